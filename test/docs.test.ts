@@ -8,6 +8,7 @@ import { listUnknownSettings } from '../cli/shell/settings.js';
 import { loadConfig, SETTINGS } from '../src/config/config.js';
 import { projectsFileSchema } from '../src/features/declaration/project-declaration.js';
 import { renderCommandsPage, renderSettingsPage } from './helpers/generated-docs.js';
+import { renderFilterFiles } from './helpers/generated-filters.js';
 import { readGuides } from './helpers/guide-examples.js';
 import { runCli } from './helpers/run-cli.js';
 
@@ -51,6 +52,12 @@ describe('the guides in templates/docs', () => {
   it('have the commands and settings that the code has (npm run docs)', async () => {
     expect(guides.get('commands.md')).toBe(await renderCommandsPage());
     expect(guides.get('settings.md')).toBe(await renderSettingsPage());
+  });
+
+  it('have the filters that the code has, as have the client and the console (npm run docs)', async () => {
+    for (const [path, text] of Object.entries(await renderFilterFiles())) {
+      expect(readFileSync(join(import.meta.dirname, '..', path), 'utf8')).toBe(text);
+    }
   });
 
   it('name only settings that there are', () => {

@@ -15,7 +15,19 @@ const { version, license } = createRequire(import.meta.url)('../../package.json'
 const LIMITS = { core: 6 * 1024, client: 9 * 1024 };
 
 /** In the order in which they build on each other. */
-const CORE = ['api-error', 'platform', 'connection', 'project', 'query', 'collection', 'auth', 'files', 'mail', 'core'];
+const CORE = [
+  'api-error',
+  'platform',
+  'connection',
+  'filter-suffixes',
+  'project',
+  'query',
+  'collection',
+  'auth',
+  'files',
+  'mail',
+  'core',
+];
 const WITH_STREAMS = [...CORE, 'stream', 'document-set', 'tabs', 'follow', 'client'];
 
 rmSync(OUT, { recursive: true, force: true });

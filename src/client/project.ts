@@ -1,3 +1,5 @@
+import type { Suffixes } from './filter-suffixes.js';
+
 /** One collection as `bsvc types` writes it. */
 export interface CollectionTypes {
   /** A document as the service answers it. */
@@ -60,22 +62,22 @@ type At<F, K extends string> = F[K & keyof F];
 /** The value of a parameter of a filter. The name of a field is that field, whatever it ends with. */
 type Compared<F, Key extends string> = Key extends keyof F
   ? Value<F[Key]>
-  : Key extends `${infer K}_${'gt' | 'gte' | 'lt' | 'lte'}`
+  : Key extends `${infer K}${Suffixes['ordered']}`
     ? Ranged<At<F, K>>
-    : Key extends `${infer K}_in`
+    : Key extends `${infer K}${Suffixes['list']}`
       ? readonly Value<At<F, K>>[]
-      : Key extends `${infer K}_ne`
+      : Key extends `${infer K}${Suffixes['same']}`
         ? Value<At<F, K>>
-        : Key extends `${infer K}_regex`
+        : Key extends `${infer K}${Suffixes['text']}`
           ? Matched<At<F, K>>
           : boolean;
 
-type Suffix = '' | '_gt' | '_gte' | '_lt' | '_lte' | '_ne' | '_in' | '_exists' | '_regex';
+type Suffix = '' | Suffixes[keyof Suffixes];
 
 /**
  * Conditions that documents have to meet, all of them: `{ status: 'open', views_gt: 3 }`. A field alone is an exact
- * match; with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (a list), `_exists` or `_regex` it is compared. Telling names
- * from index signatures costs the compiler more than all else: it is asked where there are such (`Open`).
+ * match; with a suffix, as `_gt` or `_in` (a list), it is compared. Telling names from index signatures costs the
+ * compiler more than all else: it is asked where there are such (`Open`).
  */
 export type Filter<F, Open = string> = [Open] extends [never]
   ? Conditions<F, keyof F & string>

@@ -1,6 +1,7 @@
 import { ApiError } from './api-error.js';
 import type { Change, ChangePage } from './collection.js';
 import { backOff, type Connection } from './connection.js';
+import { POLLED } from './filter-suffixes.js';
 import { platform, sleep } from './platform.js';
 
 /**
@@ -49,8 +50,7 @@ export function openNews(connection: Connection): NewsReader {
   let isStreamed = true;
   /** Subscriptions whose filter no stream takes. */
   const asked = new Set<string>();
-  // Patterns are too dear to be tried on every change.
-  const isPolled = ({ id, filter }: Subscription): boolean => !isStreamed || asked.has(id) || /_regex=/.test(filter);
+  const isPolled = ({ id, filter }: Subscription): boolean => !isStreamed || asked.has(id) || POLLED.test(filter);
 
   /** As few streams as can be, and questions for the rest, until the first of them ends; milliseconds to wait then. */
   const readRound = async (

@@ -26,6 +26,7 @@ const FILTERS = [
   'state_ne=done&n_lt=25',
   'tag_exists=true',
   'note_regex=^a',
+  'note_startswith=a',
   'meta.level=3',
 ];
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Collection } from '../../src/features/collections/collection.js';
+import { FILTER_OPERATORS } from '../../src/features/documents/query/filter-operators.js';
 import {
   buildCollection,
   buildProject,
@@ -14,7 +15,28 @@ import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 type Value = string | number | boolean | null | undefined | Date | Value[];
 type Row = Record<string, Value>;
 
-const TEXTS = ['', 'a', 'A', 'ab', 'b', 'B', 'é', 'ß', '😀', '\uffff', '10', '9', 'true', 'a,b', '50%', 'a+b'];
+const TEXTS = [
+  '',
+  'a',
+  'A',
+  'ab',
+  'b',
+  'B',
+  'é',
+  'ß',
+  '😀',
+  '\uffff',
+  '10',
+  '9',
+  'true',
+  'a,b',
+  '50%',
+  'a+b',
+  'a|b',
+  'a.b',
+  '^a',
+  '(\\',
+];
 const NUMBERS = [-1.5, 0, 1, 9, 10, 1e21, 0.1];
 const DATES = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:00.001Z', '1969-12-31T23:59:59.000Z'];
 const PATTERNS = ['^a', 'b$', '^[ab]+$', '.', 'A|é', '^$', '\\+', '\\d', '[^a]', 'a.?b'];
@@ -28,7 +50,9 @@ const row: fc.Arbitrary<Row> = fc.record({
   date: maybe(pick(DATES).map((text) => new Date(text))),
   list: maybe(fc.array(pick(TEXTS), { maxLength: 3 })),
 });
-const OPERATORS = ['', '_gt', '_gte', '_lt', '_lte', '_ne', '_in', '_exists'];
+/** Every comparison there is; those of texts are asked of texts alone. */
+const OPERATORS = ['', ...FILTER_OPERATORS.filter(({ takes }) => takes !== 'text').map(({ suffix }) => suffix)];
+const OF_TEXTS = FILTER_OPERATORS.filter(({ takes }) => takes === 'text').map(({ suffix }) => suffix);
 
 interface Asked {
   field: string;
@@ -42,8 +66,10 @@ const asked = (field: string, texts: readonly string[], operators = OPERATORS): 
     const several = operator === '_in' ? { minLength: 2, maxLength: 3 } : { minLength: 1, maxLength: 1 };
     return fc.array(pick(texts), several).map((chosen) => ({ field, operator, texts: chosen }));
   });
-const pattern = (field: string): fc.Arbitrary<Asked> =>
-  pick(PATTERNS).map((text) => ({ field, operator: '_regex', texts: [text] }));
+const ofText = (field: string): fc.Arbitrary<Asked> =>
+  pick(OF_TEXTS).chain((operator) =>
+    pick(operator === '_regex' ? PATTERNS : TEXTS.slice(1)).map((text) => ({ field, operator, texts: [text] })),
+  );
 
 const typedQuestion = fc.oneof(
   asked('text', TEXTS),
@@ -51,10 +77,10 @@ const typedQuestion = fc.oneof(
   asked('flag', ['true', 'false']),
   asked('date', DATES),
   asked('list', TEXTS),
-  pattern('text'),
-  pattern('list'),
+  ofText('text'),
+  ofText('list'),
 );
-const looseQuestion = fc.oneof(asked('v', [...TEXTS, ...NUMBERS.map(String), 'true', 'false', 'null']), pattern('v'));
+const looseQuestion = fc.oneof(asked('v', [...TEXTS, ...NUMBERS.map(String), 'true', 'false', 'null']), ofText('v'));
 
 /**
  * The plainest filter one could write: a value is compared with what it can be compared with, a list by any of its
@@ -71,6 +97,8 @@ function matches(value: Value, { operator, texts }: Asked, loose: boolean): bool
       return (value !== undefined) === (texts[0] === 'true');
     case '_regex':
       return items.some((item) => typeof item === 'string' && new RegExp(texts[0]!, 'iu').test(item));
+    case '_startswith':
+      return items.some((item) => typeof item === 'string' && item.startsWith(texts[0]!));
     case '_gt':
       return items.some((item) => forms.some((form) => compare(item, form, (order) => order > 0)));
     case '_gte':

@@ -120,6 +120,17 @@ describe('POST /api/realtime', () => {
     expect(client.known(1).get(id)).toMatchObject({ title: 'done', n: 1 });
   });
 
+  it('takes a beginning as its filter', async () => {
+    const { name } = await buildFollowed();
+    const client = await follow([{ collection: name, filter: 'title_startswith=Op' }]);
+    await client.until(isReady);
+    await send('post', name, { title: 'open' });
+    let id = '';
+    await newsBy(client, async () => (id = await send('post', name, { title: 'Open' })));
+    expect([...client.known().keys()]).toEqual([id]);
+    expect(await newsBy(client, () => send('patch', `${name}/${id}`, { title: 'Done' }))).toEqual([`${id} gone`]);
+  });
+
   it('is refused with the position of the subscription that is to blame', async () => {
     const { name } = await buildFollowed();
     const off = await buildFollowed();

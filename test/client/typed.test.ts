@@ -26,7 +26,7 @@ export async function read() {
   const { items, nextCursor } = await posts.list({
     filter: {
       title: 'x', views_gt: 3, live: true, publishedAt_lt: new Date(), createdAt_gte: '2026-01-01', tags_in: ['a'],
-      author_in: [id], 'meta.score_lte': 5, 'meta.deep.er': false, meta_exists: true, title_regex: '^a',
+      author_in: [id], 'meta.score_lte': 5, 'meta.deep.er': false, meta_exists: true, title_regex: '^a', title_startswith: 'a',
       'free.anything_gt': 3, 'parts.person': id, mixed: 1, _id_ne: id, related: id,
     },
     sort: ['-views', 'meta.score', '-createdAt'], limit: 10,
@@ -79,6 +79,7 @@ const REFUSED = [
   "posts.list({ filter: { views: '1' } });",
   "posts.list({ filter: { views_gt: '1' } });",
   "posts.list({ filter: { views_regex: '1' } });",
+  "posts.list({ filter: { views_startswith: '1' } });",
   'posts.list({ filter: { views_like: 1 } });',
   'posts.list({ filter: { live_gt: true } });',
   "posts.list({ filter: { title_in: 'a,b' } });",

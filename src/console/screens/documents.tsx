@@ -4,6 +4,7 @@ import { cell, howMany, moment } from '../format.js';
 import { useLoad } from '../load.js';
 import { say, tellRefusal, Trouble } from '../parts/basics.js';
 import { Commands, ofProject, quote } from '../parts/commands.js';
+import { FILTER_CHOICES } from '../parts/filter-choices.js';
 import { Table, type Column } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange, project } from '../session.js';
@@ -18,18 +19,6 @@ interface Collection {
   indexes: string[];
 }
 
-const OPERATORS = ['=', '_ne=', '_gt=', '_gte=', '_lt=', '_lte=', '_in=', '_exists=', '_regex='];
-const SHOWN = {
-  '=': 'is',
-  '_ne=': 'is not',
-  '_gt=': '>',
-  '_gte=': '≥',
-  '_lt=': '<',
-  '_lte=': '≤',
-  '_in=': 'one of',
-  '_exists=': 'exists',
-  '_regex=': 'matches',
-} as Record<string, string>;
 /** Parts of the address that are not filters. */
 const OWN = new Set(['cursor', 'sort', 'trash', 'open', 'import']);
 const MAX_COLUMNS = 7;
@@ -310,9 +299,9 @@ function FilterBar({ names, filters }: { names: readonly string[]; filters: read
       <label>
         Condition
         <select name="operator">
-          {OPERATORS.map((operator) => (
+          {FILTER_CHOICES.map(([operator, label]) => (
             <option key={operator} value={operator}>
-              {SHOWN[operator]}
+              {label}
             </option>
           ))}
         </select>
@@ -328,9 +317,10 @@ function FilterBar({ names, filters }: { names: readonly string[]; filters: read
 
 /** `views_gte` and 10 as `views ≥ 10`. */
 function describeFilter(name: string, value: string): string {
-  const operator = OPERATORS.find((each) => each !== '=' && name.endsWith(each.slice(0, -1)));
-  if (operator === undefined) return `${name} is ${value}`;
-  return `${name.slice(0, 1 - operator.length)} ${SHOWN[operator]!} ${value}`;
+  const choice = FILTER_CHOICES.find(([each]) => each !== '=' && name.endsWith(each.slice(0, -1)));
+  if (choice === undefined) return `${name} is ${value}`;
+  const [operator, label] = choice;
+  return `${name.slice(0, 1 - operator.length)} ${label} ${value}`;
 }
 
 function SortBox({ names, sort, collection }: { names: readonly string[]; sort: string; collection: Collection }) {

@@ -13,6 +13,7 @@ import {
 } from '../../platform/schema/schema.js';
 import { READS_DOCUMENTS } from '../access/key-access.js';
 import { MAX_STAGES } from './pipeline/guard-pipeline.js';
+import { listSuffixes } from './query/filter-operators.js';
 import { DEFAULT_LIMIT, MAX_LIMIT } from './query/parse-list-query.js';
 import { aggregateDocuments } from './read/aggregate-documents.js';
 import { getDocument } from './read/get-document.js';
@@ -62,8 +63,7 @@ const TOO_MUCH_OF_PATTERNS = ['TOO_MANY_PATTERNS', 'PATTERNS_TOO_LONG', 'PATTERN
 
 /** How the documents of a list or of an export are narrowed. */
 export const FILTERING = {
-  description:
-    'Every other parameter is a filter: `field=value`, or a field with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (comma-separated), `_exists` (true or false), `_regex` (case-insensitive, at most 128 characters). All of them must match.',
+  description: `Every other parameter is a filter: \`field=value\`, or a field with ${listSuffixes()}. All of them must match.`,
   ownQuery: {
     include_deleted: INCLUDE_DELETED,
     filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },

@@ -22,6 +22,7 @@ import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, text, TEXT } from '../
 import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
 import { issueTicket, settleTicket, TICKET_MS } from '../access/stream-ticket.js';
+import { listUnstreamed } from '../documents/query/filter-operators.js';
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
 import { requireFollowable } from './admit-follower.js';
 import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
@@ -213,8 +214,7 @@ export const STREAM_ROUTES: RouteList = {
     route('POST /api/realtime', {
       id: 'openStream',
       summary: 'Follow the changes of several collections by one stream',
-      description:
-        'Each subscription shows what a list with the same key, user and filter shows, and then how that changes. Nothing is lost while a client is away: it resumes by the cursors that it was given, at any process. Other subscriptions are another request. It ends when the access token is over or the key is revoked, and when the server stops; `retryAfterMs` says when to come back. A filter may have at most 20 conditions, lists of 100 values, and no `_regex`.',
+      description: `Each subscription shows what a list with the same key, user and filter shows, and then how that changes. Nothing is lost while a client is away: it resumes by the cursors that it was given, at any process. Other subscriptions are another request. It ends when the access token is over or the key is revoked, and when the server stops; \`retryAfterMs\` says when to come back. A filter may have at most 20 conditions, lists of 100 values, and no ${listUnstreamed()}.`,
       access: READS_DOCUMENTS,
       body: object({ subscriptions: arrayOf(SUBSCRIPTION, { minItems: 1, maxItems: 50 }) }),
       example: { subscriptions: [{ collection: 'posts', filter: 'status=open' }] },

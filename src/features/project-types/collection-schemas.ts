@@ -1,4 +1,5 @@
 import type { Field, FieldShape } from '../collections/fields/field.js';
+import { listSuffixes } from '../documents/query/filter-operators.js';
 import { FLAG, ID, MOMENT, orNull, TEXT, type Schema } from '../../platform/schema/schema.js';
 import {
   changedFields,
@@ -26,8 +27,7 @@ export interface CollectionSchemas {
 /** Makes the schema of a Ref that may have been replaced; null where nothing can replace it. */
 export type Populate = (collection: string) => Schema | null;
 
-const SUFFIXES =
-  'Each field also with `_gt`, `_gte`, `_lt`, `_lte`, `_ne`, `_in` (comma-separated), `_exists` (true or false), `_regex` (of texts).';
+const SUFFIXES = `Each field also with ${listSuffixes()}.`;
 
 export function collectionSchemas(collection: DescribedCollection, populate: Populate): CollectionSchemas {
   const { typeName, isUsers, isFlexible, ownerField } = collection;

@@ -4,11 +4,24 @@ import { readValues, readValuesOrNull, scalarShape, type Scalar } from './filter
 import { badQuery, decodeText } from '../reply/query-text.js';
 import type { WorkBudget } from './work-budget.js';
 
-/** One kind of comparison: how the raw texts of its parameter become a condition on a path. */
-interface FilterOperator {
+/** One kind of comparison: messages, API document, guide, client types and the console’s menu are made from its row. */
+export interface FilterOperator {
   /** End of the parameter's name; the exact match has none. */
   suffix: string;
-  repeatable?: true;
+  /**
+   * Its value: of the field's type, for a type that has an order (`ordered`) or for any (`same`) · several of these ·
+   * true or false · a text, of text fields alone
+   */
+  takes: 'ordered' | 'same' | 'list' | 'flag' | 'text';
+  /** Said behind the suffix, where its name does not say all. */
+  note?: string;
+  /** In the console's menu. */
+  label: string;
+  /** Streams try it on every change. */
+  inStreams: boolean;
+  /** An index of the field finds what matches, and nothing else is read. */
+  byIndex: boolean;
+  /** How the raw texts of its parameter become a condition on a path. */
   condition(field: FilteredField, raw: readonly string[]): Document;
 }
 
@@ -22,16 +35,20 @@ export interface FilteredField {
 }
 
 const MAX_LIST_VALUES = 1000;
-const MAX_PATTERN_CHARACTERS = 128;
+const MAX_TEXT_CHARACTERS = 128;
 
 /** The comparisons of rest-api.md 4.2. No suffix is the end of another one, so the order does not matter. */
 export const FILTER_OPERATORS: readonly FilterOperator[] = [
-  range('_gt', '$gt'),
-  range('_gte', '$gte'),
-  range('_lt', '$lt'),
-  range('_lte', '$lte'),
+  range('_gt', '$gt', '>'),
+  range('_gte', '$gte', '≥'),
+  range('_lt', '$lt', '<'),
+  range('_lte', '$lte', '≤'),
   {
     suffix: '_ne',
+    takes: 'same',
+    label: 'is not',
+    inStreams: true,
+    byIndex: false,
     condition: (field, [raw]) => {
       const values = readValuesOrNull(field.target, decodeText(raw!, field.parameter), field.parameter);
       return { [field.path]: values.length === 1 ? { $ne: values[0] } : { $nin: values } };
@@ -39,11 +56,20 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
   },
   {
     suffix: '_in',
-    repeatable: true,
+    takes: 'list',
+    note: 'comma-separated',
+    label: 'one of',
+    inStreams: true,
+    byIndex: true,
     condition: (field, raw) => oneOf(field.path, readList(field, raw)),
   },
   {
     suffix: '_exists',
+    takes: 'flag',
+    note: 'true or false',
+    label: 'exists',
+    inStreams: true,
+    byIndex: false,
     condition: ({ path, parameter }, [raw]) => {
       const text = decodeText(raw!, parameter);
       if (text !== 'true' && text !== 'false') throw badQuery(`${parameter} must be true or false`);
@@ -51,13 +77,29 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
     },
   },
   {
+    suffix: '_startswith',
+    takes: 'text',
+    note: 'case-sensitive',
+    label: 'begins with',
+    inStreams: true,
+    byIndex: true,
+    condition: (field, [raw]) => {
+      const text = readText(field, raw!);
+      if (text === '') throw badQuery(`${field.parameter} needs at least one character`);
+      // Not a range: of a list, one item would be compared with its one end, and another item with the other.
+      return { [field.path]: { $regex: `^${escapePattern(text)}` } };
+    },
+  },
+  {
     suffix: '_regex',
-    condition: ({ path, target, parameter, budget }, [raw]) => {
-      requireText(target, parameter);
-      const pattern = decodeText(raw!, parameter);
-      if ([...pattern].length > MAX_PATTERN_CHARACTERS) {
-        throw badQuery(`${parameter} must be at most ${MAX_PATTERN_CHARACTERS} characters long`);
-      }
+    takes: 'text',
+    note: `case-insensitive, at most ${MAX_TEXT_CHARACTERS} characters`,
+    label: 'matches',
+    inStreams: false,
+    byIndex: false,
+    condition: (field, [raw]) => {
+      const { path, parameter, budget } = field;
+      const pattern = readText(field, raw!);
       budget.takePatterns([pattern], (problem) => badQuery(`${parameter} ${problem}`));
       return { [path]: { $regex: pattern, $options: 'i' } };
     },
@@ -66,17 +108,39 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
 
 export const EXACT_MATCH: FilterOperator = {
   suffix: '',
+  takes: 'same',
+  label: 'is',
+  inStreams: true,
+  byIndex: true,
   condition: (field, [raw]) =>
     oneOf(field.path, readValuesOrNull(field.target, decodeText(raw!, field.parameter), field.parameter)),
 };
+
+/** The suffixes with their notes, as sentences list them: `_gt`, …, `_in` (comma-separated). */
+export function listSuffixes(): string {
+  return FILTER_OPERATORS.map(({ suffix, note }) => `\`${suffix}\`${note === undefined ? '' : ` (${note})`}`).join(
+    ', ',
+  );
+}
+
+/** The suffixes that streams refuse. */
+export function listUnstreamed(): string {
+  return FILTER_OPERATORS.filter(({ inStreams }) => !inStreams)
+    .map(({ suffix }) => `\`${suffix}\``)
+    .join(', ');
+}
 
 /**
  * A value that can be read in several ways is compared in each of them: the field's own type decides which one can
  * match.
  */
-function range(suffix: string, operator: string): FilterOperator {
+function range(suffix: string, operator: string, label: string): FilterOperator {
   return {
     suffix,
+    takes: 'ordered',
+    label,
+    inStreams: true,
+    byIndex: true,
     condition: ({ path, target, parameter }, [raw]) => {
       const values = readValues(target, decodeText(raw!, parameter), parameter);
       const conditions = values.filter((value) => value !== null).map((value) => ({ [path]: { [operator]: value } }));
@@ -102,6 +166,21 @@ function readList({ target, parameter }: FilteredField, raw: readonly string[]):
 
 function oneOf(path: string, values: readonly Scalar[]): Document {
   return { [path]: values.length === 1 ? { $eq: values[0] } : { $in: values } };
+}
+
+/** The text of a comparison of text fields. */
+function readText({ target, parameter }: FilteredField, raw: string): string {
+  requireText(target, parameter);
+  const text = decodeText(raw, parameter);
+  if ([...text].length > MAX_TEXT_CHARACTERS) {
+    throw badQuery(`${parameter} must be at most ${MAX_TEXT_CHARACTERS} characters long`);
+  }
+  return text;
+}
+
+/** A pattern that finds the very text. Databases take none with `|` for a beginning that an index finds. */
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}]/g, '\\$&').replaceAll('|', '\\x7c');
 }
 
 function requireText(target: PathTarget, parameter: string): void {

@@ -1,7 +1,7 @@
 import { findNearest } from '../../../platform/nearest.js';
 import type { Document } from 'bson';
 import type { Collection } from '../../collections/collection.js';
-import { EXACT_MATCH, FILTER_OPERATORS } from './filter-operators.js';
+import { EXACT_MATCH, FILTER_OPERATORS, type FilterOperator } from './filter-operators.js';
 import { scalarShape } from './filter-value.js';
 import { findField, isDeclaredPath, isFieldPath } from '../store/find-field.js';
 import { parseSort, type SortField } from './parse-sort.js';
@@ -157,18 +157,23 @@ function readConditions(query: QueryText, collection: Collection): Document[] {
   for (const [given, raw] of query) {
     if (RESERVED_KEYS.has(given)) continue;
     const parameter = withoutBrackets(given);
-    const operator = isDeclaredPath(collection, parameter)
-      ? EXACT_MATCH
-      : (FILTER_OPERATORS.find(({ suffix }) => parameter.endsWith(suffix)) ?? EXACT_MATCH);
+    const operator = findOperator(collection, parameter);
     const path = parameter.slice(0, parameter.length - operator.suffix.length);
     const target = requireFilterField(collection, path, parameter);
-    if (raw.length > 1 && !operator.repeatable) {
+    if (raw.length > 1 && operator.takes !== 'list') {
       const hint = operator === EXACT_MATCH ? `: use ${path}_in for one of several values` : '';
       throw badQuery(`${parameter} is given more than once${hint}`);
     }
     conditions.push(operator.condition({ path, target, parameter, budget }, raw));
   }
   return conditions;
+}
+
+/** The comparison that a parameter names. The name of a declared field is that field, whatever it ends with. */
+export function findOperator(collection: Collection, given: string): FilterOperator {
+  const parameter = withoutBrackets(given);
+  if (isDeclaredPath(collection, parameter)) return EXACT_MATCH;
+  return FILTER_OPERATORS.find(({ suffix }) => parameter.endsWith(suffix)) ?? EXACT_MATCH;
 }
 
 /** `filter[views_gt]`, as clients write it that put an object into the query, is `views_gt`. */
@@ -178,9 +183,7 @@ function withoutBrackets(parameter: string): string {
 
 function requireFilterField(collection: Collection, path: string, parameter: string) {
   if (!isFieldPath(path)) {
-    throw badQuery(
-      `${quoted(parameter)} is not a valid filter: write field=value or field_gt, _gte, _lt, _lte, _ne, _in, _exists, _regex`,
-    );
+    throw badQuery(`${quoted(parameter)} is not a valid filter: write field=value or field${suffixes()}`);
   }
   if (UNFILTERABLE.has(path.split('.', 1)[0]!)) {
     throw badQuery(`${quoted(parameter)}: isDeleted and deletedAt cannot be filtered by; use include_deleted=true`);
@@ -196,8 +199,7 @@ function requireFilterField(collection: Collection, path: string, parameter: str
 function adviseField(collection: Collection, path: string): string {
   const base = path.replace(/_[a-z]+$/, '');
   if (base !== path && findField(collection, base)) {
-    const suffixes = FILTER_OPERATORS.map(({ suffix }) => suffix).join(', ');
-    return `: ${quoted(base)} can be followed by ${suffixes}`;
+    return `: ${quoted(base)} can be followed by ${suffixes()}`;
   }
   const near = findNearest(
     path,
@@ -205,6 +207,8 @@ function adviseField(collection: Collection, path: string): string {
   );
   return near === null ? '' : `: did you mean ${quoted(near)}?`;
 }
+
+const suffixes = (): string => FILTER_OPERATORS.map(({ suffix }) => suffix).join(', ');
 
 function readPaging(query: QueryText, limit: number): Paging {
   const page = readWholeNumber(query, 'page', 1);

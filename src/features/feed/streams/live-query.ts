@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Collection } from '../../collections/collection.js';
+import { findOperator } from '../../documents/query/parse-list-query.js';
 import { badQuery, readQueryText } from '../../documents/reply/query-text.js';
 import { readFeedQuery, type FeedQuery } from '../feed-query.js';
 
@@ -36,14 +37,15 @@ function parseLiveQuery(raw: string, collection: Collection): FeedQuery {
   if (conditions.length > MAX_CONDITIONS) {
     throw badQuery(`The filter of a stream may have at most ${MAX_CONDITIONS} conditions`);
   }
-  for (const test of conditions.flatMap((condition) => Object.values(condition) as unknown[])) {
-    if (typeof test === 'object' && test !== null && '$regex' in test) {
-      throw badQuery('The filter of a stream may not use _regex: filter by other fields, or ask for changes by wait');
-    }
-  }
   for (const [name, values] of text) {
+    const { suffix, inStreams, takes } = findOperator(collection, name);
+    if (!inStreams) {
+      throw badQuery(
+        `The filter of a stream may not use ${suffix}: filter by other fields, or ask for changes by wait`,
+      );
+    }
     const listed = values.reduce((count, value) => count + value.split(/,|%2c/i).length, 0);
-    if (name.endsWith('_in') && listed > MAX_LISTED_VALUES) {
+    if (takes === 'list' && listed > MAX_LISTED_VALUES) {
       throw badQuery(`${name} of a stream may list at most ${MAX_LISTED_VALUES} values`);
     }
   }
