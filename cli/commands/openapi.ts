@@ -1,4 +1,5 @@
 import { ROUTE_LISTS } from '../../src/api.js';
+import { publicPath } from '../../src/config/public-path.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
 import { writeProjectFile } from '../../src/features/project-types/project-files.js';
 import { defineProjectCommand } from '../ask/choose-project.js';
@@ -12,7 +13,7 @@ export default defineProjectCommand({
   parameters: { out: value('--out <file>', 'file to write') },
   async run(context, { app, project, out }) {
     const described = await describeProject(app, project, { isPublic: false });
-    const text = await writeProjectFile('openapi.json', ROUTE_LISTS, described);
+    const text = await writeProjectFile('openapi.json', ROUTE_LISTS, described, publicPath(app.config));
     return giveFile(context, out, { text, json: JSON.parse(text) as unknown, of: project.name });
   },
 });

@@ -1,6 +1,8 @@
 // What the pages can do besides being read: copy examples; in the reference search, open what an address names, and
 // send requests.
 const form = document.querySelector('.search');
+// The path before /api, where a proxy puts one.
+const base = new URL(document.currentScript.src).pathname.replace(/\/api\/docs\/page\.js$/, '');
 if (form) openReference();
 offerCopies();
 // On a narrow screen the list at the side would stand before everything else.
@@ -92,7 +94,7 @@ function offerTry(place) {
 
 let loading;
 function loadDocument() {
-  return (loading ??= fetch('/api/openapi.json').then((response) => response.json()));
+  return (loading ??= fetch(`${base}/api/openapi.json`).then((response) => response.json()));
 }
 
 /** Credentials by header: typed once, they stand in every form. */
@@ -159,7 +161,11 @@ async function sendRequest(path, method, fields, isJson) {
   const filled = path.replace(/\{(\w+)\}/g, (_all, name) => encodeURIComponent(fields[`path:${name}`].value));
   const query = fields.query?.value.trim().replace(/^\?/, '');
   const begun = performance.now();
-  const response = await fetch(query ? `${filled}?${query}` : filled, { method: method.toUpperCase(), headers, body });
+  const response = await fetch(base + (query ? `${filled}?${query}` : filled), {
+    method: method.toUpperCase(),
+    headers,
+    body,
+  });
   const text = await response.text();
   const took = Math.round(performance.now() - begun);
   let shown = text;

@@ -62,9 +62,7 @@ export function requireConsole(app: Pick<App, 'config'>, ctx: Context): void {
 }
 
 export function setConsoleCookie(app: Pick<App, 'config'>, ctx: Context, token: string, maxAgeMs: number): void {
-  const { publicUrl } = app.config;
-  const path = publicUrl === null ? '/' : new URL(publicUrl).pathname.replace(/(.)\/$/, '$1');
-  setCookie(app, ctx, { name: CONSOLE_COOKIE, value: token, path, maxAgeMs, sameSite: 'Strict' });
+  setCookie(app, ctx, { name: CONSOLE_COOKIE, value: token, path: '', maxAgeMs, sameSite: 'Strict' });
 }
 
 export function clearConsoleCookie(app: Pick<App, 'config'>, ctx: Context): void {

@@ -17,8 +17,9 @@ const DATA_PREFIX = '/api/data/:collectionName';
 export async function buildProjectDocument(
   lists: readonly RouteList[],
   project: DescribedProject,
+  base = '',
 ): Promise<ApiDocument> {
-  const { document, add } = openApiDocument({ title: project.name, version: VERSION });
+  const { document, add } = openApiDocument({ title: project.name, version: VERSION }, base);
   const byName = new Map(project.collections.map((collection) => [collection.name, collection]));
   const populate: Populate = (name) => {
     const target = byName.get(name);

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { App } from '../../app.js';
+import { publicPath } from '../../config/public-path.js';
 import type { RouteList } from '../../http/routes/route.js';
 import { ownTurn } from '../../own-turn.js';
 import type { Project } from '../projects/project.js';
@@ -18,17 +19,18 @@ const MEDIA_TYPES: Readonly<Record<ProjectFile, string>> = {
   'schema.json': 'application/json; charset=utf-8',
 };
 
-/** The text of a file; the same project always gives the same. */
+/** The text of a file, of a service under the path `base`; the same project always gives the same. */
 export async function writeProjectFile(
   file: ProjectFile,
   lists: readonly RouteList[],
   project: DescribedProject,
+  base = '',
 ): Promise<string> {
   switch (file) {
     case 'types.d.ts':
       return writeTypeFile(project);
     case 'openapi.json':
-      return stringify(await buildProjectDocument(lists, project), 2);
+      return stringify(await buildProjectDocument(lists, project, base), 2);
     case 'schema.json':
       return stringify(await writeSchemaFile(project), 1);
   }
@@ -82,14 +84,20 @@ export async function readProjectFile(
   const known = files.get(place);
   if (known?.version === version) return known.file;
   const attempt = `${place} ${version}`;
-  const made = making.get(attempt) ?? make(file, lists, described).finally(() => making.delete(attempt));
+  const made =
+    making.get(attempt) ?? make(file, lists, described, publicPath(app.config)).finally(() => making.delete(attempt));
   making.set(attempt, made);
   files.set(place, { version, file: await made });
   return made;
 }
 
-async function make(file: ProjectFile, lists: readonly RouteList[], project: DescribedProject): Promise<PreparedFile> {
-  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project));
+async function make(
+  file: ProjectFile,
+  lists: readonly RouteList[],
+  project: DescribedProject,
+  base: string,
+): Promise<PreparedFile> {
+  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project, base));
 }
 
 function openKept(app: App): Kept {

@@ -117,13 +117,14 @@ export interface ApiDocumentDraft {
   add: (list: RouteList) => void;
 }
 
-export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'version'>): ApiDocumentDraft {
+/** A document without operations, of a service under the path `base`. */
+export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'version'>, base: string): ApiDocumentDraft {
   const components = openComponents();
   const error = components.place(ERROR);
   const document: ApiDocument = {
     openapi: '3.1.0',
     info: { ...info, description: ABOUT },
-    servers: [{ url: '/' }],
+    servers: [{ url: base || '/' }],
     tags: [],
     paths: {},
     components: {
@@ -155,11 +156,11 @@ export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'versi
 }
 
 /**
- * The OpenAPI 3.1 document of lists of routes. Throws when two operations share an id, two schemas a title, or a tag is
- * not told of once.
+ * The OpenAPI 3.1 document of lists of routes under the path `base`. Throws when two operations share an id, two
+ * schemas a title, or a tag is not told of once.
  */
-export function buildApiDocument(lists: readonly RouteList[], version: string): ApiDocument {
-  const { document, add } = openApiDocument({ title: 'bsvc', version });
+export function buildApiDocument(lists: readonly RouteList[], version: string, base = ''): ApiDocument {
+  const { document, add } = openApiDocument({ title: 'bsvc', version }, base);
   for (const list of lists) add(list);
   for (const { tag } of lists) {
     if (document.tags.filter(({ name }) => name === tag).length !== 1) {

@@ -13,8 +13,11 @@ interface Entry {
   operation: Operation;
 }
 
-/** The document as one page of HTML that needs no script to be read: operations by tag, then the schemas they share. */
-export function renderDocsPage(document: ApiDocument): string {
+/**
+ * The document as one page of HTML that needs no script to be read: operations by tag, then the schemas they share.
+ * `base` is the path before /api, empty at the root.
+ */
+export function renderDocsPage(document: ApiDocument, base: string): string {
   const { info, tags, components } = document;
   const chapters = tags.map((tag) => ({ ...tag, entries: entriesOf(document, tag.name) }));
   return `<!doctype html>
@@ -24,19 +27,19 @@ export function renderDocsPage(document: ApiDocument): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(info.title)} API</title>
-<link rel="stylesheet" href="/api/docs/page.css">
-<script src="/api/docs/page.js" defer></script>
+<link rel="stylesheet" href="${base}/api/docs/page.css">
+<script src="${base}/api/docs/page.js" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top">
 <p class="brand"><a href="#content">${escapeHtml(info.title)} <span>API</span></a> <small>${escapeHtml(info.version)}</small></p>
 <form class="search" role="search" hidden><input type="search" id="search" placeholder="Search operations ( / )" aria-label="Search operations" autocomplete="off" spellcheck="false"></form>
-<p class="source"><a href="/api/openapi.json">openapi.json</a></p>
+<p class="source"><a href="${base}/api/openapi.json">openapi.json</a></p>
 </header>
 <nav aria-label="Guides and operations"><details open><summary>Guides and operations</summary>
 <div class="guides"><p class="chapter">Guides</p>
-${renderGuideLinks()}
+${renderGuideLinks(base)}
 </div>
 ${chapters.map(renderNavigation).join('\n')}
 <p class="chapter shared"><a href="#schemas">Shared schemas</a></p>
@@ -46,7 +49,7 @@ ${chapters.map(renderNavigation).join('\n')}
 <h1>${escapeHtml(info.title)} API</h1>
 ${renderText(info.description)}
 <h2 id="guides">Guides</h2>
-${renderGuideLinks()}
+${renderGuideLinks(base)}
 </section>
 <p class="none" role="status" hidden>Nothing found.</p>
 ${chapters.map((chapter) => renderChapter(document, chapter)).join('\n')}

@@ -1,18 +1,20 @@
+import { publicPath } from '../../config/public-path.js';
 import { missing } from '../../errors.js';
 import { naming, PUBLIC, route, type RouteList } from '../../http/routes/route.js';
 import { GUIDES, GUIDES_PREFIX, renderGuide } from './guides.js';
 import { fileAnswers, prepareFile, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 
-/** Made when they are first asked for. */
+/** Made when they are first asked for, by address. */
 const pages = new Map<string, Promise<PreparedFile>>();
 
-function findPage(name: string): Promise<PreparedFile> | null {
-  const made = pages.get(name);
+function findPage(base: string, name: string): Promise<PreparedFile> | null {
+  const address = `${base}/${name}`;
+  const made = pages.get(address);
   if (made) return made;
-  const html = renderGuide(name);
+  const html = renderGuide(base, name);
   if (html === null) return null;
   const page = prepareFile('text/html; charset=utf-8', html);
-  pages.set(name, page);
+  pages.set(address, page);
   return page;
 }
 
@@ -28,8 +30,8 @@ export const GUIDE_ROUTES: RouteList = {
       summary: 'A guide as a page to read',
       access: PUBLIC,
       ...fileAnswers('The page', 'text/html'),
-      async handle({ ctx, params }) {
-        const page = findPage(params.guide);
+      async handle({ app, ctx, params }) {
+        const page = findPage(publicPath(app.config), params.guide);
         if (!page) {
           const names = GUIDES.map(({ name }) => name).join(', ');
           throw missing('NOT_FOUND', `There is no guide of this name. Guides: ${names}`);

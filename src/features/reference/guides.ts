@@ -19,6 +19,7 @@ export const GUIDES = [
   { name: 'commands', title: 'Command line' },
   { name: 'settings', title: 'Settings' },
   { name: 'backup', title: 'Backup and upgrade' },
+  { name: 'proxy', title: 'Behind a proxy' },
   { name: 'scale', title: 'One machine to many' },
   { name: 'mongodb', title: 'MongoDB' },
   { name: 'telemetry', title: 'Telemetry' },
@@ -26,17 +27,17 @@ export const GUIDES = [
   { name: 'troubleshooting', title: 'Troubleshooting' },
 ] as const;
 
-/** Links to all guides, the one that is shown marked. */
-export function renderGuideLinks(shown?: string): string {
+/** Links to all guides, the one that is shown marked. `base` is the path before /api, empty at the root. */
+export function renderGuideLinks(base: string, shown?: string): string {
   const items = GUIDES.map(({ name, title }) => {
     const mark = name === shown ? ' aria-current="page"' : '';
-    return `<li><a href="${GUIDES_PREFIX}/${name}"${mark}>${escapeHtml(title)}</a></li>`;
+    return `<li><a href="${base}${GUIDES_PREFIX}/${name}"${mark}>${escapeHtml(title)}</a></li>`;
   });
   return `<ul>\n${items.join('\n')}\n</ul>`;
 }
 
-/** A guide as a page of HTML; null for a name that no guide has. */
-export function renderGuide(name: string): string | null {
+/** A guide as a page of HTML; null for a name that no guide has. `base` is the path before /api, empty at the root. */
+export function renderGuide(base: string, name: string): string | null {
   const guide = GUIDES.find((each) => each.name === name);
   if (!guide) return null;
   return `<!doctype html>
@@ -46,20 +47,20 @@ export function renderGuide(name: string): string | null {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(guide.title)} · bsvc</title>
-<link rel="stylesheet" href="/api/docs/page.css">
-<script src="/api/docs/page.js" defer></script>
+<link rel="stylesheet" href="${base}/api/docs/page.css">
+<script src="${base}/api/docs/page.js" defer></script>
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top">
-<p class="brand"><a href="/api/docs">bsvc <span>guides</span></a> <small>${escapeHtml(VERSION)}</small></p>
-<p class="source"><a href="/api/docs">API reference</a></p>
+<p class="brand"><a href="${base}/api/docs">bsvc <span>guides</span></a> <small>${escapeHtml(VERSION)}</small></p>
+<p class="source"><a href="${base}/api/docs">API reference</a></p>
 </header>
 <nav aria-label="Guides"><details open><summary>Guides</summary>
-${renderGuideLinks(name)}
+${renderGuideLinks(base, name)}
 </details></nav>
 <main id="content" class="guide">
-${renderMarkdown(readPackageFile('templates', 'docs', `${name}.md`), linkInPage)}
+${renderMarkdown(readPackageFile('templates', 'docs', `${name}.md`), (target) => linkInPage(base, target))}
 </main>
 </body>
 </html>
@@ -67,7 +68,7 @@ ${renderMarkdown(readPackageFile('templates', 'docs', `${name}.md`), linkInPage)
 }
 
 /** Guides refer to each other by file, as the repository shows them. */
-function linkInPage(target: string): string {
+function linkInPage(base: string, target: string): string {
   const guide = /^([\w-]+)\.md(#.*)?$/.exec(target);
-  return guide ? `${GUIDES_PREFIX}/${guide[1]}${guide[2] ?? ''}` : target;
+  return guide ? `${base}${GUIDES_PREFIX}/${guide[1]}${guide[2] ?? ''}` : target;
 }

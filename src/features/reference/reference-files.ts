@@ -11,12 +11,12 @@ export interface ReferenceFiles {
   script: PreparedFile;
 }
 
-/** The files that describe the API, ready to be sent. Costs some tens of milliseconds. */
-export async function makeReferenceFiles(lists: readonly RouteList[]): Promise<ReferenceFiles> {
-  const document = buildApiDocument(lists, VERSION);
+/** The files that describe the API under the path `base`, ready to be sent. Costs some tens of milliseconds. */
+export async function makeReferenceFiles(lists: readonly RouteList[], base: string): Promise<ReferenceFiles> {
+  const document = buildApiDocument(lists, VERSION, base);
   return {
     document: await prepareFile('application/json; charset=utf-8', JSON.stringify(document)),
-    page: await prepareFile('text/html; charset=utf-8', renderDocsPage(document)),
+    page: await prepareFile('text/html; charset=utf-8', renderDocsPage(document, base)),
     style: await prepareFile('text/css; charset=utf-8', readPackageFile('templates', 'docs', 'page.css')),
     script: await prepareFile('text/javascript; charset=utf-8', readPackageFile('templates', 'docs', 'page.js')),
   };

@@ -1,3 +1,4 @@
+import { publicPath } from '../../config/public-path.js';
 import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { fileAnswers, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
@@ -10,10 +11,15 @@ const DOCUMENT: Schema = { type: 'object', required: ['openapi', 'info', 'paths'
  * it says nothing that is not the same in every installation.
  */
 export function referenceRoutes(lists: () => readonly RouteList[]): readonly RouteList[] {
-  let files: Promise<ReferenceFiles> | undefined;
+  const files = new Map<string, Promise<ReferenceFiles>>();
   /** Made when they are first asked for, once per process: starting the service does not wait for them. */
-  const loadFiles = (): Promise<ReferenceFiles> =>
-    (files ??= import('./reference-files.js').then(({ makeReferenceFiles }) => makeReferenceFiles(lists())));
+  const loadFiles = (base: string): Promise<ReferenceFiles> => {
+    const made =
+      files.get(base) ??
+      import('./reference-files.js').then(({ makeReferenceFiles }) => makeReferenceFiles(lists(), base));
+    files.set(base, made);
+    return made;
+  };
 
   const fileRoute = (
     path: `/${string}`,
@@ -27,8 +33,8 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
       summary,
       access: PUBLIC,
       ...answers,
-      async handle({ ctx }) {
-        servePreparedFile(ctx, choose(await loadFiles()));
+      async handle({ app, ctx }) {
+        servePreparedFile(ctx, choose(await loadFiles(publicPath(app.config))));
       },
     });
 

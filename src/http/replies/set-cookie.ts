@@ -1,10 +1,12 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
+import { publicPath } from '../../config/public-path.js';
 
 /** A cookie that no script may read. */
 interface HttpOnlyCookie {
   name: string;
   value: string;
+  /** As the service's own routes begin; the path of BSVC_PUBLIC_URL is put in front. */
   path: string;
   /** 0 removes it. */
   maxAgeMs: number;
@@ -23,7 +25,7 @@ export function setCookie(app: Pick<App, 'config'>, ctx: Context, cookie: HttpOn
     'Set-Cookie',
     [
       `${name}=${value}`,
-      `Path=${path}`,
+      `Path=${publicPath(app.config) + path || '/'}`,
       `Max-Age=${Math.floor(maxAgeMs / 1000)}`,
       'HttpOnly',
       `SameSite=${sameSite}`,
