@@ -122,6 +122,7 @@ export const COMMANDS: readonly CommandNode[] = [
         'list the identities at sign-in providers that open an account',
         () => import('./user/identities.js'),
       ),
+      command('roles', 'show or change the roles of a user', () => import('./user/roles.js')),
       command('sessions', 'show or end where a user is signed in', () => import('./user/sessions.js')),
       command('delete', 'delete an account', () => import('./user/delete.js')),
       {

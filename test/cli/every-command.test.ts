@@ -139,6 +139,7 @@ async function aboutUsers(): Promise<void> {
   await bsvc('user set-password', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
   await bsvc('user disable', [ann]);
   await bsvc('user enable', [ann]);
+  await bsvc('user roles', [ann, '--add', 'editor']);
   await bsvc('user delete', [ann, '--yes']);
   const place = ['--client-id', 'shop', '--redirect-url', 'https://shop.example.com/in'];
   await bsvc('user social set', ['github', ...place, '--client-secret-env', 'SOCIAL_SECRET']);

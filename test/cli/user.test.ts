@@ -159,6 +159,20 @@ describe('bsvc user', () => {
     ]);
   });
 
+  it('shows and changes roles', async () => {
+    await create('roles@example.com');
+    const roles = async (...words: string[]) =>
+      (await bsvc(['user', 'roles', 'roles@example.com', ...words, '--json'])).json<{ roles: string[] }>().roles;
+    expect(await roles()).toEqual([]);
+    expect(await roles('--add', 'editor', '--add', 'team:7')).toEqual(['editor', 'team:7']);
+    expect(await roles('--remove', 'editor', '--add', 'guest')).toEqual(['team:7', 'guest']);
+    expect(await roles('--none', '--add', 'owner')).toEqual(['owner']);
+    const bad = await bsvc(['user', 'roles', 'roles@example.com', '--add', 'Chief']);
+    expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('roles must be a list') as string]);
+    const both = await bsvc(['user', 'roles', 'roles@example.com', '--add', 'a', '--remove', 'a']);
+    expect(both.code).toBe(2);
+  });
+
   it('sets a password', async () => {
     await create('pw@example.com');
     const set = await bsvc(['user', 'set-password', 'pw@example.com', '--password-stdin'], { stdin: 'another one\n' });

@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import { invalid } from '../../errors.js';
 import type { Collection } from './collection.js';
 import type { Field } from './fields/field.js';
+import { requireRolesPlace } from './user-roles.js';
 
 /** Name of the collection of end users; reserved, and closed to `/api/data` in every spelling (rest-api.md 2.6). */
 export const USERS = 'users';
@@ -53,6 +54,7 @@ export function checkUsersContract(collection: Pick<Collection, 'name' | 'mode' 
   if (collection.fields.some(({ name }) => name === EMAIL_VERIFIED)) {
     throw refusal(`${EMAIL_VERIFIED} is kept by the service and cannot be declared`);
   }
+  requireRolesPlace(collection.fields);
 }
 
 /**
@@ -66,7 +68,7 @@ export function asStored(collection: Collection): Collection {
 }
 
 const TELLING_NAME =
-  /^(is)?_?(admin|superuser|staff|owner|moderator)$|^(roles?|permissions?|scopes?|plan|tier|credits?|balance|quota|banned|verified|approved|premium|stripe.*id)$/i;
+  /^(is)?_?(admin|superuser|staff|owner|moderator)$|^(role|permissions?|scopes?|plan|tier|credits?|balance|quota|banned|verified|approved|premium|stripe.*id)$/i;
 
 /**
  * Fields of `users` that any end user could set on itself although their names tell that they grant something

@@ -23,6 +23,7 @@ import { disableUser, enableUser } from '../users/accounts/disable-user.js';
 import { listIdentities, presentIdentity } from '../users/accounts/linked-identity.js';
 import { listUsers, presentAccount } from '../users/accounts/list-users.js';
 import { setPassword } from '../users/accounts/set-password.js';
+import { changeRoles, ROLE_LIST } from '../users/accounts/user-roles.js';
 import { updateProfile } from '../users/profile/update-profile.js';
 import { endSession, listSessions, presentSession } from '../users/sessions/list-sessions.js';
 import { signUp } from '../users/sign-up.js';
@@ -161,6 +162,18 @@ export const PROJECT_USER_ROUTES: RouteList = {
       answers: ok(ACCOUNT, 'User enabled'),
       async handle({ app, project, user }) {
         return presentAccount(await enableUser(app, project, user));
+      },
+    }),
+    route('PUT /api/projects/:projectId/users/:user/roles', {
+      id: 'setUserRoles',
+      summary: 'Set the roles of a user',
+      access: userOwner('user roles'),
+      body: object({ roles: ROLE_LIST }),
+      example: { roles: ['editor'] },
+      answers: ok(ACCOUNT, 'Roles set'),
+      refuses: { 409: ['ROLES_FIELD', 'CHANGED_MEANWHILE'] },
+      async handle({ app, project, user, body: { roles } }) {
+        return presentAccount(await changeRoles(app, project, user, () => roles));
       },
     }),
     route('GET /api/projects/:projectId/users/:user/identities', {

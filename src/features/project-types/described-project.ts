@@ -2,6 +2,7 @@ import type { App } from '../../app.js';
 import type { Collection } from '../collections/collection.js';
 import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
 import { listCollections } from '../collections/list-collections.js';
+import { ROLES } from '../collections/user-roles.js';
 import { EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
 import { isFieldPath } from '../documents/store/find-field.js';
 import type { Project } from '../projects/project.js';
@@ -97,10 +98,13 @@ function sortShape(shape: FieldShape): FieldShape {
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The declared fields of `users` that its documents show. */
+const BUILT_IN_ROLES: Field = { name: ROLES, type: 'Array', items: { type: 'String' } };
+
+/** The fields of `users` that its documents show, declared or built in. */
 export function storedFields({ isUsers, fields }: DescribedCollection): readonly Field[] {
   if (!isUsers) return fields;
-  return fields.filter(({ name }) => name !== 'password' && name !== EMAIL_VERIFIED);
+  const shown = fields.filter(({ name }) => name !== 'password' && name !== EMAIL_VERIFIED);
+  return shown.some(({ name }) => name === ROLES) ? shown : [...shown, BUILT_IN_ROLES];
 }
 
 /** The declared fields that a client may send in a new document. */

@@ -1,4 +1,5 @@
 import type { RouteList } from '../../http/routes/route.js';
+import { ADMINISTRATION_ROUTES } from './administration-routes.js';
 import { CODE_ROUTES } from './code-routes.js';
 import { PROFILE_ROUTES } from './profile-routes.js';
 import { SESSION_ROUTES } from './session-routes.js';
@@ -15,5 +16,5 @@ export const USER_ROUTES: RouteList = {
   keyIn: 'header',
   about:
     'End users of a project: sign-up, sign-in, sessions, profiles. The secret key may set fields that are protected from users.',
-  routes: [...SESSION_ROUTES, ...PROFILE_ROUTES, ...CODE_ROUTES, ...SOCIAL_ROUTES],
+  routes: [...SESSION_ROUTES, ...PROFILE_ROUTES, ...CODE_ROUTES, ...SOCIAL_ROUTES, ...ADMINISTRATION_ROUTES],
 };

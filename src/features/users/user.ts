@@ -21,6 +21,8 @@ export interface Account {
   unlinked?: string[];
   /** The address was proven outside any session, so the person who chose the password may not be its owner. */
   unprovenPassword?: boolean;
+  /** Granted by the project (accounts.md 3), where it has no field `roles` of its own. */
+  roles?: string[];
   /** The address that takes the place of `email` once its code has come back. */
   pendingEmail?: { address: string; askedAt: Date } | null;
 }

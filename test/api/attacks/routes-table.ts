@@ -194,6 +194,10 @@ const SUBSCRIPTIONS = { subscriptions: [{ collection: ':collectionName' }] };
 const data = (method: string, rest: string, door: Door, allowed: string, more: More = {}): RouteRow =>
   row(method, `/api/data/:collectionName${rest}`, door, allowed, NO_COLLECTION, more);
 
+/** A route of a server about one user of its project. */
+const ofUser = (method: string, rest: string, allowed: string, more: More = {}): RouteRow =>
+  row(method, `/api/userAuth/users/:user${rest}`, 'the secret key', allowed, '404 USER_NOT_FOUND', more);
+
 /** A route below one project: everybody else is told that there is no such project. */
 const inProject = (method: string, rest: string, door: Door, allowed: string, more: More = {}): RouteRow =>
   row(method, `/api/projects/:projectId${rest}`, door, allowed, NO_PROJECT, more);
@@ -269,6 +273,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     '400 OTP_INVALID',
     json({ email: ':email', otp: '000000' }),
   ),
+  ofUser('PUT', '/roles', '200', json({ roles: ['editor'] })),
   row('GET', '/api/userAuth/identities', 'an end user', '200', '401 AUTH_REQUIRED'),
   row('DELETE', '/api/userAuth/identities/:provider', 'an end user', '404 IDENTITY_NOT_FOUND', '401 AUTH_REQUIRED'),
   row('GET', '/api/userAuth/public/:username', 'a key', '404 USER_NOT_FOUND', '404 USER_NOT_FOUND'),

@@ -1,4 +1,4 @@
-import { FLAG, ID, MOMENT, object, orNull, text, TEXT, type Schema } from '../../../platform/schema/schema.js';
+import { arrayOf, FLAG, ID, MOMENT, object, orNull, text, TEXT, type Schema } from '../../../platform/schema/schema.js';
 import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
 import type { PresentedDocument } from '../../documents/reply/present-document.js';
 import { MAX_EMAIL_CHARACTERS, MIN_PASSWORD_BYTES } from '../credentials.js';
@@ -11,7 +11,7 @@ const open = (title: string, fields: Record<string, Schema>): Schema<PresentedDo
   title,
   type: 'object',
   required: Object.keys(fields),
-  properties: { ...fields, name: TEXT, ...HIDDEN },
+  properties: { ...fields, name: TEXT, roles: arrayOf(TEXT), ...HIDDEN },
 });
 
 export const USER = {

@@ -10,6 +10,7 @@ import { refuseHostileValue } from '../../documents/store/hostile-keys.js';
 import { Problems } from '../../documents/reply/problems.js';
 import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
 import type { User } from '../user.js';
+import { takeRoles } from './user-roles.js';
 
 export interface NewUser {
   user: User;
@@ -42,6 +43,7 @@ export function readNewUser(collection: Collection, body: unknown, setter: Field
   }
   refuseProtected(collection, Object.keys(own), setter, problems);
   const emailVerified = readEmailVerified(own, setter, problems);
+  const roles = takeRoles(collection.fields, own, { maySet: setter === 'project' }, problems);
   const { password, ...stored } = storeObject(documentShape(collection), own, problems);
   const email = typeof stored.email === 'string' ? normaliseEmail(stored.email) : '';
   if (typeof stored.email === 'string' && !isEmail(email)) problems.add('format', 'must be an e-mail address', 'email');
@@ -58,7 +60,7 @@ export function readNewUser(collection: Collection, body: unknown, setter: Field
       deletedAt: null,
       createdAt: moment,
       updatedAt: moment,
-      [HIDDEN_FIELD]: { passwordHash: null, disabledAt: null, tokensSince: null },
+      [HIDDEN_FIELD]: { passwordHash: null, disabledAt: null, tokensSince: null, ...(roles && { roles }) },
     },
     password: password as string,
   };

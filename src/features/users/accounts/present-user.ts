@@ -1,14 +1,16 @@
-import type { Field } from '../../collections/fields/field.js';
+import { HIDDEN_FIELD, type Field } from '../../collections/fields/field.js';
+import { ROLES } from '../../collections/user-roles.js';
 import { presentDocument, type PresentedDocument } from '../../documents/reply/present-document.js';
 import type { User } from '../user.js';
 
 /**
- * A user as its owner and the operator see it: schema fields, `emailVerified`, `createdAt`, `updatedAt`; never the
- * password or the service's notes.
+ * A user as its owner and the operator see it: schema fields, `emailVerified`, `createdAt`, `updatedAt`, the roles of
+ * who was ever given some; never the password or the service's notes.
  */
 export function presentUser(user: User): PresentedDocument {
   const { password: _password, isDeleted: _isDeleted, deletedAt: _deletedAt, ...rest } = presentDocument(user);
-  return rest;
+  const { roles } = user[HIDDEN_FIELD];
+  return roles === undefined || Object.hasOwn(rest, ROLES) ? rest : { ...rest, [ROLES]: roles };
 }
 
 /** A user as anybody sees it: the id and the fields that the schema marks public. */

@@ -5,6 +5,7 @@ import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
+import { ROLES, rolesOf } from '../../collections/user-roles.js';
 import { EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
 import { updateDocument, type AlongsideChange } from '../../documents/write/update-document.js';
@@ -16,6 +17,7 @@ import { finishTakeOver } from '../codes/finish-take-over.job.js';
 import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
 import { requireSizeAfter } from '../accounts/user-size.js';
 import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
+import { takeRoles } from '../accounts/user-roles.js';
 import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { sendChangeCode, sendCode } from '../codes/send-code.js';
 import type { User } from '../user.js';
@@ -53,14 +55,21 @@ export async function updateProfile(
 ): Promise<ProfileChange> {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const collection = await requireCollection(app, project._id, USERS);
-  const { change, address, currentPassword } = readChange(collection, user, body, editor.setter);
+  const { change, address, currentPassword, roles } = readChange(collection, user, body, editor.setter);
   if (address !== null) {
     await authoriseEmailChange(app, project, user, address, { currentPassword, ip: editor.ip });
     const updated = await write(app, project, collection, user, change, notesPendingEmail(app, user, address));
     return { user: updated, mailed: await sendChangeCode(app, project, user._id, address) };
   }
-  if (Object.keys(change).length === 0 && Object.keys(body).length > 0) return { user };
-  return { user: await changeAtOnce(app, project, collection, user, change, editor) };
+  if (Object.keys(change).length === 0 && !roles && Object.keys(body).length > 0) return { user };
+  const notes = roles ? { [`${HIDDEN_FIELD}.${ROLES}`]: roles } : null;
+  return { user: await changeAtOnce(app, project, collection, user, { change, notes }, editor) };
+}
+
+interface ChangeAtOnce {
+  change: Record<string, unknown>;
+  /** Paths among the service's notes that change with it. */
+  notes: Record<string, unknown> | null;
 }
 
 /** A change by the project, or by the user of other fields than the address. */
@@ -69,22 +78,24 @@ async function changeAtOnce(
   project: Project,
   collection: Collection,
   user: User,
-  change: Record<string, unknown>,
+  { change, notes }: ChangeAtOnce,
   editor: ProfileEditor,
 ): Promise<User> {
   const newEmail = typeof change.email === 'string';
   const proven = change[EMAIL_VERIFIED] === true && (newEmail || !user.emailVerified);
   if (newEmail && !Object.hasOwn(change, EMAIL_VERIFIED)) change[EMAIL_VERIFIED] = false;
-  if (!newEmail && !proven) return write(app, project, collection, user, change);
+  if (!newEmail && !proven) {
+    return write(app, project, collection, user, change, notes ? { filter: {}, set: notes } : undefined);
+  }
   const asRead = { email: user.email, emailVerified: user.emailVerified };
   if (!proven) {
-    const set = { [`${HIDDEN_FIELD}.pendingEmail`]: null };
+    const set = { ...notes, [`${HIDDEN_FIELD}.pendingEmail`]: null };
     const updated = await write(app, project, collection, user, change, { filter: asRead, set });
     if (!updated.emailVerified) await sendCode(app, project, 'verification', updated.email);
     return updated;
   }
   await finishLater(app, project, user._id);
-  const set = ownershipBegins(app, user, await findProver(app, user, editor.session));
+  const set = { ...notes, ...ownershipBegins(app, user, await findProver(app, user, editor.session)) };
   const updated = await write(app, project, collection, user, change, { filter: asRead, set });
   await finishTakeOver(app, project, updated);
   return updated;
@@ -119,6 +130,8 @@ interface ReadChange {
   /** The address that a user asks for. */
   address: string | null;
   currentPassword: string | null;
+  /** Those that the project sets. */
+  roles: string[] | undefined;
 }
 
 function readChange(
@@ -133,6 +146,8 @@ function readChange(
   for (const path of Object.keys(change)) {
     if (path.split('.')[0] === 'password') problems.add('password', 'is changed by change-password only', path);
   }
+  const present = rolesOf(collection.fields, user);
+  const roles = takeRoles(collection.fields, change, { maySet: setter === 'project', present }, problems);
   refuseProtected(collection, Object.keys(change), setter, problems);
   if (setter === 'user' && Object.hasOwn(change, EMAIL_VERIFIED)) {
     // A fetched profile may be sent back as it is.
@@ -154,7 +169,7 @@ function readChange(
     }
   }
   problems.throwIfAny();
-  return { change, address, currentPassword };
+  return { change, address, currentPassword, roles };
 }
 
 function takePassword(change: Record<string, unknown>, problems: Problems): string | null {

@@ -1,0 +1,89 @@
+import type { App } from '../../../app.js';
+import { arrayOf, text } from '../../../platform/schema/schema.js';
+import { requireCollection } from '../../collections/collection-store.js';
+import { HIDDEN_FIELD, type Field } from '../../collections/fields/field.js';
+import {
+  MAX_ROLES,
+  requireRolesPlace,
+  ROLE_PATTERN,
+  ROLES,
+  rolesOf,
+  rolesPlace,
+} from '../../collections/user-roles.js';
+import { USERS } from '../../collections/users-collection.js';
+import { Problems } from '../../documents/reply/problems.js';
+import type { Project } from '../../projects/project.js';
+import { changeUser } from './change-user.js';
+import type { User } from '../user.js';
+import { accountChanged, requireUser } from '../user-store.js';
+
+/** Roles as a body brings them. */
+export const ROLE_LIST = arrayOf(text({ pattern: ROLE_PATTERN, examples: ['editor'] }), {
+  maxItems: MAX_ROLES,
+  uniqueItems: true,
+});
+
+const ROLE = new RegExp(ROLE_PATTERN);
+const MAX_RACES = 5;
+
+/** The roles of a user; none where the project keeps something else as `roles`. */
+export async function listRoles(app: App, project: Project, user: User): Promise<readonly string[]> {
+  const { fields } = await requireCollection(app, project._id, USERS);
+  return rolesOf(fields, user);
+}
+
+/**
+ * Gives a user the roles that `change` makes of the present ones, by one write; two changes at once both take effect.
+ * 400 for what is no role, 409 ROLES_FIELD where the project keeps something else as `roles`, 404 when the user is
+ * gone.
+ */
+export async function changeRoles(
+  app: App,
+  project: Project,
+  { _id }: Pick<User, '_id'>,
+  change: (present: readonly string[]) => readonly string[],
+): Promise<User> {
+  const { fields } = await requireCollection(app, project._id, USERS);
+  requireRolesPlace(fields);
+  const path = rolesPlace(fields) === 'built in' ? `${HIDDEN_FIELD}.${ROLES}` : ROLES;
+  for (let race = 0; race < MAX_RACES; race++) {
+    const user = await requireUser(app, project._id, _id.toHexString());
+    const stored = path === ROLES ? user[ROLES] : user[HIDDEN_FIELD].roles;
+    const problems = new Problems();
+    const roles = readRoles(change(rolesOf(fields, user)), problems);
+    problems.throwIfAny();
+    const changed = await changeUser(app, project, { _id, [path]: stored ?? null }, { [path]: roles });
+    if (changed) return changed;
+  }
+  throw accountChanged();
+}
+
+/**
+ * Takes `roles` out of a body where they are built in; undefined when it has none. `present` are a user's own, which
+ * may be sent back as they are; notes others where only the project `maySet` them, and what is no role.
+ */
+export function takeRoles(
+  fields: readonly Field[],
+  body: Record<string, unknown>,
+  { maySet, present = [] }: { maySet: boolean; present?: readonly string[] },
+  problems: Problems,
+): string[] | undefined {
+  if (!Object.hasOwn(body, ROLES) || rolesPlace(fields) !== 'built in') return undefined;
+  const value = body[ROLES];
+  delete body[ROLES];
+  if (maySet) return readRoles(value, problems);
+  const isSame =
+    Array.isArray(value) && value.length === present.length && present.every((role, at) => role === value[at]);
+  if (!isSame) problems.add('protected', 'cannot be set by users', ROLES);
+  return undefined;
+}
+
+function readRoles(value: unknown, problems: Problems): string[] {
+  const isList = Array.isArray(value) && value.length <= MAX_ROLES;
+  if (isList && value.every((role) => typeof role === 'string' && ROLE.test(role))) {
+    return [...new Set(value as string[])];
+  }
+  const form = 'a lower-case letter and up to 63 lower-case letters, digits, _, : or -';
+  problems.add('format', `must be a list of at most ${MAX_ROLES} roles, each ${form}`, ROLES);
+  return [];
+}
