@@ -1,5 +1,6 @@
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
-import { indexPlan, isNumericPath, type Plan, type PlanQuery, serveFrom, usableIndexes } from './plan.js';
+import { indexPlan, type Plan, type PlanQuery, serveFrom, usableIndexes } from './plan.js';
+import { isNumericPath } from './sort-order.js';
 
 /** A plan whose entries lie in the order of one field's values, so that one entry of each value has to be read. */
 export interface DistinctPlan {

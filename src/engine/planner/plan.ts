@@ -18,6 +18,7 @@ import {
   type SpaceBounds,
 } from './key-ranges.js';
 import { impliesAll } from './partial.js';
+import { isNumericPath, type KeyOrder, sortOrder } from './sort-order.js';
 
 /** The entries to read and their order. A plan may yield more than the filter wants, never less. */
 export interface Plan {
@@ -59,13 +60,6 @@ export type Probe = (plan: Plan, most: number) => number;
 const PROBES = [64, 200];
 /** So many plans or ranges at most are read side by side. */
 export const MAX_PLAN_BRANCHES = 200;
-const NUMERIC_PART = /(?:^|\.)\d+(?:\.|$)/;
-
-/** True if a part of the path may be a position in a list, which an index does not tell from a name. */
-export function isNumericPath(path: string): boolean {
-  return NUMERIC_PART.test(path);
-}
-
 /** The plans that read less than everything, or in the wanted order; a single one when nothing can beat it. */
 export function candidatePlans(collection: CollectionEntry, query: PlanQuery): Plan[] {
   const served = serveFrom(null, query);
@@ -179,22 +173,31 @@ export function indexPlan(index: IndexEntry, { query, bounds }: Served): Plan {
   const used = boundsOf(space, bounds, index.definition.multikey);
   const { ranges, widened } = keyRanges(space, used);
   const order = sortOrder(index.fields, used, query.sort, orderOf(index, query));
+  const once = comesOnce(index, used);
   const allPoints = used.points.length === index.fields.length;
   return {
     index,
     ranges: order === 'backward' ? [...ranges].reverse() : ranges,
     reverse: order === 'backward',
     sorted: order !== null,
-    repeats: index.definition.multikey !== 0,
-    exact:
-      !widened &&
-      !index.definition.cut &&
-      index.definition.multikey === 0 &&
-      isExact(query, space.fields, used, bounds, index),
+    repeats: !once,
+    exact: !widened && !index.definition.cut && once && isExact(query, space.fields, used, bounds, index),
     bounds: used,
     single: index.definition.unique && allPoints && used.points.every((values) => values.length === 1) && !widened,
     branches: null,
   };
+}
+
+/**
+ * True when a document has at most one entry in the ranges: each array of the index is bound to one value. Not null,
+ * which an entry also holds for an element without the field, so that the filter has to look at the document.
+ */
+function comesOnce({ definition: { multikey } }: IndexEntry, { points }: SpaceBounds): boolean {
+  for (let n = 0; multikey >>> n !== 0; n++) {
+    const values = points[n] ?? [];
+    if (((multikey >>> n) & 1) === 1 && (values.length !== 1 || values[0] === null)) return false;
+  }
+  return true;
 }
 
 /** How an index of places serves a `$geoWithin`: by the cells that cover the region. 2 when the query has none. */
@@ -229,7 +232,8 @@ function cellPlan(index: IndexEntry, ranges: readonly KeyRange[], bounds: FieldB
 /** The order of an index's entries, as the planner compares it with a query. */
 function orderOf({ definition, collation }: IndexEntry, query: PlanQuery): KeyOrder {
   return {
-    ordered: !definition.cut && definition.multikey === 0 && collation === query.collation,
+    ordered: !definition.cut && collation === query.collation,
+    arrays: definition.multikey,
     endsWithId: !definition.unique,
     listsMerged: false,
   };
@@ -254,6 +258,7 @@ function documentPlan(collection: CollectionEntry, { query, bounds }: Served): P
   const { ranges, widened } = keyRanges(space, used);
   const order = sortOrder(space.fields, used, query.sort, {
     ordered: collection.definition.longIds !== true && query.collation === null,
+    arrays: 0,
     endsWithId: false,
     listsMerged: false,
   });
@@ -293,7 +298,7 @@ function boundsOf(space: KeySpace, bounds: ReadonlyMap<string, FieldBounds>, mul
   const arrayRoots = new Set<string>();
   for (const [n, field] of space.fields.entries()) {
     const condition = bounds.get(field.path);
-    if (condition === undefined || NUMERIC_PART.test(field.path)) break;
+    if (condition === undefined || isNumericPath(field.path)) break;
     const isArray = (multikey & (1 << n)) !== 0;
     if (isArray) {
       // Two conditions on the elements of one array may be met by different elements, which have different entries.
@@ -315,47 +320,6 @@ function boundsOf(space: KeySpace, bounds: ReadonlyMap<string, FieldBounds>, mul
 /** Bounds of different types exclude each other; taking one side is simply enough. */
 function sameKind({ lower, upper }: FieldBounds): boolean {
   return lower === null || upper === null || comparableKind(lower.value)![0] === comparableKind(upper.value)![0];
-}
-
-interface KeyOrder {
-  /** Keys compare as the values do. */
-  ordered: boolean;
-  /** Keys of equal fields follow each other by `_id`. */
-  endsWithId: boolean;
-  /** Each range has one value of every list, and is looked at by itself. */
-  listsMerged: boolean;
-}
-
-/** The direction in which the key space has the order of `sort`, null when it has not. */
-function sortOrder(
-  fields: readonly { path: string; descending: boolean }[],
-  used: SpaceBounds,
-  sort: readonly SortPart[],
-  { ordered, endsWithId, listsMerged }: KeyOrder,
-): 'forward' | 'backward' | null {
-  if (sort.length === 0) return 'forward';
-  if (!ordered) return null;
-  const isConstant = (field: number): boolean =>
-    field < used.points.length && (listsMerged || used.points[field]!.length === 1);
-  const constant = new Set<string>();
-  let at = 0;
-  while (isConstant(at)) constant.add(fields[at++]!.path);
-  let direction: 'forward' | 'backward' | null = null;
-  const all = endsWithId ? [...fields, { path: '_id', descending: false }] : fields;
-  for (const { path, dir } of sort) {
-    if (constant.has(path)) continue;
-    const field = all[at];
-    // Beyond the fields of a unique key nothing is left to sort, unless a list was expanded before.
-    if (field === undefined) return !endsWithId && at === fields.length ? (direction ?? 'forward') : null;
-    if (field.path !== path || NUMERIC_PART.test(path)) return null;
-    const wanted = (dir === 1) !== field.descending ? 'forward' : 'backward';
-    if (direction !== null && direction !== wanted) return null;
-    direction = wanted;
-    at++;
-    while (isConstant(at)) constant.add(all[at++]!.path);
-  }
-  // A list on a field behind the sorted ones is fine: the ranges stay in key order.
-  return direction ?? 'forward';
 }
 
 function isExact(
