@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { SharedEntries } from '../../src/engine/planner/shared-entries.js';
+import { SharedEntries } from '../../src/engine/planner/scans/shared-entries.js';
 import { DATA_FILE, openEnvironment } from '../../src/engine/storage/file/environment.js';
 import { PageRanges } from '../../src/engine/storage/file/page-ranges.js';
 import { temporaryDir } from './doors.js';

@@ -6,7 +6,7 @@ import { type DataCollection, type DataDb, type Engine, openEngine } from '../..
 import { docFromApp } from '../../src/engine/codec/app-values.js';
 import { collationOf, type Strength } from '../../src/engine/query/collation/collation.js';
 import { compileSort } from '../../src/engine/query/sort.js';
-import { UnionScan } from '../../src/engine/planner/union-scan.js';
+import { UnionScan } from '../../src/engine/planner/scans/union-scan.js';
 import { compareValues } from '../../src/engine/query/values/compare.js';
 import { temporaryDir } from './doors.js';
 

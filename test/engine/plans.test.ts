@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataDb } from '../../src/engine/index.js';
-import { UnionScan } from '../../src/engine/planner/union-scan.js';
+import { UnionScan } from '../../src/engine/planner/scans/union-scan.js';
 import { DOORS, type OpenDoor } from './doors.js';
 
 interface Stage {

@@ -1,11 +1,11 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { CODES, EngineError, typeMismatch } from '../../errors.js';
 import { planDistinct } from '../../planner/distinct-plan.js';
-import { DistinctScan } from '../../planner/distinct-scan.js';
+import { DistinctScan } from '../../planner/scans/distinct-scan.js';
 import { presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
 import { usableIndexes } from '../../planner/plan.js';
 import type { Collation } from '../../query/collation/collation.js';
-import type { ReadingScan } from '../../planner/scan.js';
+import type { ReadingScan } from '../../planner/scans/scan.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import { numberOf } from '../../query/values/value.js';

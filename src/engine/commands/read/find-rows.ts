@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import { type Doc, RawDocument, type Row } from '../../codec/document.js';
 import { CODES, EngineError } from '../../errors.js';
 import type { Plan } from '../../planner/plan.js';
-import { keep, type Scan } from '../../planner/scan.js';
+import { keep, type Scan } from '../../planner/scans/scan.js';
 import type { Projection } from '../../query/project.js';
 import type { KeyTuple } from '../../query/sort.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';

@@ -1,10 +1,10 @@
 import type { Doc } from '../../codec/document.js';
 import { CODES, EngineError } from '../../errors.js';
 import type { Budget } from '../../pipeline/budget.js';
-import { IdSet } from '../../planner/id-set.js';
+import { IdSet } from '../../planner/scans/id-set.js';
 import { conjunctsFor, planCell } from '../../planner/plan.js';
 import { impliesAll } from '../../planner/partial.js';
-import { countEntries, PlanScan } from '../../planner/scan.js';
+import { countEntries, PlanScan } from '../../planner/scans/scan.js';
 import type { ExpressionContext } from '../../query/expression.js';
 import { type Cell, halvesOf, leastAngle, MAX_DEPTH, mostAngle, WORLD } from '../../query/geometry/cell.js';
 import { type GeoNear, nearestPlace, type NearPlace } from '../../query/geometry/geo-near.js';

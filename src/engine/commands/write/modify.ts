@@ -4,7 +4,7 @@ import { encodeDocument } from '../../codec/encode.js';
 import { spliceDocument } from '../../codec/splice.js';
 import { ObjectId } from '../../codec/bson.js';
 import { EngineError, immutableField } from '../../errors.js';
-import { keep } from '../../planner/scan.js';
+import { keep } from '../../planner/scans/scan.js';
 import type { KeyTuple } from '../../query/sort.js';
 import type { Update } from '../../query/update/update.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';

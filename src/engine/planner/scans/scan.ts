@@ -1,19 +1,19 @@
-import { decodeDocument } from '../codec/decode.js';
-import type { Doc } from '../codec/document.js';
-import { FieldTest } from '../query/match/equalities.js';
-import type { Filter } from '../query/match/match.js';
-import { translateStorageError } from '../storage/file/environment.js';
-import type { CollectionEntry } from '../storage/keys/index-definition.js';
-import type { Storage } from '../storage/storage.js';
-import { hasSealAt, SUM_BYTES } from '../storage/format/stored-form.js';
-import { Tally } from '../storage/catalog/tally.js';
-import type { DescribeRead } from '../storage/long-read.js';
-import type { View } from '../storage/view.js';
-import type { VisitValue } from '../storage/file/page-ranges.js';
+import { decodeDocument } from '../../codec/decode.js';
+import type { Doc } from '../../codec/document.js';
+import { FieldTest } from '../../query/match/equalities.js';
+import type { Filter } from '../../query/match/match.js';
+import { translateStorageError } from '../../storage/file/environment.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
+import { hasSealAt, SUM_BYTES } from '../../storage/format/stored-form.js';
+import { Tally } from '../../storage/catalog/tally.js';
+import type { DescribeRead } from '../../storage/long-read.js';
+import type { View } from '../../storage/view.js';
+import type { VisitValue } from '../../storage/file/page-ranges.js';
 import { EntryWalk } from './entry-walk.js';
 import type { IdSet } from './id-set.js';
-import type { KeyRange } from './key-ranges.js';
-import type { Plan } from './plan.js';
+import type { KeyRange } from '../key-ranges.js';
+import type { Plan } from '../plan.js';
 
 /**
  * Called with each document that the filter accepts: its stored bytes (to be copied with `keep` if they are needed

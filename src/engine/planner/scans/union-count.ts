@@ -1,7 +1,7 @@
-import type { Storage } from '../storage/storage.js';
-import type { View } from '../storage/view.js';
+import type { Storage } from '../../storage/storage.js';
+import type { View } from '../../storage/view.js';
 import { EntryWalk, readPages } from './entry-walk.js';
-import type { Plan } from './plan.js';
+import type { Plan } from '../plan.js';
 import type { Scan } from './scan.js';
 import { rangesInOneOrder, SharedEntries } from './shared-entries.js';
 

@@ -1,8 +1,8 @@
-import { PageCursor } from '../storage/file/page-cursor.js';
-import type { PageState } from '../storage/file/page-file.js';
-import type { PageRanges } from '../storage/file/page-ranges.js';
-import type { KeyRange } from './key-ranges.js';
-import type { Plan } from './plan.js';
+import { PageCursor } from '../../storage/file/page-cursor.js';
+import type { PageState } from '../../storage/file/page-file.js';
+import type { PageRanges } from '../../storage/file/page-ranges.js';
+import type { KeyRange } from '../key-ranges.js';
+import type { Plan } from '../plan.js';
 
 /** Each step looks at what all ranges stand at. */
 const MAX_RANGES = 16;

@@ -1,15 +1,15 @@
-import { decodeDocument } from '../codec/decode.js';
-import type { Doc } from '../codec/document.js';
+import { decodeDocument } from '../../codec/decode.js';
+import type { Doc } from '../../codec/document.js';
 import type { ReadingScan, VisitRow } from './scan.js';
-import { readPath } from '../query/values/path.js';
-import { KeyWriter } from '../storage/encoding/key-encoding.js';
-import { INDEX_SPACE, translateStorageError } from '../storage/file/environment.js';
-import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
-import type { Storage } from '../storage/storage.js';
-import type { View } from '../storage/view.js';
-import type { DistinctPlan } from './distinct-plan.js';
-import { successor } from './key-ranges.js';
-import type { Plan } from './plan.js';
+import { readPath } from '../../query/values/path.js';
+import { KeyWriter } from '../../storage/encoding/key-encoding.js';
+import { INDEX_SPACE, translateStorageError } from '../../storage/file/environment.js';
+import type { CollectionEntry, IndexEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
+import type { View } from '../../storage/view.js';
+import type { DistinctPlan } from '../distinct-plan.js';
+import { successor } from '../key-ranges.js';
+import type { Plan } from '../plan.js';
 
 /** So many values are read before the clock is looked at. */
 const CHUNK = 64;

@@ -1,9 +1,9 @@
-import { StorageError } from '../storage/storage-error.js';
-import { PageError } from '../storage/file/page-file.js';
-import type { PageRanges, RangePart, VisitValue } from '../storage/file/page-ranges.js';
-import type { Storage } from '../storage/storage.js';
-import type { View } from '../storage/view.js';
-import type { Plan } from './plan.js';
+import { StorageError } from '../../storage/storage-error.js';
+import { PageError } from '../../storage/file/page-file.js';
+import type { PageRanges, RangePart, VisitValue } from '../../storage/file/page-ranges.js';
+import type { Storage } from '../../storage/storage.js';
+import type { View } from '../../storage/view.js';
+import type { Plan } from '../plan.js';
 
 /** So many pages are read before the clock is looked at: some 10,000 entries, in a tenth of a millisecond. */
 const CHUNK_PAGES = 128;

@@ -1,9 +1,9 @@
-import type { Doc } from '../codec/document.js';
-import { CODES, EngineError } from '../errors.js';
-import type { KeyTuple, Sort } from '../query/sort.js';
-import type { Storage } from '../storage/storage.js';
+import type { Doc } from '../../codec/document.js';
+import { CODES, EngineError } from '../../errors.js';
+import type { KeyTuple, Sort } from '../../query/sort.js';
+import type { Storage } from '../../storage/storage.js';
 import type { IdSet } from './id-set.js';
-import type { Plan } from './plan.js';
+import type { Plan } from '../plan.js';
 import { keep, type PlanScan, type ScanPosition, type Scan, type VisitRow } from './scan.js';
 
 /**
