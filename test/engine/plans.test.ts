@@ -106,6 +106,33 @@ describe.each(DOORS.filter(({ foreign }) => !foreign))('plans, $name', (door) =>
     expect(plan.stage).toBe('COLLSCAN');
   });
 
+  it('behind an array that is bound to one value keep the order and count without documents', async () => {
+    const teams = db.collection<{ _id: number; members: number[]; at: number }>('teams');
+    await teams.createIndex({ members: 1, at: -1 }, { name: 'by_member' });
+    const docs = Array.from({ length: 400 }, (_, n) => ({ _id: n, members: [n % 7, 7 + (n % 3), n % 7], at: n % 50 }));
+    await teams.insertMany(docs);
+    const filter = { members: 3 };
+    const run = async (command: object): Promise<Explained> =>
+      (await db.command({ explain: command })) as unknown as Explained;
+    const { queryPlanner, executionStats } = await run({ find: 'teams', filter, sort: { at: -1 }, limit: 5 });
+    expect(queryPlanner.winningPlan.inputStage).toMatchObject({ inputStage: { indexName: 'by_member' } });
+    expect(queryPlanner.winningPlan.inputStage?.stage).toBe('FETCH');
+    expect(executionStats).toMatchObject({ nReturned: 5, totalDocsExamined: 5 });
+    const counted = await run({ count: 'teams', query: filter });
+    expect(counted.queryPlanner.winningPlan.inputStage?.stage).toBe('COUNT_SCAN');
+    const those = docs.filter(({ members }) => members.includes(3));
+    expect(await teams.countDocuments(filter)).toBe(those.length);
+    // The array itself sorts by its least element, whichever the document was found by.
+    const byMembers = await teams.find({ members: 8 }).sort({ members: 1, at: -1 }).toArray();
+    const least = (ids: number[]): number => Math.min(...ids);
+    const expected = docs
+      .filter(({ members }) => members.includes(8))
+      .sort((a, b) => least(a.members) - least(b.members) || b.at - a.at);
+    expect(byMembers.map(({ members, at }) => [least(members), at])).toEqual(
+      expected.map(({ members, at }) => [least(members), at]),
+    );
+  });
+
   it('of distinct values read one entry of each value', async () => {
     const steps = async (body: object): Promise<{ stats: Explained['executionStats']; values: unknown[] }> => {
       const explained = (await db.command({ explain: { distinct: 'articles', ...body } })) as unknown as Explained;
