@@ -1,14 +1,21 @@
 import type { Conjunct } from '../query/match/match.js';
 import type { Region } from '../query/geometry/region.js';
 import type { PrefixOperand } from '../query/match/regex-predicate.js';
+import { compareValues } from '../query/values/compare.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
+
+/** One end of a range. */
+export interface Bound {
+  readonly value: unknown;
+  readonly inclusive: boolean;
+}
 
 /** The conditions of a filter on one path, as far as an index can use them. */
 export interface FieldBounds {
   /** The values the field must equal one of; null when there is no such condition. */
   points: readonly unknown[] | null;
-  lower: { value: unknown; inclusive: boolean } | null;
-  upper: { value: unknown; inclusive: boolean } | null;
+  lower: Bound | null;
+  upper: Bound | null;
   /** The beginning of the texts that a pattern can find. */
   prefix: PrefixOperand | null;
   /** Where the place has to be. */
@@ -49,13 +56,13 @@ function addCondition(field: FieldBounds, op: Conjunct['op'], value: unknown): v
     case 'gt':
     case 'gte':
       if (comparableKind(value) === null) return;
-      field.lower ??= { value, inclusive: op === 'gte' };
+      field.lower = tighter(field.lower, { value, inclusive: op === 'gte' }, 1);
       field.present = true;
       return;
     case 'lt':
     case 'lte':
       if (comparableKind(value) === null) return;
-      field.upper ??= { value, inclusive: op === 'lte' };
+      field.upper = tighter(field.upper, { value, inclusive: op === 'lte' }, -1);
       field.present = true;
       return;
     case 'prefix':
@@ -72,6 +79,17 @@ function addCondition(field: FieldBounds, op: Conjunct['op'], value: unknown): v
     case 'type':
       field.present = true;
   }
+}
+
+/**
+ * The one of two bounds on the same side that leaves less. Each alone has to hold, so either would do; of different
+ * types, between which nothing can be, the first.
+ */
+function tighter(known: Bound | null, other: Bound, side: 1 | -1): Bound {
+  if (known === null) return other;
+  if (comparableKind(known.value)![0] !== comparableKind(other.value)![0]) return known;
+  const order = compareValues(other.value, known.value) * side;
+  return order > 0 || (order === 0 && !other.inclusive) ? other : known;
 }
 
 /** Values whose equality means exactly one index key: no arrays (they match elements too), regular expressions, NaN. */

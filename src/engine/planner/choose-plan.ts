@@ -1,19 +1,10 @@
 import type { Alternative } from '../query/match/match.js';
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
+import { candidatePlans, geoPlan, indexPlan, MAX_PLAN_BRANCHES, scanWhole, serveFrom } from './index-plan.js';
 import { joinRanges } from './key-ranges.js';
-import {
-  bestPlan,
-  candidatePlans,
-  geoPlan,
-  indexPlan,
-  isBounded,
-  MAX_PLAN_BRANCHES,
-  type Plan,
-  type PlanQuery,
-  type Probe,
-  scanWhole,
-  serveFrom,
-} from './plan.js';
+import { ALONE, isBounded, type Plan, type PlanQuery } from './plan.js';
+import { cheapest, type Considered, type Sizes, weigh } from './plan-cost.js';
+import { mergesByKeys } from './sort-order.js';
 
 /** A `$or` within a branch of a `$or` is looked at as well, but not deeper. */
 const MAX_DEPTH = 2;
@@ -22,20 +13,37 @@ const MAX_ALTERNATIVES = 64;
 
 /**
  * Chooses how to read: by one index, equalities first, then one range or list, then the sort; or the branches of a
- * `$or` each by its own. Between several plans a short look at how many entries each would read decides.
+ * `$or` each by its own. Between several plans decides what each is expected to read.
  */
-export function choosePlan(collection: CollectionEntry, query: PlanQuery, probe: Probe): Plan {
-  if (query.hint !== undefined) {
-    if (!('natural' in query.hint)) return hintedPlan(query.hint, query);
-    return scanWhole(collection, query, query.hint.natural === -1);
-  }
-  const singles = candidatePlans(collection, query);
-  // Of plans between which nothing decides the first is taken.
-  const unions = query.alternatives.length > 0 ? unionPlans(collection, query, singles, probe) : [];
-  return bestPlan([...unions, ...singles], query, probe) ?? scanWhole(collection, query, false);
+export function choosePlan(collection: CollectionEntry, query: PlanQuery, sizes: Sizes): Plan {
+  return (
+    hintedPlan(collection, query) ??
+    cheapest(plansFor(collection, query, sizes), query, sizes) ??
+    scanWhole(collection, query, false)
+  );
 }
 
-function hintedPlan(index: IndexEntry, query: PlanQuery): Plan {
+/** All plans between which choosePlan chooses, with their costs. */
+export function considerPlans(collection: CollectionEntry, query: PlanQuery, sizes: Sizes): Considered[] {
+  const hinted = hintedPlan(collection, query);
+  const plans = hinted === null ? plansFor(collection, query, sizes) : [hinted];
+  return weigh(plans.length === 0 ? [scanWhole(collection, query, false)] : plans, query, sizes);
+}
+
+function plansFor(collection: CollectionEntry, query: PlanQuery, sizes: Sizes): Plan[] {
+  const singles = candidatePlans(collection, query);
+  if (query.alternatives.length === 0) return singles;
+  // Of plans between which nothing decides the first is taken.
+  return [...unionPlans(collection, query, singles, sizes), ...singles];
+}
+
+function hintedPlan(collection: CollectionEntry, query: PlanQuery): Plan | null {
+  const { hint } = query;
+  if (hint === undefined) return null;
+  return 'natural' in hint ? scanWhole(collection, query, hint.natural === -1) : planBy(hint, query);
+}
+
+function planBy(index: IndexEntry, query: PlanQuery): Plan {
   const served = serveFrom(index.collation, query);
   return index.isGeo ? geoPlan(index, served) : indexPlan(index, served);
 }
@@ -48,7 +56,7 @@ function unionPlans(
   collection: CollectionEntry,
   query: PlanQuery,
   singles: readonly Plan[],
-  probe: Probe,
+  sizes: Sizes,
   depth = 1,
 ): Plan[] {
   if (depth > MAX_DEPTH || (singles.length === 1 && singles[0]!.single)) return [];
@@ -57,10 +65,10 @@ function unionPlans(
   for (const branches of query.alternatives) {
     if (branches.length > MAX_ALTERNATIVES) continue;
     const queries = branches.map((branch) => branchQuery(query, branch, several));
-    const choices = choosePlans(collection, queries, probe, depth);
+    const choices = choosePlans(collection, queries, sizes, depth);
     if (choices === null) continue;
     for (const choice of choices) {
-      const union = isBeaten(choice, singles) ? null : unionOf(choice, query);
+      const union = unionOf(choice, query);
       if (union !== null) unions.push(union);
     }
   }
@@ -87,42 +95,29 @@ function branchQuery(query: PlanQuery, branch: Alternative, several: boolean): P
 function choosePlans(
   collection: CollectionEntry,
   queries: readonly PlanQuery[],
-  probe: Probe,
+  sizes: Sizes,
   depth: number,
 ): Plan[][] | null {
   const least: Plan[] = [];
   let sorted: Plan[] | null = [];
   for (const query of queries) {
     const singles = candidatePlans(collection, query);
-    const nested = query.alternatives.length > 0 ? unionPlans(collection, query, singles, probe, depth + 1) : [];
+    const nested = query.alternatives.length > 0 ? unionPlans(collection, query, singles, sizes, depth + 1) : [];
     const bounded = [...singles, ...nested].filter(isBounded);
-    const best = bestPlan(bounded, query, probe);
+    // All of a branch is read, unless every one is in order.
+    const best = cheapest(bounded, { ...query, limit: 0 }, sizes);
     if (best === null) return null;
     least.push(best);
     if (sorted === null) continue;
-    const inOrder = bestPlan(
+    const inOrder = cheapest(
       bounded.filter((plan) => plan.sorted),
       query,
-      probe,
+      sizes,
     );
     if (inOrder === null) sorted = null;
-    else sorted.push(inOrder);
+    else sorted.push({ ...inOrder, fallback: null });
   }
   return sorted === null || least.every((plan) => plan.sorted) ? [least] : [least, sorted];
-}
-
-/** True if one index, with no fewer conditions, reads what all branches would read of it, as behind a cursor. */
-function isBeaten(branches: readonly Plan[], singles: readonly Plan[]): boolean {
-  return singles.some(
-    (single) =>
-      single.branches === null &&
-      branches.every((branch) => branch.branches === null && branch.index === single.index) &&
-      branches.some((branch) => boundFields(branch) <= boundFields(single)),
-  );
-}
-
-function boundFields({ bounds }: Plan): number {
-  return bounds.points.length + (bounds.range === null ? 0 : 1);
 }
 
 /**
@@ -143,8 +138,10 @@ export function countingPlan(plan: Plan): Plan {
 function unionOf(branches: readonly Plan[], query: PlanQuery): Plan | null {
   const sorted = query.sort.length === 0 || branches.every((branch) => branch.sorted);
   const flat = branches.flatMap((branch) => branch.branches ?? [branch]);
-  if (flat.length > MAX_PLAN_BRANCHES) return null;
+  const ranges = flat.reduce((sum, branch) => sum + (branch.merges ? branch.ranges.length : 1), 0);
+  if (ranges > MAX_PLAN_BRANCHES && !(sorted && query.sort.length > 0 && mergesByKeys(flat, query.sort))) return null;
   return {
+    ...ALONE,
     index: null,
     ranges: [],
     reverse: false,

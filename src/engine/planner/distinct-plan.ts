@@ -1,5 +1,6 @@
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
-import { indexPlan, type Plan, type PlanQuery, serveFrom, usableIndexes } from './plan.js';
+import { indexPlan, serveFrom, usableIndexes } from './index-plan.js';
+import type { Plan, PlanQuery } from './plan.js';
 import { isNumericPath } from './sort-order.js';
 
 /** A plan whose entries lie in the order of one field's values, so that one entry of each value has to be read. */

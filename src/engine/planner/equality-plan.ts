@@ -4,7 +4,7 @@ import type { CollectionEntry } from '../storage/keys/index-definition.js';
 import { DOCUMENT_SPACE } from '../storage/file/environment.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
 import { indexSpace } from './key-ranges.js';
-import type { Plan } from './plan.js';
+import { ALONE, type Plan } from './plan.js';
 
 const writer = new KeyWriter();
 
@@ -58,14 +58,14 @@ function planPoint(collection: CollectionEntry, equalities: readonly Equality[])
     if (writer.cut) return null;
     return {
       index: null,
-      ranges: [{ start, end: start }],
+      ranges: [{ start, end: start, shared: start.length }],
       reverse: false,
       sorted: true,
       repeats: false,
       exact: equalities.length === 1 && collection.definition.longIds !== true,
       bounds: { points: [[value]], range: null },
       single: true,
-      branches: null,
+      ...ALONE,
     };
   }
   return null;
@@ -100,6 +100,8 @@ function templateOf(plan: Plan, equalities: readonly Equality[]): Template | nul
     index === null ||
     index.collation !== null ||
     plan.branches !== null ||
+    plan.merges ||
+    plan.fallback !== null ||
     bounds.range !== null ||
     ranges.length !== 1
   ) {
@@ -129,7 +131,11 @@ function fill({ plan, places }: Template, equalities: readonly Equality[]): Plan
   }
   if (writer.cut) return null;
   const start = writer.take();
-  return { ...plan, ranges: [{ start, end: writer.byte(AFTER).take() }], bounds: { points, range: null } };
+  return {
+    ...plan,
+    ranges: [{ start, end: writer.byte(AFTER).take(), shared: start.length }],
+    bounds: { points, range: null },
+  };
 }
 
 /** Above every byte with which a component or an `_id` can begin. */

@@ -1,10 +1,16 @@
 import type { Doc } from '../codec/document.js';
 import { showValue } from '../storage/catalog/duplicate-key.js';
-import type { Plan } from './plan.js';
+import { isBounded, type Plan } from './plan.js';
+import type { Considered } from './plan-cost.js';
 
 /** A plan as MongoDB's `explain` shows it, outermost stage first. */
 export function presentPlan(plan: Plan, { sort, limit, skip }: { sort: Doc; limit: number; skip: number }): Doc {
   let stage = accessStage(plan, sort);
+  const { fallback } = plan;
+  if (fallback !== null) {
+    const other = presentPlan(fallback.plan, { sort, limit: 0, skip: 0 });
+    stage = { stage: 'TRIAL', mostKeys: fallback.after, inputStages: [stage, other] };
+  }
   if (Object.keys(sort).length > 0 && !plan.sorted) {
     stage = {
       stage: 'SORT',
@@ -18,7 +24,7 @@ export function presentPlan(plan: Plan, { sort, limit, skip }: { sort: Doc; limi
 }
 
 function accessStage(plan: Plan, sort: Doc = {}): Doc {
-  if (plan.branches !== null) return { stage: 'FETCH', inputStage: unionStage(plan, plan.branches, sort) };
+  if (plan.branches !== null || plan.merges) return { stage: 'FETCH', inputStage: unionStage(plan, sort) };
   const direction = plan.reverse ? 'backward' : 'forward';
   const { index, bounds } = plan;
   if (index === null) {
@@ -28,11 +34,23 @@ function accessStage(plan: Plan, sort: Doc = {}): Doc {
   return { stage: 'FETCH', inputStage: indexStage(plan) };
 }
 
-/** The branches of a union; the ranges of one index that are merged stand together as one scan of it. */
-function unionStage({ sorted }: Plan, branches: readonly Plan[], sort: Doc): Doc {
-  const inputStages = branches.filter((branch, n) => branches[n - 1]?.bounds !== branch.bounds).map(indexStage);
-  const merged = sorted && Object.keys(sort).length > 0;
+/** The branches of a union, or the ranges of one index that are merged. */
+function unionStage(plan: Plan, sort: Doc): Doc {
+  const inputStages = (plan.branches ?? [plan]).map(indexStage);
+  const merged = plan.sorted && Object.keys(sort).length > 0;
   return merged ? { stage: 'SORT_MERGE', sortPattern: sort, inputStages } : { stage: 'OR', inputStages };
+}
+
+/** A plan that was weighed, in a line: what it would read, and how much it is expected to be. */
+export function presentConsidered({ plan, cost }: Considered): Doc {
+  const indexes = (plan.branches ?? [plan]).map(({ index }) => index?.definition.name ?? '_id_');
+  return {
+    indexName: [...new Set(indexes)].join(', '),
+    ...(plan.index === null ? {} : { keyPattern: plan.index.definition.key }),
+    stage: plan.branches !== null ? 'OR' : plan.merges ? 'SORT_MERGE' : isBounded(plan) ? 'IXSCAN' : 'SCAN',
+    sorted: plan.sorted,
+    estimate: { entries: Math.round(cost.entries), reads: Math.round(cost.reads), worst: Math.round(cost.worst) },
+  };
 }
 
 function indexStage(plan: Plan): Doc {

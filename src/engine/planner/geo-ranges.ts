@@ -21,5 +21,5 @@ export function cellRange(index: IndexEntry, cell: Cell): KeyRange {
 function rangeOf({ definition, limit }: IndexEntry, [first, last]: readonly [number, number]): KeyRange {
   const start = writer.reset(INDEX_SPACE, definition.id).component(first, false, limit).take();
   const end = writer.reset(INDEX_SPACE, definition.id).component(last, false, limit).raw(AFTER).take();
-  return { start, end };
+  return { start, end, shared: 0 };
 }

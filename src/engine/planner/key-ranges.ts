@@ -4,12 +4,14 @@ import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
 import { BSONRegExp } from '../codec/bson.js';
 import type { PrefixOperand } from '../query/match/regex-predicate.js';
-import type { FieldBounds } from './bounds.js';
+import type { Bound, FieldBounds } from './bounds.js';
 
 /** Keys from `start` up to, not including, `end`. */
 export interface KeyRange {
   start: Buffer;
   end: Buffer;
+  /** With so many bytes of `start` all its keys begin: those of the fields that are bound to one value. */
+  shared: number;
 }
 
 /** One field of a key space: an index's fields, or `_id` for the documents themselves. */
@@ -29,7 +31,7 @@ export interface KeySpace {
 /** Above every byte with which a component or an `_id` can begin. */
 const AFTER = Uint8Array.of(0xff);
 /** So many ranges at most are made from the combinations of `$in` lists; further fields are then left to the filter. */
-const MAX_RANGES = 1000;
+const MAX_RANGES = 10_000;
 
 const NUMBERS = comparableKind(0)!;
 const writer = new KeyWriter();
@@ -70,7 +72,7 @@ export function keyRanges(space: KeySpace, bounds: SpaceBounds): { ranges: KeyRa
     const values = bounds.points[depth];
     if (values === undefined) {
       if (bounds.range === null) {
-        ranges.push({ start: prefix, end: Buffer.concat([prefix, AFTER]) });
+        ranges.push({ start: prefix, end: Buffer.concat([prefix, AFTER]), shared: prefix.length });
       } else {
         const within = bounds.range.byPrefix
           ? prefixRanges(space, depth, prefix, bounds.range.bounds.prefix!)
@@ -103,10 +105,11 @@ function prefixRanges(
   const whole = writer.take();
   // The last byte ends the text, unless it was cut before.
   const start = widened ? whole : whole.subarray(0, -1);
-  const texts = { start, end: successor(start), widened };
+  const shared = prefix.length;
+  const texts = { start, end: successor(start), shared, widened };
   writer.restart().raw(prefix).component(new BSONRegExp(pattern, options), descending, space.limit);
   const like = writer.take();
-  return [texts, { start: like, end: Buffer.concat([like, AFTER]), widened: writer.cut }];
+  return [texts, { start: like, end: Buffer.concat([like, AFTER]), shared, widened: writer.cut }];
 }
 
 function sortedWithoutDuplicates(ranges: KeyRange[]): KeyRange[] {
@@ -137,6 +140,7 @@ function rangeWithin(
   return {
     start: start === null ? kindStart : start.inclusive ? start.bytes : successor(start.bytes),
     end: end === null ? kindEnd : end.inclusive ? successor(end.bytes) : end.bytes,
+    shared: prefix.length,
     widened,
   };
 }
@@ -148,12 +152,7 @@ interface Edge {
   cut: boolean;
 }
 
-function edge(
-  space: KeySpace,
-  prefix: Buffer,
-  bound: { value: unknown; inclusive: boolean } | null,
-  descending: boolean,
-): Edge | null {
+function edge(space: KeySpace, prefix: Buffer, bound: Bound | null, descending: boolean): Edge | null {
   if (bound === null) return null;
   writer.restart().raw(prefix).bound(bound.value, descending, space.limit);
   return { bytes: writer.take(), inclusive: bound.inclusive || writer.cut, cut: writer.cut };
@@ -162,9 +161,9 @@ function edge(
 /** The ranges in ascending order, those that overlap or touch as one. */
 export function joinRanges(ranges: readonly KeyRange[]): KeyRange[] {
   const joined: KeyRange[] = [];
-  for (const { start, end } of [...ranges].sort((a, b) => a.start.compare(b.start))) {
+  for (const { start, end, shared } of [...ranges].sort((a, b) => a.start.compare(b.start))) {
     const last = joined.at(-1);
-    if (last === undefined || last.end.compare(start) < 0) joined.push({ start, end });
+    if (last === undefined || last.end.compare(start) < 0) joined.push({ start, end, shared });
     else if (last.end.compare(end) < 0) last.end = end;
   }
   return joined;

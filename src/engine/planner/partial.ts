@@ -11,7 +11,8 @@ export function impliesAll(conjuncts: readonly Conjunct[], condition: readonly C
   return condition.every((wanted) => conjuncts.some((known) => known.path === wanted.path && implies(known, wanted)));
 }
 
-function implies(known: Conjunct, wanted: Conjunct): boolean {
+/** True when what satisfies `known` also satisfies `wanted`, a condition on the same path. */
+export function implies(known: Conjunct, wanted: Conjunct): boolean {
   if (known.op === 'in') {
     const values = known.value as readonly unknown[];
     return values.every((value) => valueSatisfies(value, wanted)) || sameList(known, wanted);

@@ -1,24 +1,8 @@
-import type { Alternative, Conjunct } from '../query/match/match.js';
-import { type Collation, holdsText } from '../query/collation/collation.js';
+import type { Alternative } from '../query/match/match.js';
+import type { Collation } from '../query/collation/collation.js';
 import type { SortPart } from '../query/sort.js';
-import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
-import { comparableKind } from '../storage/encoding/comparable-kind.js';
-import { collectBounds, type FieldBounds } from './bounds.js';
-import { badValue } from '../errors.js';
-import type { Cell } from '../query/geometry/cell.js';
-import { cellRange, regionRanges } from './geo-ranges.js';
-import {
-  documentSpace,
-  fitsRanges,
-  indexSpace,
-  type KeyRange,
-  keyRanges,
-  type KeySpace,
-  type RangeUse,
-  type SpaceBounds,
-} from './key-ranges.js';
-import { impliesAll } from './partial.js';
-import { isNumericPath, type KeyOrder, sortOrder } from './sort-order.js';
+import type { IndexEntry } from '../storage/keys/index-definition.js';
+import type { KeyRange, SpaceBounds } from './key-ranges.js';
 
 /** The entries to read and their order. A plan may yield more than the filter wants, never less. */
 export interface Plan {
@@ -40,7 +24,23 @@ export interface Plan {
    * to be merged, otherwise they are read one after the other.
    */
   readonly branches: readonly Plan[] | null;
+  /** Its ranges are read side by side: each is in the wanted order although one behind the other they are not. */
+  readonly merges: boolean;
+  /** To be read instead when this one, which may end early, does not. */
+  readonly fallback: Fallback | null;
 }
+
+/** What to do when a plan turns out to be worse than another one is for certain. */
+export interface Fallback {
+  readonly plan: Plan;
+  /** So many entries the first plan may look at. */
+  readonly after: number;
+  /** So many documents are wanted in all. */
+  readonly most: number;
+}
+
+/** A plan that is neither made of others nor replaced by one. */
+export const ALONE: Pick<Plan, 'branches' | 'merges' | 'fallback'> = { branches: null, merges: false, fallback: null };
 
 export interface PlanQuery extends Alternative {
   /** True when the conjuncts are not the whole filter. */
@@ -53,308 +53,7 @@ export interface PlanQuery extends Alternative {
   hint?: IndexEntry | { natural: 1 | -1 } | undefined;
 }
 
-/** Counts the entries of a plan's ranges, but not beyond `most`. */
-export type Probe = (plan: Plan, most: number) => number;
-
-/** So many entries are counted at first, and so many if none of the plans has fewer. */
-const PROBES = [64, 200];
-/** So many plans or ranges at most are read side by side. */
-export const MAX_PLAN_BRANCHES = 200;
-/** The plans that read less than everything, or in the wanted order; a single one when nothing can beat it. */
-export function candidatePlans(collection: CollectionEntry, query: PlanQuery): Plan[] {
-  const served = serveFrom(null, query);
-  const scan = documentPlan(collection, served);
-  if (scan.single) return [scan];
-  const wantsSort = query.sort.length > 0;
-  const plans: Plan[] = [];
-  const merges: Plan[] = [];
-  for (const index of collection.indexes) {
-    const own = index.collation === null ? served : serveFrom(index.collation, query);
-    if (!isUsable(index, own)) continue;
-    if (index.isGeo) {
-      plans.push(geoPlan(index, own));
-      continue;
-    }
-    const plan = indexPlan(index, own);
-    if (plan.single) return [plan];
-    if (isBounded(plan) || (plan.sorted && wantsSort)) plans.push(plan);
-    const merge = plan.sorted ? null : mergePlan(index, plan, own.query);
-    if (merge !== null) merges.push(merge);
-  }
-  if (isBounded(scan) || (scan.sorted && wantsSort)) plans.push(scan);
-  return [...plans, ...merges];
-}
-
-/** The best of several plans, null when there is none. */
-export function bestPlan(plans: readonly Plan[], query: PlanQuery, probe: Probe): Plan | null {
-  if (plans.length === 0) return null;
-  // Reading nothing but answers, in the wanted order, cannot be beaten.
-  const best = plans.find((plan) => plan.exact && plan.sorted && isBounded(plan));
-  if (best !== undefined) return best;
-  return plans.length === 1 ? plans[0]! : cheapest(plans, query, probe);
-}
-
-/** All plans that `explain` may name: the indexes that could serve the query at all. */
-export function usableIndexes(collection: CollectionEntry, query: PlanQuery): IndexEntry[] {
-  return collection.indexes.filter((index) => !index.isGeo && isUsable(index, serveFrom(index.collation, query)));
-}
-
-/** The part of a query that keys of one collation can answer, and the conditions of each path in it. */
-export interface Served {
-  readonly query: PlanQuery;
-  readonly bounds: ReadonlyMap<string, FieldBounds>;
-}
-
-/**
- * Leaves of the query what keys with this collation can answer. Keys of another collation than the query's are not in
- * the wanted order and tell nothing of text. A pattern compares text as it is written, so only the simple collation
- * serves it.
- */
-export function serveFrom(collation: Collation | null, query: PlanQuery): Served {
-  if (collation === null && query.collation === null) return { query, bounds: collectBounds(query.conjuncts) };
-  const conjuncts = conjunctsFor(collation, query);
-  const residual = query.residual || conjuncts.length < query.conjuncts.length;
-  return { query: { ...query, conjuncts, residual }, bounds: collectBounds(conjuncts) };
-}
-
-function cheapest(plans: readonly Plan[], query: PlanQuery, probe: Probe): Plan {
-  const wantsSort = query.sort.length > 0;
-  let most = 0;
-  let counts: number[] = [];
-  for (most of PROBES) {
-    counts = plans.map((plan) => (isBounded(plan) ? probe(plan, most) : Infinity));
-    if (counts.some((count) => count < most)) break;
-  }
-  const ranked = plans.map((plan, n) => ({ plan, entries: counts[n]!, useful: usefulness(plan) }));
-  ranked.sort((a, b) => {
-    const aSmall = a.entries < most;
-    const bSmall = b.entries < most;
-    if (aSmall !== bSmall) return aSmall ? -1 : 1;
-    if (aSmall && bSmall && a.entries !== b.entries) return a.entries - b.entries;
-    if (wantsSort && a.plan.sorted !== b.plan.sorted) return a.plan.sorted ? -1 : 1;
-    return b.useful - a.useful;
-  });
-  return ranked[0]!.plan;
-}
-
-function usefulness(plan: Plan): number {
-  if (plan.branches !== null) return Math.min(...plan.branches.map(usefulness));
-  const equalities = plan.bounds.points.reduce((sum, values) => sum + (values.length === 1 ? 4 : 3), 0);
-  return equalities + (plan.bounds.range === null ? 0 : 2) + (plan.exact ? 1 : 0);
-}
-
 /** True if the plan leaves out what the filter cannot want, instead of reading everything. */
 export function isBounded({ branches, bounds }: Plan): boolean {
   return branches !== null || bounds.points.length > 0 || bounds.range !== null;
-}
-
-/** The conjuncts that mean the same for keys, or the condition, of an index with this collation. */
-export function conjunctsFor(
-  collation: Collation | null,
-  query: Pick<PlanQuery, 'conjuncts' | 'collation'>,
-): readonly Conjunct[] {
-  return query.conjuncts.filter(({ op, value }) => {
-    if (op === 'prefix') return collation === null;
-    return query.collation === collation || op === 'type' || op === 'within' || !holdsText(value);
-  });
-}
-
-function isUsable(index: IndexEntry, { query, bounds }: Served): boolean {
-  const { definition } = index;
-  if (definition.state !== 'ready' || definition.hidden) return false;
-  if (index.isGeo && (bounds.get(index.fields[0]!.path)?.region ?? null) === null) return false;
-  if (definition.sparse && !index.fields.some((field) => bounds.get(field.path)?.present === true)) return false;
-  return index.condition === null || (index.condition !== 'unknown' && impliesAll(query.conjuncts, index.condition));
-}
-
-/** How an index serves the query, however badly. */
-export function indexPlan(index: IndexEntry, { query, bounds }: Served): Plan {
-  const space = indexSpace(index);
-  const used = boundsOf(space, bounds, index.definition.multikey);
-  const { ranges, widened } = keyRanges(space, used);
-  const order = sortOrder(index.fields, used, query.sort, orderOf(index, query));
-  const once = comesOnce(index, used);
-  const allPoints = used.points.length === index.fields.length;
-  return {
-    index,
-    ranges: order === 'backward' ? [...ranges].reverse() : ranges,
-    reverse: order === 'backward',
-    sorted: order !== null,
-    repeats: !once,
-    exact: !widened && !index.definition.cut && once && isExact(query, space.fields, used, bounds, index),
-    bounds: used,
-    single: index.definition.unique && allPoints && used.points.every((values) => values.length === 1) && !widened,
-    branches: null,
-  };
-}
-
-/**
- * True when a document has at most one entry in the ranges: each array of the index is bound to one value. Not null,
- * which an entry also holds for an element without the field, so that the filter has to look at the document.
- */
-function comesOnce({ definition: { multikey } }: IndexEntry, { points }: SpaceBounds): boolean {
-  for (let n = 0; multikey >>> n !== 0; n++) {
-    const values = points[n] ?? [];
-    if (((multikey >>> n) & 1) === 1 && (values.length !== 1 || values[0] === null)) return false;
-  }
-  return true;
-}
-
-/** How an index of places serves a `$geoWithin`: by the cells that cover the region. 2 when the query has none. */
-export function geoPlan(index: IndexEntry, { query: { sort }, bounds }: Served): Plan {
-  const condition = bounds.get(index.fields[0]!.path);
-  const region = condition?.region ?? null;
-  if (region === null) throw badValue(`the index '${index.definition.name}' serves $geoWithin only`);
-  return cellPlan(index, regionRanges(index, region), condition!, sort.length === 0);
-}
-
-/** The plan that reads the places of one cell. */
-export function planCell(index: IndexEntry, cell: Cell): Plan {
-  return cellPlan(index, [cellRange(index, cell)], ANY_PLACE, true);
-}
-
-const ANY_PLACE: FieldBounds = { points: null, lower: null, upper: null, prefix: null, region: null, present: true };
-
-function cellPlan(index: IndexEntry, ranges: readonly KeyRange[], bounds: FieldBounds, sorted: boolean): Plan {
-  return {
-    index,
-    ranges,
-    reverse: false,
-    sorted,
-    repeats: index.definition.multikey !== 0,
-    exact: false,
-    bounds: { points: [], range: { bounds, byPrefix: false, oneSided: true } },
-    single: false,
-    branches: null,
-  };
-}
-
-/** The order of an index's entries, as the planner compares it with a query. */
-function orderOf({ definition, collation }: IndexEntry, query: PlanQuery): KeyOrder {
-  return {
-    ordered: !definition.cut && collation === query.collation,
-    arrays: definition.multikey,
-    endsWithId: !definition.unique,
-    listsMerged: false,
-  };
-}
-
-/**
- * The ranges of an index's plan, which the values of lists made, read side by side: each is in the wanted order
- * although all of them one after the other are not. Null when it is not so, or when there are too many.
- */
-function mergePlan(index: IndexEntry, plan: Plan, query: PlanQuery): Plan | null {
-  if (plan.ranges.length > MAX_PLAN_BRANCHES || plan.bounds.points.length === 0) return null;
-  const order = sortOrder(index.fields, plan.bounds, query.sort, { ...orderOf(index, query), listsMerged: true });
-  if (order === null) return null;
-  const reverse = order === 'backward';
-  const branches = plan.ranges.map((range): Plan => ({ ...plan, ranges: [range], reverse, sorted: true }));
-  return { ...plan, ranges: [], sorted: true, branches };
-}
-
-function documentPlan(collection: CollectionEntry, { query, bounds }: Served): Plan {
-  const space = documentSpace(collection.id);
-  const used = boundsOf(space, bounds, 0);
-  const { ranges, widened } = keyRanges(space, used);
-  const order = sortOrder(space.fields, used, query.sort, {
-    ordered: collection.definition.longIds !== true && query.collation === null,
-    arrays: 0,
-    endsWithId: false,
-    listsMerged: false,
-  });
-  return {
-    index: null,
-    ranges: order === 'backward' ? [...ranges].reverse() : ranges,
-    reverse: order === 'backward',
-    sorted: order !== null,
-    repeats: false,
-    exact: !widened && collection.definition.longIds !== true && isExact(query, space.fields, used, bounds, null),
-    bounds: used,
-    single: used.points.length === 1 && used.points[0]!.length === 1,
-    branches: null,
-  };
-}
-
-/** Everything, in the order of `_id` or backwards. */
-export function scanWhole(collection: CollectionEntry, query: PlanQuery, reverse: boolean): Plan {
-  const used: SpaceBounds = { points: [], range: null };
-  const { ranges } = keyRanges(documentSpace(collection.id), used);
-  return {
-    index: null,
-    ranges,
-    reverse,
-    sorted: query.sort.length === 0,
-    repeats: false,
-    exact: query.conjuncts.length === 0 && !query.residual,
-    bounds: used,
-    single: false,
-    branches: null,
-  };
-}
-
-/** The longest usable prefix of the fields: equalities and lists, then at most one range. */
-function boundsOf(space: KeySpace, bounds: ReadonlyMap<string, FieldBounds>, multikey: number): SpaceBounds {
-  const points: (readonly unknown[])[] = [];
-  const arrayRoots = new Set<string>();
-  for (const [n, field] of space.fields.entries()) {
-    const condition = bounds.get(field.path);
-    if (condition === undefined || isNumericPath(field.path)) break;
-    const isArray = (multikey & (1 << n)) !== 0;
-    if (isArray) {
-      // Two conditions on the elements of one array may be met by different elements, which have different entries.
-      const root = field.path.split('.')[0]!;
-      if (arrayRoots.has(root)) break;
-      arrayRoots.add(root);
-    }
-    if (condition.points !== null && fitsRanges(points, condition.points.length)) {
-      points.push(condition.points);
-      continue;
-    }
-    const byPrefix = condition.prefix !== null;
-    if (!byPrefix && condition.lower === null && condition.upper === null) break;
-    return { points, range: { bounds: condition, byPrefix, oneSided: isArray || !sameKind(condition) } };
-  }
-  return { points, range: null };
-}
-
-/** Bounds of different types exclude each other; taking one side is simply enough. */
-function sameKind({ lower, upper }: FieldBounds): boolean {
-  return lower === null || upper === null || comparableKind(lower.value)![0] === comparableKind(upper.value)![0];
-}
-
-function isExact(
-  query: PlanQuery,
-  fields: readonly { path: string }[],
-  used: SpaceBounds,
-  bounds: ReadonlyMap<string, FieldBounds>,
-  index: IndexEntry | null,
-): boolean {
-  if (query.residual) return false;
-  const covered = new Set<Conjunct>();
-  const boundFields = used.points.length + (used.range === null ? 0 : 1);
-  for (const [n, field] of fields.slice(0, boundFields).entries()) {
-    const condition = bounds.get(field.path)!;
-    for (const conjunct of query.conjuncts) {
-      if (conjunct.path !== field.path) continue;
-      if (isUsedBy(conjunct, condition, n < used.points.length ? null : used.range)) covered.add(conjunct);
-    }
-  }
-  return query.conjuncts.every(
-    (conjunct) =>
-      covered.has(conjunct) ||
-      (Array.isArray(index?.condition) && impliesAll(index.condition as readonly Conjunct[], [conjunct])),
-  );
-}
-
-/** True if the ranges made of a field's condition hold nothing but what satisfies the conjunct. */
-function isUsedBy({ op, value }: Conjunct, condition: FieldBounds, range: RangeUse | null): boolean {
-  if (range === null) {
-    const points = condition.points!;
-    return op === 'in' ? value === points : op === 'eq' && points.length === 1 && value === points[0];
-  }
-  if (range.byPrefix) return op === 'prefix' && value === condition.prefix;
-  const { lower, upper } = condition;
-  if (op === 'gt' || op === 'gte') return value === lower?.value && (op === 'gte') === lower?.inclusive;
-  if (op !== 'lt' && op !== 'lte') return false;
-  return value === upper?.value && (op === 'lte') === upper?.inclusive && (!range.oneSided || lower === null);
 }

@@ -1,5 +1,6 @@
 import type { SortPart } from '../query/sort.js';
 import type { RangeField, SpaceBounds } from './key-ranges.js';
+import type { Plan } from './plan.js';
 
 const NUMERIC_PART = /(?:^|\.)\d+(?:\.|$)/;
 
@@ -54,4 +55,36 @@ export function sortOrder(
     passBound();
   }
   return direction ?? 'forward';
+}
+
+/**
+ * True when entries of all plans, each in the wanted order, compare as their documents do: behind the fields that are
+ * bound to one value in each range, the keys have the same fields and then the `_id`. So an entry says all that merging
+ * them has to know, and two that are the same there are of one document.
+ */
+export function mergesByKeys(plans: readonly Plan[], sort: readonly SortPart[]): boolean {
+  const [first, ...others] = plans;
+  if (first === undefined || !plans.every((plan) => hasTail(plan, sort))) return false;
+  return others.every((other) => other.reverse === first.reverse && haveSameTails(first, other));
+}
+
+function hasTail({ index, bounds, single, sorted }: Plan, sort: readonly SortPart[]): boolean {
+  if (index === null || single || !sorted || index.definition.unique || index.isGeo || index.definition.cut)
+    return false;
+  // A field that is bound to a value in one range may have another in the next.
+  return !sort.some(({ path }) => index.fields.slice(0, bounds.points.length).some((field) => field.path === path));
+}
+
+/** True when the keys of both plans have the same fields behind those that are bound to one value. */
+export function haveSameTails(a: Plan, b: Plan): boolean {
+  const [left, right] = [tailOf(a), tailOf(b)];
+  return (
+    a.index!.collation === b.index!.collation &&
+    left.length === right.length &&
+    left.every(({ path, descending }, n) => path === right[n]!.path && descending === right[n]!.descending)
+  );
+}
+
+function tailOf({ index, bounds }: Plan): readonly RangeField[] {
+  return index!.fields.slice(bounds.points.length);
 }

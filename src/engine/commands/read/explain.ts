@@ -2,8 +2,8 @@ import { type Doc, isDocument } from '../../codec/document.js';
 import { CODES, EngineError, typeMismatch } from '../../errors.js';
 import { planDistinct } from '../../planner/distinct-plan.js';
 import { DistinctScan } from '../../planner/scans/distinct-scan.js';
-import { presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
-import { usableIndexes } from '../../planner/plan.js';
+import { presentConsidered, presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
+import type { Plan } from '../../planner/plan.js';
 import type { Collation } from '../../query/collation/collation.js';
 import type { ReadingScan } from '../../planner/scans/scan.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
@@ -21,7 +21,16 @@ import { countCommand } from './count.js';
 import { distinct } from './distinct.js';
 import { explainNearest } from './explain-nearest.js';
 import { find } from './find.js';
-import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf, type Query } from './query.js';
+import {
+  checkStillThere,
+  compileQuery,
+  leaveIfLong,
+  openScan,
+  planQuery,
+  planQueryOf,
+  plansOf,
+  type Query,
+} from './query.js';
 import { readVariables } from './variables.js';
 
 /** The parts of a command on which its plan depends. */
@@ -104,9 +113,6 @@ export const explain = command({
     if (distinct === null && verbosity !== 'queryPlanner') {
       leaveIfLong(pace, storage, collection, query, most === 0 ? plan : null);
     }
-    const rejected = usableIndexes(collection, planQueryOf(collection, query, most)).filter(
-      (index) => index !== plan.index,
-    );
     reply['queryPlanner'] = {
       namespace: ns,
       parsedQuery: filter,
@@ -116,7 +122,7 @@ export const explain = command({
           : name === 'count'
             ? presentCountPlan(plan)
             : presentPlan(plan, { sort, limit, skip }),
-      rejectedPlans: rejected.map(({ definition }) => ({ indexName: definition.name, keyPattern: definition.key })),
+      ...plansConsidered(storage, collection, query, plan, most),
     };
     if (verbosity !== 'queryPlanner') {
       const scan =
@@ -128,6 +134,25 @@ export const explain = command({
     return reply;
   },
 });
+
+/** What every plan was expected to read: of the one that is taken, and of the others. */
+function plansConsidered(
+  storage: Storage,
+  collection: CollectionEntry,
+  query: Query,
+  plan: Plan,
+  most: number,
+): { estimate?: unknown; rejectedPlans: Doc[] } {
+  const considered = plansOf(storage, collection, query, most);
+  const isTaken = (other: Plan): boolean =>
+    other.index === plan.index && other.branches?.length === plan.branches?.length && other.merges === plan.merges;
+  const taken = considered.find((one) => isTaken(one.plan));
+  const others = considered.filter((one) => one !== taken);
+  return {
+    ...(taken === undefined ? {} : { estimate: presentConsidered(taken)['estimate'] }),
+    rejectedPlans: others.map(presentConsidered),
+  };
+}
 
 /** The stages that an index can serve: the first $match, and a $sort after it; or a $geoNear and its $limit. */
 function leadingStages({ pipeline, hint, collation }: ReturnType<typeof aggregate.read>): Explained {

@@ -1,21 +1,17 @@
 import { decodeDocument } from '../../codec/decode.js';
-import { type Doc, RawDocument, type Row } from '../../codec/document.js';
-import { CODES, EngineError } from '../../errors.js';
+import { RawDocument, type Row } from '../../codec/document.js';
 import type { Plan } from '../../planner/plan.js';
 import { keep, type Scan } from '../../planner/scans/scan.js';
 import type { Projection } from '../../query/project.js';
-import type { KeyTuple } from '../../query/sort.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import { View } from '../../storage/view.js';
 import type { RowSource } from './cursors.js';
 import type { SearchPace } from '../pace.js';
-import { checkStillThere, leaveIfLong, openScan, planQuery, type Query } from './query.js';
+import { checkStillThere, leaveIfLong, openScan, openSorted, planQuery, type Query } from './query.js';
 
 /** A batch of a reply stays below this, with room for the reply around it. */
 const MAX_BATCH_BYTES = 16 * 1024 * 1024 - 64 * 1024;
-/** Limit of a sort without an index. */
-const MAX_SORT_BYTES = 100 * 1024 * 1024;
 
 export interface RowsOptions {
   skip: number;
@@ -26,12 +22,6 @@ export interface RowsOptions {
   positional: boolean;
 }
 
-interface Sorted {
-  keys: KeyTuple;
-  bytes: Buffer;
-  order: number;
-}
-
 /** A batch that is being read. */
 interface Batch {
   readonly rows: Row[];
@@ -39,13 +29,11 @@ interface Batch {
   readonly wanted: number;
 }
 
-/** The rows of a find: streamed in the plan's order, or collected and sorted first when no index has the order. */
+/** The rows of a find, in the wanted order. */
 export class FindRows implements RowSource {
   finished = false;
   private readonly plan: Plan;
   private readonly scan: Scan;
-  private sorted: Sorted[] | null = null;
-  private sortedAt = 0;
   /** A row that did not fit into the last batch any more. */
   private pending: Row | null = null;
   private skip: number;
@@ -70,8 +58,14 @@ export class FindRows implements RowSource {
     this.left = limit === 0 ? Infinity : limit;
     this.plan = this.view.read(() => planQuery(storage, collection, query, limit === 0 ? 0 : skip + limit));
     leaveIfLong(pace, storage, collection, query, limit === 0 ? this.plan : null);
-    const fields = this.plan.sorted ? undefined : query.sort?.fields;
-    this.scan = openScan(storage, collection, this.plan, query, fields, this.view, fields === undefined ? null : pace);
+    const { plan, view } = this;
+    const { sort } = query;
+    const unsorted = sort !== null && !plan.sorted;
+    const most = limit === 0 ? Infinity : skip + limit;
+    const none: ReadonlySet<string> = new Set();
+    this.scan = unsorted
+      ? openSorted(storage, collection, plan, query, sort, none, view, pace, most)
+      : openScan(storage, collection, plan, query, none, view, plan.fallback === null ? null : pace);
   }
 
   next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[] {
@@ -80,14 +74,12 @@ export class FindRows implements RowSource {
       checkStillThere(this.storage, this.collection, this.plan);
     }
     this.started = true;
-    if (this.query.sort !== null && !this.plan.sorted) return this.nextSorted(most);
     const batch = this.openBatch(most);
     return this.readOn(batch) ? this.finishBatch(batch) : this.stream(batch);
   }
 
   close(): void {
     this.finished = true;
-    this.sorted = null;
     this.leaveView();
   }
 
@@ -158,74 +150,6 @@ export class FindRows implements RowSource {
     if (projection === null) return new RawDocument(keep(bytes));
     const doc = decodeDocument(bytes, 'engine', positional ? undefined : (projection.fields ?? undefined));
     return projection.apply(doc, positional ? this.query.filter.match(doc) : null);
-  }
-
-  private async nextSorted(most: number): Promise<Row[]> {
-    this.sorted ??= await this.collectSorted();
-    const rows = await this.takeSorted(most);
-    if (!this.finished) this.pace.suspend();
-    return rows;
-  }
-
-  private async collectSorted(): Promise<Sorted[]> {
-    const sort = this.query.sort!;
-    const keepAtMost = this.left === Infinity ? Infinity : this.options.skip + this.left;
-    let found: Sorted[] = [];
-    let order = 0;
-    let size = 0;
-    const compare = (a: Sorted, b: Sorted): number => sort.compareKeys(a.keys, b.keys) || a.order - b.order;
-    let worst: Sorted | null = null;
-    const visit = (bytes: Buffer, doc: Doc): boolean => {
-      const candidate = { keys: sort.keysOf(doc), bytes, order: order++ };
-      if (worst !== null && compare(candidate, worst) >= 0) return false;
-      candidate.bytes = keep(bytes);
-      size += bytes.length + 64;
-      found.push(candidate);
-      // With a limit only the best are kept: let twice as many gather, then cut.
-      if (found.length >= keepAtMost * 2 + 64) {
-        found.sort(compare);
-        found = found.slice(0, keepAtMost);
-        worst = found.at(-1)!;
-        size = found.reduce((sum, entry) => sum + entry.bytes.length + 64, 0);
-      }
-      if (size > MAX_SORT_BYTES) {
-        throw new EngineError(
-          CODES.QueryExceededMemoryLimitNoDiskUseAllowed,
-          `Sort exceeded memory limit of ${MAX_SORT_BYTES} bytes, but did not opt in to external sorting.`,
-        );
-      }
-      return false;
-    };
-    while (!this.scan.finished) {
-      this.scan.readChunk(visit);
-      if (!this.scan.finished && this.pace.due(this.scan.lastRead)) {
-        this.view.hold();
-        await this.pace.rest();
-        checkStillThere(this.storage, this.collection, this.plan);
-      }
-    }
-    this.leaveView();
-    found.sort(compare);
-    const end = this.left === Infinity ? undefined : this.skip + this.left;
-    const rows = found.slice(this.skip, end);
-    this.skip = 0;
-    return rows;
-  }
-
-  private async takeSorted(most: number): Promise<Row[]> {
-    const rows: Row[] = [];
-    const sorted = this.sorted!;
-    let size = 0;
-    while (this.sortedAt < sorted.length && rows.length < most) {
-      const { bytes } = sorted[this.sortedAt]!;
-      size += bytes.length;
-      if (rows.length > 0 && size > MAX_BATCH_BYTES) break;
-      rows.push(this.present(bytes));
-      this.sortedAt++;
-      if (this.pace.due(1)) await this.pace.rest();
-    }
-    this.finished = this.sortedAt >= sorted.length;
-    return rows;
   }
 }
 

@@ -1,10 +1,17 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue, CODES, EngineError } from '../../errors.js';
-import { choosePlan } from '../../planner/choose-plan.js';
+import { choosePlan, considerPlans } from '../../planner/choose-plan.js';
 import { planEqualities } from '../../planner/equality-plan.js';
 import { IdSet } from '../../planner/scans/id-set.js';
-import { type Plan, type PlanQuery, scanWhole } from '../../planner/plan.js';
-import { countEntries, PlanScan, type Scan } from '../../planner/scans/scan.js';
+import { scanWhole } from '../../planner/index-plan.js';
+import type { Plan, PlanQuery } from '../../planner/plan.js';
+import type { Considered } from '../../planner/plan-cost.js';
+import { mergesByKeys } from '../../planner/sort-order.js';
+import { EntryMerge } from '../../planner/scans/entry-merge.js';
+import { PlanScan, type Scan } from '../../planner/scans/scan.js';
+import { sizesOf } from '../../planner/scans/sizes.js';
+import { SortedScan } from '../../planner/scans/sorted-scan.js';
+import { TrialScan } from '../../planner/scans/trial-scan.js';
 import { MergedScan, UnionScan } from '../../planner/scans/union-scan.js';
 import type { Collation } from '../../query/collation/collation.js';
 import type { ExpressionContext } from '../../query/expression.js';
@@ -54,15 +61,21 @@ export function planQuery(storage: Storage, collection: CollectionEntry, query: 
   const { equalities } = query.filter;
   let probed = false;
   const choose = (): Plan =>
-    choosePlan(collection, planQueryOf(collection, query, limit), (plan, most) => {
-      probed = true;
-      return countEntries(storage, plan, most);
-    });
+    choosePlan(
+      collection,
+      planQueryOf(collection, query, limit),
+      sizesOf(storage, collection, () => (probed = true)),
+    );
   if (equalities === null || query.natural !== null || query.hint !== undefined) return choose();
   return planEqualities(collection, equalities, query.sort?.parts ?? NO_SORT, () => ({ plan: choose(), probed }));
 }
 
 const NO_SORT: readonly SortPart[] = [];
+
+/** All plans between which planQuery chooses, each with what it is expected to read. */
+export function plansOf(storage: Storage, collection: CollectionEntry, query: Query, limit: number): Considered[] {
+  return considerPlans(collection, planQueryOf(collection, query, limit), sizesOf(storage, collection));
+}
 
 /** A query as the planner takes it; 2 when its hint names no index of the collection. */
 export function planQueryOf(collection: CollectionEntry, query: Query, limit: number): PlanQuery {
@@ -94,7 +107,8 @@ function findHinted(collection: CollectionEntry, hint: unknown): PlanQuery['hint
 }
 
 /**
- * A scan of the plan that decodes the fields that the filter and `more` need; without a view it sees what is newest.
+ * A scan of the plan that decodes the fields that the filter and `more` need; without a view it sees what is newest. It
+ * has the order that the plan says; a plan that may be given up for one without that order has it all the same.
  */
 export function openScan(
   storage: Storage,
@@ -105,9 +119,47 @@ export function openScan(
   view: View | null = null,
   pace: Pick<SearchPace, 'mayLeave'> | null = null,
 ): Scan {
+  const open = (one: Plan): Scan => openPlan(storage, collection, one, query, more, view, pace);
+  const { fallback } = plan;
+  if (fallback === null) return open(plan);
+  const idOf = (bytes: Buffer): Buffer => storage.documents.encodeIdOf(bytes);
+  return new TrialScan(plan, open(plan), fallback.after, idOf, () => {
+    const { sort } = query;
+    if (sort === null || fallback.plan.sorted) return open(fallback.plan);
+    return openSorted(storage, collection, fallback.plan, query, sort, more, view, pace, fallback.most);
+  });
+}
+
+/** A scan of a plan that is not in the wanted order: reads all of it, then hands over the first `most` in that order. */
+export function openSorted(
+  storage: Storage,
+  collection: CollectionEntry,
+  plan: Plan,
+  query: Query,
+  sort: Sort,
+  more: ReadonlySet<string> | null,
+  view: View | null,
+  pace: Pick<SearchPace, 'mayLeave'> | null,
+  most: number,
+): Scan {
+  const fields = more === null ? null : new Set([...more, ...sort.fields]);
+  return new SortedScan(openScan(storage, collection, plan, query, fields, view, pace), sort, most);
+}
+
+function openPlan(
+  storage: Storage,
+  collection: CollectionEntry,
+  plan: Plan,
+  query: Query,
+  more: ReadonlySet<string> | null,
+  view: View | null,
+  pace: Pick<SearchPace, 'mayLeave'> | null,
+): Scan {
   const { sort } = query;
-  const merges = plan.branches !== null && sort !== null && plan.sorted;
-  const fields = merges && more !== null ? new Set([...more, ...sort.fields]) : more;
+  const merges = (plan.branches !== null || plan.merges) && sort !== null && plan.sorted;
+  const branches = plan.branches ?? [plan];
+  const byKeys = merges && mergesByKeys(branches, sort.parts);
+  const fields = merges && !byKeys && more !== null ? new Set([...more, ...sort.fields]) : more;
   const seen = plan.repeats && !merges ? new IdSet() : null;
   const open = (one: Plan, filter: Filter | null, forgets: boolean): PlanScan => {
     const scan = new PlanScan(storage, collection, one, filter, fields, view, seen, forgets);
@@ -115,14 +167,20 @@ export function openScan(
     if (pace?.mayLeave === true) scan.beforeDecoding = (bytes) => leaveIfLarge(pace, bytes);
     return scan;
   };
-  if (plan.branches === null && seen === null) return open(plan, filterFor(plan, query), true);
-  const branches = plan.branches ?? [plan];
+  const openBranch = (branch: Plan): PlanScan => open(branch, filterFor(branch, query), true);
+  if (byKeys) return new EntryMerge(storage, plan, branches.map(openBranch), view);
+  if (merges) {
+    const each = branches.flatMap((branch) =>
+      branch.merges ? branch.ranges.map((range): Plan => ({ ...branch, ranges: [range] })) : [branch],
+    );
+    return new MergedScan(storage, plan, sort, each.map(openBranch));
+  }
+  if (plan.branches === null && seen === null) return openBranch(plan);
   const scans = branches.map((branch, n) => {
     // What the last branch reads is read by no other; of an index over lists an entry may come again.
-    const forgets = n === branches.length - 1 && !mayRepeat(branch);
+    const forgets = n === branches.length - 1 && !branch.repeats;
     return open(branch, filterFor(branch, query), forgets);
   });
-  if (merges) return new MergedScan(storage, plan, sort, scans);
   const openWhole = (): PlanScan =>
     open(scanWhole(collection, planQueryOf(collection, query, 0), false), query.filter, true);
   return new UnionScan(plan, scans, seen ?? NO_FIELDS, openWhole);
@@ -135,10 +193,6 @@ function describeRead({ ns }: CollectionEntry, { filter, sort }: Query, { index 
     sort: (sort?.parts ?? NO_SORT).map(({ path, dir }) => ({ path, descending: dir === -1 })),
     index: index?.definition.name ?? null,
   };
-}
-
-function mayRepeat({ index }: Plan): boolean {
-  return index !== null && index.definition.multikey !== 0;
 }
 
 /** When every entry of the plan is an answer there is nothing to check. */
@@ -185,7 +239,8 @@ export function checkStillThere(storage: Storage, collection: CollectionEntry, p
   if (current?.id !== collection.id) {
     throw new EngineError(CODES.QueryPlanKilled, `collection dropped: ${collection.ns}`);
   }
-  for (const { index } of plan.branches ?? [plan]) {
+  const plans = plan.fallback === null ? [plan] : [plan, plan.fallback.plan];
+  for (const { index } of plans.flatMap((one) => one.branches ?? [one])) {
     if (index === null) continue;
     const { id, name } = index.definition;
     if (!current.indexes.some((candidate) => candidate.definition.id === id)) {

@@ -59,7 +59,7 @@ export async function* readDocuments(
   }
   const limit = wanted.limit ?? 0;
   const plan = view.read(() => planQuery(storage, collection, query, limit === 0 ? 0 : limit + wanted.skip));
-  if (query.sort !== null && !plan.sorted) {
+  if (query.sort !== null && (!plan.sorted || plan.fallback !== null)) {
     yield* readSorted(storage, collection, query, wanted, budget, view, leaving);
     return;
   }

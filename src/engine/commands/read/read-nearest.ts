@@ -2,7 +2,7 @@ import type { Doc } from '../../codec/document.js';
 import { CODES, EngineError } from '../../errors.js';
 import type { Budget } from '../../pipeline/budget.js';
 import { IdSet } from '../../planner/scans/id-set.js';
-import { conjunctsFor, planCell } from '../../planner/plan.js';
+import { conjunctsFor, planCell } from '../../planner/index-plan.js';
 import { impliesAll } from '../../planner/partial.js';
 import { countEntries, PlanScan } from '../../planner/scans/scan.js';
 import type { ExpressionContext } from '../../query/expression.js';

@@ -120,9 +120,7 @@ export class PlanScan implements Scan {
   readChunk(visit: VisitRow, most = this.chunk): boolean {
     const before = this.keysExamined;
     const looked = this.documentsExamined;
-    this.interrupted = false;
-    this.chunkBytes = 0;
-    if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + MAX_CHUNK_MS;
+    this.beginChunk();
     const { view } = this;
     try {
       return view?.transaction === undefined
@@ -134,6 +132,18 @@ export class PlanScan implements Scan {
       this.lastRead = this.keysExamined - before;
       view?.addLooked(this.documentsExamined - looked, this.describe);
     }
+  }
+
+  /** To be called before the entries of a chunk are visited. */
+  beginChunk(): void {
+    this.interrupted = false;
+    this.chunkBytes = 0;
+    if (this.filter?.mayTakeLong === true) this.chunkEnds = performance.now() + MAX_CHUNK_MS;
+  }
+
+  /** Visits the document that an entry of this scan's index names, as `readChunk` does. */
+  visitEntry(value: Buffer, keySum: number, visit: VisitRow): boolean {
+    return this.examine(this.storage.documents.readByEntry(this.collection, this.plan.index!, keySum, value), visit);
   }
 
   private readAndCheck(visit: VisitRow, most: number): boolean {
@@ -292,7 +302,8 @@ export class PlanScan implements Scan {
     return hasSealAt(bytes, from, to) ? this.wasSeen(bytes, from + 1, to - SUM_BYTES) : this.wasSeen(bytes, from, to);
   }
 
-  private isChunkOver(): boolean {
+  /** True when what was visited since the chunk began is enough for one. */
+  isChunkOver(): boolean {
     if (this.chunkBytes > MAX_CHUNK_BYTES) return true;
     return this.chunkEnds !== Infinity && performance.now() > this.chunkEnds;
   }
@@ -354,16 +365,12 @@ export function keep(bytes: Buffer): Buffer {
   return Buffer.from(bytes.subarray(0, bytes.length));
 }
 
-/** Counts the entries in the plan's ranges, up to `most`. */
-export function countEntries(storage: Storage, plan: Plan, most: number): number {
+/** Counts the entries in the ranges of a plan without branches, up to `most`. */
+export function countEntries(storage: Storage, { ranges }: Plan, most: number): number {
   let count = 0;
-  for (const branch of plan.branches ?? []) {
-    if (count < most) count += countEntries(storage, branch, most - count);
-  }
-  for (const range of plan.ranges) {
-    const limit = most - count;
-    if (limit <= 0) break;
-    count += storage.environment.reader.count(range.start, range.end, limit);
+  for (const { start, end } of ranges) {
+    if (count >= most) break;
+    count += storage.environment.reader.count(start, end, most - count);
   }
   return count;
 }

@@ -3,6 +3,7 @@ import type { PageState } from '../../storage/file/page-file.js';
 import type { PageRanges } from '../../storage/file/page-ranges.js';
 import type { KeyRange } from '../key-ranges.js';
 import type { Plan } from '../plan.js';
+import { haveSameTails } from '../sort-order.js';
 
 /** Each step looks at what all ranges stand at. */
 const MAX_RANGES = 16;
@@ -100,17 +101,4 @@ export function rangesInOneOrder(branches: readonly Plan[]): KeyRange[] | null {
 /** Behind the points of each range there are further fields and the `_id`, so that a tail stands for one document. */
 function hasOrderedTails({ index, bounds, exact, single }: Plan): boolean {
   return exact && !single && index !== null && !index.definition.unique && !index.isGeo && bounds.range === null;
-}
-
-function haveSameTails(a: Plan, b: Plan): boolean {
-  const [left, right] = [tailOf(a), tailOf(b)];
-  return (
-    a.index!.collation === b.index!.collation &&
-    left.length === right.length &&
-    left.every(({ path, descending }, n) => path === right[n]!.path && descending === right[n]!.descending)
-  );
-}
-
-function tailOf({ index, bounds }: Plan): readonly { path: string; descending: boolean }[] {
-  return index!.fields.slice(bounds.points.length);
 }

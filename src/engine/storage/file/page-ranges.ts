@@ -47,6 +47,9 @@ type Reading = Pick<Walk, 'state' | 'left' | 'pages'>;
 
 /** Branch pages that are remembered, of 4 KB each. */
 const MAX_BRANCHES = 1024;
+/** So many leaves, and so many branches, below a branch are looked at to tell how many entries all of them have. */
+const LEAF_SAMPLES = 4;
+const BRANCH_SAMPLES = 2;
 /** Numbers about several ranges that are remembered, and how many branch pages each may lie under. */
 const MAX_FACTS = 500;
 const MAX_FACT_BRANCHES = 256;
@@ -102,6 +105,46 @@ export class PageRanges {
     const { root } = state;
     if (root !== null && start.compare(end) < 0) this.descend(walk, root, 1, start, end);
     return walk;
+  }
+
+  /**
+   * About how many entries there are from `start` up to, not including, `end`: exactly where they lie in few pages,
+   * beyond that as many as a few pages among them let expect. Reads some 50 pages at most.
+   */
+  estimate(state: PageState, start: Buffer, end: Buffer): number {
+    const { root } = state;
+    if (root === null || start.compare(end) >= 0) return 0;
+    const walk: Walk = { state, visit: null, left: 0, pages: 0, entries: 0, accepted: 0, next: null };
+    return this.guess(walk, root, 1, start, end);
+  }
+
+  private guess(walk: Walk, page: number, level: number, start: Buffer | null, end: Buffer | null): number {
+    const { depth } = walk.state;
+    if (level === depth) {
+      const before = walk.entries;
+      this.readLeaf(walk, page, start, end);
+      return walk.entries - before;
+    }
+    const { bytes, nodes, below } = this.branch(walk, page);
+    const { first, last } = childrenIn(bytes, nodes, start, end);
+    let sum = 0;
+    const unknown: number[] = [];
+    for (let n = first; n <= last; n++) {
+      const from = n === first ? start : null;
+      const to = n === last ? end : null;
+      if (from !== null || to !== null) sum += this.guess(walk, childOf(bytes, n), level + 1, from, to);
+      else if (below[n]! >= 0) sum += below[n]!;
+      else unknown.push(n);
+    }
+    const samples = Math.min(unknown.length, level === depth - 1 ? LEAF_SAMPLES : BRANCH_SAMPLES);
+    let sampled = 0;
+    for (let n = 0; n < samples; n++) {
+      const child = unknown[Math.floor(((n + 0.5) * unknown.length) / samples)]!;
+      const entries = this.guess(walk, childOf(bytes, child), level + 1, null, null);
+      if (level === depth - 1) below[child] = entries;
+      sampled += entries;
+    }
+    return samples === 0 ? sum : Math.round(sum + (sampled * unknown.length) / samples);
   }
 
   /**

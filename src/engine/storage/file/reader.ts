@@ -102,6 +102,11 @@ export class FileReader {
     return checksumOfWords(0, this.words, 0, this.key, this.keyLength);
   }
 
+  /** The bytes of that key from `start` on, each as a character: as text they compare as LMDB compares keys. */
+  keyFrom(start: number): string {
+    return this.key.latin1Slice(start, this.keyLength);
+  }
+
   private view(): { transaction?: Transaction } {
     return this.transaction === undefined ? {} : { transaction: this.transaction };
   }

@@ -1,0 +1,231 @@
+import type { FileReader } from '../../storage/file/reader.js';
+import { translateStorageError } from '../../storage/file/environment.js';
+import type { Storage } from '../../storage/storage.js';
+import type { View } from '../../storage/view.js';
+import type { KeyRange } from '../key-ranges.js';
+import type { Plan } from '../plan.js';
+import { keep, type PlanScan, type Scan, type VisitRow } from './scan.js';
+
+/** So many entries are read, or handed over, before the clock is looked at. */
+const CHUNK = 512;
+/** A range that hands over again and again reads up to so many entries at once. */
+const LARGEST_STEP = 64;
+
+/** An entry that was read: what its key holds behind its range's shared bytes, as Latin-1 text. */
+interface Entry {
+  readonly tail: string;
+  readonly keySum: number;
+  readonly value: Buffer;
+}
+
+/** One range, read in steps that grow. */
+class Side {
+  readonly ahead: Entry[] = [];
+  /** The next of `ahead`. */
+  next = 0;
+  finished = false;
+  private step = 1;
+  /** The tail behind which to read on, and the last one handed over. */
+  private read: string | null = null;
+  private handed: string | null = null;
+
+  constructor(
+    private readonly range: KeyRange,
+    /** Tests the documents of this range's plan. */
+    readonly documents: PlanScan,
+  ) {}
+
+  get tail(): string {
+    return this.ahead[this.next]!.tail;
+  }
+
+  get isEmpty(): boolean {
+    return this.next >= this.ahead.length;
+  }
+
+  /** Reads one step further and returns how many entries there were. */
+  fill(reader: FileReader): number {
+    const { range, step } = this;
+    const { reverse } = this.documents.plan;
+    const last = this.read === null ? null : this.keyOf(this.read);
+    this.ahead.length = 0;
+    this.next = 0;
+    const entries = reader.range(
+      reverse
+        ? {
+            start: last ?? range.end,
+            end: range.start,
+            reverse,
+            limit: step,
+            exclusiveStart: true,
+            inclusiveEnd: true,
+          }
+        : { start: last ?? range.start, end: range.end, limit: step, exclusiveStart: last !== null },
+    );
+    for (const { value } of entries) {
+      this.ahead.push({ tail: reader.keyFrom(range.shared), keySum: reader.keySum(), value: keep(value) });
+    }
+    this.finished = this.ahead.length < step;
+    if (!this.isEmpty) this.read = this.ahead.at(-1)!.tail;
+    this.step = Math.min(step * 2, LARGEST_STEP);
+    return this.ahead.length;
+  }
+
+  take(): Entry {
+    const entry = this.ahead[this.next++]!;
+    this.handed = entry.tail;
+    return entry;
+  }
+
+  drop(): void {
+    if (this.isEmpty) return;
+    this.ahead.length = 0;
+    this.next = 0;
+    this.read = this.handed;
+    this.finished = false;
+  }
+
+  private keyOf(tail: string): Buffer {
+    return Buffer.concat([this.range.start.subarray(0, this.range.shared), Buffer.from(tail, 'latin1')]);
+  }
+}
+
+/**
+ * Reads ranges side by side by the entries alone, for plans that `mergesByKeys`: a document is read when its turn comes,
+ * so that a range that has nothing to add costs one entry.
+ */
+export class EntryMerge implements Scan {
+  lastRead = 0;
+  keysExamined = 0;
+  private readonly sides: readonly Side[];
+  /** Those that have something ahead, as a heap: what comes first is on top. */
+  private heap: Side[] = [];
+  /** Those that have to read before it is known what comes first. */
+  private empty: Side[];
+  private handed: string | null = null;
+
+  constructor(
+    private readonly storage: Storage,
+    readonly plan: Plan,
+    /** For each plan that is merged, what tests its documents. */
+    private readonly parts: readonly PlanScan[],
+    private readonly view: View | null,
+  ) {
+    this.sides = parts.flatMap((part) => part.plan.ranges.map((range) => new Side(range, part)));
+    this.empty = [...this.sides];
+    this.before =
+      this.sides[0]?.documents.plan.reverse === true ? (a, b) => a.tail > b.tail : (a, b) => a.tail < b.tail;
+  }
+
+  private readonly before: (a: Side, b: Side) => boolean;
+
+  get finished(): boolean {
+    return this.heap.length === 0 && this.empty.length === 0;
+  }
+
+  get documentsExamined(): number {
+    return this.parts.reduce((sum, { documentsExamined }) => sum + documentsExamined, 0);
+  }
+
+  readChunk(visit: VisitRow): boolean {
+    const { view } = this;
+    const looked = this.documentsExamined;
+    this.lastRead = 0;
+    for (const part of this.parts) part.beginChunk();
+    try {
+      return view === null ? this.readOn(visit) : view.read(() => this.readOn(visit));
+    } catch (error) {
+      throw translateStorageError(error, this.storage.environment.path);
+    } finally {
+      view?.addLooked(this.documentsExamined - looked, this.parts[0]?.describe ?? null);
+    }
+  }
+
+  /** Never asked for: to be counted, ranges are read one after the other. */
+  countChunk(): number {
+    let count = 0;
+    this.readChunk(() => {
+      count++;
+      return false;
+    });
+    return count;
+  }
+
+  dropAhead(): void {
+    for (const side of this.sides) side.drop();
+    this.heap = [];
+    this.empty = this.sides.filter(({ finished }) => !finished);
+  }
+
+  private readOn(visit: VisitRow): boolean {
+    while (this.lastRead < CHUNK) {
+      if (!this.fillEmpty()) return false;
+      const side = this.heap[0];
+      if (side === undefined) return false;
+      const entry = side.take();
+      if (side.isEmpty) this.removeTop(side);
+      else this.sink();
+      // The same tail stands for the same document.
+      if (entry.tail === this.handed) continue;
+      this.handed = entry.tail;
+      this.lastRead++;
+      const { documents } = side;
+      if (documents.visitEntry(entry.value, entry.keySum, visit)) return true;
+      if (documents.isChunkOver()) return false;
+    }
+    return false;
+  }
+
+  /** True when every range has something ahead or nothing more; false when the chunk ended before. */
+  private fillEmpty(): boolean {
+    const { empty } = this;
+    const { reader } = this.storage.environment;
+    while (empty.length > 0) {
+      if (this.lastRead >= CHUNK) return false;
+      const side = empty.pop()!;
+      const read = side.fill(reader);
+      this.keysExamined += read;
+      this.lastRead += Math.max(read, 1);
+      if (read > 0) this.add(side);
+    }
+    return true;
+  }
+
+  private add(side: Side): void {
+    const { heap, before } = this;
+    let at = heap.length;
+    heap.push(side);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!before(side, heap[parent]!)) break;
+      heap[at] = heap[parent]!;
+      at = parent;
+    }
+    heap[at] = side;
+  }
+
+  private removeTop(side: Side): void {
+    const last = this.heap.pop()!;
+    if (last !== side) {
+      this.heap[0] = last;
+      this.sink();
+    }
+    if (!side.finished) this.empty.push(side);
+  }
+
+  /** Puts what is on top to its place. */
+  private sink(): void {
+    const { heap, before } = this;
+    const side = heap[0]!;
+    let at = 0;
+    for (;;) {
+      let child = at * 2 + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++;
+      if (!before(heap[child]!, side)) break;
+      heap[at] = heap[child]!;
+      at = child;
+    }
+    heap[at] = side;
+  }
+}

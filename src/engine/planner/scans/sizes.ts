@@ -1,0 +1,44 @@
+import { PageError } from '../../storage/file/page-file.js';
+import type { PageRanges } from '../../storage/file/page-ranges.js';
+import type { CollectionEntry } from '../../storage/keys/index-definition.js';
+import type { Storage } from '../../storage/storage.js';
+import type { KeyRange } from '../key-ranges.js';
+import type { Sizes } from '../plan-cost.js';
+
+/** Of more ranges than that so many are looked at, spread over all of them. */
+const MOST_RANGES = 32;
+/** Where pages cannot be read, so many entries are counted one by one. */
+const MOST_ENTRIES = 200;
+
+/** The sizes by which plans for a collection are weighed, as they are now. `beforeAsking` is called when one is used. */
+export function sizesOf(storage: Storage, collection: CollectionEntry, beforeAsking?: () => void): Sizes {
+  const { pages, reader } = storage.environment;
+  const state = lazily(() => pages.readState());
+  const sizeOf = ({ start, end }: KeyRange): number => {
+    try {
+      return pages.estimate(state(), start, end);
+    } catch (error) {
+      // A guess is not what tells of damage.
+      if (error instanceof PageError) return reader.count(start, end, MOST_ENTRIES);
+      throw error;
+    }
+  };
+  return {
+    entriesOf({ ranges }) {
+      beforeAsking?.();
+      const looked = Math.min(ranges.length, MOST_RANGES);
+      let sum = 0;
+      for (let n = 0; n < looked; n++) sum += sizeOf(ranges[Math.floor(((n + 0.5) * ranges.length) / looked)]!);
+      return looked === 0 ? 0 : (sum * ranges.length) / looked;
+    },
+    documentBytes() {
+      const { documents, bytes } = storage.catalog.counts(collection.id);
+      return documents === 0 ? 0 : bytes / documents;
+    },
+  };
+}
+
+function lazily(read: () => ReturnType<PageRanges['readState']>): typeof read {
+  let known: ReturnType<typeof read> | undefined;
+  return () => (known ??= read());
+}
