@@ -243,7 +243,11 @@ describe('counting by the pages of the file', () => {
           expectSame(other, border);
         }
         // Asked again it is remembered, and what several ranges share is what a comparison finds.
-        const ranges = [0, 1, 2].map((n) => ({ start: Buffer.of(SPACE, n), end: Buffer.of(SPACE, n, 0xff), shared: 2 }));
+        const ranges = [0, 1, 2].map((n) => ({
+          start: Buffer.of(SPACE, n),
+          end: Buffer.of(SPACE, n, 0xff),
+          shared: 2,
+        }));
         const shared = new SharedEntries(pages, ranges);
         let found = 0;
         while (!shared.finished) found += shared.countChunk(pages.readState());

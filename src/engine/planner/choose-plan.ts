@@ -3,7 +3,7 @@ import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definiti
 import { candidatePlans, geoPlan, indexPlan, MAX_PLAN_BRANCHES, scanWhole, serveFrom } from './index-plan.js';
 import { joinRanges } from './key-ranges.js';
 import { ALONE, isBounded, type Plan, type PlanQuery } from './plan.js';
-import { cheapest, type Considered, type Sizes, weigh } from './plan-cost.js';
+import { cheapest, type Considered, type Sizes, costsOf } from './plan-cost.js';
 import { mergesByKeys } from './sort-order.js';
 
 /** A `$or` within a branch of a `$or` is looked at as well, but not deeper. */
@@ -27,7 +27,7 @@ export function choosePlan(collection: CollectionEntry, query: PlanQuery, sizes:
 export function considerPlans(collection: CollectionEntry, query: PlanQuery, sizes: Sizes): Considered[] {
   const hinted = hintedPlan(collection, query);
   const plans = hinted === null ? plansFor(collection, query, sizes) : [hinted];
-  return weigh(plans.length === 0 ? [scanWhole(collection, query, false)] : plans, query, sizes);
+  return costsOf(plans.length === 0 ? [scanWhole(collection, query, false)] : plans, query, sizes);
 }
 
 function plansFor(collection: CollectionEntry, query: PlanQuery, sizes: Sizes): Plan[] {

@@ -16,7 +16,7 @@ export interface Cost {
   readonly worst: number;
 }
 
-/** A plan that was weighed. */
+/** A plan with what it costs. */
 export interface Considered {
   readonly plan: Plan;
   readonly cost: Cost;
@@ -38,7 +38,7 @@ export function cheapest(plans: readonly Plan[], query: PlanQuery, sizes: Sizes)
   // Reading little but answers, in the wanted order, cannot be beaten.
   const mostRanges = query.limit === 0 ? Infinity : Math.max(query.limit, FEW_RANGES);
   const best = plans.find((plan) => readsOnlyAnswers(plan) && rangesOf(plan) <= mostRanges);
-  return best ?? chooseByCost(weigh(plans, query, sizes), query, sizes);
+  return best ?? chooseByCost(costsOf(plans, query, sizes), query, sizes);
 }
 
 /** With so few ranges it is not worth to ask whether there is something better. */
@@ -49,7 +49,7 @@ function readsOnlyAnswers(plan: Plan): boolean {
 }
 
 /** Each plan with its cost. */
-export function weigh(plans: readonly Plan[], query: PlanQuery, sizes: Sizes): Considered[] {
+export function costsOf(plans: readonly Plan[], query: PlanQuery, sizes: Sizes): Considered[] {
   const counts = plans.map((plan) => entriesOf(plan, sizes));
   // No plan reads fewer entries than there are answers.
   const answers = Math.max(1, Math.min(...counts));

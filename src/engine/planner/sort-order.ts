@@ -69,8 +69,8 @@ export function mergesByKeys(plans: readonly Plan[], sort: readonly SortPart[]):
 }
 
 function hasTail({ index, bounds, single, sorted }: Plan, sort: readonly SortPart[]): boolean {
-  if (index === null || single || !sorted || index.definition.unique || index.isGeo || index.definition.cut)
-    return false;
+  if (index === null || single || !sorted) return false;
+  if (index.definition.unique || index.isGeo || index.definition.cut) return false;
   // A field that is bound to a value in one range may have another in the next.
   return !sort.some(({ path }) => index.fields.slice(0, bounds.points.length).some((field) => field.path === path));
 }

@@ -130,7 +130,7 @@ export function openScan(
   });
 }
 
-/** A scan of a plan that is not in the wanted order: reads all of it, then hands over the first `most` in that order. */
+/** A scan of a plan that lacks the wanted order: reads all of it, then hands over the first `most` in that order. */
 export function openSorted(
   storage: Storage,
   collection: CollectionEntry,

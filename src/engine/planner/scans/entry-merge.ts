@@ -91,8 +91,8 @@ class Side {
 }
 
 /**
- * Reads ranges side by side by the entries alone, for plans that `mergesByKeys`: a document is read when its turn comes,
- * so that a range that has nothing to add costs one entry.
+ * Reads ranges side by side by the entries alone, for plans that `mergesByKeys`: a document is read when its turn has
+ * come, so that a range that has nothing to add costs one entry.
  */
 export class EntryMerge implements Scan {
   lastRead = 0;

@@ -10,7 +10,7 @@ const MOST_RANGES = 32;
 /** Where pages cannot be read, so many entries are counted one by one. */
 const MOST_ENTRIES = 200;
 
-/** The sizes by which plans for a collection are weighed, as they are now. `beforeAsking` is called when one is used. */
+/** The sizes by which plans for a collection are weighed, as they are now; `beforeAsking` is called for each. */
 export function sizesOf(storage: Storage, collection: CollectionEntry, beforeAsking?: () => void): Sizes {
   const { pages, reader } = storage.environment;
   const state = lazily(() => pages.readState());

@@ -1,6 +1,6 @@
 import type { Plan } from '../plan.js';
 import { IdSet } from './id-set.js';
-import { type Scan, type VisitRow } from './scan.js';
+import type { Scan, VisitRow } from './scan.js';
 
 /**
  * Reads a plan that is expected to end early; when it has not done so after a number of entries, another one with the

@@ -32,7 +32,9 @@ export function keysetFilters(sort: readonly SortField[], position: readonly Sor
   const orders = sort.map((field, at) => orderAt(field, position[at]!));
   const steps: Document[] = [];
   for (const [at, order] of orders.entries()) {
-    if (order.after) steps.push(allOf([...orders.slice(0, at).map(({ equal }) => equal), order.after]));
+    // What an index can look up goes first: with a field of few values, most are equal to the position's.
+    const narrowed = at === 0 && order.bound && order.beyond ? [order.beyond] : [];
+    if (order.after) steps.push(allOf([...orders.slice(0, at).map(({ equal }) => equal), ...narrowed, order.after]));
   }
   const beyond = steps.length === 1 ? steps[0]! : { $or: steps };
   const { bound, later } = orders[0]!;
@@ -46,6 +48,8 @@ interface FieldOrder {
   after: Document | null;
   /** Holds for everything equal or after that has the position's type, and can be looked up in an index. */
   bound: Document | null;
+  /** Holds for what is after the position and satisfies `bound`, and can be looked up; null when `after` itself can. */
+  beyond: Document | null;
   /** The condition for all values of later types; null when `bound` covers them, or there is no bound. */
   later: Document | null;
 }
@@ -56,6 +60,7 @@ function orderAt({ path, direction }: SortField, key: SortKey): FieldOrder {
       equal: { [path]: { $eq: key.value } },
       after: { [path]: { [direction === 1 ? '$gt' : '$lt']: key.value } },
       bound: { [path]: { [direction === 1 ? '$gte' : '$lte']: key.value } },
+      beyond: null,
       later: null,
     };
   }
@@ -66,7 +71,7 @@ function orderAt({ path, direction }: SortField, key: SortKey): FieldOrder {
 function ascending(path: string, key: SortKey): FieldOrder {
   const empty = { [path]: { $size: 0 } };
   const nothing = nullish(path);
-  if (key.rank === RANK.empty) return { equal: empty, after: { $nor: [empty] }, bound: null, later: null };
+  if (key.rank === RANK.empty) return { equal: empty, after: { $nor: [empty] }, ...UNBOUND };
   if (key.rank === RANK.null) {
     const after = { $nor: [empty, ...nothing] };
     return { equal: allOf([{ $or: nothing }, { $nor: [empty] }]), after, ...boundOfNull(path, after) };
@@ -76,6 +81,7 @@ function ascending(path: string, key: SortKey): FieldOrder {
     equal: allOf([compare(path, '$eq', key), { $nor: [...below, compare(path, '$lt', key)] }]),
     after: { $nor: [...below, compare(path, '$lte', key)] },
     bound: compare(path, '$gte', key),
+    beyond: compare(path, '$gt', key),
     later: { $nor: [...below, ...typed(path, (rank) => rank === key.rank)] },
   };
 }
@@ -85,7 +91,7 @@ function descending(path: string, key: SortKey): FieldOrder {
   const nothing = nullish(path);
   const something = typed(path, () => true);
   const onlyEmpty = { $nor: [...something, ...nothing] };
-  if (key.rank === RANK.empty) return { equal: onlyEmpty, after: null, bound: null, later: null };
+  if (key.rank === RANK.empty) return { equal: onlyEmpty, after: null, ...UNBOUND };
   if (key.rank === RANK.null) {
     return {
       equal: allOf([{ $or: nothing }, { $nor: something }]),
@@ -98,12 +104,15 @@ function descending(path: string, key: SortKey): FieldOrder {
     equal: allOf([compare(path, '$eq', key), ...none([...above, compare(path, '$gt', key)])]),
     after: { $nor: [...above, compare(path, '$gte', key)] },
     bound: compare(path, '$lte', key),
+    beyond: compare(path, '$lt', key),
     later: { $nor: [...above, ...typed(path, (rank) => rank === key.rank)] },
   };
 }
 
-function boundOfNull(path: string, later: Document): Pick<FieldOrder, 'bound' | 'later'> {
-  return path.includes('.') ? { bound: null, later: null } : { bound: { [path]: null }, later };
+const UNBOUND = { bound: null, beyond: null, later: null };
+
+function boundOfNull(path: string, later: Document): Pick<FieldOrder, 'bound' | 'beyond' | 'later'> {
+  return path.includes('.') ? UNBOUND : { bound: { [path]: null }, beyond: null, later };
 }
 
 /**
