@@ -43,10 +43,10 @@ const DEEP = [
   'test/api/attacks/**/*.test.ts',
   ...list(
     'api',
-    'changes-properties client-leaves hostile-reads list-documents mail-properties operators-access reply-budget session-properties storage-properties storage-signed write-properties',
+    'changes-properties client-leaves hostile-reads list-documents mail-properties reply-budget session-properties storage-properties storage-signed write-properties',
   ),
   ...list('client', 'browser follow hosted-react hosted-sdk killed typed'),
-  ...list('cli', 'backup damage every-command kept-backups master-key move-to restore-space serve upkeep'),
+  ...list('cli', 'backup every-command kept-backups master-key move-to restore-space serve upkeep'),
   ...list('engine', 'bit-flips conversion crash data-file fairness held-snapshots insert-together mongoose readers'),
   ...list('engine/pipeline', 'compile'),
   ...list(

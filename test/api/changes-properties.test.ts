@@ -11,9 +11,10 @@ import { openFollower, type FeedFollower } from '../helpers/feed-follower.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { eventually } from '../helpers/eventually.js';
 import { openRandom, type Random } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
 import { openStreamFollower } from '../helpers/stream-follower.js';
 
-const SEED = 20_261_124;
+const SEED = openSeed('changes');
 /** Each write and page costs more through the wire door. */
 const WRITES = process.env.BSVC_TEST_DOOR === 'wire' ? 60 : 120;
 const USERS = ['ann', 'bob'].map((name) => ({ name, id: new ObjectId().toHexString() }));

@@ -435,6 +435,17 @@ describe('POST /api/mail/send-batch', () => {
     expect([reply.status, reply.body.code]).toEqual([429, 'MAIL_QUOTA_EXCEEDED']);
     expect(await used()).toBe(0);
   });
+
+  it('answers 429 and sends nothing when not all items fit what is left of the quota', async () => {
+    await updateProject(test.app, owner.project.name, { limits: { mail: 3 } });
+    expect((await batch([mail()])).status).toBe(200);
+    const reply = await batch([mail(), mail(), mail()]);
+    expect([reply.status, reply.body.code]).toEqual([429, 'MAIL_QUOTA_EXCEEDED']);
+    expect(await used()).toBe(1);
+    expect((await batch([mail(), mail()])).status).toBe(200);
+    expect((await batch([mail()])).status).toBe(429);
+    expect(await used()).toBe(3);
+  });
 });
 
 describe('GET /api/mail/logs', () => {

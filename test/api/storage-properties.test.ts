@@ -8,10 +8,11 @@ import { sweepUploads } from '../../src/features/files/uploads/sweep-uploads.js'
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
+import { openSeed } from '../helpers/seed.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../helpers/storage-client.js';
 
-const SEED = 20_261_123;
+const SEED = openSeed('storage');
 const LIMIT = 3_000;
 const HOUR = 60 * 60 * 1000;
 

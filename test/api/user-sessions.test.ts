@@ -98,6 +98,17 @@ describe('POST /api/userAuth/refresh-token', () => {
     expect((await client.refresh(tokens.at(-1)!)).status).toBe(401);
   });
 
+  it('knows the latest of many replaced tokens: two refreshes at once are honest however long a session lasts', async () => {
+    const tokens = [refreshOf(await client.signUp())];
+    for (let count = 0; count < 10; count++) {
+      clock.advance(20_000);
+      const replies = await Promise.all([1, 2].map(() => client.refresh(tokens.at(-1)!)));
+      expect(replies.map(({ status }) => status)).toEqual([200, 200]);
+      expect(refreshOf(replies[0]!)).toBe(refreshOf(replies[1]!));
+      tokens.push(refreshOf(replies[0]!));
+    }
+  });
+
   it('lets a straggler of the window have its successor although that one was replaced as well', async () => {
     const first = refreshOf(await client.signUp());
     const second = refreshOf(await client.refresh(first));

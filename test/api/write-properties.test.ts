@@ -5,11 +5,12 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import type { Collection } from '../../src/features/collections/collection.js';
 import type { StoredDocument } from '../../src/features/documents/store/document.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { openSeed } from '../helpers/seed.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
-const SEED = 20_261_121;
+const SEED = openSeed('writes');
 
 let test: TestApp;
 let owner: TestProject;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HIDDEN_FIELD } from '../../../src/features/collections/fields/field.js';
 import { documentStore, insertDocumentRecord } from '../../../src/features/documents/store/document-store.js';
 import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
+import { updateDocument } from '../../../src/features/documents/write/update-document.js';
 import { readNewDocument } from '../../../src/features/documents/write/new-document.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
 import { relayDocuments } from '../../../src/features/webhooks/outbox/relay-outbox.js';
@@ -260,6 +261,21 @@ describe('what a crash leaves', () => {
     expect(receiver.received).toHaveLength(1);
     const left = (await documentStore(test.app, posts).findOne({})) as Record<string, unknown>;
     expect(left[HIDDEN_FIELD]).toEqual({ seq: 1 });
+  });
+
+  it('is told also when it was added while earlier ones were relayed', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const collection = posts;
+    const { _id } = await insertDocument(crashing(), { collection, writer: null }, { title: 'one' });
+    const early = (await documentStore(test.app, posts).findOne({})) as Record<string, unknown>;
+    await updateDocument(crashing(), { collection, writer: null }, _id, { title: 'two' });
+    await relayDocuments(test.app, [{ collection, document: early }]);
+    const waiting = (await documentStore(test.app, posts).findOne({})) as Record<string, { outbox: object[] }>;
+    expect(waiting[HIDDEN_FIELD]!.outbox).toMatchObject([{ action: 'update' }]);
+    clock.advance(5_000);
+    await test.app.jobs.enqueue(sweepWebhooksJob, {});
+    await settleWebhooks(test.app);
+    expect(receiver.actionsOf(_id)).toEqual(['insert', 'update']);
   });
 });
 
