@@ -1,7 +1,5 @@
 import type Koa from 'koa';
-import type { Context } from 'koa';
 import type { App } from './app.js';
-import type { Caller } from './features/access/caller.js';
 import { limitRequests } from './features/access/limit-requests.js';
 import { DOCUMENT_ROUTES } from './features/documents/document-routes.js';
 import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
@@ -33,11 +31,11 @@ import { CONSOLE_ROUTES } from './features/console/console-routes.js';
 import { SERVICE_ROUTES } from './features/series/service-routes.js';
 import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { watchUnindexedReads } from './features/collections/indexes/unindexed-reads.js';
+import { OPERATORS_PARTY, partyOf, projectOf } from './http/admission/parties.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { readClientAddress } from './http/requests/client-address.js';
-import { limitInFlight } from './http/requests/limit-in-flight.js';
 import { openKoa } from './http/koa.js';
 import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/requests/request-id.js';
@@ -87,8 +85,6 @@ export const ROUTE_LISTS: readonly RouteList[] = [
 /** Paths of operators and their scripts alone: pages of other origins get nothing there. */
 const OPERATORS_PATHS = ['/api/admin', '/api/projects', '/metrics'];
 
-const OPERATORS_PARTY = 'operators';
-
 const PROXY_ADVICE =
   'A request came with X-Forwarded-For, which is not looked at: if there is a proxy in front, all clients count as one address for limits and locks. Set BSVC_TRUST_PROXY to the number of proxies.';
 
@@ -105,18 +101,16 @@ export function createApi(app: App): Koa {
       ],
       observe: [measureRequests(app.metrics), accessLog(app.log)],
       log: app.log,
+      partyOf,
       countHeld: (ctx, bytes) => {
-        const party = partyOf(ctx);
+        const party = projectOf(ctx) || OPERATORS_PARTY;
         app.replies.add(party, bytes);
         return () => app.replies.giveBack(party, bytes);
       },
     }),
   );
   api.use(allowOrigins({ except: OPERATORS_PATHS }));
-  const inFlight = limitInFlight(app.config.maxInFlight);
-  app.metrics.gauge('http_requests_in_flight', 'Requests under way', () => [{ value: inFlight.count() }]);
   app.metrics.gauge('http_reply_bytes_held', 'Bytes of large replies under way', () => [{ value: app.replies.held() }]);
-  api.use(inFlight.limit);
   // Its metrics are there before the first stream.
   streamHub(app);
   offerMetrics(app);
@@ -125,16 +119,10 @@ export function createApi(app: App): Koa {
   return api;
 }
 
-/** Whose reply it is: the project's, or the operators'. */
-function partyOf(ctx: Context): string {
-  return (ctx.state as { caller?: Caller }).caller?.project._id.toHexString() ?? OPERATORS_PARTY;
-}
-
 /** Health and metrics alone, for a process that serves nothing else. */
 export function createMonitoringApi(app: App): Koa {
   const api = openKoa(reportTo(app));
   api.use(answerRequests({ prepare: [requestId(), securityHeaders(null)], observe: [], log: app.log }));
-  api.use(limitInFlight(app.config.maxInFlight).limit);
   offerMetrics(app);
   api.use(mountRoutes(app, [HEALTH_ROUTES, METRICS_ROUTES]));
   return api;

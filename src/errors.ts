@@ -4,6 +4,7 @@ export type ErrorKind =
   | 'forbidden'
   | 'missing'
   | 'methodNotAllowed'
+  | 'timedOut'
   | 'conflict'
   | 'expired'
   | 'preconditionFailed'
@@ -72,6 +73,8 @@ export const forbidden = make('forbidden');
 export const missing = make('missing');
 /** 405, with `Allow` among the headers */
 export const methodNotAllowed = make('methodNotAllowed');
+/** 408: the client took too long to send its request. */
+export const timedOut = make('timedOut');
 /** 409 */
 export const conflict = make('conflict');
 /** 410 */

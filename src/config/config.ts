@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ACCESS_SETTINGS } from './access-settings.js';
+import { ADMISSION_SETTINGS } from './admission-settings.js';
 import { BACKUP_SETTINGS } from './backup-settings.js';
 import { DOCUMENT_SETTINGS } from './document-settings.js';
 import { FILE_SETTINGS } from './file-settings.js';
@@ -19,6 +20,7 @@ export const SETTINGS = {
   ...FILE_SETTINGS,
   ...MAIL_SETTINGS,
   ...BACKUP_SETTINGS,
+  ...ADMISSION_SETTINGS,
   ...PROCESS_SETTINGS,
 };
 

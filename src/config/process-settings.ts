@@ -1,22 +1,9 @@
 import { defaulted, optional } from './setting.js';
-import { among, asIs, hangTime, patience, replyBudget, trueOrFalse, wait, wholeWithin } from './setting-readers.js';
+import { among, asIs, hangTime, patience, trueOrFalse, wait, wholeWithin } from './setting-readers.js';
 
 /** Processes: what they work on at once, how long they wait, what they log. */
 export const PROCESS_SETTINGS = {
   processes: defaulted('BSVC_PROCESSES', wholeWithin(1, 64), 1, 'processes of `bsvc serve` that share the port'),
-  maxInFlight: defaulted(
-    'BSVC_MAX_IN_FLIGHT',
-    wholeWithin(1, 100_000),
-    500,
-    'requests that a process works on at once; as many again wait for a second, others are told to come back',
-  ),
-  replyBudgetBytes: defaulted(
-    'BSVC_REPLY_BUDGET',
-    replyBudget,
-    128 * 1024 ** 2,
-    'memory that a process gives to large replies under way, half of it at most to one project; beyond it requests wait their turn, then are told to come back',
-    { defaultText: '128mb' },
-  ),
   headersTimeoutMs: defaulted('BSVC_HEADERS_TIMEOUT', patience, 10_000, 'how long a client may take to send headers', {
     defaultText: '10s',
   }),

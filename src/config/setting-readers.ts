@@ -65,11 +65,11 @@ export const hangTime: SettingReader<number | null> = (value) => {
 };
 
 /** Less than this would not let two projects have one large reply each. */
-const MIN_REPLY_BUDGET = 64 * 1024 ** 2;
+const MIN_MEMORY_BUDGET = 64 * 1024 ** 2;
 
-export const replyBudget: SettingReader<number> = (value) => {
+export const memoryBudget: SettingReader<number> = (value) => {
   const bytes = parseBytes(value);
-  if (bytes < MIN_REPLY_BUDGET) throw new Error('must be 64mb or more');
+  if (bytes < MIN_MEMORY_BUDGET) throw new Error('must be 64mb or more');
   return bytes;
 };
 

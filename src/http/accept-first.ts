@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { takeTurns } from '../own-turn.js';
+import { takeTurns } from '../turns.js';
 
 /** So long requests wait at most while clients connect, and so long they are then worked on before others wait. */
 const MAX_HELD_MS = 50;

@@ -62,7 +62,7 @@ describe('GET /metrics', () => {
     expect(metrics).toContain('bsvc_mails_total{outcome="sent"} 1\n');
     expect(metrics).toContain('bsvc_webhook_attempts_total{outcome="delivered"} 1\n');
     expect(metrics).toMatch(/bsvc_jobs\{state="queued"\} \d+\n/);
-    expect(metrics).toContain('bsvc_http_requests_in_flight 1\n');
+    expect(metrics).toContain('bsvc_http_requests_in_flight 0\n');
     expect(metrics).toContain('process_resident_memory_bytes');
     if (test.app.db.kind === 'embedded') expect(metrics).toMatch(/bsvc_database\{measure="fileBytes"\} [1-9]/);
   });

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import Koa from 'koa';
 import { afterEach, expect, it } from 'vitest';
-import { limitInFlight } from '../../src/http/requests/limit-in-flight.js';
+import { Admission } from '../../src/http/admission/admission.js';
+import { openLogger } from '../../src/platform/observe/logger.js';
+import { openMetrics } from '../../src/platform/observe/metrics.js';
 import { startServer, type RunningServer } from '../../src/http/server.js';
 import { eventually } from '../helpers/eventually.js';
 
@@ -46,8 +48,12 @@ it('lets all clients in at once that connect to a busy server', async () => {
 
 it('works for nobody who left while others were let in', async () => {
   const api = new Koa();
-  const inFlight = limitInFlight(1_000);
-  api.use(inFlight.limit);
+  const config = { maxInFlight: 1_000, bodyBudgetBytes: 2 ** 26 };
+  const gate = new Admission({ config, log: openLogger({ level: 'silent', format: 'json' }), metrics: openMetrics() });
+  api.use(async (ctx, next) => {
+    await gate.begin(ctx);
+    return next();
+  });
   api.use((ctx) => void (ctx.body = 'x'));
   server = await startServer(api, '127.0.0.1', 0);
   for (let round = 0; round < 20; round++) {
@@ -57,5 +63,5 @@ it('works for nobody who left while others were let in', async () => {
   }
   const last = ask(false);
   await once(last, 'data');
-  await eventually('nothing is under way', () => inFlight.count() === 0);
+  await eventually('nothing is under way', () => gate.flights.held === 0);
 });

@@ -1,4 +1,4 @@
-import { ownTurn } from '../../own-turn.js';
+import { ownTurn } from '../../turns.js';
 import { CODES, EngineError } from '../errors.js';
 import type { Call } from './command.js';
 

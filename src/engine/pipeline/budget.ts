@@ -1,4 +1,4 @@
-import { ownTurn } from '../../own-turn.js';
+import { ownTurn } from '../../turns.js';
 import { CODES, EngineError } from '../errors.js';
 
 /** How much one command may still spend, and when it has to let others run. */

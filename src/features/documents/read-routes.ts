@@ -120,6 +120,7 @@ const AGGREGATION: Schema<{ pipeline?: unknown }> = openObject({
 
 /** How a pipeline is given and answered, by whoever may run one. */
 export const AGGREGATING = {
+  bodySize: 'many' as const,
   description:
     'MongoDB’s aggregation syntax, with the stages and operators that read. Trashed documents and those of other users are left out before the first stage, in joined collections too.',
   query: { include_deleted: INCLUDE_DELETED },

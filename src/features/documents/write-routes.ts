@@ -82,6 +82,7 @@ export const WRITE_ROUTES: readonly Route[] = [
   }),
   route('POST /api/data/:collectionName/bulk', {
     id: 'insertDocuments',
+    bodySize: 'many',
     summary: `Insert up to ${MAX_BULK_DOCUMENTS} documents, all or none`,
     access: WRITES_DOCUMENTS,
     headers: IDEMPOTENCY_KEY,

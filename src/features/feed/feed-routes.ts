@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { tooLarge } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { leaveFlight, waitAside } from '../../http/requests/limit-in-flight.js';
+import { leaveFlight, waitAside } from '../../http/admission/admission.js';
 import type { StreamReply } from '../../http/replies/reply.js';
 import { decodePart } from '../../http/routes/mount-routes.js';
 import {
@@ -192,7 +192,7 @@ export const FEED_ROUTES: RouteList = {
           async aside(work) {
             const place = streamHub(app).take();
             try {
-              await waitAside(ctx, work);
+              await waitAside(app, ctx, work);
             } finally {
               place.release();
             }

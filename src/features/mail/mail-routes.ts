@@ -1,5 +1,5 @@
-import rawBody from 'raw-body';
-import { invalid, tooLarge } from '../../errors.js';
+import type { App } from '../../app.js';
+import { admission } from '../../http/admission/admission.js';
 import { idempotencyKey, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
 import {
   cappedParameter,
@@ -129,11 +129,12 @@ export const MAIL_ROUTES: RouteList = {
         required: false,
         content: { '*/*': {} },
         description: 'The event as JSON; read only when it is signed.',
+        isRead: true,
       },
       answers: done('Webhook processed'),
-      refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'], 413: ['BODY_TOO_LARGE'] },
+      refuses: { 400: ['INVALID_SIGNATURE', 'INVALID_BODY'], 408: ['REQUEST_TIMEOUT'], 413: ['BODY_TOO_LARGE'] },
       async handle({ app, ctx }) {
-        return say(undefined, await receiveMailEvent(app, await readSignedEvent(ctx)));
+        return say(undefined, await receiveMailEvent(app, signedEvent(app, ctx)));
       },
     }),
     route('POST /api/mail/send', {
@@ -162,6 +163,7 @@ export const MAIL_ROUTES: RouteList = {
     }),
     route('POST /api/mail/send-batch', {
       id: 'sendMailBatch',
+      bodySize: 'many',
       summary: `Send up to ${String(MAIL_BATCH.maxItems)} mails`,
       description:
         'Straight to the provider, without templates. Each result stands for itself, in the order of the request. With an `Idempotency-Key` a repeated request gets the first answer again and sends nothing.',
@@ -209,17 +211,11 @@ export const MAIL_OPERATOR_ROUTES: RouteList = {
   ],
 };
 
-/** The signature covers the bytes as they came, so nothing parses them before. */
-async function readSignedEvent(ctx: RouteContext): Promise<SignedEvent> {
+function signedEvent(app: App, ctx: RouteContext): SignedEvent {
   const header = (name: string): string => ctx.get(`svix-${name}`) || ctx.get(`webhook-${name}`);
-  try {
-    return {
-      body: await rawBody(ctx.req, { limit: MAX_EVENT_BYTES, length: ctx.get('content-length') || null }),
-      headers: { id: header('id'), timestamp: header('timestamp'), signature: header('signature') },
-      project: typeof ctx.query.project === 'string' ? ctx.query.project : null,
-    };
-  } catch (error) {
-    if ((error as { status?: number }).status === 413) throw tooLarge('BODY_TOO_LARGE', 'The event is too large');
-    throw invalid('INVALID_BODY', 'The event could not be read', { cause: error });
-  }
+  return {
+    read: () => admission(app).read(ctx, MAX_EVENT_BYTES, 'INVALID_BODY'),
+    headers: { id: header('id'), timestamp: header('timestamp'), signature: header('signature') },
+    project: typeof ctx.query.project === 'string' ? ctx.query.project : null,
+  };
 }

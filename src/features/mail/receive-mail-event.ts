@@ -16,7 +16,8 @@ const STATUS_OF_EVENT: Readonly<Record<string, MailStatus>> = {
 const MAX_ID_CHARACTERS = 200;
 
 export interface SignedEvent {
-  body: Buffer;
+  /** Reads the body, which the signature covers as it came; called when the headers are worth it. */
+  read: () => Promise<Buffer>;
   headers: { id: string; timestamp: string; signature: string };
   /** Name or id of the project whose own account sent it; null = the service's account. */
   project: string | null;
@@ -31,7 +32,8 @@ export async function receiveMailEvent(app: App, event: SignedEvent): Promise<st
   const secret =
     event.project === null ? app.config.providerWebhookSecret : project && findProjectWebhookSecret(app, project);
   if (!secret) return 'Webhook ignored: the webhook secret is not configured';
-  const payload = verify(event, secret);
+  requireSignature(event);
+  const payload = verify(event, await event.read(), secret);
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
     throw invalid('INVALID_BODY', 'The event must be a JSON object');
   }
@@ -69,19 +71,32 @@ interface EventPayload {
   data?: { email_id?: unknown; bounce?: unknown };
 }
 
-function verify(event: SignedEvent, secret: string): EventPayload | null {
-  const { id, timestamp, signature } = event.headers;
+/** The age that the library allows. */
+const MAX_AGE_S = 300;
+
+/** Headers that no body could make good are refused before it is read. */
+function requireSignature({ headers: { id, timestamp, signature } }: SignedEvent): void {
+  const isFresh = Math.abs(Date.now() / 1000 - Number(timestamp)) <= MAX_AGE_S + 1;
+  if (id === '' || signature === '' || timestamp === '' || !isFresh) throw invalidSignature();
+}
+
+function verify({ headers }: SignedEvent, body: Buffer, secret: string): EventPayload | null {
+  const { id, timestamp, signature } = headers;
   try {
     // The library checks the signature before it parses, allows several and refuses what is older or newer than five
     // minutes.
-    return new Webhook(secret).verify(event.body, {
+    return new Webhook(secret).verify(body, {
       'webhook-id': id,
       'webhook-timestamp': timestamp,
       'webhook-signature': signature,
     }) as EventPayload | null;
   } catch (error) {
-    throw invalid('INVALID_SIGNATURE', 'The webhook signature is missing, wrong or too old', { cause: error });
+    throw invalidSignature(error);
   }
+}
+
+function invalidSignature(cause?: unknown): Error {
+  return invalid('INVALID_SIGNATURE', 'The webhook signature is missing, wrong or too old', { cause });
 }
 
 function readReason(bounce: unknown): string {

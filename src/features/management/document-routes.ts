@@ -92,6 +92,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     }),
     route('POST /api/projects/:projectId/collections/:collection/documents/import', {
       id: 'importDocuments',
+      bodySize: 'many',
       summary: 'Store documents of an export or from elsewhere',
       description:
         'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',

@@ -52,6 +52,7 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
     }),
     route('PUT /api/projects/:projectId/schema', {
       id: 'applySchema',
+      bodySize: 'many',
       summary: 'Make the collections as declared',
       description: [
         'What a declaration leaves out stays as it is; `rls: "off"` switches row-level security off. A second time changes nothing.',

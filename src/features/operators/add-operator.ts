@@ -1,11 +1,11 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
+import { OPERATORS_PARTY } from '../../http/admission/parties.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { operatorStore, type Operator, type OperatorRole } from '../access/operator.js';
 import type { Project } from '../projects/project.js';
 import { requireNewPassword } from '../users/credentials.js';
-import { OPERATORS_PARTY } from './log-in-operator.js';
 import { findOperatorByEmail, requireOperatorEmail } from './operator-email.js';
 
 export interface NewOperator {

@@ -1,15 +1,13 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
+import { OPERATORS_PARTY } from '../../http/admission/parties.js';
 import type { PasswordWork } from '../../platform/secrets/password.js';
 import { hashOperatorToken, operatorSessionStore, operatorStore, type Operator } from '../access/operator.js';
 import { finishAct, recordAct, startAct, type NewAuditEntry } from '../audit/audit-log.js';
 import { loginLock } from '../users/sessions/login-lock.js';
 import { findOperatorByEmail } from './operator-email.js';
 import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
-
-/** Whose turn it is at hashing passwords: all operators together are one party. */
-export const OPERATORS_PARTY = 'operators';
 
 /** The purpose of a password. */
 interface Purpose {

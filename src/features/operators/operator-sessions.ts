@@ -1,5 +1,6 @@
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
+import { OPERATORS_PARTY } from '../../http/admission/parties.js';
 import {
   forgetOperators,
   isIdle,
@@ -9,7 +10,6 @@ import {
   type OperatorSession,
 } from '../access/operator.js';
 import { requireNewPassword } from '../users/credentials.js';
-import { OPERATORS_PARTY } from './log-in-operator.js';
 
 type OneOperator = Pick<Operator, '_id'>;
 const MAX_LISTED = 200;

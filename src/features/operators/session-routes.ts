@@ -46,6 +46,7 @@ const askingOf = (ctx: RouteContext): Asking => ({ ip: ctx.ip, gone: clientSigna
 export const OPERATOR_SESSION_ROUTES = [
   route('POST /api/admin/login', {
     id: 'logInOperator',
+    bodySize: 'small',
     summary: 'Sign in as an operator',
     description: 'With `cookie`, for the console alone, the token comes as a cookie that no script can read.',
     access: PUBLIC,
@@ -69,6 +70,7 @@ export const OPERATOR_SESSION_ROUTES = [
   }),
   route('POST /api/admin/login/link', {
     id: 'useSignInLink',
+    bodySize: 'small',
     summary: 'Sign in at the console by a link of `bsvc console`, which works once',
     access: PUBLIC,
     body: object({ link: text({ minLength: 1, maxLength: 100 }) }),
@@ -82,6 +84,7 @@ export const OPERATOR_SESSION_ROUTES = [
   }),
   route('POST /api/admin/logout', {
     id: 'logOutOperator',
+    bodySize: 'small',
     summary: 'End the token',
     access: OPERATOR,
     answers: done('Signed out'),
@@ -103,6 +106,7 @@ export const OPERATOR_SESSION_ROUTES = [
   }),
   route('POST /api/admin/me/password', {
     id: 'changeOwnPassword',
+    bodySize: 'small',
     summary: 'Change the own password; all other sessions end',
     access: OPERATOR,
     body: object({ currentPassword: PASSWORD, newPassword: PASSWORD }),
@@ -119,6 +123,7 @@ export const OPERATOR_SESSION_ROUTES = [
   }),
   route('POST /api/admin/me/confirm', {
     id: 'confirmOperator',
+    bodySize: 'small',
     summary: 'Give the own password again',
     description: 'At the console, an act that cannot be taken back asks for it: within five minutes it is done.',
     access: OPERATOR,

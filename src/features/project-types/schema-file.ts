@@ -1,4 +1,4 @@
-import { ownTurn } from '../../own-turn.js';
+import { ownTurn } from '../../turns.js';
 import type { Schema } from '../../platform/schema/schema.js';
 import { openComponents } from '../reference/schema-components.js';
 import { collectionSchemas } from './collection-schemas.js';

@@ -1,4 +1,4 @@
-import { ownTurn } from '../../own-turn.js';
+import { ownTurn } from '../../turns.js';
 import type { Field, FieldShape } from '../collections/fields/field.js';
 import {
   changedFields,

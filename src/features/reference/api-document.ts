@@ -66,13 +66,14 @@ const ABOUT = `The HTTP API of bsvc, a self-hosted backend for applications.
 
 Applications send their project’s key in the header \`x-api-key\`: the publishable one in browsers and apps, the secret one on servers. End users sign in by \`/api/userAuth\` and are then known by \`Authorization: Bearer <accessToken>\` beside the key. Operators, who look after projects, sign in by \`/api/admin/login\`.
 
-Every refusal is one JSON object with \`success: false\`, a \`message\` for people, a \`code\` for programs and the \`requestId\` of the header \`x-request-id\`; the codes of each operation are listed at its statuses. A path that exists under another method answers 405 with \`Allow\`, any other 404. Replies of limited operations tell in \`RateLimit-*\` what is left; 429 and some others tell in \`Retry-After\` when to come back. Bodies are JSON of at most 1 MiB and 32 levels.`;
+Every refusal is one JSON object with \`success: false\`, a \`message\` for people, a \`code\` for programs and the \`requestId\` of the header \`x-request-id\`; the codes of each operation are listed at its statuses. A path that exists under another method answers 405 with \`Allow\`, any other 404. Replies of limited operations tell in \`RateLimit-*\` what is left; 429 and some others tell in \`Retry-After\` when to come back. Bodies are JSON of at most 1 MiB, 32 levels and 20,000 values, 50,000 in bulk writes and pipelines; those of sign-ins and accounts have at most 16 KiB and 200 values.`;
 
 const RESPONSES: Readonly<Record<number, { name: string; description: string }>> = {
   400: { name: 'BadRequest', description: 'The request is not valid' },
   401: { name: 'Unauthenticated', description: 'Nobody knows who is asking' },
   403: { name: 'Forbidden', description: 'Not allowed' },
   404: { name: 'NotFound', description: 'There is no such thing' },
+  408: { name: 'RequestTimeout', description: 'The body took too long to arrive' },
   409: { name: 'Conflict', description: 'Something else stands against it' },
   410: { name: 'Expired', description: 'Not known any more' },
   412: { name: 'PreconditionFailed', description: 'Changed since' },

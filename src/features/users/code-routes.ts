@@ -19,6 +19,7 @@ const CODE_SENT = done('If the address belongs to an account, a code is on its w
 export const CODE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/request-password-reset', {
     id: 'requestPasswordReset',
+    bodySize: 'small',
     summary: 'Have a code mailed that resets the password',
     access: ANY_KEY,
     body: openObject({ email: EMAIL }),
@@ -29,6 +30,7 @@ export const CODE_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/reset-password', {
     id: 'resetPassword',
+    bodySize: 'small',
     summary: 'Set a new password with a mailed code',
     description: 'Ends every session.',
     access: ANY_KEY,
@@ -42,6 +44,7 @@ export const CODE_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/verify-email', {
     id: 'verifyEmail',
+    bodySize: 'small',
     summary: 'Confirm the e-mail address with a mailed code',
     description:
       'The account’s own address, or the pending one of update-profile, which then takes its place. Whoever confirms an address for the first time owns the account: linked identities, sessions and tokens end, but for the session whose access token comes along as bearer.',
@@ -56,6 +59,7 @@ export const CODE_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/resend-verification-otp', {
     id: 'resendVerification',
+    bodySize: 'small',
     summary: 'Have the code mailed again',
     access: ANY_KEY,
     body: openObject({ email: EMAIL }),

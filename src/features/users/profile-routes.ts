@@ -28,6 +28,7 @@ const UPDATE_REFUSALS = {
 const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
   route(`${method} /api/userAuth/update-profile`, {
     id,
+    bodySize: 'small',
     summary,
     description:
       'Only the given fields change. A new address is pending until its code is confirmed by `verify-email`; the present one is told by mail. With the secret key it counts at once, unconfirmed unless `emailVerified` says otherwise.',
@@ -63,6 +64,7 @@ const PASSWORD_REFUSALS = {
 const changePasswordBy = (method: 'POST' | 'PUT', id: string, summary: string) =>
   route(`${method} /api/userAuth/change-password`, {
     id,
+    bodySize: 'small',
     summary,
     description: 'Ends all other sessions of the user.',
     access: SIGNED_IN,

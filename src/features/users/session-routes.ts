@@ -20,6 +20,7 @@ import { signUp } from './sign-up.js';
 export const SESSION_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/signup', {
     id: 'signUp',
+    bodySize: 'small',
     summary: 'Create an account and sign in',
     description: 'Takes any field of the collection `users` besides; protected ones with the secret key only.',
     access: ANY_KEY,
@@ -43,6 +44,7 @@ export const SESSION_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/login', {
     id: 'logIn',
+    bodySize: 'small',
     summary: 'Sign in',
     access: ANY_KEY,
     headers: REFRESH_MODE,
@@ -63,6 +65,7 @@ export const SESSION_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/refresh-token', {
     id: 'refreshSession',
+    bodySize: 'small',
     summary: 'Exchange the refresh token for new tokens',
     description:
       'Each refresh token works once; presenting one again ends its session. The cookie counts without an `Origin`, for the service’s own and for origins that the project’s allowlist names (not by `*`); one that came by cookie is answered as cookie alone.',
@@ -85,6 +88,7 @@ export const SESSION_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/logout', {
     id: 'logOut',
+    bodySize: 'small',
     summary: 'End the session of the presented refresh token',
     description: 'Answers the same when nothing was presented.',
     access: ANY_KEY,

@@ -85,6 +85,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/social/exchange', {
     id: 'exchangeSocialCode',
+    bodySize: 'small',
     summary: 'Exchange the code of a social sign-in for tokens',
     description: 'The refresh token stands in the body too, unless `x-refresh-token-mode` is `cookie`.',
     access: ANY_KEY,

@@ -10,6 +10,7 @@ const STATUS: Record<ErrorKind, number> = {
   forbidden: 403,
   missing: 404,
   methodNotAllowed: 405,
+  timedOut: 408,
   conflict: 409,
   expired: 410,
   preconditionFailed: 412,

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { Preparation } from '../answer-requests.js';
+import type { Context } from 'koa';
 
 /**
  * The client's address: the connection's own, or, behind `hops` trusted proxies, the entry of `X-Forwarded-For` that
@@ -35,7 +35,7 @@ export function clientNetwork(address: string): string {
  * Makes `ctx.ip` the client's address, once and for all who ask. Without trusted proxies `onIgnored` is called once,
  * when a request comes that seems to have passed one.
  */
-export function readClientAddress(hops: number, onIgnored: () => void): Preparation {
+export function readClientAddress(hops: number, onIgnored: () => void): (ctx: Context) => void {
   let toldOf = hops > 0;
   return (ctx) => {
     const forwardedFor = hops > 0 ? ctx.get('x-forwarded-for') : '';

@@ -4,7 +4,10 @@ import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import { compileCheck } from '../../platform/schema/check-schema.js';
 import type { Schema } from '../../platform/schema/schema.js';
-import { readJson, requireObjectBody } from '../requests/read-body.js';
+import { admission } from '../admission/admission.js';
+import { requireJsonType, requireObjectBody } from '../requests/read-body.js';
+import { declaredLength } from '../requests/read-bytes.js';
+import { bodyLimit } from './body-sizes.js';
 import { readFlagParameter, readTextParameter, readWholeParameter } from './read-parameter.js';
 import {
   replyEncodedJson,
@@ -32,7 +35,7 @@ export function answerRoute(app: App, route: Route): Middleware {
   const { access } = route;
   const readQuery = compileQuery(route.query ?? {});
   const checkBody = compileBody(route);
-  const parse = readsJson(route) ? readJson() : undefined;
+  const take = takeBody(app, route);
   const answers = [route.answers].flat() as readonly Answer[];
   const handle = route.handle as (input: object) => unknown;
 
@@ -45,13 +48,35 @@ export function answerRoute(app: App, route: Route): Middleware {
   const around: (ctx: RouteContext) => Promise<unknown> = access.around
     ? (ctx) => access.around!(app, ctx, () => run(ctx))
     : run;
-  const answer: (ctx: RouteContext) => Promise<unknown> = parse
-    ? (ctx) => parse(ctx, () => around(ctx)) as Promise<unknown>
-    : around;
+  const answer = (ctx: RouteContext): Promise<unknown> => {
+    const taking = take(ctx);
+    return taking ? taking.then(() => around(ctx)) : around(ctx);
+  };
   return (context) => {
     const ctx = context as RouteContext;
     const admitting = access.admit?.(app, ctx);
     return admitting ? admitting.then(() => answer(ctx)) : answer(ctx);
+  };
+}
+
+/** Monitoring must see a service that is full. */
+const MONITORING = /^\/(api\/health(\/.*)?|metrics)$/;
+
+/** Has the request admitted, with its body when the route has one that is JSON. A promise only when it takes time. */
+function takeBody(app: App, route: Route): (ctx: RouteContext) => Promise<void> | null {
+  if (MONITORING.test(route.path)) return () => null;
+  const gate = admission(app);
+  if (route.ownBody?.isRead === true) return () => null;
+  const begin = (ctx: RouteContext): Promise<void> | null => gate.begin(ctx);
+  if (!readsJson(route)) return route.ownBody ? (ctx) => gate.stream(ctx) : begin;
+  const size = route.bodySize ?? 'document';
+  const limit = bodyLimit(app.config, size);
+  return (ctx) => {
+    if (declaredLength(ctx.req) === 0) return begin(ctx);
+    requireJsonType(ctx);
+    return gate.readJson(ctx, limit, size).then((body) => {
+      (ctx.request as { body?: unknown }).body = body;
+    });
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
+import type { BodySize } from './body-sizes.js';
 import type { LargeReply, StreamReply } from '../replies/reply.js';
 import { arrayOf, object, oneOf, text, TEXT, WHOLE, type Schema, type TypeOf } from '../../platform/schema/schema.js';
 
@@ -9,7 +10,8 @@ export type Refusals = Readonly<Record<number, readonly string[]>>;
 /** Of every route that reads a JSON body. */
 export const JSON_REFUSALS: Refusals = {
   400: ['INVALID_JSON', 'INVALID_BODY', 'VALIDATION_FAILED'],
-  413: ['BODY_TOO_LARGE', 'TOO_MANY_KEYS'],
+  408: ['REQUEST_TIMEOUT'],
+  413: ['BODY_TOO_LARGE', 'TOO_MANY_VALUES', 'TOO_MANY_KEYS'],
 };
 
 export interface SecurityScheme {
@@ -78,6 +80,8 @@ export interface OwnBody {
   content: Readonly<Record<string, Schema>>;
   required?: boolean;
   example?: unknown;
+  /** The handler reads it by `Admission.read`, after it has looked at what the headers say. */
+  isRead?: boolean;
 }
 
 /** A reply of a route. `kind` says how the value that a handler returns becomes its body. */
@@ -215,6 +219,8 @@ export interface RouteDefinition<
   openBody?: Schema<Body>;
   /** The body may be left out; it is then checked as `{}`. */
   bodyIsOptional?: boolean;
+  /** How large the JSON body may be; `document` unless it is said. */
+  bodySize?: BodySize;
   /** Shown in the document. */
   example?: unknown;
   /** Instead of `body`: content that the handler reads itself. JSON is parsed into `ctx.request.body` first. */

@@ -119,17 +119,26 @@ describe('a body with too many keys in one object', () => {
     expect(outcomeOf(refused)).toBe('413 TOO_MANY_KEYS');
     expect(refused.text).toContain('10000');
   });
+});
 
-  it('is stored up to the bound of all objects together and refused beyond it', async () => {
-    // Texts with what ends a key, and one key again and again, count as they are.
-    const document = (keys: number) => ({
-      ...Object.fromEntries(many(keys - 1, (at) => [`k${at}`, 1])),
-      text: 'a":1,"b\\":',
-    });
-    const most = many(100, () => document(300));
-    expect(outcomeOf(await secret('POST', '/api/data/open/bulk', most))).toBe('201');
-    const refused = await secret('POST', '/api/data/open/bulk', [...most.slice(1), document(301)]);
-    expect(outcomeOf(refused)).toBe('413 TOO_MANY_KEYS');
-    expect(refused.text).toContain('30000');
+describe('a body with too many values', () => {
+  // Texts with what separates values count as one.
+  const document = (values: number) => ({ list: many(values - 3, () => 1), text: '],[{"a\\":1,' });
+
+  it.each([
+    ['document', '/api/data/open', document(20_000), document(20_001), 20_000],
+    // With the list itself.
+    ['bulk write', '/api/data/open/bulk', bulk(0), bulk(1), 50_000],
+    ['sign-in', '/api/admin/login', document(200), document(201), 200],
+  ])('(a %s) is taken up to the bound and refused beyond it', async (_what, path, most, beyond, limit) => {
+    expect(outcomeOf(await secret('POST', path, most))).not.toContain('413');
+    const refused = await secret('POST', path, beyond);
+    expect(outcomeOf(refused)).toBe('413 TOO_MANY_VALUES');
+    expect(refused.text).toContain(`has ${limit + 1} values`);
+    expect(refused.text).toContain(`at most ${limit}`);
   });
+
+  function bulk(more: number): object[] {
+    return many(10, (at) => document(5_000 - (at === 0 ? 1 - more : 0)));
+  }
 });

@@ -76,7 +76,7 @@ function say(type: string, emailId: string, id = `msg_${++events}`): Promise<str
     timestamp: String(Math.floor(at.getTime() / 1000)),
     signature: new Webhook(SECRET).sign(id, at, body),
   };
-  return receiveMailEvent(app, { body: Buffer.from(body), headers, project: null });
+  return receiveMailEvent(app, { read: () => Promise.resolve(Buffer.from(body)), headers, project: null });
 }
 
 const nextEmailId = (): string => `email-${provider.accepted.length + 1}`;

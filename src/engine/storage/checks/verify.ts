@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { ownTurn } from '../../../own-turn.js';
+import { ownTurn } from '../../../turns.js';
 import { damagedFile } from '../keys/damage.js';
 import { PageError, PageFile, type Meta } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';

@@ -1,4 +1,4 @@
-import { ownTurn } from '../../../own-turn.js';
+import { ownTurn } from '../../../turns.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { ownerKey } from '../catalog/catalog.js';
 import { CHANGE_SPACE } from '../file/environment.js';

@@ -1,4 +1,4 @@
-import { ownTurn } from '../../../own-turn.js';
+import { ownTurn } from '../../../turns.js';
 import { decodeDocument } from '../../codec/decode.js';
 import { readId } from '../../codec/raw.js';
 import type { Filter } from '../../query/match/match.js';

@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import { AppError, forbidden } from '../../../errors.js';
-import { mapInTurns } from '../../../own-turn.js';
+import { mapInTurns } from '../../../turns.js';
 import type { Collection } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
 import { insertEachRecord } from '../store/document-store.js';

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
-import { mapInTurns } from '../../../own-turn.js';
+import { mapInTurns } from '../../../turns.js';
 import type { Collection } from '../../collections/collection.js';
 import { runIdempotent } from '../write/idempotency.js';
 import type { StoredDocument } from '../store/document.js';

@@ -35,6 +35,10 @@ export class ReplySize {
     this.#reserved = reserved;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   get isLarge(): boolean {
     return this.#bytes > SMALL_REPLY_BYTES;
   }

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { tooLarge } from '../../../errors.js';
-import { takeTurns } from '../../../own-turn.js';
+import { takeTurns } from '../../../turns.js';
 import type { Store } from '../../../platform/database/database.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';

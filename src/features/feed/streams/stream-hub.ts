@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import { overLimit, unavailable, forbidden } from '../../../errors.js';
-import { takeTurns } from '../../../own-turn.js';
+import { takeTurns } from '../../../turns.js';
 import { openFairQueue } from '../../../platform/processes/fair-queue.js';
 import { admitsOrigin } from '../../access/admits-origin.js';
 import type { Caller } from '../../access/caller.js';

@@ -1,6 +1,6 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { takeTurns } from '../../../own-turn.js';
+import { takeTurns } from '../../../turns.js';
 import type { Matcher } from '../../../platform/database/database.js';
 import { hintOf, type ChangeLog, type LogPosition, type WatchedChange } from '../../changes/change-log.js';
 import { openChangeLog } from '../../changes/open-change-log.js';

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { takeTurns } from '../../../own-turn.js';
+import { takeTurns } from '../../../turns.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
 import { groupBy } from '../../../platform/group-by.js';
 import { keepsChanges, tellFollowers } from '../../changes/change-log.js';

@@ -1,0 +1,181 @@
+import type { Context } from 'koa';
+import type { App } from '../../app.js';
+import { abandoned } from '../../errors.js';
+import { observeTurns, turn, waitingForTurns, type Party } from '../../turns.js';
+import { countValues } from '../requests/count-values.js';
+import { parseJson, requireFewValues, type BodyLimit } from '../requests/read-body.js';
+import { declaredLength, readBytes } from '../requests/read-bytes.js';
+import { partyOf } from './parties.js';
+import { refusalReport } from './refusals.js';
+import { Room } from './room.js';
+import { estimateBody, TurnRatios } from './weights.js';
+
+/** Bodies that arrive, for each request that may be under way. */
+const ARRIVING_TIMES = 4;
+const WAIT_FOR_FLIGHT_MS = 1_000;
+const WAIT_TO_ARRIVE_MS = 10_000;
+/** A body has so long, and a second more for each of these bytes. */
+const ARRIVAL_MS = 10_000;
+const ARRIVAL_BYTES_PER_SECOND = 16 * 1024;
+
+type AdmissionApp = Pick<App, 'log' | 'metrics'> & { config: Pick<App['config'], 'maxInFlight' | 'bodyBudgetBytes'> };
+
+/** What requests hold of the process, stage by stage (decision 1312): bodies that arrive, their bytes, requests. */
+export class Admission {
+  /** Requests whose body is there and whose reply is not completely sent. */
+  readonly flights: Room;
+  /** Requests whose body is not there yet. */
+  readonly arriving: Room;
+  /** The bytes of their bodies, until the reply is sent. */
+  readonly bytes: Room;
+
+  constructor(app: AdmissionApp, waitMs = WAIT_FOR_FLIGHT_MS) {
+    const { maxInFlight, bodyBudgetBytes } = app.config;
+    const onRefusal = refusalReport(app);
+    const room = (stage: string, unit: string, most: number, maxWaitMs: number): Room =>
+      new Room({ stage, unit, most, maxWaitMs, maxWaiting: maxInFlight, onRefusal });
+    this.flights = room('under way', 'requests', maxInFlight, waitMs);
+    this.arriving = room('arriving', 'requests', maxInFlight * ARRIVING_TIMES, waitMs);
+    this.bytes = room('arriving', 'bytes', bodyBudgetBytes, WAIT_TO_ARRIVE_MS);
+    const { metrics } = app;
+    const gauge = (name: string, help: string, read: () => number): void =>
+      metrics.gauge(name, help, () => [{ value: read() }]);
+    gauge('http_requests_in_flight', 'Requests under way', () => this.flights.held);
+    gauge('http_requests_arriving', 'Requests whose body is not there yet', () => this.arriving.held);
+    gauge('http_body_bytes_held', 'Bytes of bodies of requests under way', () => this.bytes.held);
+    gauge('turns_waiting', 'Pieces of work that wait for a turn of the event loop', waitingForTurns);
+    const ratios = new TurnRatios();
+    observeTurns((kind, estimated, real) => ratios.note(kind, real / estimated));
+    metrics.gauge('turn_ratio', 'Turns by how long they took, as a part of what was estimated', () => ratios.counts());
+  }
+
+  /** Counts a request among those under way until its reply is sent, when there is room: 503 OVERLOADED otherwise. */
+  begin(ctx: Context): Promise<void> | null {
+    const visit = visitOf(ctx);
+    return visit.hold(this.flights, 1);
+  }
+
+  /** Counts a request that streams its body among those that arrive, until its reply is sent. */
+  stream(ctx: Context): Promise<void> | null {
+    return visitOf(ctx).hold(this.arriving, 1);
+  }
+
+  /**
+   * Reads a body when there is room for it, then counts the request among those under way. 503 OVERLOADED before
+   * anything is read, 408 REQUEST_TIMEOUT for one that is too slow, 413 BODY_TOO_LARGE, 400 `malformed` for one that
+   * is cut short.
+   */
+  async read(ctx: Context, limit: number, malformed = 'INVALID_JSON'): Promise<Buffer> {
+    const visit = visitOf(ctx);
+    const declared = ctx.req.headers['content-encoding'] === undefined ? declaredLength(ctx.req) : null;
+    const expected = Math.min(declared ?? limit, limit);
+    await visit.hold(this.arriving, 1);
+    await visit.hold(this.bytes, expected);
+    const bytes = await readBytes(ctx.req, {
+      limit,
+      ms: ARRIVAL_MS + (expected / ARRIVAL_BYTES_PER_SECOND) * 1000,
+      malformed,
+    });
+    visit.giveBack(this.arriving);
+    await visit.hold(this.flights, 1);
+    return bytes;
+  }
+
+  /** Reads a JSON body, and waits for a turn that has time for all the work on it; `kind` names the work in metrics. */
+  async readJson(ctx: Context, limit: BodyLimit, kind: string): Promise<unknown> {
+    const bytes = await this.read(ctx, limit.bytes);
+    const values = countValues(bytes);
+    requireFewValues(values, limit);
+    const pause = turn(estimateBody(bytes.length, values), partyOf(ctx), kind);
+    if (pause) {
+      await pause;
+      if (ctx.res.destroyed) throw abandoned();
+    }
+    return parseJson(bytes);
+  }
+}
+
+/** What a request holds of the rooms, until its reply is sent or it has left them. */
+class Visit {
+  readonly #held = new Map<Room, number>();
+  #isOver = false;
+
+  constructor(
+    private readonly ctx: Context,
+    private readonly party: Party,
+  ) {
+    ctx.res.on('close', this.#end);
+  }
+
+  hold(room: Room, amount: number): Promise<void> | null {
+    const waits = room.enter(this.party, amount, this.ctx.res);
+    if (!waits) {
+      this.#note(room, amount);
+      return null;
+    }
+    return waits.then(() => this.#note(room, amount));
+  }
+
+  /** Takes room whether or not there is any. */
+  add(room: Room, amount: number): void {
+    if (this.#isOver) return;
+    room.add(this.party, amount);
+    this.#held.set(room, amount);
+  }
+
+  giveBack(room: Room): void {
+    const amount = this.#held.get(room);
+    if (amount === undefined) return;
+    this.#held.delete(room);
+    room.leave(this.party, amount);
+  }
+
+  /** Holds nothing any more, and needs no word of the end. */
+  leave(): void {
+    this.#end();
+    this.ctx.res.off('close', this.#end);
+  }
+
+  #note(room: Room, amount: number): void {
+    this.#held.set(room, amount);
+    if (this.#isOver || this.ctx.res.destroyed) this.giveBack(room);
+  }
+
+  readonly #end = (): void => {
+    this.#isOver = true;
+    for (const room of this.#held.keys()) this.giveBack(room);
+  };
+}
+
+const VISIT = Symbol('visit');
+type WithVisit = Context & { [VISIT]?: Visit };
+
+function visitOf(ctx: Context): Visit {
+  return ((ctx as WithVisit)[VISIT] ??= new Visit(ctx, partyOf(ctx)));
+}
+
+const known = new WeakMap<App['hints'], Admission>();
+
+/** The admission of an application. */
+export function admission(app: App): Admission {
+  let found = known.get(app.hints);
+  if (!found) known.set(app.hints, (found = new Admission(app)));
+  return found;
+}
+
+/** Runs `work` without counting the request among those under way: it holds nothing but a connection for so long. */
+export async function waitAside<T>(app: App, ctx: Context, work: () => Promise<T>): Promise<T> {
+  const { flights } = admission(app);
+  const visit = visitOf(ctx);
+  visit.giveBack(flights);
+  try {
+    return await work();
+  } finally {
+    visit.add(flights, 1);
+  }
+}
+
+/** The request counts no longer, however long its reply goes on. */
+export function leaveFlight(ctx: Context): void {
+  (ctx as WithVisit)[VISIT]?.leave();
+}

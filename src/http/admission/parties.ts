@@ -1,0 +1,30 @@
+import type { ObjectId } from 'bson';
+import type { Context } from 'koa';
+import type { Party } from '../../turns.js';
+import { clientNetwork } from '../requests/client-address.js';
+
+/** What guards have found out about a request. */
+interface Settled {
+  caller?: { project: { _id: ObjectId } };
+  operator?: unknown;
+}
+
+export const OPERATORS_PARTY = 'operators';
+
+/** Whose project the work of a request is: that of its key, the operators', or none that is known yet. */
+export function projectOf(ctx: Context): string {
+  const { caller, operator } = ctx.state as Settled;
+  if (caller) return caller.project._id.toHexString();
+  return operator === undefined ? '' : OPERATORS_PARTY;
+}
+
+const PARTY = Symbol('party');
+
+/** Whose request it is, once its guard has settled the key. */
+export function partyOf(ctx: Context): Party {
+  const known = (ctx as Context & { [PARTY]?: Party })[PARTY];
+  if (known) return known;
+  const party = { project: projectOf(ctx), address: clientNetwork(ctx.ip) };
+  (ctx as Context & { [PARTY]?: Party })[PARTY] = party;
+  return party;
+}

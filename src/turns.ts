@@ -1,0 +1,148 @@
+import { unavailable } from './errors.js';
+
+/** For whom a piece of work is done. */
+export interface Party {
+  /** Empty for work of no project. */
+  project: string;
+  /** The network address of a client; empty for work of the service itself, which is never refused. */
+  address: string;
+}
+
+/** The service itself. */
+export const OURS: Party = { project: '', address: '' };
+
+/** Work of so many milliseconds is begun in one turn of the event loop before others get theirs. */
+const TURN_MS = 5;
+/** Work of less begins at once while a turn has room for it. */
+const SMALL_MS = 0.2;
+/** Nobody waits longer. */
+const MAX_WAIT_MS = 10_000;
+
+interface Waiting {
+  ms: number;
+  since: number;
+  begin: (refusal?: Error) => void;
+}
+
+/** Those who wait: by project, then by address, each in the order of coming. The first of each map is next. */
+const lines = new Map<string, Map<string, Waiting[]>>();
+let waiting = 0;
+/** What this turn of the event loop has begun, in estimated milliseconds. */
+let spent = 0;
+let isArmed = false;
+/** The one piece of work that the last turn began, if it was one. */
+let lone: { kind: string; ms: number; began: number } | null = null;
+
+/** What `turn` estimated, and how long the loop was then kept. */
+export type TurnObserver = (kind: string, estimatedMs: number, realMs: number) => void;
+let observer: TurnObserver | null = null;
+
+/** Sees each piece of work that had a turn of the event loop to itself. */
+export function observeTurns(observe: TurnObserver): void {
+  observer = observe;
+}
+
+/** How many pieces of work wait for their turn. */
+export function waitingForTurns(): number {
+  return waiting;
+}
+
+/**
+ * To be awaited before work that keeps the event loop for about `ms`: a turn of the loop begins no more than 5 ms of
+ * such work, or one piece that is longer, whatever number of requests ask. Projects take turns, and in each of them its
+ * addresses. Nothing to await for small work that has room. 503 BUSY after ten seconds.
+ */
+export function turn(ms: number, party: Party = OURS, kind = ''): Promise<void> | void {
+  if (ms < SMALL_MS && spent + ms <= TURN_MS) {
+    spent += ms;
+    arm();
+    return;
+  }
+  return wait(ms, party, kind);
+}
+
+function wait(ms: number, { project, address }: Party, kind: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const begin = (refusal?: Error): void => {
+      if (refusal) return reject(refusal);
+      lone = spent === 0 && kind !== '' ? { kind, ms, began: performance.now() } : null;
+      spent += ms;
+      resolve();
+    };
+    const ofProject = lines.get(project) ?? new Map<string, Waiting[]>();
+    const line = ofProject.get(address) ?? [];
+    lines.set(project, ofProject.set(address, line));
+    line.push({ ms, begin, since: performance.now() });
+    waiting++;
+    arm();
+  });
+}
+
+function arm(): void {
+  if (isArmed) return;
+  isArmed = true;
+  setImmediate(beginTurn);
+}
+
+function beginTurn(): void {
+  isArmed = false;
+  if (lone) observer?.(lone.kind, lone.ms, performance.now() - lone.began);
+  lone = null;
+  spent = 0;
+  while (waiting > 0 && (spent === 0 || spent + nextOf(lines)!.ms <= TURN_MS)) beginNext();
+  if (waiting > 0 || spent > 0) arm();
+}
+
+function nextOf(all: typeof lines): Waiting | undefined {
+  for (const ofProject of all.values()) for (const line of ofProject.values()) return line[0];
+  return undefined;
+}
+
+function beginNext(): void {
+  const [[project, ofProject]] = lines as Iterable<[string, Map<string, Waiting[]>]> as [
+    [string, Map<string, Waiting[]>],
+  ];
+  const [[address, line]] = ofProject as Iterable<[string, Waiting[]]> as [[string, Waiting[]]];
+  const { begin, since } = line.shift()!;
+  waiting--;
+  // Both go to the end of their line.
+  ofProject.delete(address);
+  if (line.length > 0) ofProject.set(address, line);
+  lines.delete(project);
+  if (ofProject.size > 0) lines.set(project, ofProject);
+  begin(address !== '' && performance.now() - since > MAX_WAIT_MS ? tooLate() : undefined);
+}
+
+const tooLate = (): Error =>
+  unavailable('BUSY', 'Too much work is waiting: try again in a moment', { retryAfterSeconds: 1 });
+
+/** A turn of the event loop for one piece of work that takes milliseconds, always to be waited for. */
+export function ownTurn(party: Party = OURS): Promise<void> {
+  return wait(TURN_MS, party, '');
+}
+
+/** A function to be awaited between two pieces of work: it waits for a turn of its own when this one has lasted. */
+export function takeTurns(party: Party = OURS): () => Promise<void> | void {
+  let started = performance.now();
+  return () => {
+    if (performance.now() - started < TURN_MS) return;
+    return ownTurn(party).then(() => {
+      started = performance.now();
+    });
+  };
+}
+
+/** The list with `work` done on each item in order, however long that takes in all. */
+export async function mapInTurns<T, R>(
+  items: readonly T[],
+  work: (item: T, at: number) => R,
+  party: Party = OURS,
+): Promise<R[]> {
+  const done: R[] = [];
+  const pause = takeTurns(party);
+  for (const [at, item] of items.entries()) {
+    await pause();
+    done.push(work(item, at));
+  }
+  return done;
+}
