@@ -71,7 +71,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: sweepMail, cron: '*/5 * * * *' },
   { job: sweepWebhooksJob, cron: '*/10 * * * * *' },
   { job: trimChangesJob, cron: '*/5 * * * *' },
-  { job: removeOldDeliveriesJob, cron: '53 * * * *' },
+  { job: removeOldDeliveriesJob, cron: '23 * * * * *' },
   { job: sweepUploadsJob, cron: '* * * * *' },
 ];
 

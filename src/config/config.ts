@@ -8,6 +8,7 @@ import { HTTP_SETTINGS } from './http-settings.js';
 import { MAIL_SETTINGS } from './mail-settings.js';
 import { PROCESS_SETTINGS } from './process-settings.js';
 import { STORE_SETTINGS } from './store-settings.js';
+import { WEBHOOK_SETTINGS } from './webhook-settings.js';
 import type { Setting } from './setting.js';
 import { listContradictions, nameDatabase } from './setting-readers.js';
 
@@ -18,6 +19,7 @@ export const SETTINGS = {
   ...ACCESS_SETTINGS,
   ...DOCUMENT_SETTINGS,
   ...FILE_SETTINGS,
+  ...WEBHOOK_SETTINGS,
   ...MAIL_SETTINGS,
   ...BACKUP_SETTINGS,
   ...ADMISSION_SETTINGS,

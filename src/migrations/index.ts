@@ -15,6 +15,7 @@ import { createInsertSeriesIndex } from './016-create-insert-series-index.js';
 import { letMailTakeTurns } from './017-let-mail-take-turns.js';
 import { createTicketIndexes } from './018-create-ticket-indexes.js';
 import { indexFileLists } from './019-list-files.js';
+import { slimWebhookDeliveries } from './020-slim-webhook-deliveries.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -34,4 +35,5 @@ export const MIGRATIONS: readonly Migration[] = [
   letMailTakeTurns,
   createTicketIndexes,
   indexFileLists,
+  slimWebhookDeliveries,
 ];

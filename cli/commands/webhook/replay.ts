@@ -5,7 +5,8 @@ import { argument } from '../../shell/command.js';
 import { webhookArgument } from './present.js';
 
 export default defineProjectCommand({
-  details: 'The worker sends it again, under the same webhook-id, with a new series of attempts.',
+  details:
+    'The worker sends it again, under the same webhook-id, with a new series of attempts. What was delivered can be sent again for a day, what failed as long as it is kept.',
   examples: [
     'bsvc webhook replay 665f1c2e9b1d8a0012ab34cd evt_665f….665f… --project shop',
     'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed --quiet',

@@ -27,7 +27,8 @@ interface Delivery {
   documentId: string | null;
   createdAt: string;
   attempts: { at: string; durationMs: number; status: number | null; response: string; error: string | null }[];
-  body?: string;
+  /** Null when it is no longer kept; not in lists. */
+  body?: string | null;
 }
 
 export function Webhooks() {
@@ -267,7 +268,7 @@ function OneDelivery({
       <Trouble error={error} onRetry={reload} />
       {data && (
         <>
-          {mayChange.value && (
+          {mayChange.value && data.body !== null && (
             <p>
               <button onClick={() => void onReplay(id).then(reload)}>Try again</button>
             </p>
@@ -283,7 +284,11 @@ function OneDelivery({
             ))}
           </ol>
           <h3>Sent</h3>
-          <pre tabIndex={0}>{indent(data.body ?? '')}</pre>
+          {data.body === null ? (
+            <p class="empty">What was sent is no longer kept.</p>
+          ) : (
+            <pre tabIndex={0}>{indent(data.body ?? '')}</pre>
+          )}
         </>
       )}
       <Commands

@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
 import { deliveryStore } from './deliveries/delivery.js';
+import { removeProjectPayloads } from './deliveries/payload.js';
 import { changeWebhooks, forgetWebhooks, readProjectWebhooks, webhookNotFound, webhookStore } from './webhook-store.js';
 import type { Webhook } from './webhook.js';
 
@@ -29,4 +30,5 @@ export async function removeProjectWebhooks(app: App, projectId: ObjectId, known
   for (const id of [...known, ...webhooks.map((webhook) => webhook.id)]) {
     await deliveryStore(app).deleteMany({ webhookId: id });
   }
+  await removeProjectPayloads(app, projectId);
 }

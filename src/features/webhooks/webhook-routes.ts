@@ -36,6 +36,7 @@ import {
   MAX_DELIVERIES,
   readDelivery,
 } from './deliveries/list-deliveries.js';
+import { readPayload } from './deliveries/payload.js';
 import { listWebhooks } from './list-webhooks.js';
 import { presentDelivery, presentWebhook } from './present-webhook.js';
 import { removeWebhook } from './remove-webhook.js';
@@ -232,11 +233,12 @@ export const WEBHOOK_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/webhooks/:id/deliveries/:deliveryId', {
       id: 'getDelivery',
       summary: 'Get a delivery with what it sends',
+      description: '`body` is null a day after the last delivery of the event, when it is no longer kept.',
       access: PROJECT_OPERATOR,
-      answers: ok(object({ ...DELIVERY_FIELDS, body: TEXT }, 'DeliveryWithBody'), 'Delivery'),
+      answers: ok(object({ ...DELIVERY_FIELDS, body: orNull(TEXT) }, 'DeliveryWithBody'), 'Delivery'),
       async handle({ app, project, params }) {
         const delivery = await readDelivery(app, project, params.id, params.deliveryId);
-        return { ...presentDelivery(delivery), body: delivery.body };
+        return { ...presentDelivery(delivery), body: await readPayload(app, delivery) };
       },
     }),
     route('GET /api/projects/:projectId/webhooks/:id/counts', {
@@ -252,7 +254,7 @@ export const WEBHOOK_ROUTES: RouteList = {
       summary: 'Deliver an event once more',
       access: projectOwner('webhook replay'),
       answers: accepted(DELIVERY, 'Delivery queued again'),
-      refuses: { 409: ['WEBHOOK_DISABLED'] },
+      refuses: { 409: ['WEBHOOK_DISABLED', 'PAYLOAD_REMOVED'] },
       async handle({ app, project, params }) {
         return presentDelivery(await replayDelivery(app, project, params.id, params.deliveryId));
       },

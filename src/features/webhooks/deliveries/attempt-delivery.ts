@@ -14,7 +14,8 @@ import { openLiveSecrets } from '../webhook-secret.js';
 export async function attemptDelivery(
   app: App,
   webhook: Webhook,
-  delivery: Pick<Delivery, 'projectId' | 'eventId' | 'body'>,
+  delivery: Pick<Delivery, 'projectId' | 'eventId'>,
+  body: string,
   signal?: AbortSignal,
 ): Promise<{ attempt: DeliveryAttempt; outcome: AttemptOutcome }> {
   const at = new Date(app.clock.now());
@@ -34,9 +35,9 @@ export async function attemptDelivery(
       headers: {
         'content-type': 'application/json',
         'user-agent': `bsvc/${VERSION}`,
-        ...signDelivery(secrets, delivery.eventId, at.getTime(), delivery.body),
+        ...signDelivery(secrets, delivery.eventId, at.getTime(), body),
       },
-      body: delivery.body,
+      body,
       signal,
     });
     const accepted = reply.status >= 200 && reply.status < 300;

@@ -2,12 +2,11 @@ import { ObjectId } from 'bson';
 import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
-import { DELIVERY_KEPT_DAYS, deliveryId, type Delivery } from './delivery.js';
+import { deliveryId, type Delivery } from './delivery.js';
 import { TEST_EVENT, type Action } from '../webhook-event.js';
 import type { Webhook } from '../webhook.js';
-import { DAY_MS } from '../../../platform/time/clock.js';
 
-/** A change of a document, ready to be sent. */
+/** A change of a document, ready to be sent to some webhooks. */
 export interface DocumentEvent {
   id: string;
   action: Action;
@@ -17,8 +16,8 @@ export interface DocumentEvent {
   documentId: string;
   /** Place among the events of its document. */
   seq: number;
-  /** The payload as JSON; made once for all webhooks. */
-  body: string;
+  /** Of the payload that they share. */
+  bodyBytes: number;
 }
 
 export function generateEventId(): string {
@@ -41,7 +40,7 @@ const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
  * when the document was read, if it may hold later changes than the event's; null if not.
  */
 export function buildPayload(
-  event: Omit<DocumentEvent, 'body' | 'seq'>,
+  event: Omit<DocumentEvent, 'bodyBytes' | 'seq'>,
   document: Record<string, unknown>,
   readAt: Date | null,
 ): string {
@@ -76,12 +75,12 @@ export function buildDelivery(event: DocumentEvent, webhook: Webhook, nowMs: num
     documentId: event.documentId,
     lane: event.documentId,
     seq: event.seq,
-    body: event.body,
+    bodyBytes: event.bodyBytes,
   };
 }
 
 /** The delivery of a test event. */
-export function buildPing(projectId: ObjectId, webhook: Webhook, nowMs: number): Delivery {
+export function buildPing(projectId: ObjectId, webhook: Webhook, nowMs: number): Delivery & { body: string } {
   const id = generateEventId();
   const payload = {
     id,
@@ -120,6 +119,5 @@ function emptyDelivery(eventId: string, webhook: Webhook, nowMs: number) {
     attempts: [],
     createdAt: now,
     updatedAt: now,
-    expireAt: new Date(nowMs + DELIVERY_KEPT_DAYS * DAY_MS),
   };
 }

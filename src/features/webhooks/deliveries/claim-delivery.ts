@@ -90,7 +90,8 @@ export async function failPendingDeliveries(app: App, webhookId: ObjectId): Prom
   await failDeliveries(app, { webhookId }, 'The webhook was disabled or removed.');
 }
 
-async function failDeliveries(app: App, filter: Partial<Delivery>, error: string): Promise<void> {
+/** Gives up those of the deliveries that wait. */
+export async function failDeliveries(app: App, filter: Partial<Delivery>, error: string): Promise<void> {
   const now = new Date(app.clock.now());
   await deliveryStore(app).updateMany(
     { ...filter, state: 'pending' },

@@ -5,6 +5,7 @@ import { OutboundError } from '../../../platform/network/outbound.js';
 import { withTimeout } from '../../../platform/time/with-timeout.js';
 import { attemptDelivery } from './attempt-delivery.js';
 import {
+  failDeliveries,
   failPendingDeliveries,
   findDueLanes,
   findLaneHead,
@@ -13,6 +14,7 @@ import {
   noteAttempt,
 } from './claim-delivery.js';
 import type { Delivery } from './delivery.js';
+import { readPayload } from './payload.js';
 import { recordAttempt } from './record-attempt.js';
 import type { Webhook } from '../webhook.js';
 import { findWebhook } from '../webhook-store.js';
@@ -126,7 +128,12 @@ async function deliverLane(run: Run, webhookId: ObjectId, lane: string, due: num
 async function deliverOne(run: Run, webhook: Webhook, delivery: Delivery): Promise<void> {
   const { app, context } = run;
   try {
-    const tried = await attemptDelivery(app, webhook, delivery, context.signal);
+    const body = await readPayload(app, delivery);
+    if (body === null) {
+      await failDeliveries(app, { _id: delivery._id, claims: delivery.claims }, 'The payload is no longer kept.');
+      return;
+    }
+    const tried = await attemptDelivery(app, webhook, delivery, body, context.signal);
     const verdict = await recordAttempt(app, webhook, delivery, tried);
     run.failuresInARow = verdict?.kind === 'delivered' ? 0 : run.failuresInARow + 1;
   } catch (error) {

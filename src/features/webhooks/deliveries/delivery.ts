@@ -38,8 +38,10 @@ export interface Delivery {
    */
   lane: string;
   seq: number;
-  /** The bytes that are signed and sent, the same at every attempt. */
-  body: string;
+  /** What a test event sends, or a delivery of an earlier version; others send the payload of their event. */
+  body?: string;
+  /** Its part of the bytes of the payload, which the event's webhooks share. */
+  bodyBytes?: number;
   state: 'pending' | 'delivered' | 'failed';
   dueAt: Date;
   /**
@@ -54,13 +56,14 @@ export interface Delivery {
   attempts: DeliveryAttempt[];
   createdAt: Date;
   updatedAt: Date;
-  expireAt: Date;
 }
 
-export const DELIVERY_KEPT_DAYS = 30;
+/** Those that were delivered go sooner: BSVC_DELIVERIES_KEEP. */
+export const FAILED_KEPT_DAYS = 30;
 export const KEPT_ATTEMPTS = 30;
 
-export const deliveryStore = storeOf<Delivery>('webhook_deliveries');
+export const WEBHOOK_DELIVERIES = 'webhook_deliveries';
+export const deliveryStore = storeOf<Delivery>(WEBHOOK_DELIVERIES);
 
 export function deliveryId(eventId: string, webhookId: ObjectId): string {
   return `${eventId}.${webhookId.toHexString()}`;

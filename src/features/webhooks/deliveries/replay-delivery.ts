@@ -3,17 +3,26 @@ import { conflict } from '../../../errors.js';
 import type { Project } from '../../projects/project.js';
 import { enqueueDelivery } from './deliver-webhook.job.js';
 import { deliveryMissing, deliveryStore, type Delivery } from './delivery.js';
+import { holdPayload } from './payload.js';
 import { requireWebhook } from '../webhook-store.js';
 
 /**
  * Sends a delivery again, with the same `webhook-id` and a new retry schedule; one that still waits is tried at once
  * instead. A replay keeps no order with its document's other events and holds none of them up. 404; 409
- * WEBHOOK_DISABLED.
+ * WEBHOOK_DISABLED, PAYLOAD_REMOVED.
  */
 export async function replayDelivery(app: App, project: Project, id: string, deliveryId: string): Promise<Delivery> {
   const webhook = await requireWebhook(app, project._id, id);
   if (webhook.disabled) throw conflict('WEBHOOK_DISABLED', 'The webhook is disabled: enable it first');
   const target = { _id: deliveryId, webhookId: webhook.id };
+  const found = await deliveryStore(app).findOne(target);
+  if (!found) throw deliveryMissing();
+  if (!(await holdPayload(app, found))) {
+    throw conflict(
+      'PAYLOAD_REMOVED',
+      'What this delivery sent is no longer kept, so it cannot be sent again: read the document as it is now',
+    );
+  }
   const now = new Date(app.clock.now());
   const due = { dueAt: now, updatedAt: now };
   const deliveries = deliveryStore(app);

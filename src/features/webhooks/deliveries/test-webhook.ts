@@ -13,7 +13,7 @@ import { requireWebhook } from '../webhook-store.js';
 export async function testWebhook(app: App, project: Project, id: string): Promise<Delivery> {
   const webhook = await requireWebhook(app, project._id, id);
   const ping = buildPing(project._id, webhook, app.clock.now());
-  const { attempt, outcome } = await attemptDelivery(app, webhook, ping);
+  const { attempt, outcome } = await attemptDelivery(app, webhook, ping, ping.body);
   const delivered = judgeAttempt(outcome, 0, app.clock.now(), 0).kind === 'delivered';
   const delivery: Delivery = {
     ...ping,

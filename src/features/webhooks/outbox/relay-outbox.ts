@@ -10,6 +10,7 @@ import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { buildDelivery, buildPayload, type DocumentEvent } from '../deliveries/build-delivery.js';
 import { enqueueDelivery } from '../deliveries/deliver-webhook.job.js';
 import { deliveryStore, type Delivery } from '../deliveries/delivery.js';
+import { buildPayloadRecord, payloadId, storePayloads, type Payload } from '../deliveries/payload.js';
 import { findOutbox, OUTBOX_ENTRIES, OUTBOX_SEQ, OUTBOX_SINCE, type Outbox } from './outbox-field.js';
 import { coversEvent } from '../webhook-event.js';
 import { listProjectWebhooks } from '../webhook-store.js';
@@ -35,15 +36,18 @@ export async function relayDocuments(app: App, items: readonly RelayItem[]): Pro
     const outbox = findOutbox(item.document);
     return outbox ? [{ ...item, outbox }] : [];
   });
+  const payloads = new Map<string, Payload>();
   const deliveries = new Map<string, Delivery>();
   const turn = takeTurns();
   for (const item of waiting) {
     await turn();
-    for (const delivery of await buildDeliveries(app, item)) {
+    for (const { payload, sent } of await buildDeliveries(app, item)) {
       // An entry met twice has its first, closest image of the document.
-      if (!deliveries.has(delivery._id)) deliveries.set(delivery._id, delivery);
+      if (!payloads.has(payload._id)) payloads.set(payload._id, payload);
+      for (const delivery of sent) if (!deliveries.has(delivery._id)) deliveries.set(delivery._id, delivery);
     }
   }
+  await storePayloads(app, [...payloads.values()]);
   await storeDeliveries(app, [...deliveries.values()]);
   const groups = [...groupBy(waiting, ({ collection }) => documentsName(collection)).values()];
   await Promise.all(groups.map((group) => logChanges(app, group)));
@@ -51,7 +55,12 @@ export async function relayDocuments(app: App, items: readonly RelayItem[]): Pro
   await wakeDelivery(app, [...deliveries.values()]);
 }
 
-async function buildDeliveries(app: App, { collection, document, outbox, readAt }: Waiting): Promise<Delivery[]> {
+interface BuiltEvent {
+  payload: Payload;
+  sent: Delivery[];
+}
+
+async function buildDeliveries(app: App, { collection, document, outbox, readAt }: Waiting): Promise<BuiltEvent[]> {
   const webhooks = (await listProjectWebhooks(app, collection.projectId)).filter(({ disabled }) => !disabled);
   const nowMs = app.clock.now();
   return outbox.outbox.flatMap(({ id, action, at }, index) => {
@@ -69,8 +78,10 @@ async function buildDeliveries(app: App, { collection, document, outbox, readAt 
     const seq = outbox.seq - (outbox.outbox.length - 1 - index);
     const isLast = index === outbox.outbox.length - 1;
     const later = isLast ? findLaterChange(document, at, readAt) : (readAt ?? outbox.outbox.at(-1)!.at);
-    const event: DocumentEvent = { ...about, seq, body: buildPayload(about, document, later) };
-    return heardBy.map((webhook) => buildDelivery(event, webhook, nowMs));
+    const body = buildPayload(about, document, later);
+    const event: DocumentEvent = { ...about, seq, bodyBytes: Math.ceil(Buffer.byteLength(body) / heardBy.length) };
+    const payload = buildPayloadRecord(app, payloadId({ ...about, eventId: id }), body, nowMs);
+    return [{ payload, sent: heardBy.map((webhook) => buildDelivery(event, webhook, nowMs)) }];
   });
 }
 

@@ -6,7 +6,8 @@ import type { Collection } from '../../collections/collection.js';
 import { collectionStore } from '../../collections/collection-store.js';
 import { listCollections } from '../../collections/list-collections.js';
 import { enqueueDelivery } from '../deliveries/deliver-webhook.job.js';
-import { deliveryStore, type Delivery } from '../deliveries/delivery.js';
+import { findNextDue } from '../deliveries/claim-delivery.js';
+import { deliveryStore } from '../deliveries/delivery.js';
 import { relayWaiting } from './relay-waiting.js';
 import { webhookStore } from '../webhook-store.js';
 
@@ -20,7 +21,6 @@ export const sweepWebhooksJob: JobDefinition<App> = {
   retry: { delaysMs: [5_000, 30_000], endless: true },
   async run(app, _payload, context) {
     await relayLeftovers(app, context);
-    await bringBackDeliveries(app);
     await wakeForgotten(app, context);
   },
 };
@@ -48,33 +48,29 @@ async function relayCollection(app: App, collection: Collection, context: JobCon
   await relayWaiting(app, collection, since, () => isOver(context));
 }
 
+async function wakeForgotten(app: App, context: JobContext): Promise<void> {
+  for await (const { _id: projectId, webhooks } of webhookStore(app).find({})) {
+    for (const { id: webhookId } of webhooks) {
+      if (isOver(context)) return;
+      await bringBackDeliveries(app, webhookId);
+      const dueAt = await findNextDue(app, webhookId);
+      if (dueAt && dueAt.getTime() <= app.clock.now() - LEFT_BEHIND_MS) {
+        await enqueueDelivery(app, { projectId, webhookId });
+      }
+    }
+  }
+}
+
 /**
  * The longest pause between two attempts is half a day: what is due later was put off before the clock was set back.
  */
-async function bringBackDeliveries(app: App): Promise<void> {
+async function bringBackDeliveries(app: App, webhookId: ObjectId): Promise<void> {
   const nowMs = app.clock.now();
+  const putOff = { $gt: new Date(nowMs + MAX_PAUSE_MS + CLOCK_DOUBT_MS) };
   await deliveryStore(app).updateMany(
-    { state: 'pending', dueAt: { $gt: new Date(nowMs + MAX_PAUSE_MS + CLOCK_DOUBT_MS) } },
+    { webhookId, state: 'pending', dueAt: putOff },
     { $set: { dueAt: new Date(nowMs) } },
   );
-}
-
-async function wakeForgotten(app: App, context: JobContext): Promise<void> {
-  const woken: ObjectId[] = [];
-  while (!isOver(context)) {
-    const [forgotten]: Delivery[] = await deliveryStore(app)
-      .find({
-        state: 'pending',
-        dueAt: { $lte: new Date(app.clock.now() - LEFT_BEHIND_MS) },
-        ...(woken.length > 0 && { webhookId: { $nin: [...woken] } }),
-      })
-      .sort({ dueAt: 1 })
-      .limit(1)
-      .toArray();
-    if (!forgotten) return;
-    await enqueueDelivery(app, forgotten);
-    woken.push(forgotten.webhookId);
-  }
 }
 
 function isOver({ signal, stopping }: JobContext): boolean {
