@@ -1,3 +1,4 @@
+import { SYSTEM, type Actor } from './platform/actor.js';
 import type { Config } from './config/config.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/time/clock.js';
@@ -57,6 +58,8 @@ export interface App {
   readonly files: ObjectStores;
   /** The service's own way of sending mail; a project with its own key has another. */
   readonly mail: MailProvider;
+  /** On whose behalf: set for each request; the service itself otherwise. */
+  readonly actor: Actor;
   /** Closes what openApp opened, in reverse order; safe to call twice. */
   close(): Promise<void>;
 }
@@ -112,6 +115,7 @@ export async function openApp(
     replies: openReplyBudget(config.replyBudgetBytes),
     files,
     mail: openMailProvider(config, db, clock, secrets),
+    actor: SYSTEM,
     close: () => (closing ??= close()),
   };
 }

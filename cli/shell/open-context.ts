@@ -136,7 +136,8 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     const app = await Promise.race([opened, late]);
     clearTimeout(timer);
     // It has answered; migrations take as long as they take.
-    return await prepare(app, purpose);
+    const prepared = await prepare(app, purpose);
+    return purpose.endsWith('service') ? prepared : { ...prepared, actor: { type: 'operator' } };
   } catch (error) {
     // Should it connect after all, nobody is left to close it.
     void opened.then((app) => app.close()).catch(() => undefined);

@@ -1,3 +1,4 @@
+import type { Actor } from '../../platform/actor.js';
 import type { ApiKey, Project } from '../projects/project.js';
 import type { TokenId } from './token-id.js';
 
@@ -20,6 +21,11 @@ export type Bearer =
 /** The session of the end user's token, if there is one. */
 export function sessionOf({ bearer }: Pick<Caller, 'bearer'>): string | null {
   return bearer.state === 'user' ? (bearer.session ?? null) : null;
+}
+
+/** Whom a caller's writes are told as: the end user, else the key. */
+export function actorOf({ bearer, key }: Pick<Caller, 'bearer' | 'key'>): Actor {
+  return bearer.state === 'user' ? { type: 'user', id: bearer.userId } : { type: 'key', id: key.id.toHexString() };
 }
 
 /** The sender of a request: the project of its key, the key, and the end user of its bearer. */

@@ -1,7 +1,8 @@
+import { actingAs } from '../../platform/actor.js';
 import type { App } from '../../app.js';
 import type { Access, RouteContext } from '../../http/routes/route.js';
 import type { Project } from '../projects/project.js';
-import type { Caller } from './caller.js';
+import { actorOf, type Caller } from './caller.js';
 import {
   ANY_KEY_DESCRIPTION,
   KEY_IN_QUERY_DESCRIPTION,
@@ -12,14 +13,16 @@ import { callerOf, refusePublishable, settleKey, settleQueryKey } from './requir
 
 /** The values that every route with a project's key hands to its handler. */
 export interface ByKey {
+  /** On behalf of the end user, else of the key. */
+  app: App;
   caller: Caller;
   project: Project;
 }
 
 /** The caller and its project, as a guard has settled them. */
-export function giveCaller(_app: App, ctx: RouteContext): ByKey {
+export function giveCaller(app: App, ctx: RouteContext): ByKey {
   const caller = callerOf(ctx);
-  return { caller, project: caller.project };
+  return { app: actingAs(app, actorOf(caller)), caller, project: caller.project };
 }
 
 /** Any live key of the project. */

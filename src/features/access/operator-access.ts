@@ -1,4 +1,6 @@
-import type { Access } from '../../http/routes/route.js';
+import { actingAs } from '../../platform/actor.js';
+import type { App } from '../../app.js';
+import type { Access, RouteContext } from '../../http/routes/route.js';
 import type { Project } from '../projects/project.js';
 import { OPERATOR_DESCRIPTION, OWNER_DESCRIPTION, PROVEN_OWNER_DESCRIPTION } from './describe-access.js';
 import {
@@ -13,6 +15,8 @@ import {
 } from './require-operator.js';
 
 interface ByOperator {
+  /** On behalf of the operator. */
+  app: App;
   operator: ActingOperator;
 }
 
@@ -25,7 +29,7 @@ interface InProject extends ByOperator {
 export const OPERATOR: Access<ByOperator> = {
   ...OPERATOR_DESCRIPTION,
   admit: settleOperator,
-  give: (_app, ctx) => ({ operator: operatorOf(ctx) }),
+  give: giveOperator,
 };
 
 /** An operator in any role, in one of the projects that it sees. */
@@ -47,7 +51,7 @@ export function owner(action: string, recording: Recording = {}): Access<ByOpera
       if (asksPassword) await requireProven(app, ctx);
     },
     around: (app, ctx, run) => recordRequest(app, ctx, action, recording, run),
-    give: OPERATOR.give!,
+    give: giveOperator,
   };
 }
 
@@ -56,6 +60,12 @@ export function projectOwner(action: string, recording: Recording = {}): Access<
   return { ...owner(action, recording), give: inProject };
 }
 
-async function inProject(...[app, ctx]: Parameters<NonNullable<Access['give']>>): Promise<InProject> {
-  return { operator: operatorOf(ctx), project: await operatedProject(app, ctx) };
+function giveOperator(app: App, ctx: RouteContext): ByOperator {
+  const operator = operatorOf(ctx);
+  const id = operator.signedIn?.operator._id.toHexString();
+  return { app: actingAs(app, { type: 'operator', ...(id && { id }) }), operator };
+}
+
+async function inProject(app: App, ctx: RouteContext): Promise<InProject> {
+  return { ...giveOperator(app, ctx), project: await operatedProject(app, ctx) };
 }

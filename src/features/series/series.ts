@@ -42,12 +42,12 @@ interface StoredHour {
 
 const hourStore = storeOf<StoredHour>('series_hours');
 
-const running = new WeakMap<App, Series>();
+const running = new WeakMap<App['metrics'], Series>();
 
 /** The figures of the service that this process belongs to; of the last hours nothing where none are collected. */
 export async function readFigures(app: App, range: Range): Promise<SeriesReading> {
   if (range === '30d') return readStored(app, app.clock.now());
-  const ring = running.get(app)?.rings[range] ?? openRing(...RINGS[range]);
+  const ring = running.get(app.metrics)?.rings[range] ?? openRing(...RINGS[range]);
   return { stepMs: ring.stepMs, ...ring.read(app.clock.now()) };
 }
 
@@ -89,7 +89,7 @@ export function startSeries(app: App): Series {
     stop() {
       clearInterval(timer);
       delay.disable();
-      running.delete(app);
+      running.delete(app.metrics);
     },
   };
   let looking = false;
@@ -104,7 +104,7 @@ export function startSeries(app: App): Series {
   look();
   const timer = setInterval(look, STEP_MS);
   timer.unref();
-  running.set(app, series);
+  running.set(app.metrics, series);
   return series;
 }
 

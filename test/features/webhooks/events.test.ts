@@ -68,6 +68,7 @@ describe('a change of a document', () => {
       collection: 'posts',
       action: 'insert',
       documentId: id,
+      actor: { type: 'key', id: expect.stringMatching(/^[0-9a-f]{24}$/) as string },
       data: {
         _id: id,
         title: 'one',
@@ -79,6 +80,10 @@ describe('a change of a document', () => {
       },
     });
     expect(updated!.data).toMatchObject({ meta: { views: 2 }, isDeleted: false });
+    expect(updated!.before).toEqual({ meta: { views: 1 } });
+    expect(trashed!.before).toEqual({ isDeleted: false, deletedAt: null });
+    expect(recovered).not.toHaveProperty('before');
+    expect(removed!.before).toEqual({ isDeleted: false, deletedAt: null });
     expect(trashed!.data).toMatchObject({ isDeleted: true, deletedAt: now });
     expect(recovered!.data).toMatchObject({ isDeleted: false, deletedAt: null });
     expect(removed!.data).toMatchObject({ _id: id, isDeleted: true });

@@ -19,6 +19,7 @@ import {
 import type { Action } from '../../webhooks/webhook-event.js';
 import { requireRoomFor, type AddedBytes } from './database-quota.js';
 import type { StoredDocument, SystemFields } from './document.js';
+import { writeWithImage, type Changed } from './image-before.js';
 import {
   describeRefusal,
   EXPLAINED_CODES,
@@ -40,8 +41,12 @@ export function documentStore(app: Pick<App, 'db'>, collection: Collection): Doc
   return app.db.collection<StoredDocument>(documentsName(collection));
 }
 
-/** Those documents that a write has changed: as written, or by their ids; null = nobody is told of it. */
-type ChangedDocuments = { documents: readonly StoredDocument[] } | { ids: readonly ObjectId[] } | null;
+/**
+ * Those documents that a write has changed: as written, with what a single one was before if that is known, or by their
+ * ids; null = nobody is told of it.
+ */
+type ChangedDocuments =
+  { documents: readonly StoredDocument[]; before?: StoredDocument } | { ids: readonly ObjectId[] } | null;
 
 interface DocumentWrite<T> {
   action: Action;
@@ -74,7 +79,7 @@ async function write<T>(app: App, collection: Collection, planned: DocumentWrite
 async function tellOf(app: App, collection: Collection, action: Action, changed: ChangedDocuments): Promise<void> {
   if (!changed) return;
   tellFollowers(app, collection);
-  if ('documents' in changed) relayLater(app, collection, changed.documents);
+  if ('documents' in changed) relayLater(app, collection, changed.documents, changed.before);
   else if (await queueEvents(app, collection, action)) relayStoredLater(app, collection, changed.ids);
 }
 
@@ -259,12 +264,17 @@ export async function changeDocumentRecord(
     $set: set,
     ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
   };
-  return write(app, collection, {
+  const { document } = await write(app, collection, {
     action,
     adds: isOwn ? null : { change: set },
     run: async (_, nextEvent) => updateOne(app, collection, filter, update, await nextEvent()),
-    changed: (changed) => changed && { documents: [changed] },
+    changed: changedOne,
   });
+  return document;
+}
+
+function changedOne({ document, before }: Changed): ChangedDocuments {
+  return document && { documents: [document], before };
 }
 
 /** Paths inside the field of a document that belongs to the service, with their values. */
@@ -277,32 +287,37 @@ export async function noteInDocument(
   filter: Filter,
   notes: ServiceNotes,
 ): Promise<StoredDocument | null> {
-  return write(app, collection, {
+  const { document } = await write(app, collection, {
     action: 'update',
     adds: null,
     run: () => updateOne(app, collection, filter, { $set: notes }, null),
     changed: () => null,
   });
+  return document;
 }
 
-function updateOne(
+/** Updates the one shown document that matches; where a webhook hears of it, with what it was before. */
+async function updateOne(
   app: App,
   collection: Collection,
   filter: Filter,
   update: { $set: Record<string, unknown>; $unset?: Record<string, ''> },
   entry: OutboxEntry | null,
-): Promise<StoredDocument | null> {
+): Promise<Changed> {
   // By path: the type of a document whose fields are its client's cannot name them.
   const byPath: Store<SystemFields & OutboxPaths> = app.db.collection(documentsName(collection));
   const change = { ...outboxOperators(entry), ...update };
-  return matchShown(
-    app,
-    collection,
-    async (shown) =>
-      (await byPath.findOneAndUpdate({ ...filter, ...shown }, change, {
-        returnDocument: 'after',
-      })) as StoredDocument | null,
-  );
+  const read = (wanted: Filter): Promise<StoredDocument | null> => byPath.findOne(wanted);
+  const write = (wanted: Filter): Promise<StoredDocument | null> =>
+    byPath.findOneAndUpdate(wanted, change, { returnDocument: 'after' });
+  const changed = await matchShown(app, collection, async (shown) => {
+    const wanted = { ...filter, ...shown };
+    const tried = entry
+      ? await writeWithImage(app, collection, entry.action, wanted, { read, write })
+      : { document: await write(wanted) };
+    return tried.document && tried;
+  });
+  return changed ?? { document: null };
 }
 
 /**
@@ -314,7 +329,7 @@ export async function removeDocumentRecord(
   collection: Collection,
   filter: Filter,
 ): Promise<StoredDocument | null> {
-  return write(app, collection, {
+  const { document } = await write(app, collection, {
     action: 'delete',
     adds: null,
     makesRoom: true,
@@ -324,10 +339,13 @@ export async function removeDocumentRecord(
         const set = { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at };
         return updateOne(app, collection, filter, { $set: set }, entry);
       }
-      return matchShown(app, collection, (shown) => stored.findOneAndDelete({ ...filter, ...shown }));
+      const remove = (shown: Filter): Promise<StoredDocument | null> =>
+        stored.findOneAndDelete({ ...filter, ...shown });
+      return { document: await matchShown(app, collection, remove) };
     },
-    changed: (removed) => removed && { documents: [removed] },
+    changed: changedOne,
   });
+  return document;
 }
 
 /**

@@ -1,9 +1,14 @@
+import { actingAs } from '../../../platform/actor.js';
+import type { App } from '../../../app.js';
 import type { Access } from '../../../http/routes/route.js';
+import { actorOf } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
 import { callerOf, settleKey } from '../../access/require-key.js';
 import { requireWriteTarget, type WriteTarget } from './write-target.js';
 
 interface ToTarget {
+  /** On behalf of the end user, else of the key. */
+  app: App;
   target: WriteTarget;
 }
 
@@ -11,16 +16,18 @@ interface ToTarget {
 export const WRITES_DOCUMENTS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS_DESCRIPTION,
   admit: settleKey,
-  give: async (app, ctx) => ({ target: await requireWriteTarget(app, callerOf(ctx), ctx.params.collectionName!) }),
+  give: async (app, ctx) => ({
+    app: actingAs(app, actorOf(callerOf(ctx))),
+    target: await requireWriteTarget(app, callerOf(ctx), ctx.params.collectionName!),
+  }),
 };
 
 /** The same for a write that answers the document: it asks for room before the write, never after it. */
 export const WRITES_AND_SHOWS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS,
   async give(app, ctx) {
-    const { project } = callerOf(ctx);
-    const target = await requireWriteTarget(app, callerOf(ctx), ctx.params.collectionName!);
-    if (app.replies.held() > 0) await app.replies.room(project._id.toHexString());
-    return { target };
+    const given = await WRITES_DOCUMENTS.give!(app, ctx);
+    if (app.replies.held() > 0) await app.replies.room(callerOf(ctx).project._id.toHexString());
+    return given;
   },
 };

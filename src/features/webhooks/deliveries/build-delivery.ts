@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
+import type { Actor } from '../../../platform/actor.js';
 import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
@@ -11,6 +13,7 @@ export interface DocumentEvent {
   id: string;
   action: Action;
   at: Date;
+  actor: Actor;
   projectId: ObjectId;
   collection: string;
   documentId: string;
@@ -37,18 +40,16 @@ const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 /**
  * The payload of a data event (decisions.md 8): the stored document without the service's own notes, and without
  * confidential fields of users. Of a document that would make it larger than 8 MiB it holds the `_id` only. `readAt`:
- * when the document was read, if it may hold later changes than the event's; null if not.
+ * when the document was read, if it may hold later changes than the event's; null if not. `before`: the document before
+ * the event, where that is known.
  */
 export function buildPayload(
   event: Omit<DocumentEvent, 'bodyBytes' | 'seq'>,
   document: Record<string, unknown>,
-  readAt: Date | null,
+  { readAt, before }: { readAt: Date | null; before?: Record<string, unknown> },
 ): string {
-  const data: Record<string, unknown> = { _id: event.documentId };
-  for (const [name, value] of Object.entries(document)) {
-    if (name !== '_id' && name !== HIDDEN_FIELD) data[name] = value;
-  }
-  if (data.isDeleted === REMOVED) data.isDeleted = true;
+  const data = { _id: event.documentId, ...shownFields(document) };
+  const confidential = event.collection === USERS ? withoutConfidential : undefined;
   const payload = {
     id: event.id,
     event: `${event.collection}.${event.action}`,
@@ -57,12 +58,43 @@ export function buildPayload(
     collection: event.collection,
     action: event.action,
     documentId: event.documentId,
+    actor: event.actor,
     ...(readAt && { stale: true, readAt: readAt.toISOString() }),
+    ...(TELLS_BEFORE.has(event.action) && tellBefore(before, document, confidential)),
     data,
   };
-  const body = JSON.stringify(payload, event.collection === USERS ? withoutConfidential : undefined);
+  const body = JSON.stringify(payload, confidential);
   if (Buffer.byteLength(body) <= MAX_PAYLOAD_BYTES) return body;
   return JSON.stringify({ ...payload, data: { _id: event.documentId } });
+}
+
+/** The fields of a stored document that are its project's to see, but its id. */
+function shownFields(document: Record<string, unknown>): Record<string, unknown> {
+  const { _id, [HIDDEN_FIELD]: _hidden, ...shown } = document;
+  return shown.isDeleted === REMOVED ? { ...shown, isDeleted: true } : shown;
+}
+
+/** Events that say what was there before: of a new or recovered document nothing of its content has changed. */
+const TELLS_BEFORE: ReadonlySet<Action> = new Set(['update', 'delete']);
+const MAX_BEFORE_BYTES = 16 * 1024;
+
+/**
+ * The old values of the top-level fields that a change has changed, null where there was none; `updatedAt`, which every
+ * change changes, is left out.
+ */
+function tellBefore(
+  before: Record<string, unknown> | undefined,
+  after: Record<string, unknown>,
+  confidential?: typeof withoutConfidential,
+): { before: Record<string, unknown> } | { beforeOmitted: true } {
+  if (!before) return { beforeOmitted: true };
+  const [old, now] = [shownFields(before), shownFields(after)];
+  const changed: Record<string, unknown> = {};
+  for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {
+    if (name !== 'updatedAt' && !isDeepStrictEqual(old[name], now[name])) changed[name] = old[name] ?? null;
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(changed, confidential));
+  return bytes <= MAX_BEFORE_BYTES ? { before: changed } : { beforeOmitted: true };
 }
 
 export function buildDelivery(event: DocumentEvent, webhook: Webhook, nowMs: number): Delivery {

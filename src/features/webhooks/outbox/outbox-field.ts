@@ -1,3 +1,4 @@
+import type { Actor } from '../../../platform/actor.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Action } from '../webhook-event.js';
 
@@ -6,6 +7,8 @@ export interface OutboxEntry {
   id: string;
   action: Action;
   at: Date;
+  /** Who asked for the change; absent = the service itself. */
+  actor?: Actor;
 }
 
 /** The events in the hidden field of a document. */

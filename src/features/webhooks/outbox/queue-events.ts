@@ -17,17 +17,37 @@ export async function queueEvents(
   collection: Pick<Collection, 'projectId' | 'name' | 'changes'>,
   action: Action,
 ): Promise<OutboxEntry | null> {
-  const webhooks = await listProjectWebhooks(app, collection.projectId);
-  const heard = webhooks.some(({ disabled, events }) => !disabled && coversEvent(events, collection.name, action));
   const logged = !app.db.changeLogs && keepsChanges(app, collection);
-  return heard || logged ? { id: generateEventId(), action, at: new Date(app.clock.now()) } : null;
+  if (!logged && !(await isHeard(app, collection, action))) return null;
+  const { actor } = app;
+  const by = actor.type === 'system' ? undefined : { actor };
+  return { id: generateEventId(), action, at: new Date(app.clock.now()), ...by };
 }
 
-/** Queues the events in these documents for relay after the response. Best effort: the sweep picks up what is lost. */
-export function relayLater(app: App, collection: Collection, documents: readonly Record<string, unknown>[]): void {
+/** True if a webhook listens to an action on the documents of a collection. */
+export async function isHeard(
+  app: App,
+  { projectId, name }: Pick<Collection, 'projectId' | 'name'>,
+  action: Action,
+): Promise<boolean> {
+  const webhooks = await listProjectWebhooks(app, projectId);
+  return webhooks.some(({ disabled, events }) => !disabled && coversEvent(events, name, action));
+}
+
+/**
+ * Queues the events in these documents for relay after the response, with the image before the last of them if it is
+ * known. Best effort: the sweep picks up what is lost.
+ */
+export function relayLater(
+  app: App,
+  collection: Collection,
+  documents: readonly Record<string, unknown>[],
+  before?: Record<string, unknown>,
+): void {
   for (const document of documents) {
     if (findOutbox(document)) {
-      app.backgroundTasks.add('webhooks.relay', { collection, document }, (items) => relayDocuments(app, items));
+      const item = { collection, document, before };
+      app.backgroundTasks.add('webhooks.relay', item, (items) => relayDocuments(app, items));
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import { SYSTEM } from '../../../platform/actor.js';
 import type { App } from '../../../app.js';
 import { takeTurns } from '../../../turns.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
@@ -21,6 +22,8 @@ export interface RelayItem {
   document: Record<string, unknown>;
   /** Set when the document was read after its change, and not answered by the write itself: when that was. */
   readAt?: Date;
+  /** As it was before its last event, where the write itself has seen that. */
+  before?: Record<string, unknown>;
 }
 
 type Waiting = RelayItem & { outbox: Required<Outbox> };
@@ -60,16 +63,18 @@ interface BuiltEvent {
   sent: Delivery[];
 }
 
-async function buildDeliveries(app: App, { collection, document, outbox, readAt }: Waiting): Promise<BuiltEvent[]> {
+async function buildDeliveries(app: App, item: Waiting): Promise<BuiltEvent[]> {
+  const { collection, document, outbox, readAt } = item;
   const webhooks = (await listProjectWebhooks(app, collection.projectId)).filter(({ disabled }) => !disabled);
   const nowMs = app.clock.now();
-  return outbox.outbox.flatMap(({ id, action, at }, index) => {
+  return outbox.outbox.flatMap(({ id, action, at, actor = SYSTEM }, index) => {
     const heardBy = webhooks.filter(({ events }) => coversEvent(events, collection.name, action));
     if (heardBy.length === 0) return [];
     const about = {
       id,
       action,
       at,
+      actor,
       projectId: collection.projectId,
       collection: collection.name,
       documentId: String(document._id),
@@ -78,7 +83,7 @@ async function buildDeliveries(app: App, { collection, document, outbox, readAt 
     const seq = outbox.seq - (outbox.outbox.length - 1 - index);
     const isLast = index === outbox.outbox.length - 1;
     const later = isLast ? findLaterChange(document, at, readAt) : (readAt ?? outbox.outbox.at(-1)!.at);
-    const body = buildPayload(about, document, later);
+    const body = buildPayload(about, document, { readAt: later, before: isLast ? item.before : undefined });
     const event: DocumentEvent = { ...about, seq, bodyBytes: Math.ceil(Buffer.byteLength(body) / heardBy.length) };
     const payload = buildPayloadRecord(app, payloadId({ ...about, eventId: id }), body, nowMs);
     return [{ payload, sent: heardBy.map((webhook) => buildDelivery(event, webhook, nowMs)) }];

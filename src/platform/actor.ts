@@ -1,0 +1,16 @@
+/**
+ * On whose behalf a use case runs, as webhooks say it: an end user, a key without one, an operator (the command line
+ * has no `id`), or the service itself.
+ */
+export interface Actor {
+  type: 'user' | 'key' | 'operator' | 'system';
+  id?: string;
+}
+
+/** Who acts where nobody asked: what is finished after a crash, what a schedule does. */
+export const SYSTEM: Actor = { type: 'system' };
+
+/** The same dependencies for a use case that runs on behalf of somebody. */
+export function actingAs<A extends { readonly actor: Actor }>(app: A, actor: Actor): A {
+  return { ...app, actor };
+}
