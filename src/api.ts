@@ -21,6 +21,7 @@ import { COLLECTION_ROUTES } from './features/management/collection-routes.js';
 import { KEY_ROUTES } from './features/management/key-routes.js';
 import { PROJECT_ROUTES } from './features/management/project-routes.js';
 import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
+import { offerLogSize } from './features/changes/log-bound.js';
 import { METRICS_ROUTES, offerMetrics } from './features/health/metrics-routes.js';
 import { CLIENT_ROUTES } from './features/reference/client-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
@@ -114,6 +115,7 @@ export function createApi(app: App): Koa {
   // Its metrics are there before the first stream.
   streamHub(app);
   offerMetrics(app);
+  offerLogSize(app);
   watchUnindexedReads(app);
   api.use(mountRoutes(app, ROUTE_LISTS, limitRequests(app)));
   return api;
@@ -124,6 +126,7 @@ export function createMonitoringApi(app: App): Koa {
   const api = openKoa(reportTo(app));
   api.use(answerRequests({ prepare: [requestId(), securityHeaders(null)], observe: [], log: app.log }));
   offerMetrics(app);
+  offerLogSize(app);
   api.use(mountRoutes(app, [HEALTH_ROUTES, METRICS_ROUTES]));
   return api;
 }

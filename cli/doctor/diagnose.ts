@@ -17,6 +17,7 @@ import { requireSecretKey } from '../../src/platform/secrets/require-secret-key.
 import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
+import { checkChanges } from './check-changes.js';
 import { checkClock } from './check-clock.js';
 import { checkConsole } from './check-console.js';
 import { checkCookies } from './check-cookies.js';
@@ -109,6 +110,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await checkMasterKey(app),
     await checkMigrations(app),
     await checkIndexes(app, options),
+    await checkChanges(app),
     await checkClock(app),
     ...(await checkCookies(app)),
     await checkBackups(app),

@@ -1,5 +1,5 @@
-import { defaulted } from './setting.js';
-import { lifetime, wait, wholeWithin } from './setting-readers.js';
+import { defaulted, optional } from './setting.js';
+import { lifetime, parseBytes, wait, wholeWithin } from './setting-readers.js';
 
 /** Reads of documents, changes, the trash. */
 export const DOCUMENT_SETTINGS = {
@@ -15,6 +15,12 @@ export const DOCUMENT_SETTINGS = {
   changesKeepMs: defaulted('BSVC_CHANGES_KEEP', lifetime, 30 * 86_400_000, 'time changes are kept', {
     defaultText: '30d',
   }),
+  changesMaxBytes: optional(
+    'BSVC_CHANGES_MAX',
+    parseBytes,
+    'bytes that the log of changes of a collection may have: beyond them the oldest go, however young',
+    { defaultText: '64mb, or the size of the documents of the collection where that is more' },
+  ),
   streams: defaulted('BSVC_STREAMS', wholeWithin(1, 1_000_000), 10_000, 'clients of a process that wait for changes'),
   streamsPerAddress: defaulted(
     'BSVC_STREAMS_PER_ADDRESS',

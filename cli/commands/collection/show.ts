@@ -1,8 +1,10 @@
+import { findBoundedLog, presentLog } from '../../../src/features/changes/log-bound.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { suggestedIndexes } from '../../../src/features/collections/indexes/unindexed-reads.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { defineCommand } from '../../shell/command.js';
+import { presentBytes } from '../../view/present-amount.js';
 import { presentCollectionText } from './present.js';
 
 /** `edit` replaces the indexes, so that the present ones are named too. */
@@ -15,17 +17,25 @@ function presentSuggestions({ name, indexes }: { name: string; indexes: string[]
   ].join('\n');
 }
 
+function presentLogText(log: ReturnType<typeof presentLog>): string {
+  if (!log) return '';
+  const reach = log.since === null ? '' : `, back to ${log.since}`;
+  return `\nlog of changes: ${presentBytes(log.bytes)} of at most ${presentBytes(log.maxBytes)}${reach}`;
+}
+
 export default defineCommand({
   examples: ['bsvc collection show posts --project shop', 'bsvc collection show posts --project shop --json'],
   parameters: { collection: collectionArgument, project: projectOption },
   async run(context, input) {
-    const { collection } = await chooseCollection(context, input);
-    const shown = presentCollection(collection);
+    const { app, project, collection } = await chooseCollection(context, input);
+    const log = presentLog(await findBoundedLog(app, project, collection));
+    const shown = { ...presentCollection(collection), log };
     const suggested = suggestedIndexes(collection);
     return {
       json: { ...shown, ...(suggested.length > 0 && { suggestedIndexes: suggested }) },
       quiet: shown.id,
-      text: async (view) => (await presentCollectionText(view, shown)) + presentSuggestions(shown, suggested),
+      text: async (view) =>
+        (await presentCollectionText(view, shown)) + presentLogText(log) + presentSuggestions(shown, suggested),
     };
   },
 });

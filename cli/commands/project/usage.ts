@@ -17,12 +17,13 @@ export default defineCommand({
       text: async (view) =>
         [
           await view.table(
-            ['collection', 'documents', 'in trash', 'size'],
-            usage.collections.map(({ name, documents, trashed, bytes }) => [
+            ['collection', 'documents', 'in trash', 'size', 'log of changes'],
+            usage.collections.map(({ name, documents, trashed, bytes, log }) => [
               name,
               documents,
               trashed,
               presentBytes(bytes),
+              log ? presentBytes(log.bytes) : '',
             ]),
           ),
           [

@@ -74,6 +74,13 @@ export interface WatchedChanges {
   isEnd: boolean;
 }
 
+/** The extent of a log. */
+export interface LogSize {
+  bytes: number;
+  /** The moment of the oldest change that it holds; null when it holds none. */
+  since: Date | null;
+}
+
 /**
  * The durable log of the changes of a collection's documents: the embedded engine's own, or on a MongoDB one that the
  * outbox fills.
@@ -88,8 +95,10 @@ export interface ChangeLog {
   /** The same for a follower who judges for others: every changed document, and what is known of it before. */
   watch(search: ChangeWatch): Promise<WatchedChanges | null>;
   end(): Promise<void>;
-  /** Removes what is older, and what is too much. */
-  trim(since: Date): Promise<void>;
+  /** What it holds; null where none was begun. */
+  size(): Promise<LogSize | null>;
+  /** Removes what is older, and then the oldest until no more than the bytes are left. */
+  trim(since: Date, maxBytes: number): Promise<void>;
 }
 
 /** The part of a collection that its log uses. */

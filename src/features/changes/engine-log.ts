@@ -5,9 +5,6 @@ import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { documentIndexes } from '../collections/indexes/document-indexes.js';
 import type { ChangeLog, Logged, LogPosition } from './change-log.js';
 
-/** A log that grows beyond it loses its oldest entries, however young. */
-const MAX_LOG_BYTES = 1024 * 1024 * 1024;
-
 /** Each is held in memory with an earlier document. */
 const MAX_WATCHED_ENTRIES = 2_000;
 
@@ -69,8 +66,13 @@ export function openEngineLog(
       return { ...found, changes };
     },
     end: () => logs.end(name),
-    async trim(since) {
-      await logs.trim(name, { since: since.getTime(), maxBytes: MAX_LOG_BYTES });
+    size() {
+      if (!logs.position(name)) return Promise.resolve(null);
+      const oldest = logs.oldest(name);
+      return Promise.resolve({ bytes: logs.bytes(name), since: oldest === null ? null : new Date(oldest) });
+    },
+    async trim(since, maxBytes) {
+      await logs.trim(name, { since: since.getTime(), maxBytes });
       await logs.erase(name);
     },
   };

@@ -4,7 +4,7 @@ import type { App } from '../../app.js';
 import { isDuplicateKey, type Store, unlessDuplicate } from '../../platform/database/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { documentIdOf } from './document-id.js';
-import type { ChangeLog, Logged, LogPosition, WatchedChange, WatchedChanges } from './change-log.js';
+import type { ChangeLog, Logged, LogPosition, LogSize, WatchedChange, WatchedChanges } from './change-log.js';
 
 export const CHANGE_LOG = 'change_log';
 
@@ -149,6 +149,24 @@ async function appendEntries(
   }
 }
 
+/**
+ * The extent of a log: its entries are numbered without gaps, and each has the size of an average entry of all logs.
+ * Null where none was begun.
+ */
+async function measureOutboxLog(
+  app: Database,
+  c: ObjectId,
+): Promise<(LogSize & { entries: number; last: number }) | null> {
+  const last = await findLast(app, c);
+  if (!last) return null;
+  const oldest = await logStore(app).findOne(numbers(c, 1), { sort: { _id: 1 } });
+  if (!oldest) return { bytes: 0, since: null, entries: 0, last: last._id.n };
+  const entries = last._id.n - oldest._id.n + 1;
+  const all = await app.db.measure(CHANGE_LOG);
+  const bytes = Math.ceil((entries * all.bytes) / Math.max(1, all.documents));
+  return { bytes, since: oldest.at, entries, last: last._id.n };
+}
+
 /** Removes a log with all its entries. */
 export async function removeLog(app: Database, c: ObjectId): Promise<void> {
   await logStore(app).deleteMany(numbers(c, 0));
@@ -184,11 +202,16 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
       return entries && readEntries(app, collection, entries, search.visible, search);
     },
     end: () => removeLog(app, c),
-    async trim(since) {
+    size: () => measureOutboxLog(app, c),
+    async trim(since, maxBytes) {
+      const size = await measureOutboxLog(app, c);
+      if (!size) return;
+      const kept = size.bytes <= maxBytes ? Infinity : Math.floor((size.entries * maxBytes) / size.bytes);
+      const from = size.last - kept;
       for (;;) {
         const entries = await logStore(app).find(numbers(c, 1)).sort({ _id: 1 }).limit(TRIM_BATCH).toArray();
         // The last one stays: the numbers go on from it.
-        const old = entries.slice(0, -1).findIndex(({ at }) => at >= since);
+        const old = entries.slice(0, -1).findIndex(({ at, _id }) => at >= since && _id.n > from);
         const end = old < 0 ? entries.at(-1) : entries[old];
         if (!end || end === entries[0]) return;
         await logStore(app).deleteMany(numbers(c, 1, end._id.n));

@@ -26,6 +26,7 @@ import {
 } from '../../platform/schema/schema.js';
 import { MAX_DURATION_MS } from '../../config/setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { findBoundedLog, presentLog } from '../changes/log-bound.js';
 import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings } from '../collections/change-collection.js';
 import { checkFields } from '../collections/fields/check-fields.js';
@@ -37,6 +38,7 @@ import {
   COLLECTION,
   FIELD_LIST,
   LISTED_COLLECTION,
+  MEASURED_COLLECTION,
   withFieldDefs,
 } from '../collections/schema/describe-collection.js';
 import { dropCollection } from '../collections/drop-collection.js';
@@ -151,11 +153,13 @@ export const COLLECTION_ROUTES: RouteList = {
       id: 'getCollection',
       summary: 'Get a collection',
       access: PROJECT_OPERATOR,
-      answers: ok(COLLECTION, 'Collection'),
-      async handle({ app, project: { _id }, params }) {
-        const collections = await listCollections(app, _id);
-        const found = collections.find(({ name }) => name === params.collection);
-        return presentCollection(found ?? (await requireStoredCollection(app, _id, params.collection)));
+      answers: ok(MEASURED_COLLECTION, 'Collection'),
+      async handle({ app, project, params }) {
+        const collections = await listCollections(app, project._id);
+        const found =
+          collections.find(({ name }) => name === params.collection) ??
+          (await requireStoredCollection(app, project._id, params.collection));
+        return { ...presentCollection(found), log: presentLog(await findBoundedLog(app, project, found)) };
       },
     }),
     route('PATCH /api/projects/:projectId/collections/:collection', {

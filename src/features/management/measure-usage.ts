@@ -1,7 +1,9 @@
 import type { App } from '../../app.js';
 import { arrayOf, object, oneOf, orNull, TEXT, WHOLE, type TypeOf } from '../../platform/schema/schema.js';
+import { listBoundedLogs, presentLog } from '../changes/log-bound.js';
 import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
+import { CHANGE_LOG_SIZE } from '../collections/schema/describe-collection.js';
 import { findVisible } from '../documents/store/shown-documents.js';
 import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
 import { readSlots } from '../mail/sending/mail-slots.js';
@@ -17,7 +19,7 @@ export const USAGE = object(
     plan: oneOf(...PLAN_NAMES),
     limits: object(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])) as Record<LimitName, typeof LIMIT>),
     documents: WHOLE,
-    collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE, bytes: WHOLE })),
+    collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE, bytes: WHOLE, log: CHANGE_LOG_SIZE })),
     storage: STORAGE_USAGE,
     /** Slots of the current month (UTC). */
     mail: object({ used: WHOLE, limit: LIMIT }),
@@ -30,6 +32,7 @@ type Usage = TypeOf<typeof USAGE>;
 /** Counts what a project holds, beside what its plan grants. */
 export async function measureUsage(app: App, project: Project): Promise<Usage> {
   const collections: Usage['collections'] = [];
+  const logs = await listBoundedLogs(app, project);
   for (const collection of await listCollections(app, project._id)) {
     const store = app.db.collection(documentsName(collection));
     collections.push({
@@ -37,6 +40,7 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
       documents: await store.countDocuments(await findVisible(app, collection)),
       trashed: await store.countDocuments({ isDeleted: true }),
       bytes: (await app.db.measure(documentsName(collection))).bytes,
+      log: presentLog(logs.get(collection._id.toHexString()) ?? null),
     });
   }
   return {

@@ -76,6 +76,13 @@ function trimSome(storage: Storage, ns: string, { since, maxBytes }: LogLimits):
   return { removed, more: true };
 }
 
+/** The moment of the oldest entry of a log; null where there is none. */
+export function oldestMoment(storage: Storage, ns: string): number | null {
+  const collection = storage.catalog.find(ns);
+  const [oldest] = collection?.log == null ? [] : readEntries(storage, collection, 0, 1);
+  return oldest ? momentOf(oldest.value) : null;
+}
+
 function readEntries(
   storage: Storage,
   collection: CollectionEntry,

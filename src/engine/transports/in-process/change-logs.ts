@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import { docFromApp, toApp } from '../../codec/app-values.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
 import type { LogSettings } from '../../storage/keys/index-definition.js';
-import { beginLog, endLog, eraseRemoved, type LogLimits, trimLog } from '../../storage/log/keep-log.js';
+import { beginLog, endLog, eraseRemoved, type LogLimits, oldestMoment, trimLog } from '../../storage/log/keep-log.js';
 import { type LoggedChanges, type LogPoint, logPosition, readChanges } from '../../storage/log/read-changes.js';
 import { conditionsOf, type LongRead } from '../../storage/long-read.js';
 import type { Storage } from '../../storage/storage.js';
@@ -66,6 +66,10 @@ export interface ChangeLogs {
   erase(name: string): Promise<number>;
   /** Bytes of a log's entries. */
   bytes(name: string): number;
+  /** Bytes of the entries of all logs of the database. */
+  allBytes(): number;
+  /** The moment of the oldest entry, in milliseconds since 1970; null for a log without any. */
+  oldest(name: string): number | null;
 }
 
 /** The logs of the collections of the database `db`. */
@@ -100,6 +104,15 @@ export function openChangeLogs(storage: Storage, db: string): ChangeLogs {
       storage.refresh();
       const collection = storage.catalog.find(ns(name));
       return collection?.log ? (storage.catalog.counts(collection.id).log?.bytes ?? 0) : 0;
+    },
+    allBytes() {
+      storage.refresh();
+      const logged = storage.catalog.list(ns('')).filter(({ log }) => log !== null);
+      return logged.reduce((sum, { id }) => sum + (storage.catalog.counts(id).log?.bytes ?? 0), 0);
+    },
+    oldest(name) {
+      storage.refresh();
+      return oldestMoment(storage, ns(name));
     },
   };
 }

@@ -6,6 +6,7 @@ import {
   MOMENT,
   object,
   oneOf,
+  orNull,
   TEXT,
   WHOLE,
   type Schema,
@@ -21,6 +22,15 @@ const RLS = anyOf(
 
 /** A field, by its definition among those that withFieldDefs adds. */
 const FIELD: Schema<Field> = { $ref: '#/$defs/field' };
+
+/** The log of a collection's changes; null where nobody has asked for changes yet, or none are kept. */
+export const CHANGE_LOG_SIZE = orNull(
+  object({
+    bytes: WHOLE,
+    maxBytes: { ...WHOLE, description: 'Beyond them the oldest changes go.' },
+    since: orNull(MOMENT),
+  }),
+);
 
 const SHOWN = {
   id: ID,
@@ -50,6 +60,9 @@ export const LISTED_COLLECTION = withFieldDefs(
     'ListedCollection',
   ),
 );
+
+/** As COLLECTION, with what is kept of its changes. */
+export const MEASURED_COLLECTION = withFieldDefs(object({ ...SHOWN, log: CHANGE_LOG_SIZE }, 'MeasuredCollection'));
 
 /** As COLLECTION, and once more as the hosted service’s SDK reads it. */
 export const SCHEMA_OF_COLLECTION = withFieldDefs(object({ ...SHOWN, collection: MODEL }, 'CollectionSchema'));

@@ -1,6 +1,7 @@
 import { calculateObjectSize, type Document, type ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { forbidden } from '../../../errors.js';
+import { countLogs } from '../../changes/log-bound.js';
 import { documentsName } from '../../collections/collection.js';
 import { listCollections } from '../../collections/list-collections.js';
 import { findLimit } from '../../plans/plan-limits.js';
@@ -76,5 +77,6 @@ async function measureRoom(app: App, projectId: ObjectId): Promise<Room> {
   if (limit === null) return { limit, used: 0, added: 0, measuredAt };
   const collections = await listCollections(app, projectId);
   const sizes = await Promise.all(collections.map((collection) => app.db.measure(documentsName(collection))));
-  return { limit, used: sizes.reduce((sum, { bytes }) => sum + bytes, 0), added: 0, measuredAt };
+  const logs = await countLogs(app, projectId, collections, limit);
+  return { limit, used: sizes.reduce((sum, { bytes }) => sum + bytes, logs), added: 0, measuredAt };
 }

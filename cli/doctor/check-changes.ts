@@ -1,0 +1,33 @@
+import type { App } from '../../src/app.js';
+import { listBoundedLogs } from '../../src/features/changes/log-bound.js';
+import { listProjects } from '../../src/features/projects/list-projects.js';
+import { DAY_MS } from '../../src/platform/time/clock.js';
+import { countOf, presentBytes } from '../view/present-amount.js';
+import { passed, type CheckResult } from './check.js';
+
+/** The part of its bytes from which a log counts as full: the oldest changes go before their time. */
+const FULL = 0.9;
+
+/** What logs of changes take, and whether one of them reaches back less far than BSVC_CHANGES_KEEP says. */
+export async function checkChanges(app: App): Promise<CheckResult> {
+  let bytes = 0;
+  let logs = 0;
+  let full = 0;
+  let shortestDays = Infinity;
+  for (const project of await listProjects(app)) {
+    for (const log of (await listBoundedLogs(app, project)).values()) {
+      logs++;
+      bytes += log.bytes;
+      if (log.bytes < log.maxBytes * FULL) continue;
+      full++;
+      if (log.since) shortestDays = Math.min(shortestDays, (app.clock.now() - log.since.getTime()) / DAY_MS);
+    }
+  }
+  if (logs === 0) return passed('changes', 'no log of changes yet');
+  const all = `${countOf(logs, 'log')} of changes, ${presentBytes(bytes)}`;
+  if (full === 0) return passed('changes', all);
+  const reach = shortestDays === Infinity ? '' : `, the shortest reaches back ${shortestDays.toFixed(1)} days`;
+  const hint =
+    'Clients that were away for longer start over. BSVC_CHANGES_MAX, or the plan of the project, grants more.';
+  return { ...passed('changes', `${all}; ${full} at the largest size${reach}`), hint };
+}
