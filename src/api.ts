@@ -9,6 +9,7 @@ import { USER_ROUTES } from './features/users/user-routes.js';
 import { FEED_ROUTES, STREAM_ROUTES } from './features/feed/feed-routes.js';
 import { streamHub } from './features/feed/streams/stream-hub.js';
 import { HEALTH_ROUTES } from './features/health/health-routes.js';
+import { refuseWhileRestoring } from './features/health/refuse-while-restoring.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
 import { ADMIN_ROUTES } from './features/operators/admin-routes.js';
@@ -111,6 +112,7 @@ export function createApi(app: App): Koa {
     }),
   );
   api.use(allowOrigins({ except: OPERATORS_PATHS }));
+  api.use(refuseWhileRestoring(app));
   app.metrics.gauge('http_reply_bytes_held', 'Bytes of large replies under way', () => [{ value: app.replies.held() }]);
   // Its metrics are there before the first stream.
   streamHub(app);

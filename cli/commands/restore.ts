@@ -14,7 +14,7 @@ import { countOf } from '../view/present-amount.js';
 export default defineCommand({
   details: [
     'The whole file is checked before anything is changed. A store with projects in it is replaced only when that is confirmed.',
-    'Interrupted, run it again: until then every other command refuses the store. Restart running servers afterwards: the master key may have changed.',
+    'Interrupted, run it again: until then every other command refuses the store, and running servers answer 503. They go on by themselves afterwards.',
   ].join('\n'),
   examples: [
     'bsvc restore bsvc.backup',
@@ -68,6 +68,6 @@ async function restore(
     json: { file, createdAt, ...report },
     quiet: report.documents,
     text: () =>
-      `Restored ${countOf(report.documents, 'document')} in ${countOf(report.collections, 'collection')} and ${countOf(report.files, 'file')}, as of ${createdAt}. Restart running servers.`,
+      `Restored ${countOf(report.documents, 'document')} in ${countOf(report.collections, 'collection')} and ${countOf(report.files, 'file')}, as of ${createdAt}.`,
   };
 }

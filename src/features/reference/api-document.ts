@@ -283,7 +283,9 @@ function refusalsOf(route: DescribedRoute, isLimited: boolean): Record<string, s
     refuses,
     isLimited ? { 429: ['RATE_LIMITED'] } : {},
     { 500: ['INTERNAL'] },
-    path.startsWith('/api/health') ? {} : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE'], 507: ['NO_SPACE'] },
+    path.startsWith('/api/health')
+      ? {}
+      : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE', 'RESTORING'], 507: ['NO_SPACE'] },
   ];
   const all: Record<string, string[]> = {};
   for (const source of sources) {

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { App } from '../../app.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
+import { isRestoring } from '../../platform/database/restore-mark.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { openRing, FIGURES, type Ring, type Sample, type SeriesName } from './rings.js';
 import { compareLooks, type Contribution } from './sample.js';
@@ -121,7 +122,7 @@ function passOn(fine: Ring, coarse: Ring, nowMs: number): void {
  */
 async function keepPoint(app: App, coarse: Ring, nowMs: number, beforeMs: number): Promise<void> {
   const end = Math.floor(nowMs / STORED_STEP_MS) * STORED_STEP_MS;
-  if (beforeMs >= end) return;
+  if (beforeMs >= end || (await isRestoring(app.db))) return;
   const summary = coarse.summarise(end - STORED_STEP_MS, end);
   if (!summary) return;
   const { _id, place } = placeOf(end - STORED_STEP_MS);

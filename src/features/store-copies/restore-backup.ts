@@ -12,6 +12,7 @@ import {
   isHalfRestored,
   requireRestoring,
   RESTORES,
+  waitForOthers,
 } from '../../platform/database/restore-mark.js';
 import { openSecretBox, type SecretBox } from '../../platform/secrets/secret-box.js';
 import { pathsOf } from '../files/file.js';
@@ -129,8 +130,8 @@ export async function isEmptyStore(app: App): Promise<boolean> {
 /**
  * Makes the store what the archive holds: what else is stored is removed. Check the archive with verifyBackup first.
  * Interrupted, it leaves a marked store that every other command refuses until it is restored again. 409
- * RESTORE_OVERTAKEN when another restore begins meanwhile. Running servers keep the old master key until they are
- * started anew.
+ * RESTORE_OVERTAKEN when another restore begins meanwhile. Serving processes refuse everything until it has ended, and
+ * have time to notice before anything is changed; afterwards they read the restored master key by themselves.
  */
 export async function restoreBackup(
   app: App,
@@ -138,6 +139,8 @@ export async function restoreBackup(
   options: { stop: AbortSignal; onProgress: (documents: number, files: number) => void },
 ): Promise<RestoreReport> {
   const restore = new Restore(app, await beginRestore(app.db));
+  // Of a MongoDB it is not known who serves it.
+  if (app.db.kind === 'mongodb' || app.db.listOtherProcesses().length > 0) await waitForOthers();
   for await (const line of readArchive(path)) {
     options.stop.throwIfAborted();
     await restore.take(line);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { conflict } from '../../errors.js';
 import type { Database } from './database.js';
 
@@ -19,6 +20,32 @@ const restoreStore = (db: Database) => db.collection<RestoreMark>(RESTORES);
 /** True while a restore is under way, and after one that died. */
 export async function isHalfRestored(db: Database): Promise<boolean> {
   return (await restoreStore(db).findOne({ _id: 'restore' })) !== null;
+}
+
+/** A serving process looks so often. */
+const LOOK_MS = 250;
+/** What a process began before it looked has ended by then. */
+const UNDER_WAY_MS = 1_250;
+
+const looks = new WeakMap<Database, { known: boolean; atMs: number; asking: Promise<boolean> | null }>();
+
+/**
+ * As isHalfRestored, at most a quarter of a second old, for what is asked with each request and each look for work. A
+ * promise only when the database has to be asked.
+ */
+export function isRestoring(db: Database): boolean | Promise<boolean> {
+  let look = looks.get(db);
+  if (!look) looks.set(db, (look = { known: false, atMs: -LOOK_MS, asking: null }));
+  if (performance.now() - look.atMs < LOOK_MS) return look.known;
+  const current = look;
+  return (look.asking ??= isHalfRestored(db)
+    .then((known) => Object.assign(current, { known, atMs: performance.now() }).known)
+    .finally(() => (current.asking = null)));
+}
+
+/** Waits until every serving process has noticed the mark and ended what it was at. */
+export async function waitForOthers(): Promise<void> {
+  await wait(LOOK_MS + UNDER_WAY_MS);
 }
 
 /** Sets the mark for a run, which takes the store over from any earlier one; answers the run's name. */

@@ -1,3 +1,4 @@
+import { isRestoring } from '../database/restore-mark.js';
 import { randomToken } from '../ids.js';
 import { withTimeout } from '../time/with-timeout.js';
 import { claimInTurn, claimJobs, hasDueJobs, type ClaimRequest } from './claim-jobs.js';
@@ -93,6 +94,7 @@ export function openRunner<Deps extends JobDependencies>(
 
   /** One look at the queue: how many jobs were started. */
   const look = async (patienceMs: number): Promise<JobRun[]> => {
+    if (await isRestoring(deps.db)) return [];
     await takeBack(patienceMs);
     const started: JobRun[] = [];
     const open = pools.filter(({ pool, most }) => running.get(pool)!.size < most);

@@ -1,3 +1,4 @@
+import { isRestoring } from '../database/restore-mark.js';
 import { jobStore, type AnyJobDefinition } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 import { readTicks, type Ticks } from './next-tick.js';
@@ -67,6 +68,7 @@ export function startSchedules<Deps extends JobDependencies>(
 
   const enqueue = async (entry: Schedule<Deps>, tick: Date): Promise<void> => {
     try {
+      if (await isRestoring(deps.db)) return;
       await enqueueTick(deps, entry, tick);
     } catch (error) {
       deps.log.error({ err: error, job: entry.job.name }, 'a scheduled job could not be enqueued');

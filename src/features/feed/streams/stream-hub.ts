@@ -1,6 +1,7 @@
 import type { App } from '../../../app.js';
 import { overLimit, unavailable, forbidden } from '../../../errors.js';
 import { takeTurns } from '../../../turns.js';
+import { isRestoring } from '../../../platform/database/restore-mark.js';
 import { openFairQueue } from '../../../platform/processes/fair-queue.js';
 import { admitsOrigin } from '../../access/admits-origin.js';
 import type { Caller } from '../../access/caller.js';
@@ -173,6 +174,11 @@ class StreamHub {
     this.#looking = true;
     try {
       if (!this.app.readiness.isReady()) await this.#stop();
+      // Not one of their keys or users could be found.
+      if (await isRestoring(this.app.db)) {
+        await this.#stop();
+        return;
+      }
       for (const [hash, streams] of [...this.#byKey]) await this.#judge(hash, streams);
     } catch (error) {
       this.app.log.debug({ err: error }, 'streams could not be looked after');
