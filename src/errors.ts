@@ -25,6 +25,8 @@ export interface FieldProblem {
   message: string;
   /** Of a stream: which subscription, counted from 0. */
   n?: number;
+  /** Of a proof that is wanted: the fields by which it can be given. */
+  methods?: string[];
 }
 
 export interface AppErrorOptions {

@@ -29,6 +29,13 @@ export interface Auth<P> {
   me(): Promise<Part<P, 'users', 'Document'>>;
   /** New tokens; otherwise got when they are needed. */
   refresh(): Promise<void>;
+  /** An access token that works now, renewed when it is about to expire; null when nobody is signed in. */
+  token(): Promise<string | null>;
+  /** Proves once more who is signed in: answers `STEP_UP_REQUIRED` for ten minutes. */
+  stepUp(proof: GivenProof): Promise<void>;
+  /** Has a code for `stepUp` mailed to the user. */
+  sendStepUpCode(): Promise<void>;
+  readonly sessions: Sessions;
   updateProfile(
     changes: Part<P, 'users', 'Update'> & { currentPassword?: string },
   ): Promise<Part<P, 'users', 'Document'>>;
@@ -45,6 +52,38 @@ export interface Auth<P> {
   socialUrl(provider: string, redirect?: string): Promise<string>;
   /** Signs in with the `rtCode` that came back in the address of the page. */
   finishSocial(rtCode: string): Promise<Part<P, 'users', 'Document'>>;
+}
+
+/** A proof of who is signed in: the password, or a code that `sendStepUpCode` has mailed. */
+export interface GivenProof {
+  currentPassword?: string;
+  otp?: string;
+}
+
+/** A session of the user, as the user sees it. */
+export interface OwnSession {
+  id: string;
+  createdAt: string;
+  usedAt: string;
+  expiresAt: string;
+  /** The network of its client. */
+  place: string | null;
+  userAgent: string | null;
+  /** True for the session of this client. */
+  current: boolean;
+  /** How the user proved to be the user: `pwd`, `otp`, `social`. */
+  amr: string[];
+}
+
+/** Where the user is signed in. */
+export interface Sessions {
+  /** The one used last first. */
+  list(): Promise<OwnSession[]>;
+  /**
+   * Ends the session of an id, `others` than this or `all`; resolves to how many. Several need a proof of the last ten
+   * minutes, here or by `stepUp`.
+   */
+  end(which: string, proof?: GivenProof): Promise<number>;
 }
 
 /** A session as it is stored. */
@@ -64,6 +103,18 @@ interface TokenReply {
 /** Between looks for what another tab has stored, and how many before this one acts itself. */
 const LOOK_MS = 10;
 const MAX_LOOKS = 100;
+
+const EXPIRING_MS = 30_000;
+
+/** True if a token will expire within half a minute by the clock here, or cannot be read. */
+function isExpiring(token: string): boolean {
+  try {
+    const claims = JSON.parse(atob(token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/'))) as { exp: number };
+    return claims.exp * 1000 < Date.now() + EXPIRING_MS;
+  } catch {
+    return true;
+  }
+}
 
 const idOf = (user: unknown): unknown => (user as { _id?: unknown } | undefined)?._id;
 
@@ -180,6 +231,26 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
       if (!(await renew(undefined))) {
         throw new ApiError('Nobody is signed in', { status: 401, code: 'REFRESH_INVALID' });
       }
+    },
+    async token() {
+      const session = read();
+      if (!session || !isExpiring(session.accessToken)) return session?.accessToken ?? null;
+      return (await renew(session.accessToken)) ? (read()?.accessToken ?? null) : null;
+    },
+    async stepUp(proof: object) {
+      const { accessToken } = await post<TokenReply>('step-up', proof);
+      const session = read();
+      if (session) write({ ...session, accessToken });
+    },
+    sendStepUpCode: async () => void (await post('step-up/code', undefined)),
+    sessions: {
+      list: async () =>
+        (await connection.send<{ data: { items: OwnSession[] } }>({ path: '/userAuth/sessions' })).data.items,
+      async end(which: string, proof?: object) {
+        const path = `/userAuth/sessions/${pathPart(which, 'INVALID_NAME')}`;
+        const { data } = await connection.send<{ data: { ended: number } }>({ method: 'DELETE', path, body: proof });
+        return data.ended;
+      },
     },
     async updateProfile(changes: object) {
       const call = { method: 'PATCH', path: '/userAuth/update-profile', body: changes } as const;

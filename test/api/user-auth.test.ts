@@ -71,7 +71,16 @@ describe('POST /api/userAuth/signup', () => {
       .slice(0, 2)
       .map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()) as Record<string, unknown>);
     expect(head).toEqual({ alg: 'HS256', typ: 'JWT', kid: expect.any(String) as string });
-    expect(Object.keys(claims!).sort()).toEqual(['exp', 'iat', 'jti', 'projectId', 'sub', 'userId']);
+    expect(Object.keys(claims!).sort()).toEqual([
+      'amr',
+      'auth_time',
+      'exp',
+      'iat',
+      'jti',
+      'projectId',
+      'sub',
+      'userId',
+    ]);
     expect(claims).toMatchObject({ sub: user._id, userId: user._id, projectId: project.project._id.toHexString() });
     expect(Number(claims!['exp']) - Number(claims!['iat'])).toBe(900);
   });

@@ -41,6 +41,36 @@ function open(answered?: (path: string) => Promise<unknown>) {
 const EXPIRED_MS = 16 * 60_000;
 
 describe('auth of the client', () => {
+  it('shows and ends the own sessions, after a proof', async () => {
+    const { api } = open();
+    const account = buildAccount();
+    await open().api.auth.signUp(account);
+    await api.auth.signIn(account);
+    clock.advance(11 * 60_000);
+    const both = await api.auth.sessions.list();
+    expect(both.map(({ current, amr }) => [current, amr])).toEqual(
+      expect.arrayContaining([
+        [true, ['pwd']],
+        [false, ['pwd']],
+      ]) as never,
+    );
+    await expect(api.auth.sessions.end('others')).rejects.toMatchObject({ code: 'STEP_UP_REQUIRED' });
+    await api.auth.stepUp({ currentPassword: account.password });
+    expect(await api.auth.sessions.end('others')).toBe(1);
+    expect(await api.auth.sessions.list()).toHaveLength(1);
+    await expect(api.auth.sessions.end('nonesuch')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  });
+
+  it('hands out an access token that works, renewed when it has expired', async () => {
+    const { api } = open();
+    expect(await api.auth.token()).toBeNull();
+    const account = buildAccount();
+    await api.auth.signUp(account);
+    const first = await api.auth.token();
+    const claims = JSON.parse(atob(first!.split('.')[1]!)) as { sub: string };
+    expect(claims.sub).toBe(api.auth.user?._id);
+  });
+
   it('signs up, writes as the user, signs out and in again', async () => {
     const { api } = open();
     const account = buildAccount();

@@ -24,6 +24,7 @@ const SYSTEM_TEMPLATES = [
   'welcome',
   'verification',
   'password-reset',
+  'login-code',
   'email-change',
   'email-change-notice',
   'invite',

@@ -13,6 +13,7 @@ import { REFRESH_MODE, REFRESH_TOKEN, TOKEN_FIELDS, TOKEN_HEADERS } from './sess
 import { logIn } from './sessions/log-in.js';
 import { logOut } from './sessions/log-out.js';
 import { openSession } from './sessions/open-session.js';
+import { BY_PASSWORD } from './sessions/proof.js';
 import { refreshSession } from './sessions/refresh-session.js';
 import { signUp } from './sign-up.js';
 
@@ -38,7 +39,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     },
     async handle({ app, ctx, caller, project, body }) {
       const user = await signUp(app, project, body, setterOf(caller), clientSignal(ctx));
-      const tokens = await openSession(app, project, user, clientOf(ctx));
+      const tokens = await openSession(app, project, user, clientOf(ctx), BY_PASSWORD);
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
     },
   }),

@@ -1,6 +1,7 @@
 import type { RouteList } from '../../http/routes/route.js';
 import { ADMINISTRATION_ROUTES } from './administration-routes.js';
 import { CODE_ROUTES } from './code-routes.js';
+import { OWN_ACCOUNT_ROUTES } from './own-account-routes.js';
 import { PROFILE_ROUTES } from './profile-routes.js';
 import { SESSION_ROUTES } from './session-routes.js';
 import { SOCIAL_ROUTES } from './social-routes.js';
@@ -16,5 +17,12 @@ export const USER_ROUTES: RouteList = {
   keyIn: 'header',
   about:
     'End users of a project: sign-up, sign-in, sessions, profiles. The secret key may set fields that are protected from users.',
-  routes: [...SESSION_ROUTES, ...PROFILE_ROUTES, ...CODE_ROUTES, ...SOCIAL_ROUTES, ...ADMINISTRATION_ROUTES],
+  routes: [
+    ...SESSION_ROUTES,
+    ...PROFILE_ROUTES,
+    ...CODE_ROUTES,
+    ...SOCIAL_ROUTES,
+    ...OWN_ACCOUNT_ROUTES,
+    ...ADMINISTRATION_ROUTES,
+  ],
 };

@@ -327,6 +327,7 @@ export const ERROR = object(
         rule: TEXT,
         message: TEXT,
         'n?': WHOLE,
+        'methods?': { ...arrayOf(TEXT), description: 'Of `STEP_UP_REQUIRED`: how to prove who is asking.' },
       }),
     },
   },

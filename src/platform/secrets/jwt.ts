@@ -21,6 +21,9 @@ export interface TokenClaims {
   iat: number;
   exp: number;
   jti: string;
+  /** How the user proved to be the user (RFC 8176), and when last, in seconds. */
+  amr?: string[];
+  auth_time?: number;
 }
 
 /** Signs with HS256; `claims` carry their own `iat` and `exp` in seconds. */

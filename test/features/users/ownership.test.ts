@@ -9,6 +9,7 @@ import {
   type LinkedIdentity,
 } from '../../../src/features/users/accounts/linked-identity.js';
 import { openCode } from '../../../src/features/users/codes/one-time-code.js';
+import { BY_PASSWORD } from '../../../src/features/users/sessions/proof.js';
 import { openSession } from '../../../src/features/users/sessions/open-session.js';
 import { refreshSession } from '../../../src/features/users/sessions/refresh-session.js';
 import { resetPassword } from '../../../src/features/users/codes/reset-password.js';
@@ -53,7 +54,7 @@ async function openHijacked() {
   const { user } = await signIn(test.app, stranger, strangersEmail);
   const victim = buildEmail('victim');
   const moved = (await changeUser(test.app, project, { _id: user._id }, { email: victim, emailVerified: false }))!;
-  const tokens = await openSession(test.app, project, moved, CLIENT);
+  const tokens = await openSession(test.app, project, moved, CLIENT, BY_PASSWORD);
   return { stranger, strangersEmail, victim, user: moved, tokens };
 }
 

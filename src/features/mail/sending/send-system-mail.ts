@@ -7,7 +7,7 @@ import { renderTemplate } from '../render-template.js';
 import { enqueueMail } from './send-mail.js';
 
 export interface SystemMail {
-  template: 'verification' | 'password-reset' | 'email-change' | 'email-change-notice';
+  template: 'verification' | 'password-reset' | 'login-code' | 'email-change' | 'email-change-notice';
   to: string;
   variables: Readonly<Record<string, string | number>>;
 }

@@ -26,7 +26,7 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
         await sendSystemMail(app, project, { template: 'email-change-notice', to: user.email, variables });
       }
       await sendSystemMail(app, project, {
-        template: letter.purpose,
+        template: letter.purpose === 'login' ? 'login-code' : letter.purpose,
         to: letter.email,
         variables: { code: letter.code, projectName: project.name, minutes: CODE_LIFETIME_MS / 60_000 },
       });
@@ -42,5 +42,6 @@ async function findReader(app: App, project: Project, { purpose, email, userId }
     return user?.[HIDDEN_FIELD].pendingEmail?.address === email ? user : null;
   }
   const user = await findUserByEmail(app, project._id, email);
+  if (purpose === 'login' && user?.[HIDDEN_FIELD].disabledAt) return null;
   return purpose === 'verification' && user?.emailVerified ? null : user;
 }

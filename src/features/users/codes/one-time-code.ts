@@ -19,8 +19,8 @@ const MAX_TRIES = 5;
 const MAX_MAILS_A_DAY = 10;
 const MAX_TRIES_A_DAY = 30;
 
-/** The purpose of a code; also the name of the mail template that carries it. */
-export type CodePurpose = 'verification' | 'password-reset' | 'email-change';
+/** The purpose of a code; `login` also proves once more who is signed in. */
+export type CodePurpose = 'verification' | 'password-reset' | 'email-change' | 'login';
 
 /**
  * The one open code for a purpose and an address, whether or not an account has that address: only the mail makes the

@@ -5,6 +5,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { lockUser } from './lock-user.js';
 import { openSession, type Client, type Tokens } from './open-session.js';
+import { BY_PASSWORD } from './proof.js';
 import type { User } from '../user.js';
 import { findUserByEmail, noteInAccount } from '../user-store.js';
 
@@ -40,7 +41,7 @@ export async function logIn(
   };
   const user = await app.passwords.inTurn(project._id.toHexString(), checkPassword, client.gone);
   if (user[HIDDEN_FIELD].disabledAt) throw forbidden('ACCOUNT_DISABLED', 'This account has been disabled');
-  return { user, tokens: await openSession(app, project, user, client) };
+  return { user, tokens: await openSession(app, project, user, client, BY_PASSWORD) };
 }
 
 /** A changed cost setting reaches an account at its next sign-in. */

@@ -5,7 +5,8 @@ import { signAccessToken } from '../../access/sign-access-token.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
-import { sessionStore } from './session.js';
+import { BY_PASSWORD, proofOf, type Proof } from './proof.js';
+import { sessionStore, type Session } from './session.js';
 import type { User } from '../user.js';
 import { userStore } from '../user-store.js';
 
@@ -25,22 +26,22 @@ export interface Tokens {
 
 /**
  * Starts a session for a user just read. The account is looked at again after the session is stored: whoever disables
- * it, deletes it or changes its password in between ends this session too, with 401. `identity` is the linked one that
- * opened it.
+ * it, deletes it or changes its password in between ends this session too, with 401.
  */
 export async function openSession(
   app: App,
   project: Project,
   user: User,
   { ip, userAgent }: Client,
-  identity?: string,
+  { method, identity }: Proof,
 ): Promise<Tokens> {
   const id = randomUUID();
   const token = generateRefreshToken(app.secrets, id);
   const now = app.clock.now();
   const { stamp } = user[HIDDEN_FIELD];
+  const proof = { createdAt: new Date(now), ...(method !== BY_PASSWORD.method && { amr: [method] }) };
   const tokens = {
-    accessToken: issueAccessToken(app, project, user, id, now),
+    accessToken: issueAccessToken(app, project, user, { _id: id, ...proof }, now),
     refreshToken: formatRefreshToken(token),
   };
   await sessionStore(app).insertOne({
@@ -51,7 +52,7 @@ export async function openSession(
     ...(identity !== undefined && { identity }),
     tokenHash: hashRefreshToken(token),
     rotated: [],
-    createdAt: new Date(now),
+    ...proof,
     usedAt: new Date(now),
     expiresAt: new Date(now + app.config.refreshTokenTtlMs),
     revokedAt: null,
@@ -74,7 +75,16 @@ export async function openSession(
  * An access token of a session, dated no earlier than the account's last cutoff, so that a token given after it always
  * works.
  */
-export function issueAccessToken(app: App, project: Project, user: User, session: string, now: number): string {
+export function issueAccessToken(
+  app: App,
+  project: Project,
+  user: User,
+  session: Pick<Session, '_id' | 'createdAt' | 'amr' | 'authAt'>,
+  now: number,
+): string {
   const issuedMs = Math.max(now, (user[HIDDEN_FIELD].tokensSince?.getTime() ?? 0) + 1);
-  return signAccessToken(app, project, user._id.toHexString(), app.config.accessTokenTtlMs, { session, issuedMs });
+  const { amr, authAt } = proofOf(session);
+  const id = { session: session._id, issuedMs };
+  const proof = { amr: [...amr], authMs: authAt.getTime() };
+  return signAccessToken(app, project, user._id.toHexString(), app.config.accessTokenTtlMs, id, proof);
 }

@@ -41,7 +41,7 @@ export async function refreshSession(app: App, project: Project, presented: stri
     throw refreshInvalid();
   }
   return {
-    accessToken: issueAccessToken(app, project, user, session._id, now),
+    accessToken: issueAccessToken(app, project, user, session, now),
     refreshToken: formatRefreshToken(successor),
   };
 }

@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import type { User } from '../user.js';
+import type { ProofMethod } from './proof.js';
 
 export const SESSIONS = 'sessions';
 
@@ -18,6 +19,9 @@ export interface Session {
   stamp?: string;
   /** The linked identity that opened it, if one did. */
   identity?: string;
+  /** How its user proved to be the user, and when last; absent = by password, when it began (`proofOf`). */
+  amr?: ProofMethod[];
+  authAt?: Date;
   /** SHA-256 of the token that is good now. */
   tokenHash: string;
   /** Tokens replaced last, for the grace window; no more than a few. */

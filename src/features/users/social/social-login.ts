@@ -194,7 +194,7 @@ async function openAddressSession(
   { user, identity }: SocialUser,
   client: Client,
 ): Promise<{ accessToken: string; session: string }> {
-  const { accessToken, refreshToken } = await openSession(app, project, user, client, identity);
+  const { accessToken, refreshToken } = await openSession(app, project, user, client, { method: 'social', identity });
   const { session } = parseRefreshToken(refreshToken)!;
   const expiresAt = new Date(app.clock.now() + app.config.accessTokenTtlMs);
   await sessionStore(app).updateOne({ _id: session }, { $set: { expiresAt } });
@@ -254,7 +254,10 @@ export async function exchangeSocialCode(
       'The code is unknown, was used already, has expired or belongs to another code_verifier: start again',
     );
   }
-  const tokens = await openSession(app, project, user, client, attempt?.identity);
+  const tokens = await openSession(app, project, user, client, {
+    method: 'social',
+    identity: attempt?.identity,
+  });
   if (attempt?.addressSession !== undefined) await endAddressSession(app, project, user, attempt.addressSession);
   return { user, tokens };
 }

@@ -1,0 +1,119 @@
+import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
+import { clientNetwork } from '../../http/requests/client-address.js';
+import {
+  arrayOf,
+  FLAG,
+  MOMENT,
+  object,
+  oneOf,
+  openObject,
+  orNull,
+  text,
+  TEXT,
+  WHOLE,
+} from '../../platform/schema/schema.js';
+import { presentDuration } from '../../config/setting-readers.js';
+import { sendCode } from './codes/send-code.js';
+import { PROOF_FIELDS, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { stepUp } from './proofs/step-up.js';
+import { endSession, listMySessions } from './sessions/list-sessions.js';
+import { PROOF_METHODS, proofOf } from './sessions/proof.js';
+import type { Session } from './sessions/session.js';
+import { SIGNED_IN } from './sessions/signed-in-access.js';
+
+const OWN_SESSION = object(
+  {
+    id: TEXT,
+    createdAt: MOMENT,
+    usedAt: MOMENT,
+    expiresAt: MOMENT,
+    place: {
+      ...orNull(TEXT),
+      description: 'The network of its client: an IPv4 address, or the first half of an IPv6 one.',
+    },
+    userAgent: orNull(TEXT),
+    current: { ...FLAG, description: 'True for the session of this request.' },
+    amr: { ...arrayOf(oneOf(...PROOF_METHODS)), description: 'How the user proved to be the user.' },
+  },
+  'MySession',
+);
+
+/** Enough to know the own devices by; the last part of an address is left out. */
+function placeOf({ ip }: Session): string | null {
+  if (ip === '') return null;
+  const network = clientNetwork(ip);
+  return /^\d+(\.\d+){3}$/.test(network) ? network.replace(/\d+$/, '0/24') : network;
+}
+
+const presentOwnSession = (session: Session, current: string | null) => ({
+  id: session._id,
+  createdAt: session.createdAt.toISOString(),
+  usedAt: session.usedAt.toISOString(),
+  expiresAt: session.expiresAt.toISOString(),
+  place: placeOf(session),
+  userAgent: session.userAgent,
+  current: session._id === current,
+  amr: [...proofOf(session).amr],
+});
+
+const PROOF = openObject(PROOF_FIELDS, 'Proof');
+
+/** What users do about their own sessions and proofs (accounts.md 2, 4). */
+export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
+  route('POST /api/userAuth/step-up', {
+    id: 'stepUp',
+    summary: 'Prove once more to be the user, in the session at hand',
+    description:
+      'For ten minutes the session then suffices where `STEP_UP_REQUIRED` is answered otherwise. The refresh token stays as it is; the new access token tells of the proof (`amr`, `auth_time`).',
+    access: SIGNED_IN,
+    body: PROOF,
+    example: { currentPassword: 'correct horse battery' },
+    answers: plain(
+      object({ success: oneOf(true), accessToken: TEXT, token: text({ deprecated: true }), expiresIn: TEXT }),
+      'A new access token',
+    ),
+    refuses: PROOF_REFUSALS,
+    async handle({ app, ctx, project, user, session, body }) {
+      ctx.set('Cache-Control', 'no-store');
+      const accessToken = await stepUp(app, project, { user, session, ip: ctx.ip }, body);
+      const expiresIn = presentDuration(app.config.accessTokenTtlMs);
+      return { success: true as const, accessToken, token: accessToken, expiresIn };
+    },
+  }),
+  route('POST /api/userAuth/step-up/code', {
+    id: 'sendStepUpCode',
+    summary: 'Have a code mailed to the own address, as a proof',
+    access: SIGNED_IN,
+    answers: done('A code is on its way to the address of the account'),
+    handle: ({ app, project, user }) => sendCode(app, project, 'login', user.email),
+  }),
+  route('GET /api/userAuth/sessions', {
+    id: 'listMySessions',
+    summary: 'List where the user is signed in',
+    description: 'The one used last first; at most 100.',
+    access: SIGNED_IN,
+    rate: 'plain',
+    answers: ok(listOf(OWN_SESSION), 'Sessions'),
+    async handle({ app, ctx, project, user, session }) {
+      ctx.set('Cache-Control', 'no-store');
+      return wholeList((await listMySessions(app, project, user)).map((each) => presentOwnSession(each, session)));
+    },
+  }),
+  route('DELETE /api/userAuth/sessions/:session', {
+    id: 'endMySession',
+    summary: 'End a session, `others` or `all`',
+    description: '`others` and `all` need a proof that is not older than ten minutes.',
+    access: SIGNED_IN,
+    rate: 'plain',
+    params: { session: naming('Id of the session, `others` or `all`', 'SESSION_NOT_FOUND') },
+    body: PROOF,
+    bodyIsOptional: true,
+    answers: ok(object({ ended: WHOLE }), 'Sessions ended'),
+    refuses: PROOF_REFUSALS,
+    async handle({ app, ctx, project, user, session, params: { session: which }, body }) {
+      const several = which === 'others' || which === 'all';
+      if (several) await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
+      return { ended: await endSession(app, project, user, which, session) };
+    },
+  }),
+];

@@ -1,0 +1,28 @@
+import type { App } from '../../../app.js';
+import { unauthenticated } from '../../../errors.js';
+import type { Project } from '../../projects/project.js';
+import { issueAccessToken } from '../sessions/open-session.js';
+import { proofOf } from '../sessions/proof.js';
+import { sessionStore } from '../sessions/session.js';
+import { checkProof, stepUpRequired, type GivenProof, type ProvingUser } from './require-step-up.js';
+
+/**
+ * Notes a new proof in the session, which goes on as it is, and answers an access token that tells of it. 403
+ * STEP_UP_REQUIRED without a proof; 401 when the session has ended meanwhile.
+ */
+export async function stepUp(app: App, project: Project, proving: ProvingUser, given: GivenProof): Promise<string> {
+  const { user, session } = proving;
+  const method = await checkProof(app, project, proving, given);
+  if (!method) throw stepUpRequired(user);
+  const now = app.clock.now();
+  const live = { _id: session ?? '', userId: user._id, revokedAt: null };
+  const found = await sessionStore(app).findOne(live);
+  const proved = found && {
+    amr: [...new Set([...proofOf(found).amr, method])],
+    authAt: new Date(now),
+  };
+  if (!proved || (await sessionStore(app).updateOne(live, { $set: proved })).matchedCount === 0) {
+    throw unauthenticated('TOKEN_INVALID', 'The session has ended: sign in again');
+  }
+  return issueAccessToken(app, project, user, { ...found, ...proved }, now);
+}

@@ -1,0 +1,32 @@
+import type { Session } from './session.js';
+
+/**
+ * A way in which somebody proved to be the user (accounts.md 2): the password, a mailed code, a sign-in provider.
+ */
+export const PROOF_METHODS = ['pwd', 'otp', 'social'] as const;
+export type ProofMethod = (typeof PROOF_METHODS)[number];
+
+/** The proof that opens a session. */
+export interface Proof {
+  method: ProofMethod;
+  /** The linked identity, of `social`. */
+  identity?: string;
+}
+
+export const BY_PASSWORD: Proof = { method: 'pwd' };
+
+/** What a session rests on; of one from before proofs were noted, and of one by password alone, nothing is stored. */
+export interface SessionProof {
+  amr: readonly ProofMethod[];
+  /** The moment of the last proof. */
+  authAt: Date;
+}
+
+/** The proofs of a session. */
+export function proofOf({
+  amr = ['pwd'],
+  authAt,
+  createdAt,
+}: Pick<Session, 'amr' | 'authAt' | 'createdAt'>): SessionProof {
+  return { amr, authAt: authAt ?? createdAt };
+}
