@@ -7,6 +7,7 @@ import { forgetAnswersJob } from './features/documents/write/forget-idempotency-
 import { purgeTrashJob } from './features/documents/write/purge-trash.job.js';
 import { settleBatchesJob } from './features/documents/bulk/settle-batches.job.js';
 import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
+import { finishUserDeletionJob } from './features/users/accounts/finish-user-deletion.job.js';
 import { finishTakeOverJob } from './features/users/codes/finish-take-over.job.js';
 import { mailCodeJob } from './features/users/codes/mail-code.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
@@ -44,6 +45,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   forgetAnswersJob,
   mailCodeJob,
   finishTakeOverJob,
+  finishUserDeletionJob,
   removeExpiredAccessJob,
   deliverSystemMail,
   deliverMail,

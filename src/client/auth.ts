@@ -36,6 +36,8 @@ export interface Auth<P> {
   /** Has a code for `stepUp` mailed to the user. */
   sendStepUpCode(): Promise<void>;
   readonly sessions: Sessions;
+  /** Deletes the account for good, and signs out. Needs a proof of the last ten minutes, here or by `stepUp`. */
+  deleteAccount(proof?: GivenProof): Promise<void>;
   updateProfile(
     changes: Part<P, 'users', 'Update'> & { currentPassword?: string },
   ): Promise<Part<P, 'users', 'Document'>>;
@@ -241,6 +243,11 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
       const { accessToken } = await post<TokenReply>('step-up', proof);
       const session = read();
       if (session) write({ ...session, accessToken });
+    },
+    async deleteAccount(proof?: object) {
+      await connection.send({ method: 'DELETE', path: '/userAuth/me', body: proof });
+      write(null);
+      tell();
     },
     sendStepUpCode: async () => void (await post('step-up/code', undefined)),
     sessions: {

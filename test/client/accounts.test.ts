@@ -61,6 +61,18 @@ describe('auth of the client', () => {
     await expect(api.auth.sessions.end('nonesuch')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
   });
 
+  it('deletes the account and signs out', async () => {
+    const { api } = open();
+    const account = buildAccount();
+    await api.auth.signUp(account);
+    await expect(api.auth.deleteAccount({ currentPassword: 'guessed' })).rejects.toMatchObject({
+      code: 'INVALID_CREDENTIALS',
+    });
+    await api.auth.deleteAccount();
+    expect(api.auth.user).toBeNull();
+    await expect(api.auth.signIn(account)).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
+  });
+
   it('hands out an access token that works, renewed when it has expired', async () => {
     const { api } = open();
     expect(await api.auth.token()).toBeNull();

@@ -1,12 +1,32 @@
 import type { App } from '../../app.js';
-import { naming, ok, route, type Access, type Route, type RouteContext } from '../../http/routes/route.js';
-import { object } from '../../platform/schema/schema.js';
+import { clientSignal } from '../../http/requests/client-signal.js';
+import {
+  cappedParameter,
+  created,
+  done,
+  naming,
+  ok,
+  parameter,
+  route,
+  type Access,
+  type Route,
+  type RouteContext,
+} from '../../http/routes/route.js';
+import { arrayOf, object, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { giveCaller, SECRET_KEY, type ByKey } from '../access/key-access.js';
-import { ACCOUNT } from './accounts/describe-user.js';
-import { presentAccount } from './accounts/list-users.js';
+import { deleteUser } from './accounts/delete-user.js';
+import { ACCOUNT, NEW_ACCOUNT, USER_CHANGES } from './accounts/describe-user.js';
+import { disableUser, enableUser } from './accounts/disable-user.js';
+import { listUsersFrom, presentAccount } from './accounts/list-users.js';
 import { changeRoles, ROLE_LIST } from './accounts/user-roles.js';
+import { updateProfile } from './profile/update-profile.js';
+import { endSession } from './sessions/list-sessions.js';
+import { signUp } from './sign-up.js';
 import type { User } from './user.js';
 import { requireUser } from './user-store.js';
+
+const USERS_PART = 50;
+const MAX_USERS_PART = 200;
 
 interface OfUser extends ByKey {
   /** The one that the path names by its id or e-mail address. */
@@ -26,6 +46,119 @@ const params = { user: naming('Id or e-mail address of the user', 'USER_NOT_FOUN
 
 /** Users of a project under its secret key: what operators do, for a server of the project (accounts.md 8). */
 export const ADMINISTRATION_ROUTES: readonly Route[] = [
+  route('GET /api/userAuth/users', {
+    id: 'findUsers',
+    summary: 'List users, the newest first',
+    description: '`nextCursor` is the `cursor` of the next part, null at the end.',
+    access: SECRET_KEY,
+    rate: 'plain',
+    query: {
+      email: parameter('Only addresses that begin with this', TEXT),
+      q: parameter(
+        'Only users of this id, or with this in the address or in another of their texts',
+        text({ maxLength: 200 }),
+      ),
+      role: parameter('Only users who have this role', text({ maxLength: 64 })),
+      cursor: parameter('Where to go on', text({ maxLength: 64 })),
+      limit: cappedParameter('Users of a part', USERS_PART, MAX_USERS_PART),
+    },
+    answers: ok(object({ items: arrayOf(ACCOUNT), nextCursor: orNull(TEXT) }), 'Users'),
+    refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
+    async handle({ app, project, query }) {
+      const { users, nextCursor } = await listUsersFrom(app, project, query);
+      return { items: users.map(presentAccount), nextCursor };
+    },
+  }),
+  route('POST /api/userAuth/users', {
+    id: 'addUser',
+    summary: 'Create a user, with or without a password',
+    description: 'Without a password the user signs in by a way that is mailed, or by a provider.',
+    access: SECRET_KEY,
+    rate: 'plain',
+    openBody: NEW_ACCOUNT,
+    example: { email: 'ada@example.com', emailVerified: true },
+    answers: created(ACCOUNT, 'User created'),
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
+      413: ['DOCUMENT_TOO_LARGE'],
+      503: ['BUSY'],
+    },
+    async handle({ app, ctx, project, body }) {
+      const more = { gone: clientSignal(ctx), needsPassword: false };
+      return presentAccount(await signUp(app, project, body, 'project', more));
+    },
+  }),
+  route('GET /api/userAuth/users/:user', {
+    id: 'readUser',
+    summary: 'Get a user',
+    access: SERVER_OF_USER,
+    rate: 'plain',
+    params,
+    answers: ok(ACCOUNT, 'User'),
+    handle: ({ user }) => presentAccount(user),
+  }),
+  route('PATCH /api/userAuth/users/:user', {
+    id: 'changeUser',
+    summary: 'Change fields of a user',
+    access: SERVER_OF_USER,
+    rate: 'plain',
+    params,
+    openBody: USER_CHANGES,
+    example: { name: 'Ada Lovelace' },
+    answers: ok(ACCOUNT, 'User updated'),
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'CHANGED_MEANWHILE'],
+      413: ['DOCUMENT_TOO_LARGE'],
+    },
+    async handle({ app, ctx, project, user, body }) {
+      const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
+      return presentAccount((await updateProfile(app, project, user, body, editor)).user);
+    },
+  }),
+  route('DELETE /api/userAuth/users/:user', {
+    id: 'removeUser',
+    summary: 'Delete a user',
+    access: SERVER_OF_USER,
+    rate: 'plain',
+    params,
+    answers: done('User deleted'),
+    handle: ({ app, project, user }) => deleteUser(app, project, user),
+  }),
+  route('POST /api/userAuth/users/:user/disable', {
+    id: 'closeAccount',
+    summary: 'Disable an account and end its sessions',
+    access: SERVER_OF_USER,
+    rate: 'plain',
+    params,
+    answers: ok(ACCOUNT, 'User disabled'),
+    async handle({ app, project, user }) {
+      return presentAccount(await disableUser(app, project, user));
+    },
+  }),
+  route('POST /api/userAuth/users/:user/enable', {
+    id: 'openAccount',
+    summary: 'Enable an account again',
+    access: SERVER_OF_USER,
+    rate: 'plain',
+    params,
+    answers: ok(ACCOUNT, 'User enabled'),
+    async handle({ app, project, user }) {
+      return presentAccount(await enableUser(app, project, user));
+    },
+  }),
+  route('DELETE /api/userAuth/users/:user/sessions', {
+    id: 'endSessionsOfUser',
+    summary: 'End all sessions of a user',
+    access: SERVER_OF_USER,
+    rate: 'plain',
+    params,
+    answers: ok(object({ ended: WHOLE }), 'Sessions ended'),
+    async handle({ app, project, user }) {
+      return { ended: await endSession(app, project, user, 'all') };
+    },
+  }),
   route('PUT /api/userAuth/users/:user/roles', {
     id: 'setRoles',
     summary: 'Set the roles of a user',

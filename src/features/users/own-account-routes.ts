@@ -13,9 +13,11 @@ import {
   WHOLE,
 } from '../../platform/schema/schema.js';
 import { presentDuration } from '../../config/setting-readers.js';
+import { deleteUser } from './accounts/delete-user.js';
 import { sendCode } from './codes/send-code.js';
 import { PROOF_FIELDS, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
 import { stepUp } from './proofs/step-up.js';
+import { clearRefreshCookie } from './sessions/deliver-tokens.js';
 import { endSession, listMySessions } from './sessions/list-sessions.js';
 import { PROOF_METHODS, proofOf } from './sessions/proof.js';
 import type { Session } from './sessions/session.js';
@@ -86,6 +88,23 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     access: SIGNED_IN,
     answers: done('A code is on its way to the address of the account'),
     handle: ({ app, project, user }) => sendCode(app, project, 'login', user.email),
+  }),
+  route('DELETE /api/userAuth/me', {
+    id: 'deleteMe',
+    summary: 'Delete the own account',
+    description:
+      'For good: account, sessions and linked identities; documents of the user stay. Needs a proof that is not older than ten minutes.',
+    access: SIGNED_IN,
+    rate: 'plain',
+    body: PROOF,
+    bodyIsOptional: true,
+    answers: done('The account is deleted'),
+    refuses: { ...PROOF_REFUSALS, 404: ['USER_NOT_FOUND'] },
+    async handle({ app, ctx, project, user, session, body }) {
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
+      await deleteUser(app, project, user);
+      clearRefreshCookie(app, ctx, project);
+    },
   }),
   route('GET /api/userAuth/sessions', {
     id: 'listMySessions',

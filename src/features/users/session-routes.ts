@@ -38,7 +38,7 @@ export const SESSION_ROUTES: readonly Route[] = [
       503: ['BUSY'],
     },
     async handle({ app, ctx, caller, project, body }) {
-      const user = await signUp(app, project, body, setterOf(caller), clientSignal(ctx));
+      const user = await signUp(app, project, body, setterOf(caller), { gone: clientSignal(ctx) });
       const tokens = await openSession(app, project, user, clientOf(ctx), BY_PASSWORD);
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
     },

@@ -19,17 +19,19 @@ export async function signUp(
   project: Project,
   body: unknown,
   setter: FieldSetter,
-  gone?: AbortSignal,
+  { gone, needsPassword = true }: { gone?: AbortSignal; needsPassword?: boolean } = {},
 ): Promise<User> {
   // Everything the reply needs is there before anything is stored: an account whose reply was an error could not be
   // made again.
   requireSigningKey(app, project);
   const collection = await requireCollection(app, project._id, USERS);
-  const { user, password } = readNewUser(collection, body, setter, app.clock.now());
+  const { user, password } = readNewUser(collection, body, { setter, needsPassword }, app.clock.now());
   // Before the slow hash; the unique index has the last word.
   if (await findUserByEmail(app, project._id, user.email)) throw emailTaken();
-  const party = project._id.toHexString();
-  user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(party, (bcrypt) => bcrypt.hash(password), gone);
+  if (password !== null) {
+    const party = project._id.toHexString();
+    user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(party, (bcrypt) => bcrypt.hash(password), gone);
+  }
   await insertUser(app, collection, user);
   if (!user.emailVerified) {
     await sendCode(app, project, 'verification', user.email).catch((error: unknown) =>

@@ -72,6 +72,14 @@ export const NEW_USER: Schema<JsonObject> = {
   properties: { email: EMAIL, password: NEW_PASSWORD },
 };
 
+/** The body of a new account that the project makes. */
+export const NEW_ACCOUNT: Schema<JsonObject> = {
+  title: 'NewAccount',
+  type: 'object',
+  required: ['email'],
+  properties: { email: EMAIL, password: NEW_PASSWORD, emailVerified: FLAG, roles: arrayOf(TEXT) },
+};
+
 /** The body of a profile's change by the project. */
 export const USER_CHANGES: Schema<JsonObject> = {
   title: 'UserChanges',

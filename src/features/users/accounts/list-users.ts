@@ -1,10 +1,13 @@
+import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
+import { invalid } from '../../../errors.js';
 import type { Project } from '../../projects/project.js';
 import { normaliseEmail } from '../credentials.js';
 import { presentUser } from './present-user.js';
 import { holding } from '../../../platform/database/holding.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { findCollection } from '../../collections/collection-store.js';
+import { findCollection, requireCollection } from '../../collections/collection-store.js';
+import { ROLES, rolesPlace } from '../../collections/user-roles.js';
 import { defaultUsersCollection, USERS } from '../../collections/users-collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { failList } from '../../documents/reply/query-errors.js';
@@ -16,8 +19,9 @@ export interface UserQuery {
   email?: string;
   /** Only users of this id, or with this text in the address or in one of their texts. Every user is looked at. */
   q?: string;
+  /** Only users who have this role. */
+  role?: string;
   limit: number;
-  skip?: number;
 }
 
 /** Texts of a user that a search looks into. */
@@ -27,13 +31,9 @@ const MAX_SEARCHED = 20;
 export async function listUsers(
   app: App,
   project: Project,
-  query: UserQuery,
+  query: UserQuery & { skip?: number },
 ): Promise<{ users: User[]; total: number }> {
-  const filter = {
-    isDeleted: false,
-    ...(query.email && { email: beginsWith(normaliseEmail(query.email)) }),
-    ...(query.q && { $or: await findSearched(app, project, query.q) }),
-  };
+  const filter = await filterOf(app, project, query);
   const maxTimeMS = app.config.queryTimeoutMs;
   const users = await userStore(app, project._id)
     .find(filter, { maxTimeMS })
@@ -43,6 +43,56 @@ export async function listUsers(
     .toArray()
     .catch(failList);
   return { users, total: await userStore(app, project._id).countDocuments(filter, { maxTimeMS }).catch(failList) };
+}
+
+/**
+ * The users after the place that `cursor` names, newest first, and the cursor of those that follow; users who come or
+ * go in between shift nothing. 400 INVALID_QUERY for a cursor that is none, QUERY_TIMEOUT as listUsers.
+ */
+export async function listUsersFrom(
+  app: App,
+  project: Project,
+  query: UserQuery & { cursor?: string },
+): Promise<{ users: User[]; nextCursor: string | null }> {
+  const { cursor, limit } = query;
+  const conditions = [await filterOf(app, project, query), ...(cursor === undefined ? [] : [afterCursor(cursor)])];
+  const found = await userStore(app, project._id)
+    .find({ $and: conditions }, { maxTimeMS: app.config.queryTimeoutMs })
+    .sort({ createdAt: -1, _id: -1 })
+    .limit(limit + 1)
+    .toArray()
+    .catch(failList);
+  const users = found.slice(0, limit);
+  return { users, nextCursor: found.length > limit ? cursorOf(users.at(-1)!) : null };
+}
+
+function cursorOf({ _id, createdAt }: User): string {
+  return `${createdAt.getTime().toString(36)}.${_id.toHexString()}`;
+}
+
+function afterCursor(cursor: string): Record<string, unknown> {
+  const [, moment, id] = /^([0-9a-z]{1,11})\.([0-9a-f]{24})$/.exec(cursor) ?? [];
+  const createdAt = new Date(Number.parseInt(moment ?? '', 36));
+  if (id === undefined || Number.isNaN(createdAt.getTime())) {
+    throw invalid('INVALID_QUERY', 'cursor is not one of this list');
+  }
+  return { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, _id: { $lt: new ObjectId(id) } }] };
+}
+
+async function filterOf(app: App, project: Project, { email, q, role }: UserQuery): Promise<Record<string, unknown>> {
+  return {
+    isDeleted: false,
+    ...(email && { email: beginsWith(normaliseEmail(email)) }),
+    ...(q && { $or: await findSearched(app, project, q) }),
+    ...(role && (await withRole(app, project, role))),
+  };
+}
+
+async function withRole(app: App, project: Project, role: string): Promise<Record<string, unknown>> {
+  const { fields } = await requireCollection(app, project._id, USERS);
+  const noted = { [`${HIDDEN_FIELD}.${ROLES}`]: role };
+  if (rolesPlace(fields) === 'built in') return noted;
+  return { $and: [{ $or: [{ [ROLES]: role }, { [ROLES]: null, ...noted }] }] };
 }
 
 async function findSearched(app: App, project: Project, text: string): Promise<object[]> {

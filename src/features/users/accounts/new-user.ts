@@ -12,10 +12,12 @@ import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
 import type { User } from '../user.js';
 import { takeRoles } from './user-roles.js';
 
+const WITHOUT_PASSWORD = 'without a password';
+
 export interface NewUser {
   user: User;
-  /** The password in the clear: storing the user hashes it. */
-  password: string;
+  /** The password in the clear: storing the user hashes it. Null for an account without one. */
+  password: string | null;
 }
 
 /**
@@ -29,10 +31,15 @@ export function setterOf({ key }: Pick<Caller, 'key'>): FieldSetter {
 }
 
 /**
- * The user that a signup's body asks for (rest-api.md 2.6, 4.1; decisions.md 2), without its password. Throws one 400
- * with every problem.
+ * The user that a signup's body asks for (rest-api.md 2.6, 4.1; decisions.md 2), without its password, which may be
+ * left out where `needsPassword` is false. Throws one 400 with every problem.
  */
-export function readNewUser(collection: Collection, body: unknown, setter: FieldSetter, now: number): NewUser {
+export function readNewUser(
+  collection: Collection,
+  body: unknown,
+  { setter, needsPassword = true }: { setter: FieldSetter; needsPassword?: boolean },
+  now: number,
+): NewUser {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   refuseHostileValue(body);
   const problems = new Problems();
@@ -44,6 +51,9 @@ export function readNewUser(collection: Collection, body: unknown, setter: Field
   refuseProtected(collection, Object.keys(own), setter, problems);
   const emailVerified = readEmailVerified(own, setter, problems);
   const roles = takeRoles(collection.fields, own, { maySet: setter === 'project' }, problems);
+  const isWithout = !needsPassword && !Object.hasOwn(own, 'password');
+  // It only satisfies the schema; nothing of it is stored.
+  if (isWithout) own.password = WITHOUT_PASSWORD;
   const { password, ...stored } = storeObject(documentShape(collection), own, problems);
   const email = typeof stored.email === 'string' ? normaliseEmail(stored.email) : '';
   if (typeof stored.email === 'string' && !isEmail(email)) problems.add('format', 'must be an e-mail address', 'email');
@@ -62,7 +72,7 @@ export function readNewUser(collection: Collection, body: unknown, setter: Field
       updatedAt: moment,
       [HIDDEN_FIELD]: { passwordHash: null, disabledAt: null, tokensSince: null, ...(roles && { roles }) },
     },
-    password: password as string,
+    password: isWithout ? null : (password as string),
   };
 }
 

@@ -1,5 +1,3 @@
-import type { Session } from './session.js';
-
 /**
  * A way in which somebody proved to be the user (accounts.md 2): the password, a mailed code, a sign-in provider.
  */
@@ -15,6 +13,13 @@ export interface Proof {
 
 export const BY_PASSWORD: Proof = { method: 'pwd' };
 
+/** The part of a session's record that tells of its proofs. */
+interface NotedProof {
+  amr?: readonly ProofMethod[];
+  authAt?: Date;
+  createdAt: Date;
+}
+
 /** What a session rests on; of one from before proofs were noted, and of one by password alone, nothing is stored. */
 export interface SessionProof {
   amr: readonly ProofMethod[];
@@ -23,10 +28,6 @@ export interface SessionProof {
 }
 
 /** The proofs of a session. */
-export function proofOf({
-  amr = ['pwd'],
-  authAt,
-  createdAt,
-}: Pick<Session, 'amr' | 'authAt' | 'createdAt'>): SessionProof {
+export function proofOf({ amr = ['pwd'], authAt, createdAt }: NotedProof): SessionProof {
   return { amr, authAt: authAt ?? createdAt };
 }

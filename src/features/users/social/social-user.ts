@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
-import { randomToken, sha256Hex } from '../../../platform/ids.js';
+import { sha256Hex } from '../../../platform/ids.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
@@ -95,9 +95,8 @@ async function create(
   const named =
     identity.name !== null && collection.fields.some(({ name, type }) => name === 'name' && type === 'String');
   try {
-    // The password only satisfies the schema; nothing of it is stored.
-    const body = { email, password: randomToken(32), emailVerified: true, ...(named && { name: identity.name }) };
-    const { user } = readNewUser(collection, body, 'project', app.clock.now());
+    const body = { email, emailVerified: true, ...(named && { name: identity.name }) };
+    const { user } = readNewUser(collection, body, { setter: 'project', needsPassword: false }, app.clock.now());
     await insertUser(app, collection, user);
     return user;
   } catch (error) {
