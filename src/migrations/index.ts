@@ -16,6 +16,7 @@ import { letMailTakeTurns } from './017-let-mail-take-turns.js';
 import { createTicketIndexes } from './018-create-ticket-indexes.js';
 import { indexFileLists } from './019-list-files.js';
 import { slimWebhookDeliveries } from './020-slim-webhook-deliveries.js';
+import { createMailCountIndexes } from './021-create-mail-count-indexes.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -36,4 +37,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createTicketIndexes,
   indexFileLists,
   slimWebhookDeliveries,
+  createMailCountIndexes,
 ];

@@ -75,6 +75,14 @@ export function limitRequests(app: App): RequestLimit | null {
   };
 }
 
+/** Counts a request that turns out to be as much as a sign-in: 429 RATE_LIMITED beyond that limit. */
+export async function countSignIn(app: App, ctx: Context, project: Project): Promise<void> {
+  for (const limit of listLimits(null, app.config.authRateLimit)['sign-in']) {
+    const verdict = await consume(app, limit, clientNetwork(ctx.ip), project);
+    if (!verdict.allowed) throw refuse(ctx, limit, verdict, app.clock.now());
+  }
+}
+
 /** The key that the request's route goes by; empty for none. */
 function keyOf(ctx: Context, keyIn: KeyPlace | undefined): string {
   if (keyIn === undefined) return '';

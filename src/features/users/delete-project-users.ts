@@ -7,6 +7,7 @@ import { COLLECTIONS } from '../collections/collection-store.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
 import { SOCIAL_IDENTITIES } from './accounts/linked-identity.js';
 import { LOGIN_FAILURES } from './sessions/login-lock.js';
+import { MAIL_COUNTS } from './codes/mail-allowance.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
 import { SESSIONS } from './sessions/session.js';
 import { SOCIAL_ATTEMPTS } from './social/social-login.js';
@@ -17,6 +18,7 @@ const OF_PROJECT = [
   TOKEN_CUTOFFS,
   STREAM_TICKETS,
   ONE_TIME_CODES,
+  MAIL_COUNTS,
   LOGIN_FAILURES,
   SOCIAL_ATTEMPTS,
   SOCIAL_IDENTITIES,

@@ -1,12 +1,14 @@
 import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
 import { object, oneOf, openObject, orNull, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
+import { countSignIn } from '../access/limit-requests.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { IDENTITY, NEW_PASSWORD, PASSWORD, PROFILE_CHANGES, PUBLIC_USER, USER } from './accounts/describe-user.js';
 import { requirePublicProfile } from './accounts/find-public-profile.js';
 import { listIdentities, presentIdentity, unlinkIdentity } from './accounts/linked-identity.js';
 import { setterOf } from './accounts/new-user.js';
 import { presentUser } from './accounts/present-user.js';
+import { normaliseEmail } from './credentials.js';
 import { changePassword } from './profile/change-password.js';
 import { updateProfile } from './profile/update-profile.js';
 import { SIGNED_IN } from './sessions/signed-in-access.js';
@@ -43,6 +45,10 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     refuses: UPDATE_REFUSALS,
     async handle({ app, ctx, caller, project, user, session, body }) {
       const editor = { setter: setterOf(caller), ip: ctx.ip, session };
+      // It has a password tried and mails sent, like a sign-in.
+      const { email } = body as { email?: unknown };
+      const isAsked = editor.setter === 'user' && typeof email === 'string' && normaliseEmail(email) !== user.email;
+      if (isAsked) await countSignIn(app, ctx, project);
       const { user: updated, mailed } = await updateProfile(app, project, user, body, editor);
       return {
         success: true as const,

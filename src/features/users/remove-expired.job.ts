@@ -4,11 +4,20 @@ import { isClockSteady } from '../../platform/database/clock-drift.js';
 import { STREAM_TICKETS } from '../access/stream-ticket.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
 import { LOGIN_FAILURES } from './sessions/login-lock.js';
+import { MAIL_COUNTS } from './codes/mail-allowance.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
 import { SESSIONS } from './sessions/session.js';
 import { SOCIAL_ATTEMPTS } from './social/social-login.js';
 
-const WITH_AN_END = [SESSIONS, TOKEN_CUTOFFS, STREAM_TICKETS, ONE_TIME_CODES, LOGIN_FAILURES, SOCIAL_ATTEMPTS];
+const WITH_AN_END = [
+  SESSIONS,
+  TOKEN_CUTOFFS,
+  STREAM_TICKETS,
+  ONE_TIME_CODES,
+  MAIL_COUNTS,
+  LOGIN_FAILURES,
+  SOCIAL_ATTEMPTS,
+];
 
 /** The time by which the clock may jump ahead without being doubted. */
 const KEPT_AFTER_END_MS = 26 * 3_600_000;

@@ -21,7 +21,7 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
     const user = project && (await findReader(app, project, letter));
     if (project && user) {
       // Before the code, so that nobody confirms a change that its account was not told of.
-      if (letter.purpose === 'email-change') {
+      if (letter.purpose === 'email-change' && user.emailVerified) {
         const variables = { projectName: project.name };
         await sendSystemMail(app, project, { template: 'email-change-notice', to: user.email, variables });
       }

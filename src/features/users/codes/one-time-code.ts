@@ -12,11 +12,6 @@ export const ONE_TIME_CODES = 'one_time_codes';
 export const CODE_LIFETIME_MS = 5 * 60_000;
 const COOLDOWN_MS = 60_000;
 const MAX_TRIES = 5;
-/**
- * The most mails a day of one purpose to one address. A code that a stranger asked for reaches the owner, too, and is
- * as good.
- */
-const MAX_MAILS_A_DAY = 10;
 const MAX_TRIES_A_DAY = 30;
 
 /** The purpose of a code; `login` also proves once more who is signed in. */
@@ -39,9 +34,8 @@ interface OneTimeCode {
   expiresAt: Date;
   /** The account that is to have the address, for a change of it. */
   userId?: ObjectId;
-  /** Codes and tries are counted until this moment, then from zero. */
+  /** Tries are counted until this moment, then from zero. */
   dayEndsAt?: Date;
-  dayMails?: number;
   dayTries?: number;
 }
 
@@ -58,17 +52,24 @@ const codeStore = storeOf<OneTimeCode>(ONE_TIME_CODES);
 
 /**
  * Puts a new code in the place of an older one and answers its record's id; null within a minute of the last, or when
- * the address had its codes of the day.
+ * `mayMail` says that no mail may go out. The older one stands then: a stranger who asks too often does not end it.
  */
 export async function openCode(
   app: App,
   projectId: ObjectId,
   purpose: CodePurpose,
   email: string,
+  mayMail: () => Promise<boolean>,
   userId?: ObjectId,
 ): Promise<string | null> {
   const now = app.clock.now();
   const id = codeId(app, projectId, purpose, email);
+  // One from later than now was sent before the clock was set back; so was a day that ends later than one can.
+  const cool = {
+    $or: [{ sentAt: { $lte: new Date(now - COOLDOWN_MS) } }, { sentAt: { $gt: new Date(now + CLOCKS_DIFFER_MS) } }],
+  };
+  if (await codeStore(app).findOne({ _id: id, $nor: [cool] }, { projection: { _id: 1 } })) return null;
+  if (!(await mayMail())) return null;
   const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
   const fresh = {
     projectId,
@@ -79,17 +80,10 @@ export async function openCode(
     expiresAt: new Date(now + CODE_LIFETIME_MS),
     ...(userId !== undefined && { userId }),
   };
-  const newDay = { dayEndsAt: new Date(now + DAY_MS), dayMails: 1, dayTries: 0 };
+  const newDay = { dayEndsAt: new Date(now + DAY_MS), dayTries: 0 };
   if (await unlessDuplicate(codeStore(app).insertOne({ _id: id, ...fresh, ...newDay }))) return id;
-  // One from later than now was sent before the clock was set back; so was a day that ends later than one can.
-  const cool = {
-    $or: [{ sentAt: { $lte: new Date(now - COOLDOWN_MS) } }, { sentAt: { $gt: new Date(now + CLOCKS_DIFFER_MS) } }],
-  };
   const thisDay = { dayEndsAt: { $gt: new Date(now), $lte: new Date(now + DAY_MS + CLOCKS_DIFFER_MS) } };
-  const next = await codeStore(app).updateOne(
-    { _id: id, ...cool, ...thisDay, dayMails: { $lt: MAX_MAILS_A_DAY } },
-    { $set: fresh, $inc: { dayMails: 1 } },
-  );
+  const next = await codeStore(app).updateOne({ _id: id, ...cool, ...thisDay }, { $set: fresh });
   if (next.matchedCount === 1) return id;
   const first = await codeStore(app).updateOne(
     { _id: id, ...cool, $nor: [thisDay] },

@@ -59,7 +59,7 @@ export async function updateProfile(
   if (address !== null) {
     await authoriseEmailChange(app, project, user, address, { currentPassword, ip: editor.ip });
     const updated = await write(app, project, collection, user, change, notesPendingEmail(app, user, address));
-    return { user: updated, mailed: await sendChangeCode(app, project, user._id, address) };
+    return { user: updated, mailed: await sendChangeCode(app, project, user, address) };
   }
   if (Object.keys(change).length === 0 && !roles && Object.keys(body).length > 0) return { user };
   const notes = roles ? { [`${HIDDEN_FIELD}.${ROLES}`]: roles } : null;
