@@ -3,6 +3,20 @@ import type { Context } from '../shell/context.js';
 import { isShare } from './serve-processes.js';
 import { chooseLogFormat } from '../shell/settings.js';
 
+/** Where nobody starts it again, a process that comes back by itself is worth more than one that is gone. */
+const LEFT_ALONE_MS = 10 * 60_000;
+
+/**
+ * True if somebody is known to start this process again: the supervisor of several processes, systemd, or the platform
+ * of a container, whose first process it is.
+ */
+function isSupervised(context: Context): boolean {
+  if (context.settings().config.supervised || isShare() || process.pid === 1) return true;
+  // A shell inside a systemd session has the first of them too, but another process.
+  const { INVOCATION_ID: ofUnit, SYSTEMD_EXEC_PID: started } = context.io.env;
+  return ofUnit !== undefined && (started === undefined || started === String(process.pid));
+}
+
 /**
  * Does the work of a long-running command under the eyes of a watchdog: opening the store is part of it, since that can
  * wait for a lock too.
@@ -11,6 +25,7 @@ export async function withWatchdog(context: Context, work: () => Promise<void>):
   const { config } = context.settings();
   const stop = startWatchdog({
     patienceMs: config.watchdogMs,
+    graceMs: isSupervised(context) ? 0 : LEFT_ALONE_MS,
     endWithParent: isShare(),
     format: chooseLogFormat(context.io, config),
   });

@@ -53,8 +53,14 @@ export const PROCESS_SETTINGS = {
     'BSVC_WATCHDOG',
     hangTime,
     30_000,
-    'how long the main thread of `serve` or `worker` may hang before the process ends itself, to be restarted; `off` switches off',
+    'how long the main thread of `serve` or `worker` may hang before the process ends itself, to be restarted; where nobody starts it again it logs where it hangs, and ends ten minutes later; `off` switches off',
     { defaultText: '30s' },
+  ),
+  supervised: defaulted(
+    'BSVC_SUPERVISED',
+    trueOrFalse,
+    false,
+    'somebody starts the process again when it ends; known by itself of systemd, of `serve --processes` and of the first process of a container',
   ),
   adminToken: optional('BSVC_ADMIN_TOKEN', asIs, 'bearer for the operators’ API from scripts', { secret: true }),
   logLevel: defaulted(

@@ -17,7 +17,13 @@ let service: RunningService | null;
 beforeEach(async () => {
   dir = await openTempDir();
   service = null;
-  env = { BSVC_DATA_DIR: dir.path, BSVC_LOG_LEVEL: 'error', BSVC_PROJECT: 'shop', BSVC_WATCHDOG: '3s' };
+  env = {
+    BSVC_DATA_DIR: dir.path,
+    BSVC_LOG_LEVEL: 'error',
+    BSVC_PROJECT: 'shop',
+    BSVC_WATCHDOG: '3s',
+    BSVC_SUPERVISED: 'true',
+  };
 });
 afterEach(async () => {
   await service?.stop('SIGKILL');
@@ -66,7 +72,8 @@ describe.runIf(process.platform === 'linux')('the watchdog of a single bsvc serv
 /** A process whose main thread computes without end. */
 const LOOP = `
   import { startWatchdog } from ${JSON.stringify(pathToFileURL(join(import.meta.dirname, '../../src/platform/processes/watchdog.ts')).href)};
-  startWatchdog({ patienceMs: Number(process.argv[1]) || null, endWithParent: false, format: 'text' });
+  const [, patience, grace = '0'] = process.argv;
+  startWatchdog({ patienceMs: Number(patience) || null, graceMs: Number(grace), endWithParent: false, format: 'text' });
   process.stdout.write('begun\\n', () => setImmediate(() => { for (;;); }));
 `;
 /** Processor time that the process has used, in seconds: its loop goes on. */
@@ -78,8 +85,8 @@ describe.runIf(process.platform === 'linux')('a watchdog', { timeout: 120_000 },
   afterEach(() => {
     for (const child of started.splice(0)) child.kill('SIGKILL');
   });
-  const loop = (patience: string): ChildProcess => {
-    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', LOOP, patience]);
+  const loop = (...patience: string[]): ChildProcess => {
+    const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', LOOP, ...patience]);
     // Unread, its end would never be told.
     child.stdout.resume();
     started.push(child);
@@ -92,6 +99,17 @@ describe.runIf(process.platform === 'linux')('a watchdog', { timeout: 120_000 },
     child.stderr!.on('data', (text: Buffer) => (stderr += text.toString()));
     expect(await once(child, 'close')).toEqual([null, 'SIGKILL']);
     expect(stderr).toMatch(/^\d\d:\d\d:\d\d\.\d{3} fatal the main thread hangs.* process=\d+ hangsMs=\d+\n$/);
+  });
+
+  it('says first where it computes, and waits, where nobody starts it again', async () => {
+    const child = loop('500', '3000');
+    let stderr = '';
+    child.stderr!.on('data', (text: Buffer) => (stderr += text.toString()));
+    expect(await once(child, 'close')).toEqual([null, 'SIGKILL']);
+    const [left, killed] = stderr.split('\n');
+    expect(left).toMatch(/ fatal the main thread hangs: nothing is answered.* hangsMs=\d+ at=.*:\d+/);
+    expect(left).not.toContain('native code');
+    expect(Number(/hangsMs=(\d+)/.exec(killed!)![1])).toBeGreaterThanOrEqual(3_500);
   });
 
   it('that is switched off lets it compute', async () => {

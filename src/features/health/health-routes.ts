@@ -1,5 +1,6 @@
 import { plain, PUBLIC, route, say, type RouteList } from '../../http/routes/route.js';
 import { object, oneOf } from '../../platform/schema/schema.js';
+import { isHanging } from '../../platform/processes/watchdog.js';
 import { checkDatabase, checkHealth, HEALTH } from './check-health.js';
 
 const FINE = object({ status: oneOf('ok') });
@@ -28,13 +29,14 @@ export const HEALTH_ROUTES: RouteList = {
       answers: [
         plain(FINE, 'Ready'),
         plain(
-          object({ status: oneOf('disconnected', 'stopping') }),
-          'The database is away, or the process is stopping',
+          object({ status: oneOf('disconnected', 'stopping', 'hanging') }),
+          'The database is away, the process is stopping, or its main thread did not run for too long just now',
           503,
         ),
       ],
       async handle({ app }) {
         // Without its cache a process serves on.
+        if (isHanging()) return say({ status: 'hanging' as const }, undefined, 503);
         const status = app.readiness.isReady() ? await checkDatabase(app) : ('stopping' as const);
         return status === 'connected' ? { status: 'ok' as const } : say({ status }, undefined, 503);
       },
