@@ -11,7 +11,7 @@ export async function askForCollection(context: Context, words: CollectionDeclar
     { name: 'any JSON object', value: 'flexible', description: 'no fields need to be declared' },
   ]);
   const fields = mode === 'enforced' ? await askForFields(context) : [];
-  const rls = words.rls ?? (await askForRls(context));
+  const rls = words.rls ?? (words.rules ? null : await askForRls(context));
   return { ...words, mode, fields, rls };
 }
 

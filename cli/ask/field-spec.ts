@@ -1,5 +1,6 @@
 import {
   FIELD_TYPES,
+  OWN_USER,
   type Field,
   type FieldShape,
   type FieldType,
@@ -12,7 +13,7 @@ const MAX_DEPTH = 16;
 
 /**
  * Reads `name:Type[!][&][=default]` (cli.md, Field SPEC) with `Ref(users)`, `Object{a:String!,b:Number}`,
- * `Array(String)`, `@protected` and `@public`. Throws a UsageError that points at the offending character. A default
+ * `Array(String)`, `=user.id`, `@fixed`, `@protected` and `@public`. Throws a UsageError that points at the offending character. A default
  * with special characters is written as a JSON string: `note:String="a, b"`.
  */
 export function parseFieldSpec(spec: string): Field {
@@ -98,7 +99,8 @@ class SpecReader {
         if (depth > 0) this.failAt(start, 'only a field at the top level can be unique');
         field.unique = true;
       } else if (this.take('=')) {
-        field.default = this.readDefault(field.type, start, depth);
+        if (this.takeStamp(depth)) field.stamp = OWN_USER;
+        else field.default = this.readDefault(field.type, start, depth);
       } else if (this.take('@')) {
         this.readRule(field, start, depth);
       } else {
@@ -109,10 +111,19 @@ class SpecReader {
 
   private readRule(field: Field, start: number, depth: number): void {
     const word = /^\w*/.exec(this.spec.slice(this.at))![0];
-    if (word !== 'protected' && word !== 'public') this.failAt(start, 'expected @protected or @public');
+    if (word !== 'protected' && word !== 'public' && word !== 'fixed') {
+      this.failAt(start, 'expected @fixed, @protected or @public');
+    }
     if (depth > 0) this.failAt(start, `only a field at the top level can be @${word}`);
     this.at += word.length;
     field[word] = true;
+  }
+
+  /** `=user.id`, which is no text: that one is written in quotes. */
+  private takeStamp(depth: number): boolean {
+    if (depth > 0 || !/^user\.id(?=$|[!&@])/.test(this.spec.slice(this.at))) return false;
+    this.at += OWN_USER.length;
+    return true;
   }
 
   private readDefault(type: FieldType, equals: number, depth: number): string | number | boolean {

@@ -17,6 +17,8 @@ function writeField(field: Field): string {
     field.required ? '!' : '',
     field.unique ? '&' : '',
     field.default === undefined ? '' : `=${writeDefault(field.default)}`,
+    field.stamp ? `=${field.stamp}` : '',
+    field.fixed ? '@fixed' : '',
     field.protected ? '@protected' : '',
     field.public ? '@public' : '',
   ];

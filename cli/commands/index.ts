@@ -64,6 +64,7 @@ export const COMMANDS: readonly CommandNode[] = [
       command('show', 'show fields and rules of a collection', () => import('./collection/show.js')),
       command('edit', 'add, change or drop fields', () => import('./collection/edit.js')),
       command('rls', 'set or switch off row-level security', () => import('./collection/rls.js')),
+      command('rules', 'say who may read, create, update and delete what', () => import('./collection/rules.js')),
       command('changes', 'keep changes for those who follow them, or not', () => import('./collection/changes.js')),
       command('rename', 'rename a collection', () => import('./collection/rename.js')),
       command('drop', 'drop a collection and its documents', () => import('./collection/drop.js')),

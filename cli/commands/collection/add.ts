@@ -14,7 +14,7 @@ import { presentCollectionText } from './present.js';
 
 export default defineCommand({
   details: [
-    'A field is written name:Type[!][&][=default]: ! required, & unique. Types: String, Number, Boolean, Date, Object, Array, Ref.',
+    'A field is written name:Type[!][&][=default]: ! required, & unique, =user.id@fixed the user who stored it. Types: String, Number, Boolean, Date, Object, Array, Ref.',
     'Ref(users) names a target; Object{a:String!,b:Number} and Array(String) nest.',
     'Without fields, at a terminal, it asks for them.',
   ].join('\n'),
@@ -32,6 +32,7 @@ export default defineCommand({
     flexible: flag('--flexible', 'store any JSON object, unchecked'),
     rls: choice<RlsMode>('--rls <mode>', 'row-level security', ['public-read', 'private']),
     ownerField: value('--owner-field <field>', 'field that holds the owner’s user id (default: userId)'),
+    serverOnly: flag('--server-only', 'readable and writable by the secret key alone'),
     indexes: list(
       '--index <fields>',
       'index for lists: a field, several as country,-population, or place:2dsphere for points (repeatable)',
@@ -40,6 +41,7 @@ export default defineCommand({
   },
   async run(context, input) {
     if (input.ownerField !== undefined && !input.rls) throw new UsageError('--owner-field needs --rls <mode>.');
+    if (input.serverOnly && input.rls) throw new UsageError('Give either --server-only or --rls <mode>.');
     if (input.schema !== undefined && input.fields.length > 0) {
       throw new UsageError('Give the fields either by --field or by --schema, not both.');
     }
@@ -53,6 +55,7 @@ export default defineCommand({
       ...fromFile,
       ...(input.flexible && { mode: 'flexible' }),
       ...(input.rls && { rls: { mode: input.rls, ownerField: input.ownerField ?? 'userId' } }),
+      ...(input.serverOnly && { rules: 'server-only' as const }),
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
     };
     const bare = !input.flexible && !fromFile && input.fields.length === 0;

@@ -1,4 +1,5 @@
 import type { Field } from '../../../src/features/collections/fields/field.js';
+import { RULE_NAMES } from '../../../src/features/collections/rules/collection-rules.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { presentType } from '../../ask/present-field-spec.js';
@@ -10,7 +11,10 @@ type Shown = ReturnType<typeof presentCollection>;
 export async function presentCollectionText(view: TextStyle, collection: Shown): Promise<string> {
   const head = `${view.paint.bold(collection.name)} (${collection.id}), ${collection.mode}, ${presentRls(collection)}`;
   const indexes = collection.indexes.length > 0 ? `\nindexed: ${collection.indexes.join(' · ')}` : '';
-  if (collection.fields.length === 0) return `${head}${indexes}\nNo declared fields: any JSON object is stored.`;
+  const rules = collection.rules ? `\n${presentRules(collection)}` : '';
+  if (collection.fields.length === 0) {
+    return `${head}${indexes}${rules}\nNo declared fields: any JSON object is stored.`;
+  }
   const table = await view.table(
     ['field', 'type', 'rules', 'default'],
     collection.fields.map((field) => [
@@ -20,14 +24,24 @@ export async function presentCollectionText(view: TextStyle, collection: Shown):
       field.default === undefined ? '' : JSON.stringify(field.default),
     ]),
   );
-  return `${head}${indexes}\n${table}`;
+  return `${head}${indexes}${rules}\n${table}`;
 }
 
-export function presentRls({ name, rls }: Shown): string {
+export function presentRls({ name, rls, rules }: Shown): string {
   if (name === USERS) return 'reached through /api/userAuth only';
+  if (rules) return 'access by rules';
   return 'mode' in rls ? `${rls.mode}, owner field ${rls.ownerField}` : 'no row-level security';
 }
 
+/** The rules, one a line. */
+export function presentRules({ rules }: Shown): string {
+  if (!rules) return 'no rules';
+  const lines = RULE_NAMES.flatMap((name) => (rules[name] === undefined ? [] : `  ${name}: ${rules[name]}`));
+  return ['rules', ...lines].join('\n');
+}
+
 function presentMarks(field: Field): string {
-  return (['required', 'unique', 'protected', 'public'] as const).filter((mark) => field[mark]).join(', ');
+  return (['required', 'unique', 'stamp', 'fixed', 'protected', 'public'] as const)
+    .filter((mark) => field[mark])
+    .join(', ');
 }

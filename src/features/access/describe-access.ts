@@ -7,7 +7,7 @@ const header = (name: string, description: string): SecurityScheme => ({
 
 const PUBLISHABLE_KEY = header(
   'publishableKey',
-  'The project’s publishable key, `pk_live_…`: for browsers and apps. Reads; writes only where row-level security is on, together with a user’s token.',
+  'The project’s publishable key, `pk_live_…`: for browsers and apps. Reads; writes only where row-level security or a rule admits it.',
 );
 const SECRET_KEY_HEADER = header(
   'secretKey',
@@ -98,18 +98,21 @@ export const SIGNED_IN_DESCRIPTION: Access = {
 
 /** readFilter (rest-api.md 5). */
 export const READS_DOCUMENTS_DESCRIPTION: Access = {
-  note: 'Any live key; with a publishable key a private collection needs the token of a signed-in user too, who sees only their own documents.',
+  note: 'Any live key; with a publishable key a private collection, or a rule that asks for a user, needs the token of a signed-in user too, who sees only what the rule `read` admits.',
   keyIn: 'header',
   security: [[PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN], [SECRET_KEY_HEADER]],
-  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED'] }),
+  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED', 'READ_BLOCKED'] }),
 };
 
 /** requireWriter (rest-api.md 5). */
 export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
-  note: 'The secret key; or the publishable key with the token of a signed-in user, where row-level security is on.',
+  note: 'The secret key; or the publishable key with the token of a signed-in user, where row-level security or a rule admits it.',
   keyIn: 'header',
-  security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
-  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED', 'WRITE_BLOCKED'] }),
+  security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN]],
+  refuses: also(KEY_REFUSALS, {
+    401: TOKEN_CODES,
+    403: ['USERS_BLOCKED', 'WRITE_BLOCKED', 'READ_BLOCKED', 'RULE_REFUSED', 'FIELD_FIXED'],
+  }),
 };
 
 /** decisions.md 6 */

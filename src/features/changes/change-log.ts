@@ -102,7 +102,7 @@ export interface ChangeLog {
 }
 
 /** The part of a collection that its log uses. */
-export type Logged = Pick<Collection, '_id' | 'projectId' | 'rls' | 'mode' | 'fields' | 'indexes'>;
+export type Logged = Pick<Collection, '_id' | 'projectId' | 'rls' | 'rules' | 'mode' | 'fields' | 'indexes'>;
 
 /** True if changes of a collection can be followed: unless it says so itself, on the embedded engine. */
 export function keepsChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {

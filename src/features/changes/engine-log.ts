@@ -3,10 +3,18 @@ import type { Database } from '../../platform/database/database.js';
 import { documentsName } from '../collections/collection.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { documentIndexes } from '../collections/indexes/document-indexes.js';
+import { ruledPaths } from '../collections/rules/collection-rules.js';
 import type { ChangeLog, Logged, LogPosition } from './change-log.js';
 
 /** Each is held in memory with an earlier document. */
 const MAX_WATCHED_ENTRIES = 2_000;
+
+/** The fields that say who may read a document: without them nobody could be told that it is gone. */
+function accessFields(collection: Logged): string[] {
+  const { rls } = collection;
+  if (rls) return [rls.ownerField];
+  return [...new Set(ruledPaths(collection).map((path) => path.split('.')[0]!))];
+}
 
 /** The embedded engine's log, which holds every change from when it was first asked for. */
 export function openEngineLog(
@@ -15,8 +23,7 @@ export function openEngineLog(
   collection: Logged,
 ): ChangeLog {
   const name = documentsName(collection);
-  const { rls } = collection;
-  const settings = { first: ['isDeleted', ...(rls ? [rls.ownerField] : [])], omit: [HIDDEN_FIELD] };
+  const settings = { first: ['isDeleted', ...accessFields(collection)], omit: [HIDDEN_FIELD] };
   return {
     async begin(): Promise<LogPosition> {
       let begun = await logs.begin(name, settings);

@@ -11,10 +11,12 @@ import { documentsName, type Collection } from './collection.js';
 import {
   declareCollection,
   declaredRls,
+  declaredRules,
   readDeclaredChanges,
   type CollectionDeclaration,
 } from './schema/collection-declaration.js';
 import { listUnmet } from './schema/merge-declaration.js';
+import { requireSoundRules } from './rules/require-sound-rules.js';
 import { collectionStore } from './collection-store.js';
 import { documentIndexes } from './indexes/document-indexes.js';
 
@@ -37,6 +39,7 @@ export async function addCollection(app: App, project: Project, input: NewCollec
   requireCollectionName(input.name);
   const mode = input.mode ?? 'enforced';
   const rls = declaredRls(input.rls ?? null);
+  const rules = declaredRules(input.rules ?? null);
   const now = new Date(app.clock.now());
   const collection: Collection = {
     _id: new ObjectId(),
@@ -45,6 +48,7 @@ export async function addCollection(app: App, project: Project, input: NewCollec
     mode,
     fields: checkFields(input.fields ?? [], { name: input.name, mode }),
     rls,
+    ...(rules && { rules }),
     indexes: input.indexes ?? [],
     ...(input.changes && { changes: readDeclaredChanges(input.changes) }),
     version: 1,
@@ -54,6 +58,7 @@ export async function addCollection(app: App, project: Project, input: NewCollec
   };
   checkRls(collection);
   checkIndexSpecs(collection);
+  await requireSoundRules(app, null, collection);
   const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
   if (existing) return existingCollection(existing, input);
   // Indexes first: a process that sees the record can rely on them. A crash in between leaves an empty stored

@@ -8,9 +8,10 @@ import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
+import { requireSoundRules } from './rules/require-sound-rules.js';
 import { checkUsersContract } from './users-collection.js';
 
-export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
+export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes'>;
 
 /**
  * Changes a collection's settings by compare-and-swap on its version: two changes at once both take effect, in some
@@ -30,11 +31,12 @@ export async function changeCollection(
     checkRls(changed);
     checkIndexSpecs(changed);
     checkUsersContract(changed);
+    await requireSoundRules(app, current, changed);
     await buildIndexes(app, current, changed);
-    const { mode, fields, rls, indexes } = changed;
+    const { mode, fields, rls, rules = null, indexes } = changed;
     const saved = await collectionStore(app).findOneAndUpdate(
       { _id: current._id, version: current.version, state: 'active' },
-      { $set: { mode, fields, rls, indexes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+      { $set: { mode, fields, rls, rules, indexes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
       { returnDocument: 'after' },
     );
     if (!saved) continue;

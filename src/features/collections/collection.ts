@@ -11,6 +11,18 @@ export interface Rls {
   ownerField: string;
 }
 
+/**
+ * Who may do what with a publishable key, each a rule's text (rules.md 1). `updateTo` is what an update may lead to;
+ * absent: what `update` says.
+ */
+export interface AccessRules {
+  read: string;
+  create: string;
+  update: string;
+  delete: string;
+  updateTo?: string;
+}
+
 /** Anything left out is as the settings and the kind of database have it. */
 export interface ChangesSetting {
   on?: boolean;
@@ -32,6 +44,8 @@ export interface Collection {
   mode: CollectionMode;
   fields: Field[];
   rls: Rls | null;
+  /** Instead of row-level security; absent and null are the same. */
+  rules?: AccessRules | null;
   /** Fields indexed on request, on top of those that schema and RLS ask for. */
   indexes: string[];
   /** The keeping of changes for those who follow them; absent: as the kind of database has it. */

@@ -8,6 +8,7 @@ export function presentCollection(collection: Collection) {
     mode: collection.mode,
     fields: collection.fields,
     rls: collection.rls ? { enabled: true as const, ...collection.rls } : { enabled: false as const },
+    ...(collection.rules && { rules: collection.rules }),
     indexes: collection.indexes,
     ...(collection.changes && { changes: collection.changes }),
     version: collection.version,

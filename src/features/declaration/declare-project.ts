@@ -27,7 +27,7 @@ export async function declareProject(app: App, project: Project): Promise<Projec
     collections: collections
       .filter((collection) => collection !== users)
       .map(declareCollection)
-      .map(({ rls, ...rest }) => ({ ...rest, rls: rls ?? 'off' })),
+      .map(({ rls, ...rest }) => ({ ...rest, ...(rest.rules ? {} : { rls: rls ?? ('off' as const) }) })),
     mail: { from: project.mail?.fromEmail ?? null, templates: await declareTemplates(app, project) },
     webhooks: await declareWebhooks(app, project),
   };

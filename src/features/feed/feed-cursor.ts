@@ -21,6 +21,8 @@ export interface FeedScope {
   conditions: readonly Document[];
   /** The end user whose documents alone are shown; null: everybody's. */
   userId: string | null;
+  /** What the rules of a collection come to for whoever follows, the own id aside; null without rules of its own. */
+  admitted: string | null;
 }
 
 const PURPOSE = 'changes-cursor';
@@ -33,7 +35,7 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
   const { collection } = scope;
   const payload: Payload = [
     collection._id.toHexString(),
-    rulesOf(scope),
+    meaningOf(scope),
     whoOf(scope),
     at.epoch,
     at.seq,
@@ -51,7 +53,7 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
 export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): FeedPosition {
   if (cursor.length > MAX_CURSOR_CHARACTERS) throw badCursor();
   const [id, rules, who, epoch, seq, listing, shown] = readGenuine(secrets, scope, cursor);
-  if (id !== scope.collection._id.toHexString() || rules !== rulesOf(scope)) throw cursorExpired();
+  if (id !== scope.collection._id.toHexString() || rules !== meaningOf(scope)) throw cursorExpired();
   // Looked at last: other rules may make it another user's, or nobody's.
   if (who !== whoOf(scope)) throw badCursor();
   return { epoch, seq, isListing: listing === 1, shown: shown ?? null };
@@ -86,13 +88,16 @@ function readGenuine(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor:
 }
 
 /** The last digest of rules and conditions, remembered by the conditions, which streams of a kind share. */
-const digested = new WeakMap<FeedScope['conditions'], Pick<Collection, 'mode' | 'rls'> & { text: string }>();
+const digested = new WeakMap<
+  FeedScope['conditions'],
+  Pick<Collection, 'mode' | 'rls'> & Pick<FeedScope, 'admitted'> & { text: string }
+>();
 
-function rulesOf({ collection: { mode, rls }, conditions }: FeedScope): string {
+function meaningOf({ collection: { mode, rls }, conditions, admitted }: FeedScope): string {
   const known = digested.get(conditions);
-  if (known && known.mode === mode && known.rls === rls) return known.text;
-  const text = digest(EJSON.stringify([mode, rls, conditions]));
-  digested.set(conditions, { mode, rls, text });
+  if (known && known.mode === mode && known.rls === rls && known.admitted === admitted) return known.text;
+  const text = digest(EJSON.stringify([mode, rls, conditions, ...(admitted === null ? [] : [admitted])]));
+  digested.set(conditions, { mode, rls, admitted, text });
   return text;
 }
 

@@ -1,5 +1,4 @@
 import type { App } from '../../app.js';
-import { readFilter } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import { hintOf, type FoundChange } from '../changes/change-log.js';
 import { requireCollection } from '../collections/collection-store.js';
@@ -9,7 +8,7 @@ import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
 import { encodeChange } from './encode-change.js';
 import { openFeedCursor, sealFeedCursor, type FeedPosition } from './feed-cursor.js';
 import { readFeedQuery, type FeedQuery } from './feed-query.js';
-import { findStart, openFollowing, readPage, type Following, type FeedPage } from './read-page.js';
+import { findStart, hasSameRights, openFollowing, readPage, type Following, type FeedPage } from './read-page.js';
 
 /** A hint may get lost: so often it is looked without one. */
 const LOOK_MS = 500;
@@ -60,10 +59,11 @@ export async function readFeed(
   }
 }
 
-async function isSame({ app, collection }: Following, caller: Caller): Promise<boolean> {
+async function isSame(following: Following, caller: Caller): Promise<boolean> {
+  const { app, collection } = following;
   const now = await requireCollection(app, caller.project._id, collection.name);
-  readFilter(collection, caller);
-  return String(now._id) === String(collection._id) && now.version === collection.version;
+  const isAdmitted = await hasSameRights(following, caller);
+  return isAdmitted && String(now._id) === String(collection._id) && now.version === collection.version;
 }
 
 async function readReply(

@@ -1,5 +1,7 @@
-import type { Document } from 'bson';
+import { isDeepStrictEqual } from 'node:util';
+import { EJSON, type Document } from 'bson';
 import type { App } from '../../app.js';
+import { conflict } from '../../errors.js';
 import { readFilter } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import type { ChangeLog, FoundChange } from '../changes/change-log.js';
@@ -7,6 +9,7 @@ import { openChangeLog } from '../changes/open-change-log.js';
 import { requireChanges } from '../changes/set-changes.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
+import { rulesOf } from '../collections/rules/collection-rules.js';
 import { BATCH_NUMBER, mayHide, readSeries } from '../collections/indexes/insert-series.js';
 import { allOf } from '../documents/query/keyset-filter.js';
 import { decodeStored } from '../documents/reply/encode-document.js';
@@ -30,6 +33,7 @@ export interface Following {
   app: App;
   collection: Collection;
   query: FeedQuery;
+  caller: Caller;
   scope: FeedScope;
   /** The rules as a filter; null where everybody sees everything. */
   readable: Document | null;
@@ -49,13 +53,49 @@ export async function openFollowing(
   signal: AbortSignal,
 ): Promise<Following> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  const readable = readFilter(collection, caller);
+  const readable = await readFilter(app, collection, caller);
   requireChanges(app, collection);
+  requireKnownBefore(app, collection, readable);
   const query = read(collection);
-  const userId = readable && collection.rls ? String(readable[collection.rls.ownerField]) : null;
   const { filterText, conditions } = query;
-  const scope = { collection, filterText, conditions, userId };
-  return { app, collection, query, scope, readable, log: openChangeLog(app, collection), signal };
+  const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, readable) };
+  return { app, collection, caller, query, scope, readable, log: openChangeLog(app, collection), signal };
+}
+
+/**
+ * 409 RULES_NOT_FOLLOWED where nobody knows who was shown a document before it was changed: a MongoDB keeps of it its
+ * owner alone, and to tell everybody would tell of documents that they were never shown.
+ */
+function requireKnownBefore(app: App, collection: Collection, readable: Document | null): void {
+  if (!readable || !collection.rules || app.db.changeLogs) return;
+  throw conflict(
+    'RULES_NOT_FOLLOWED',
+    `On a MongoDB the changes of "${collection.name}" cannot be followed: its rule "read" looks into the documents`,
+  );
+}
+
+/** True if the rules still come to the same for the caller, whose account may say something else since. */
+export async function hasSameRights({ app, collection, readable }: Following, caller: Caller): Promise<boolean> {
+  return isDeepStrictEqual(await readFilter(app, collection, caller), readable);
+}
+
+/** True where what is shown depends on more of the caller's account than its id. */
+export function asksAccount({ collection }: Following): boolean {
+  return rulesOf(collection).read.attributes.length > 0;
+}
+
+/** For whom a filter of rules stands: everybody for whom the same rules come to the same filter. */
+function audienceOf(
+  collection: Collection,
+  { bearer }: Caller,
+  readable: Document | null,
+): Pick<FeedScope, 'userId' | 'admitted'> {
+  if (!readable) return { userId: null, admitted: null };
+  if (collection.rls) return { userId: String(readable[collection.rls.ownerField]), admitted: null };
+  const text = EJSON.stringify(readable);
+  const userId = bearer.state === 'user' ? bearer.userId : null;
+  const isOwn = userId !== null && text.includes(userId);
+  return { userId: isOwn ? userId : null, admitted: isOwn ? text.replaceAll(userId, 'user.id') : text };
 }
 
 /** Where the query begins. 400 INVALID_CURSOR, 410 CURSOR_EXPIRED. */

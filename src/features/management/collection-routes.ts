@@ -47,6 +47,7 @@ import { listCollections } from '../collections/list-collections.js';
 import { setChanges } from '../changes/set-changes.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { renameCollection } from '../collections/rename-collection.js';
+import { RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { setRls } from '../collections/set-rls.js';
 import { findShape } from '../documents/read/find-shape.js';
 import { requireNamed } from './require-named.js';
@@ -72,7 +73,7 @@ const CHANGES = withFieldDefs(
 
 type RlsBody = TypeOf<typeof RLS> | null;
 
-const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX'];
+const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX', 'INVALID_RULES', 'INVALID_RULE'];
 
 const SHAPE = object({
   looked: { ...WHOLE, description: 'Documents looked at.' },
@@ -125,6 +126,7 @@ export const COLLECTION_ROUTES: RouteList = {
           'mode?': MODE,
           'fields?': FIELD_LIST,
           'rls?': orNull(RLS),
+          'rules?': orNull(RULE_TEXTS),
           'indexes?': INDEXES,
           'ifNotExists?': FLAG,
         }),
@@ -143,8 +145,9 @@ export const COLLECTION_ROUTES: RouteList = {
         403: ['USERS_BLOCKED'],
         409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
       },
-      async handle({ app, project, body: { rls, ...body } }) {
-        const { collection, created } = await addCollection(app, project, { ...body, rls: readRls(rls ?? null, null) });
+      async handle({ app, project, body: { rls, rules, ...body } }) {
+        const access = { rls: readRls(rls ?? null, null), rules: rules ?? null };
+        const { collection, created } = await addCollection(app, project, { ...body, ...access });
         const data = { ...presentCollection(collection), created };
         return created ? data : say(data, 'The collection was there already', 200);
       },
@@ -173,7 +176,7 @@ export const COLLECTION_ROUTES: RouteList = {
       refuses: {
         400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
         404: ['FIELD_NOT_FOUND'],
-        409: ['FIELD_EXISTS', 'DUPLICATE_VALUE', 'INDEX_REFUSED'],
+        409: ['FIELD_EXISTS', 'DUPLICATE_VALUE', 'INDEX_REFUSED', 'NAMED_BY_RULE', 'RULE_MISFITS'],
       },
       async handle({ app, ctx, project: { _id }, params, query, body }) {
         if (query.check) {
@@ -192,12 +195,13 @@ export const COLLECTION_ROUTES: RouteList = {
       body: RLS,
       example: { mode: 'public-read', ownerField: 'userId' },
       answers: ok(COLLECTION, 'Row-level security updated'),
-      refuses: { 400: ['USERS_CONTRACT'] },
+      refuses: { 400: ['USERS_CONTRACT', 'INVALID_RULES'] },
       async handle({ app, project: { _id }, params, body }) {
         const current = await requireStoredCollection(app, _id, params.collection);
         return presentCollection(await setRls(app, _id, current.name, readRls(body, current.rls)));
       },
     }),
+    setRulesRoute,
     route('PUT /api/projects/:projectId/collections/:collection/changes', {
       id: 'setChanges',
       summary: 'Switch the keeping of changes on or off, or set for how long they are kept',

@@ -1,10 +1,10 @@
-import { conflict } from '../../errors.js';
 import { flagParameter, ok, parameter, route, say, type RouteList } from '../../http/routes/route.js';
 import { arrayOf, FLAG, object, oneOf, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { applyDeclared } from '../changes/apply-declared.js';
 import { declareCollection, DECLARATION_SCHEMA, SCHEMA_FORMAT } from '../collections/schema/collection-declaration.js';
 import { withFieldDefs } from '../collections/schema/describe-collection.js';
+import { unconfirmed } from '../collections/set-rules.js';
 import { listCollections } from '../collections/list-collections.js';
 import { listLoosenedBy, planSchema, presentSchemaChange } from '../collections/schema/plan-schema.js';
 
@@ -24,11 +24,6 @@ const CHANGE = object(
   },
   'SchemaChange',
 );
-
-function unconfirmed(loosened: readonly string[]): Error {
-  const message = `Nothing was changed. This loosens ${loosened.join('; ')}: repeat it with ?confirm=<name of the project> to agree`;
-  return conflict('CONFIRMATION_REQUIRED', message);
-}
 
 /**
  * All collections of a project as one declaration, for operators: `bsvc schema export` writes it and `bsvc schema
@@ -75,13 +70,23 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
           'EMPTY_SCHEMA',
           'VALIDATION_FAILED',
           'INVALID_INDEX',
+          'INVALID_RULE',
+          'INVALID_RULES',
           'INVALID_NAME',
           'INVALID_FILE',
           'USERS_CONTRACT',
           'INVALID_QUERY',
         ],
         403: ['USERS_BLOCKED'],
-        409: ['DUPLICATE_VALUE', 'INDEX_REFUSED', 'COLLECTION_DROPPING', 'CONFIRMATION_REQUIRED', 'CHANGED_MEANWHILE'],
+        409: [
+          'DUPLICATE_VALUE',
+          'INDEX_REFUSED',
+          'COLLECTION_DROPPING',
+          'CONFIRMATION_REQUIRED',
+          'CHANGED_MEANWHILE',
+          'NAMED_BY_RULE',
+          'RULE_MISFITS',
+        ],
       },
       async handle({ app, project, query: { dryRun, prune, confirm }, body: { collections } }) {
         const changes = planSchema(await listCollections(app, project._id), collections, { prune });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/errors.js';
 import type { Field, FieldType } from '../../../src/features/collections/fields/field.js';
-import { readNewDocument, type Writer } from '../../../src/features/documents/write/new-document.js';
+import type { Writer } from '../../../src/features/access/access-rules.js';
+import { readNewDocument } from '../../../src/features/documents/write/new-document.js';
 import { buildCollection } from './build-collection.js';
 
 const NOW = Date.UTC(2026, 10, 21);
@@ -212,7 +213,14 @@ describe('a body that no collection takes', () => {
 });
 
 describe('the owner of a new document', () => {
-  const user: Writer = { ownerField: 'userId', userId: 'u1' };
+  const user: Writer = {
+    ownerField: 'userId',
+    userId: 'u1',
+    compiled: () => [[]],
+    openMatcher: () => {
+      throw new Error('the owner is set: there is nothing to match');
+    },
+  };
   for (const mode of ['flexible', 'enforced'] as const) {
     const collection = buildCollection({ mode, rls: { mode: 'private', ownerField: 'userId' } });
 

@@ -24,6 +24,9 @@ const MAX_EARLIER_BYTES = 512;
 const SHORT_ELEMENT_BYTES = 64;
 /** Of fields that are kept first: a longer owner is nobody's id. */
 const MAX_FIRST_BYTES = 256;
+/** A list says for some hundred users that they may read a document. */
+const MAX_FIRST_LIST_BYTES = 8 * 1024;
+const LIST = 4;
 
 /** The key of entry number `seq`. */
 export function entryKey(logId: number, seq: number): Buffer {
@@ -104,7 +107,7 @@ function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { eleme
     if (at === 4) {
       kept.push(element);
     } else if (log.first.some(isNamed)) {
-      if (element.length <= MAX_FIRST_BYTES) {
+      if (element.length <= (bytes[at] === LIST ? MAX_FIRST_LIST_BYTES : MAX_FIRST_BYTES)) {
         left -= element.length;
         kept.push(element);
       } else {

@@ -1,6 +1,6 @@
 import { invalid, type FieldProblem } from '../../../errors.js';
 import { FIELD_TYPE_RULES, isWellFormed } from './field-type.js';
-import { FIELD_TYPES, KEPT_FIELDS, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
+import { FIELD_TYPES, KEPT_FIELDS, OWN_USER, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
 import { isCollectionName } from '../collection-name.js';
 import type { CollectionMode } from '../collection.js';
 
@@ -78,6 +78,21 @@ class Review {
         this.refuse(path, 'default', 'has a default with half a surrogate pair, which is not a character');
       }
       checked.default = field.default;
+    }
+    if (field.stamp) {
+      const isText = checked.type === 'String' || checked.type === 'Ref';
+      if (this.#users || level > 1 || !isText || checked.default !== undefined) {
+        const text =
+          'cannot be stamped: only a String or Ref at the top level can, without a default, and not of users';
+        this.refuse(path, 'stamp', text);
+      }
+      checked.stamp = OWN_USER;
+    }
+    if (field.fixed) {
+      if (this.#users || level > 1) {
+        this.refuse(path, 'fixed', 'cannot be fixed: only top-level fields can, not of users');
+      }
+      checked.fixed = true;
     }
     for (const flag of ['protected', 'public'] as const) {
       if (!field[flag]) continue;

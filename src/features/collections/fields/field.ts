@@ -21,11 +21,18 @@ export interface Field extends FieldShape {
   unique?: boolean;
   /** Only on non-required String, Number and Boolean fields. */
   default?: string | number | boolean;
+  /** Filled in with the id of the signed-in user who stores the document. */
+  stamp?: typeof OWN_USER;
+  /** Set when the document is stored; end users cannot change it afterwards. */
+  fixed?: boolean;
   /** `users` only: end users cannot set it. */
   protected?: boolean;
   /** `users` only: part of a public profile. */
   public?: boolean;
 }
+
+/** The one stamp that there is. */
+export const OWN_USER = 'user.id' as const;
 
 /** Fields that the service keeps itself; no schema may declare them. */
 export const SYSTEM_FIELDS = ['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt'] as const;

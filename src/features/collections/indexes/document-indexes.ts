@@ -1,6 +1,7 @@
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../collection.js';
+import { keyPaths } from '../rules/collection-rules.js';
 import { HIDDEN_FIELD } from '../fields/field.js';
 
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
@@ -20,7 +21,7 @@ export const REMOVED = 'removed' as const;
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1 | '2dsphere'> };
 
-type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'indexes'>;
+type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes'>;
 
 /** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
 export const MAX_STORED_INDEXES = 63;
@@ -45,6 +46,13 @@ export function requiredIndexes(collection: Settings): Named[] {
     indexes.push({
       name: `owner_${ownerField}`,
       key: { [ownerField]: 1, createdAt: -1, _id: -1 },
+      partialFilterExpression: ACTIVE,
+    });
+  }
+  for (const path of keyPaths(collection)) {
+    indexes.push({
+      name: `rule_${path}`,
+      key: { [path]: 1, createdAt: -1, _id: -1 },
       partialFilterExpression: ACTIVE,
     });
   }
@@ -84,16 +92,20 @@ function isSame(a: Named, b: Named): boolean {
 }
 
 /**
- * The indexes behind the owner field of a private collection: an end user's lists always ask for their own documents
- * (decision 118).
+ * The indexes behind the owner field of a private collection, or behind the first field of its rules: an end user's
+ * lists always ask for their own documents (decision 118).
  */
-function ownerIndexes({ rls, indexes }: Settings): Named[] {
-  if (rls?.mode !== 'private') return [];
+function ownerIndexes(collection: Settings): Named[] {
+  const { rls, indexes } = collection;
+  const [ruled] = keyPaths(collection);
+  const own = rls?.mode === 'private' ? rls.ownerField : ruled;
+  if (own === undefined) return [];
+  const purpose = rls ? 'own' : 'rule';
   return indexes
-    .filter((spec) => placesField(spec) === null && !readParts(spec).some(([path]) => path === rls.ownerField))
+    .filter((spec) => placesField(spec) === null && !readParts(spec).some(([path]) => path === own))
     .map((spec) => ({
-      name: `own_${rls.ownerField}:${spec}`,
-      key: { [rls.ownerField]: 1, ...requestedKey(spec) },
+      name: `${purpose}_${own}:${spec}`,
+      key: { [own]: 1, ...requestedKey(spec) },
       partialFilterExpression: ACTIVE,
     }));
 }

@@ -2,8 +2,10 @@ import type { SchemaObject } from 'ajv';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
 import type { Schema } from '../../../platform/schema/schema.js';
 import { lifetime, presentDuration } from '../../../config/setting-readers.js';
-import type { ChangesSetting, Collection, CollectionMode, Rls } from '../collection.js';
-import { FIELD_TYPES, type Field } from '../fields/field.js';
+import type { AccessRules, ChangesSetting, Collection, CollectionMode, Rls } from '../collection.js';
+import { FIELD_TYPES, OWN_USER, type Field } from '../fields/field.js';
+import { completeRules } from '../rules/check-rules.js';
+import { RULE_NAMES, SERVER_ONLY } from '../rules/collection-rules.js';
 
 /**
  * A collection as a file or a request declares it. Anything it leaves out stays as it is; a new collection is then
@@ -15,6 +17,8 @@ export interface CollectionDeclaration {
   fields?: Field[];
   /** `off` and null are the same. */
   rls?: Rls | null | 'off';
+  /** Instead of `rls`; `off` and null are the same. A rule that is not given is `nobody`. */
+  rules?: Partial<AccessRules> | null | 'server-only' | 'off';
   indexes?: string[];
   changes?: DeclaredChanges;
 }
@@ -26,8 +30,10 @@ export interface DeclaredChanges {
 }
 
 /** Everything that a declaration can say about a collection, said. */
-export interface WholeDeclaration extends Required<Omit<CollectionDeclaration, 'changes'>> {
+export interface WholeDeclaration extends Required<Omit<CollectionDeclaration, 'changes' | 'rules'>> {
   rls: Rls | null;
+  /** Left out where there are none. */
+  rules?: AccessRules;
   /** Left out where everything is as the settings and the kind of database have it. */
   changes?: DeclaredChanges;
 }
@@ -62,6 +68,8 @@ export const FIELD_DEFS: Record<string, SchemaObject> = {
       required: { type: 'boolean' },
       unique: { type: 'boolean' },
       default: { type: ['string', 'number', 'boolean'] },
+      stamp: { const: OWN_USER },
+      fixed: { type: 'boolean' },
       protected: { type: 'boolean' },
       public: { type: 'boolean' },
     },
@@ -82,6 +90,13 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = {
       required: ['mode', 'ownerField'],
       additionalProperties: false,
       properties: { mode: { enum: ['public-read', 'private'] }, ownerField: { type: 'string' } },
+    },
+    rules: {
+      type: ['object', 'null', 'string'],
+      pattern: '^(off|server-only)$',
+      minProperties: 1,
+      additionalProperties: false,
+      properties: Object.fromEntries(RULE_NAMES.map((name) => [name, { type: 'string' }])),
     },
     indexes: { type: 'array', items: { type: 'string' }, maxItems: MAX_DECLARED_INDEXES },
     changes: {
@@ -105,8 +120,17 @@ export const readDeclarations = compileCheck<CollectionDeclaration[]>({
 });
 
 /** The declaration that would register this collection again. */
-export function declareCollection({ name, mode, fields, rls, indexes, changes }: Collection): WholeDeclaration {
-  return { name, mode, fields, rls, indexes, ...(changes && { changes: declareChanges(changes) }) };
+export function declareCollection(collection: Collection): WholeDeclaration {
+  const { name, mode, fields, rls, rules, indexes, changes } = collection;
+  return {
+    name,
+    mode,
+    fields,
+    rls,
+    ...(rules && { rules }),
+    indexes,
+    ...(changes && { changes: declareChanges(changes) }),
+  };
 }
 
 /** The setting as a declaration writes it, in one form whatever form it was declared in. */
@@ -117,6 +141,12 @@ export function declareChanges({ on, keepMs }: ChangesSetting): DeclaredChanges 
 /** The setting as a collection's record holds it. */
 export function readDeclaredChanges({ on, keep }: DeclaredChanges): ChangesSetting {
   return { ...(on !== undefined && { on }), ...(keep !== undefined && { keepMs: lifetime(keep) }) };
+}
+
+/** The rules as a collection's record holds them. */
+export function declaredRules(rules: CollectionDeclaration['rules']): AccessRules | null {
+  if (rules === 'server-only') return SERVER_ONLY;
+  return rules === 'off' ? null : completeRules(rules);
 }
 
 /** The rule as a collection's record holds it. */

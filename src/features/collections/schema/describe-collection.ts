@@ -20,6 +20,9 @@ const RLS = anyOf(
   object({ enabled: oneOf(false) }),
 );
 
+/** Rules as a collection shows them. */
+const RULES = object({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, 'updateTo?': TEXT });
+
 /** A field, by its definition among those that withFieldDefs adds. */
 const FIELD: Schema<Field> = { $ref: '#/$defs/field' };
 
@@ -38,6 +41,7 @@ const SHOWN = {
   mode: oneOf('enforced', 'flexible'),
   fields: arrayOf(FIELD),
   rls: RLS,
+  'rules?': RULES,
   indexes: arrayOf(TEXT),
   'changes?': object({ 'on?': FLAG, 'keepMs?': WHOLE }),
   version: { type: 'integer' },

@@ -1,11 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { invalid } from '../../../errors.js';
-import type { Rls } from '../collection.js';
+import type { AccessRules, Rls } from '../collection.js';
+import { ID_PATH, RULE_NAMES } from '../rules/collection-rules.js';
+import { documentPaths } from '../rules/rule.js';
+import { parseRule } from '../rules/rule-text.js';
+import { listLoosenedRules, listRuleDifferences } from '../rules/compare-rules.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
 import {
   declareChanges,
   declaredRls,
+  declaredRules,
   readDeclaredChanges,
   type CollectionDeclaration,
   type DeclaredChanges,
@@ -24,12 +29,32 @@ export function mergeDeclaration(
 ): WholeDeclaration {
   const { name } = from;
   const mode = declared.mode ?? from.mode;
-  const rls = declared.rls === undefined ? from.rls : declaredRls(declared.rls);
   const fields = declared.fields ? mergeFields(from, declared.fields, prune) : from.fields;
+  const { rls, rules } = mergeAccess(from, declared, fields);
   if (fields.length === 0 && mode === 'enforced') checkFields(fields, { name, mode });
   const indexes = mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune);
   const changes = from.changes || declared.changes ? { ...from.changes, ...settled(declared.changes) } : undefined;
-  return { name, mode, fields, rls, indexes, ...(changes && { changes }) };
+  return { name, mode, fields, rls, ...(rules && { rules }), indexes, ...(changes && { changes }) };
+}
+
+/** Row-level security takes the place of rules, and rules take its place. */
+function mergeAccess(
+  from: WholeDeclaration,
+  declared: CollectionDeclaration,
+  fields: readonly Field[],
+): Pick<WholeDeclaration, 'rls' | 'rules'> {
+  const rls = declared.rls === undefined ? from.rls : declaredRls(declared.rls);
+  const rules = declared.rules === undefined ? withoutLost(from.rules, fields) : declaredRules(declared.rules);
+  if (rls && rules && declared.rules === undefined) return { rls };
+  return { rls: rules && declared.rls === undefined ? null : rls, ...(rules && { rules }) };
+}
+
+/** A rule that names a field which is dropped admits nobody from then on. */
+function withoutLost(rules: AccessRules | null | undefined, fields: readonly Field[]): AccessRules | null {
+  if (!rules) return null;
+  const isLost = (path: string): boolean => path !== ID_PATH && fields.every(({ name }) => name !== path.split('.')[0]);
+  const lost = RULE_NAMES.filter((name) => documentPaths([parseRule(rules[name] ?? 'nobody')]).some(isLost));
+  return { ...rules, ...Object.fromEntries(lost.map((name) => [name, 'nobody'])) };
 }
 
 function settled(changes: DeclaredChanges = {}): DeclaredChanges {
@@ -64,6 +89,7 @@ export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): s
   for (const name of before.keys()) if (!after.has(name)) lines.push(`- ${name}`);
   if (from.mode !== to.mode) lines.push(`mode: ${from.mode} -> ${to.mode}`);
   if (!isDeepStrictEqual(from.rls, to.rls)) lines.push(rlsLine(from, to));
+  lines.push(...listRuleDifferences(from.rules ?? null, to.rules ?? null));
   if (!isDeepStrictEqual(from.indexes, to.indexes)) {
     lines.push(`indexes: ${from.indexes.join(' · ') || 'none'} -> ${to.indexes.join(' · ') || 'none'}`);
   }
@@ -91,11 +117,12 @@ export function listUnmet(from: WholeDeclaration, declared: CollectionDeclaratio
 export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): string[] {
   const lines: string[] = [];
   const after = new Map(to.fields.map((field) => [field.name, field]));
-  if (from.rls && !isStricter(from.rls, to.rls)) lines.push(rlsLine(from, to));
+  if (from.rls && !to.rules && !isStricter(from.rls, to.rls)) lines.push(rlsLine(from, to));
+  lines.push(...listLoosenedRules(from, to));
   if (from.mode === 'enforced' && to.mode === 'flexible') lines.push('mode: enforced -> flexible');
   for (const field of from.fields) {
     const now = after.get(field.name);
-    for (const mark of ['protected', 'unique'] as const) {
+    for (const mark of ['protected', 'fixed', 'stamp', 'unique'] as const) {
       if (field[mark] && !now?.[mark]) lines.push(`${field.name}: no longer ${mark}`);
     }
     if (now?.public && !field.public) lines.push(`${field.name}: now public`);

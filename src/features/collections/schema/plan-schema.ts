@@ -1,4 +1,5 @@
 import { conflict, invalid } from '../../../errors.js';
+import type { CollectionSettings } from '../change-collection.js';
 import type { Collection } from '../collection.js';
 import { USERS } from '../users-collection.js';
 import { declareCollection, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
@@ -73,18 +74,16 @@ export function dropsFields(changes: readonly SchemaChange[]): boolean {
  * The settings that a planned change leads to from what the collection is now. 409 when that would loosen more than
  * was planned, because somebody changed the collection meanwhile.
  */
-export function settleChange(
-  current: Collection,
-  { declared, prune, loosens }: SettingsChange,
-): Omit<WholeDeclaration, 'name' | 'changes'> {
+export function settleChange(current: Collection, { declared, prune, loosens }: SettingsChange): CollectionSettings {
   const from = declareCollection(current);
-  const { name, changes: _apart, ...to } = mergeDeclaration(from, declared, { prune });
+  const { name, changes: _apart, rules, ...rest } = mergeDeclaration(from, declared, { prune });
+  const to = { ...rest, ...(rules && { rules }) };
   const unplanned = listLoosened(from, { name, ...to }).find((line) => !loosens.includes(line));
   if (unplanned !== undefined) {
     const message = `"${name}" was changed meanwhile, and this would loosen it (${unplanned}): look at the plan again`;
     throw conflict('CHANGED_MEANWHILE', message);
   }
-  return to;
+  return { ...to, rules: rules ?? null };
 }
 
 /** A change as HTTP and command line show it. */

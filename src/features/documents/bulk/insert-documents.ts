@@ -97,7 +97,8 @@ async function readAll(
       return checkNewDocument(collection, item, writer, now, problems);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      throw new AppError(error.kind, error.code, `Document ${at}: ${error.message}`);
+      const { kind, code, details } = error;
+      throw new AppError(kind, code, `Document ${at}: ${error.message}`, { details, cause: error });
     } finally {
       problems.leave();
     }

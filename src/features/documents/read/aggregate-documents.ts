@@ -18,8 +18,8 @@ import { MAX_REPLY_BYTES, readInTurn, type ReplySize } from '../reply/reply-size
 /**
  * Runs a client's pipeline over what the caller may see (rest-api.md 4.2, decisions.md 5). 400 for a blocked or
  * malformed pipeline and for one that takes too long or yields too much; 404 for an unknown collection, also a joined
- * one; 401 without a user where one of them is private; 503 BUSY when too many are waiting, for a turn or for room of a
- * large reply. The documents come as a JSON array. Ends when `signal` aborts.
+ * one; 401 without a user where one of them is private or its rule asks for one; 503 BUSY when too many are waiting,
+ * for a turn or for room of a large reply. The documents come as a JSON array. Ends when `signal` aborts.
  */
 export async function aggregateDocuments(
   app: App,
@@ -76,7 +76,7 @@ async function visibleSource(
   caller: Caller,
   includeDeleted: boolean,
 ): Promise<PipelineSource> {
-  const readable = readFilter(collection, caller);
+  const readable = await readFilter(app, collection, caller, includeDeleted);
   const active = await findVisible(app, collection, includeDeleted);
   return {
     collection,

@@ -26,9 +26,11 @@ export async function getDocument(
   const projectId = caller.project._id;
   const collection =
     peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
-  const readable = readFilter(collection, caller);
+  const reading = readFilter(app, collection, caller);
+  const active = reading instanceof Promise ? await reading : reading;
   const wanted = { _id: requireDocumentId(idText) };
   const query = parseGetQuery(rawQuery, collection);
+  const readable = query.includeDeleted ? await readFilter(app, collection, caller, true) : active;
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];
   const visible = visibleDocuments(query.includeDeleted);
   const options = shown ? { raw: true, projection: projectionOf(shown) } : RAW;

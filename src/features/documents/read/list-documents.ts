@@ -115,15 +115,22 @@ function openReading(
 ): Promise<Reading> | Reading {
   const projectId = caller.project._id;
   const open = (collection: Collection): Promise<Reading> | Reading => {
-    const readable = readFilter(collection, caller);
+    const reading = readFilter(app, collection, caller);
+    return reading instanceof Promise
+      ? reading.then((readable) => openWith(collection, readable))
+      : openWith(collection, reading);
+  };
+  const openWith = (collection: Collection, active: AccessFilter): Promise<Reading> | Reading => {
     const query = parseListQuery(rawQuery, collection);
     const timeMs = timeFor(query, app.config.queryTimeoutMs);
-    const showing = (visible: Document): Reading => {
+    const showing = (readable: AccessFilter, visible: Document): Reading => {
       const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
       return { app, collection, query, readable, filter, timeMs, size, signal };
     };
+    const readable = query.includeDeleted ? readFilter(app, collection, caller, true) : active;
     const visible = findVisible(app, collection, query.includeDeleted);
-    return visible instanceof Promise ? visible.then(showing) : showing(visible);
+    if (!(readable instanceof Promise) && !(visible instanceof Promise)) return showing(readable, visible);
+    return Promise.all([readable, visible]).then(([filter, shown]) => showing(filter, shown));
   };
   const known = peekCollection(app, projectId, collectionName);
   return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);

@@ -71,7 +71,7 @@ async function findReadable(
   ids: readonly string[],
   { includeDeleted, meta }: Presentation,
 ): Promise<Map<string, Populated>> {
-  const readable = readFilter(collection, caller);
+  const readable = await readFilter(app, collection, caller, includeDeleted);
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const isUsers = collection.name === USERS;

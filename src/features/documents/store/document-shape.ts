@@ -1,6 +1,7 @@
 import type { Collection } from '../../collections/collection.js';
 import { FIELD_TYPE_RULES, isJsonObject } from '../../collections/fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../../collections/fields/field.js';
+import { ruledPaths } from '../../collections/rules/collection-rules.js';
 import type { Problems } from '../reply/problems.js';
 
 /** A declared value, ready to check. `any` is content that nothing declares. */
@@ -41,11 +42,18 @@ export function documentShape(collection: Collection): ObjectShape {
   return shape;
 }
 
-function compileDocument({ mode, fields, rls }: Collection): ObjectShape {
-  const declared = mode === 'enforced' ? fields : [];
+function compileDocument(collection: Collection): ObjectShape {
+  const { mode, fields, rls } = collection;
+  const declared = mode === 'enforced' ? fields : checkedFields(collection);
   const owner: Field[] =
     rls && !declared.some(({ name }) => name === rls.ownerField) ? [{ name: rls.ownerField, type: 'String' }] : [];
   return compileObject([...declared, ...owner], mode === 'flexible');
+}
+
+/** The fields that a flexible collection checks: those that say who may do what. */
+function checkedFields(collection: Collection): Field[] {
+  const named = new Set(ruledPaths(collection).map((path) => path.split('.')[0]!));
+  return collection.fields.filter(({ name, stamp, fixed }) => named.has(name) || stamp || fixed);
 }
 
 function compileObject(fields: readonly Field[], open: boolean): ObjectShape {

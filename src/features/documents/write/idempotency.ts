@@ -84,7 +84,7 @@ async function keepAnswer(app: App, store: Store<IdempotencyRecord>, _id: string
 }
 
 function requestId({ place: { collection, writer }, action, key }: RepeatableRequest): string {
-  return sha256Hex([collection._id.toHexString(), writer?.userId ?? '', action, key].join('\n'));
+  return sha256Hex([collection._id.toHexString(), writer ? (writer.userId ?? 'anyone') : '', action, key].join('\n'));
 }
 
 /** Removes keys older than 24 hours and returns their number. */

@@ -2,6 +2,7 @@ import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore, insertDocumentRecord } from '../store/document-store.js';
+import { readableFilter } from './admit-write.js';
 import { readNewDocument } from './new-document.js';
 import { runIdempotent } from './idempotency.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
@@ -40,7 +41,11 @@ export async function insertDocument(
               ? await documentStore(app, collection).findOne({ _id: id! })
               : null;
           if (!earlier) throw error;
-          return presentDocument(earlier);
+          // Others may have changed it since to what the writer may not read.
+          const readable = readableFilter(writer);
+          const isShown =
+            !readable || (await documentStore(app, collection).findOne({ $and: [readable, { _id: id! }] }));
+          return presentDocument(isShown ? earlier : named);
         }
       },
     };

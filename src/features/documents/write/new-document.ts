@@ -1,21 +1,19 @@
 import { ObjectId } from 'bson';
-import { forbidden, invalid } from '../../../errors.js';
+import { forbidden, invalid, type AppError } from '../../../errors.js';
+import type { Writer } from '../../access/access-rules.js';
 import type { Collection } from '../../collections/collection.js';
 import { KEPT_FIELDS } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentShape, storeObject } from '../store/document-shape.js';
+import { requireCreatable } from './admit-write.js';
 import { refuseHostileValue } from '../store/hostile-keys.js';
 import { Problems } from '../reply/problems.js';
 
 /**
- * The end user who writes, and the field that says whose a document is; null = the project itself with its secret key.
- */
-export type Writer = { ownerField: string; userId: string } | null;
-
-/**
  * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner.
- * Throws 400 with every problem, 403 OWNER_MISMATCH when an end user names another owner.
+ * Throws 400 with every problem, 403 OWNER_MISMATCH or FIELD_FIXED when an end user names another owner, 403
+ * RULE_REFUSED when the rule `create` does not admit it.
  */
 export function readNewDocument(collection: Collection, body: unknown, writer: Writer, now: number): StoredDocument {
   const problems = new Problems();
@@ -36,19 +34,50 @@ export function checkNewDocument(
 ): StoredDocument {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'A document must be a JSON object');
   refuseHostileValue(body);
-  const fields = withOwner(body, writer);
+  const fields = withStamps(collection, withOwner(body, writer), writer);
   const own = withoutKeptFields(fields, problems);
   const stored = storeObject(documentShape(collection), own, problems);
   const moment = new Date(now);
-  return { _id: new ObjectId(), ...stored, isDeleted: false, deletedAt: null, createdAt: moment, updatedAt: moment };
+  const document = {
+    _id: new ObjectId(),
+    ...stored,
+    isDeleted: false,
+    deletedAt: null,
+    createdAt: moment,
+    updatedAt: moment,
+  };
+  // What does not fit is told first, and then it would mean nothing.
+  if (problems.summary === null) requireCreatable(writer, document);
+  return document;
 }
 
 function withOwner(body: Record<string, unknown>, writer: Writer): Record<string, unknown> {
-  if (!writer) return body;
+  if (!writer || writer.ownerField === null) return body;
   const { ownerField, userId } = writer;
   if (!Object.hasOwn(body, ownerField)) return { ...body, [ownerField]: userId };
   if (body[ownerField] === userId) return body;
   throw forbidden('OWNER_MISMATCH', `${ownerField} must be the signed-in user`);
+}
+
+/** The user's id in the fields that ask for it; 403 FIELD_FIXED where another's is sent for one that never changes. */
+function withStamps({ fields }: Collection, body: Record<string, unknown>, writer: Writer): Record<string, unknown> {
+  if (!writer?.userId) return body;
+  const { userId } = writer;
+  const stamped = fields.filter(({ stamp }) => stamp);
+  if (stamped.length === 0) return body;
+  const own = { ...body };
+  for (const { name, fixed } of stamped) {
+    const given = Object.hasOwn(own, name) ? own[name] : undefined;
+    if (given === undefined) own[name] = userId;
+    else if (fixed && given !== userId) throw fieldFixed(name, 'is the signed-in user');
+  }
+  return own;
+}
+
+/** The refusal of a value for a field that the service sets, or that never changes. */
+export function fieldFixed(field: string, text: string): AppError {
+  const message = `${field} ${text}`;
+  return forbidden('FIELD_FIXED', message, { details: [{ field, rule: 'fixed', message }] });
 }
 
 /**

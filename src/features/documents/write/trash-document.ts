@@ -17,7 +17,7 @@ export async function trashDocument(
   const id = requireDocumentId(idText);
   const now = nextVersion(app.clock.now(), expected);
   const set = { isDeleted: true, deletedAt: now, updatedAt: now };
-  await writeInState(app, place, { _id: id, isDeleted: false }, { expected }, (filter) =>
+  await writeInState(app, place, { _id: id, isDeleted: false }, { action: 'delete', expected }, (filter) =>
     changeDocumentRecord(app, place.collection, filter, { action: 'delete', set, isOwn: true }),
   );
   return id.toHexString();
@@ -31,7 +31,7 @@ export async function deleteDocument(
   expected: ExpectedVersion = null,
 ): Promise<string> {
   const id = requireDocumentId(idText);
-  await writeInState(app, place, { _id: id, ...visibleDocuments(true) }, { expected }, (filter) =>
+  await writeInState(app, place, { _id: id, ...visibleDocuments(true) }, { action: 'delete', expected }, (filter) =>
     removeDocumentRecord(app, place.collection, filter),
   );
   return id.toHexString();

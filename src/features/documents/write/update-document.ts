@@ -1,5 +1,7 @@
+import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { forbidden, invalid } from '../../../errors.js';
+import { NOTHING } from '../../access/rules/compile-rule.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { readDocumentChange, type DocumentChange } from '../store/document-change.js';
@@ -8,7 +10,9 @@ import { PathBlocked } from '../store/refused-writes.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { validationFailed } from '../reply/problems.js';
 import { nextVersion, requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
-import { explainMiss, ownedBy, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
+import { filtersAfter, filtersBefore } from './admit-write.js';
+import { fieldFixed } from './new-document.js';
+import { explainMiss, matching, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
 
 /** A condition and paths of the service's own for the write of a client's change. */
 export interface AlongsideChange {
@@ -18,8 +22,9 @@ export interface AlongsideChange {
 
 /**
  * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules). One atomic write of
- * just these paths: nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE or OWNER_MISMATCH, 404, 409
- * DUPLICATE_VALUE, 412 CHANGED_MEANWHILE for another version than the expected one; then nothing has changed.
+ * just these paths: nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE, OWNER_MISMATCH, FIELD_FIXED or
+ * RULE_REFUSED, 404, 409 DUPLICATE_VALUE, 412 CHANGED_MEANWHILE for another version than the expected one;
+ * then nothing has changed.
  */
 export async function updateDocument(
   app: App,
@@ -32,12 +37,19 @@ export async function updateDocument(
   const id = requireDocumentId(idText);
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const change = readDocumentChange(collection, id, body);
+  const fixed = takeFixed(place, change);
+  const after = filtersAfter(place.writer, change);
   const active = { _id: id, isDeleted: false };
-  const owner = ownerFilter(place, change);
-  const conditions = [...owner, ...change.conditions.map(({ filter }) => filter)];
+  const access = [...new Set([...filtersBefore(place.writer, 'update'), ...(after ?? [NOTHING])])];
+  const conditions = [
+    ...access,
+    ...ownerFilter(place, change),
+    ...fixed.map(({ filter }) => filter),
+    ...change.conditions.map(({ filter }) => filter),
+  ];
   if (alongside) conditions.push(alongside.filter);
   if (expected) conditions.push(versionFilter(expected));
-  const filter = conditions.length > 0 ? { ...active, $and: conditions } : active;
+  const filter = matching(active, conditions);
   const set = { ...withOwner(place, change), ...alongside?.set };
   const write = async (): Promise<StoredDocument | null> => {
     set.updatedAt = nextVersion(app.clock.now(), expected);
@@ -48,24 +60,53 @@ export async function updateDocument(
       throw error;
     }
   };
-  return presentDocument(await writeOrExplain(write, () => explainRefusal(app, place, active, change, expected)));
+  return presentDocument(
+    await writeOrExplain(write, () => explainRefusal(app, place, active, { change, after, fixed, expected })),
+  );
 }
 
-/** A filter that matches no document. */
-const NEVER = { _id: { $in: [] } };
+/** A field that the writer sends but may not change, and the condition that it is sent as it is. */
+interface SentFixed {
+  field: string;
+  filter: Document;
+}
+
+/** Takes the fields out of a change that end users cannot change: they may be sent back as they are. */
+function takeFixed({ collection, writer }: WriteTarget, { set, unset }: DocumentChange): SentFixed[] {
+  const names = writer ? collection.fields.filter(({ fixed }) => fixed).map(({ name }) => name) : [];
+  if (names.length === 0) return [];
+  const sent: SentFixed[] = [];
+  for (const key of [...Object.keys(set), ...unset]) {
+    const field = key.split('.')[0]!;
+    if (!names.includes(field)) continue;
+    if (key !== field) throw fieldFixed(field, NEVER_CHANGES);
+    sent.push({ field, filter: { [key]: { $eq: Object.hasOwn(set, key) ? set[key] : null } } });
+    delete set[key];
+    if (unset.includes(key)) unset.splice(unset.indexOf(key), 1);
+  }
+  return sent;
+}
+
+const NEVER_CHANGES = 'is set when the document is stored and cannot be changed';
 
 function ownerFilter({ collection, writer }: WriteTarget, { owner }: DocumentChange): Record<string, unknown>[] {
-  const own = writer ? [ownedBy(writer)] : [];
-  if (!owner) return own;
-  if (owner.value === null) return [...own, NEVER];
+  if (!owner) return [];
+  if (owner.value === null) return [NOTHING];
   // Only the secret key may give an owner to a document that has none.
   const stored = writer ? owner.value : { $in: [owner.value, null] };
-  return [...own, { [collection.rls!.ownerField]: stored }];
+  return [{ [collection.rls!.ownerField]: stored }];
 }
 
 function withOwner({ collection, writer }: WriteTarget, change: DocumentChange): Record<string, unknown> {
   if (writer || !change.owner) return { ...change.set };
   return { ...change.set, [collection.rls!.ownerField]: change.owner.value };
+}
+
+interface WantedChange {
+  change: DocumentChange;
+  after: Document[] | null;
+  fixed: readonly SentFixed[];
+  expected: ExpectedVersion;
 }
 
 /**
@@ -76,12 +117,14 @@ async function explainRefusal(
   app: App,
   place: WriteTarget,
   active: Record<string, unknown>,
-  change: DocumentChange,
-  expected: ExpectedVersion,
+  { change, after, fixed, expected }: WantedChange,
 ): Promise<void> {
   const { collection, writer } = place;
-  const document = await explainMiss(app, place, active);
+  const holds = (filter: Document): Promise<unknown> =>
+    documentStore(app, collection).findOne({ $and: [active, filter] }, { projection: { _id: 1 } });
+  const document = await explainMiss(app, place, active, { action: 'update', after });
   requireVersion(document, expected);
+  for (const { field, filter } of fixed) if (!(await holds(filter))) throw fieldFixed(field, NEVER_CHANGES);
   if (change.owner) {
     const stored = document[collection.rls!.ownerField] ?? null;
     const assignable = !writer && stored === null && change.owner.value !== null;
@@ -89,8 +132,7 @@ async function explainRefusal(
     if (change.owner.value === null) throw forbidden('OWNER_IMMUTABLE', 'Owner field immutable');
   }
   for (const { filter, problem } of change.conditions) {
-    const holds = await documentStore(app, collection).findOne({ ...active, ...filter }, { projection: { _id: 1 } });
-    if (!holds) throw validationFailed([problem]);
+    if (!(await holds(filter))) throw validationFailed([problem]);
   }
   for (const path of [...Object.keys(change.set), ...change.unset]) {
     const parent = findBlockedParent(document, path);

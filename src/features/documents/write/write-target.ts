@@ -1,8 +1,8 @@
-import type { ObjectId } from 'bson';
+import type { Document, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, forbidden, invalid, missing, type AppError } from '../../../errors.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { requireWriter } from '../../access/access-rules.js';
+import { requireWriter, type Writer } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -10,7 +10,7 @@ import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { matchShown } from '../store/shown-documents.js';
 import { requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
-import type { Writer } from './new-document.js';
+import { filtersBefore, readableFilter, ruleRefused, type RuledAction } from './admit-write.js';
 
 /** The place of a write and its writer. */
 export interface WriteTarget {
@@ -24,7 +24,7 @@ export interface WriteTarget {
  */
 export async function requireWriteTarget(app: App, caller: Caller, collectionName: string): Promise<WriteTarget> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  return { collection, writer: requireWriter(collection, caller) };
+  return { collection, writer: await requireWriter(app, collection, caller) };
 }
 
 /** 400 INVALID_ID for anything but 24 hexadecimal digits. */
@@ -32,14 +32,6 @@ export function requireDocumentId(text: string): ObjectId {
   const id = findObjectId(text);
   if (!id) throw invalid('INVALID_ID', 'A document id has 24 hexadecimal digits');
   return id;
-}
-
-/**
- * Restricts a write to what the writer owns. Part of the write itself, so that nothing can happen between check and
- * write.
- */
-export function ownedBy(writer: Writer): Record<string, unknown> {
-  return writer ? { [writer.ownerField]: writer.userId } : {};
 }
 
 const MAX_ATTEMPTS = 5;
@@ -59,42 +51,67 @@ export async function writeOrExplain<T>(write: () => Promise<T | null>, explain:
 }
 
 /**
- * Reads the document that a write did not match: throws 404 when it is not in that state, 403 when it is someone
- * else's; else answers it as it is now.
+ * Reads the document that a write did not match: throws 404 when it is not in that state or not readable, 403 when it
+ * is someone else's or the rule of the write does not admit it; else answers it as it is now.
  */
 export async function explainMiss(
   app: App,
   { collection, writer }: WriteTarget,
   state: Record<string, unknown>,
+  { action, after = [] }: RuledWrite,
   notFound: () => AppError = documentNotFound,
 ): Promise<StoredDocument> {
-  const found = await matchShown(
-    app,
-    collection,
-    async (shown) => await documentStore(app, collection).findOne({ ...state, ...shown }),
-  );
+  const find = (filters: readonly Document[]): Promise<StoredDocument | null> =>
+    matchShown(
+      app,
+      collection,
+      async (shown) => await documentStore(app, collection).findOne({ ...matching(state, filters), ...shown }),
+    );
+  const readable = readableFilter(writer);
+  const found = await find(readable ? [readable] : []);
   if (!found) throw notFound();
-  if (writer && found[writer.ownerField] !== writer.userId) {
+  if (!writer) return found;
+  if (writer.ownerField !== null) {
+    if (found[writer.ownerField] === writer.userId) return found;
     throw forbidden('OWNER_MISMATCH', 'The document belongs to another user');
   }
+  if (!(await find(filtersBefore(writer, action)))) {
+    // Of the trash only those know who may fill it.
+    const isKnown = found.isDeleted === false || (await find(filtersBefore(writer, 'delete')));
+    throw isKnown ? ruleRefused(action, 'before') : notFound();
+  }
+  if (after === null || (after.length > 0 && !(await find(after)))) throw ruleRefused(action, 'after');
   return found;
 }
 
+/** What rules ask of a write; `after` is filtersAfter, where the write changes anything that a rule could name. */
+export interface RuledWrite {
+  action: RuledAction;
+  after?: Document[] | null;
+}
+
+/** A state with further conditions. */
+export function matching(state: Record<string, unknown>, filters: readonly Document[]): Record<string, unknown> {
+  return filters.length > 0 ? { ...state, $and: filters } : state;
+}
+
 /**
- * A write of the document in `state`, in the expected version and by its owner, tried again while others change it.
+ * A write of the document in `state`, in the expected version and by somebody who may, tried again while others change
+ * it. What the document must meet is part of the write itself, so that nothing can happen between check and write.
  * Throws what explainMiss does, and 412 CHANGED_MEANWHILE.
  */
 export function writeInState<T>(
   app: App,
   place: WriteTarget,
   state: Record<string, unknown>,
-  { expected, notFound }: { expected: ExpectedVersion; notFound?: () => AppError },
+  { expected, notFound, ...ruled }: RuledWrite & { expected: ExpectedVersion; notFound?: () => AppError },
   write: (filter: Record<string, unknown>) => Promise<T | null>,
 ): Promise<T> {
-  const filter = { ...state, ...versionFilter(expected), ...ownedBy(place.writer) };
+  const asked = [...filtersBefore(place.writer, ruled.action), ...(ruled.after ?? [])];
+  const filter = matching({ ...state, ...versionFilter(expected) }, asked);
   return writeOrExplain(
     () => write(filter),
-    async () => requireVersion(await explainMiss(app, place, state, notFound), expected),
+    async () => requireVersion(await explainMiss(app, place, state, ruled, notFound), expected),
   );
 }
 

@@ -5,7 +5,7 @@ import { hintOf } from '../../changes/change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
 import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
-import { findStart, readPage, type Following, type FeedPage } from '../read-page.js';
+import { asksAccount, findStart, hasSameRights, readPage, type Following, type FeedPage } from '../read-page.js';
 import { Batch, writeReset, type EventForm } from './batch.js';
 import { EventBytes } from './event-bytes.js';
 import type { Group, Member } from './group.js';
@@ -96,6 +96,17 @@ export class Follower implements Member {
     if (group) this.#watcher?.leave(group, this);
   }
 
+  /** Starts anew where the account of its user says something else than when it joined its group. */
+  async renewRights(): Promise<void> {
+    const [group, watcher] = [this.#group, this.#watcher];
+    if (!group || !watcher || !asksAccount(group.following)) return;
+    const { caller } = this.stream;
+    if ((await hasSameRights(group.following, caller)) || this.#group !== group) return;
+    const from = watcher.told;
+    this.quit();
+    this.#readOn((signal) => this.#startAnew(group, from, signal));
+  }
+
   /** The rules may be others than before. */
   async #startAnew(group: Group, from: FeedPosition, signal: AbortSignal): Promise<void> {
     const following = await this.wanted.resolve(group.cursorAt(from), signal);
@@ -142,7 +153,7 @@ export class Follower implements Member {
         return;
       }
       const watcher = await shares.watchers.open(following);
-      if (!(await this.#isCurrent(following))) {
+      if (!(await this.#isCurrent(following)) || !(await hasSameRights(following, stream.caller))) {
         const cursor = sealFeedCursor(shares.app.secrets, following.scope, position);
         const renewed = await this.wanted.resolve(cursor, following.signal);
         return this.#read(renewed, await this.#findStart(renewed));

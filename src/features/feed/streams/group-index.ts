@@ -4,7 +4,7 @@ import type { Group } from './group.js';
 
 type ByText = Map<string, Set<Group>>;
 
-/** Finds the groups that a change may concern: by owner and by equality they are looked up, not tried one by one. */
+/** Finds the groups that a change may concern: by owner and by the texts that they ask for, not one by one. */
 export class GroupIndex {
   readonly #owned: ByText = new Map();
   readonly #byField = new Map<string, ByText>();
@@ -13,27 +13,27 @@ export class GroupIndex {
   constructor(private readonly ownerField: string | null) {}
 
   add(group: Group): void {
-    const { place, text } = this.#placeOf(group);
-    if (!place) this.#others.add(group);
-    else place.set(text, (place.get(text) ?? new Set<Group>()).add(group));
+    const places = this.#placesOf(group);
+    if (!places) this.#others.add(group);
+    else for (const { place, text } of places) place.set(text, (place.get(text) ?? new Set<Group>()).add(group));
   }
 
   remove(group: Group): void {
-    const { place, text } = this.#placeOf(group);
-    if (!place) {
-      this.#others.delete(group);
-    } else {
+    this.#others.delete(group);
+    for (const { place, text } of this.#placesOf(group) ?? []) {
       place.get(text)?.delete(group);
       if (place.get(text)?.size === 0) place.delete(text);
     }
   }
 
-  #placeOf({ ownerId, equality }: Group): { place: ByText | null; text: string } {
-    if (ownerId !== null) return { place: this.#owned, text: ownerId };
-    if (!equality) return { place: null, text: '' };
-    const place = this.#byField.get(equality.field) ?? new Map<string, Set<Group>>();
-    this.#byField.set(equality.field, place);
-    return { place, text: equality.text };
+  #placesOf({ ownerId, keys }: Group): { place: ByText; text: string }[] | null {
+    if (ownerId !== null) return [{ place: this.#owned, text: ownerId }];
+    if (!keys) return null;
+    return keys.map(({ field, text }) => {
+      const place = this.#byField.get(field) ?? new Map<string, Set<Group>>();
+      this.#byField.set(field, place);
+      return { place, text };
+    });
   }
 
   find({ document, earlier, owners }: WatchedChange): Set<Group> {

@@ -33,8 +33,8 @@ const MAX_TOLD_GONE = 10_000;
  */
 export class Group {
   readonly members = new Set<Member>();
-  /** The condition by which groups are looked up, on a top-level field; null when there is none. */
-  readonly equality: { field: string; text: string } | null;
+  /** The texts of top-level fields by which groups are looked up, one of which is there; null when there are none. */
+  readonly keys: readonly GroupKey[] | null;
   /** The end user whose documents alone are shown. */
   readonly ownerId: string | null;
   readonly #current: Matcher;
@@ -47,14 +47,14 @@ export class Group {
     readonly following: Following,
     openMatcher: (filter: Document) => Matcher,
   ) {
-    const { readable, query, scope } = following;
+    const { collection, readable, query, scope } = following;
     const { conditions } = query;
     const rules = readable ? [readable] : [];
     this.#current = openMatcher({ $and: [{ isDeleted: false }, ...rules, ...conditions] });
     this.#earlierAccess = openMatcher({ $and: [{ isDeleted: false }, ...rules] });
     this.#earlierConditions = conditions.length > 0 ? openMatcher(allOf(conditions)) : null;
-    this.ownerId = scope.userId;
-    this.equality = readable ? null : findEquality(conditions);
+    this.ownerId = collection.rls ? scope.userId : null;
+    this.keys = findKeys(readable ? [readable] : conditions);
   }
 
   /** The news of a change for the group: that the document is as it is, that it is gone, or nothing. */
@@ -117,11 +117,40 @@ function lacks(bytes: Buffer, fields: ReadonlySet<string> | null): boolean {
   return [...fields].some((name) => !Object.hasOwn(document, name));
 }
 
-function findEquality(conditions: readonly Document[]): Group['equality'] {
+/** A text that a document has to hold in a top-level field. */
+export interface GroupKey {
+  field: string;
+  text: string;
+}
+
+/** A group with more of them is tried on each change instead. */
+const MAX_KEYS = 100;
+
+/** Texts of which a document has to hold one to meet all the conditions; null when none can be told. */
+function findKeys(conditions: readonly Document[]): GroupKey[] | null {
   for (const condition of conditions) {
-    const [[field, test]] = Object.entries(condition) as [[string, unknown]];
-    const value = (test as { $eq?: unknown } | null)?.$eq;
-    if (typeof value === 'string' && !field.startsWith('$') && !field.includes('.')) return { field, text: value };
+    const { $or, $and, ...fields } = condition as { $or?: Document[]; $and?: Document[] };
+    const [[field, test] = ['', null]] = Object.entries<unknown>(fields);
+    const keys = $or ? keysOfAny($or) : $and ? findKeys($and) : keysOf(field, test);
+    if (keys && keys.length <= MAX_KEYS) return keys;
   }
   return null;
+}
+
+/** Those of all alternatives: a document may meet any of them. */
+function keysOfAny(alternatives: readonly Document[]): GroupKey[] | null {
+  const keys: GroupKey[] = [];
+  for (const alternative of alternatives) {
+    const own = findKeys([alternative]);
+    if (!own) return null;
+    keys.push(...own);
+  }
+  return keys;
+}
+
+function keysOf(field: string, test: unknown): GroupKey[] | null {
+  if (field === '' || field.startsWith('$') || field.includes('.')) return null;
+  const { $eq, $in } = Object(test) as { $eq?: unknown; $in?: unknown[] };
+  const values = typeof test === 'string' ? [test] : ($in ?? [$eq]);
+  return values.every((value) => typeof value === 'string') ? values.map((text) => ({ field, text })) : null;
 }

@@ -209,12 +209,12 @@ class StreamHub {
     }
   }
 
-  /** Ends those of a key that is not good any more, and those whose origin or token is not. */
+  /** Ends those of a key that is not good any more, or whose origin or token is not; renews the rights of others. */
   async #judge(hash: string, { all, judged }: KeyStreams): Promise<void> {
     const owner = await findLiveKey(this.app, hash);
     const now = this.app.clock.now();
     const turn = takeTurns();
-    for (const { stream } of owner ? judged : all) {
+    for (const { stream, followers } of owner ? judged : all) {
       const pause = turn();
       if (pause) await pause;
       const { bearer } = stream.caller;
@@ -228,6 +228,7 @@ class StreamHub {
         const code = judgeHeldToken(this.app, owner.project, bearer.userId, bearer.token);
         const problem = code instanceof Promise ? await code : code;
         if (problem) stream.end({ code: problem });
+        else for (const follower of followers) await follower.renewRights();
       }
     }
   }

@@ -220,5 +220,5 @@ function placed(at: LogPosition): FeedPosition {
 
 /** Whoever has the same is told the same. */
 function keyOf({ scope, query }: Following): string {
-  return JSON.stringify([query.filterText, scope.userId, query.fields, query.meta]);
+  return JSON.stringify([query.filterText, scope.userId, scope.admitted, query.fields, query.meta]);
 }

@@ -1,0 +1,53 @@
+import { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
+import { RULE_NAMES, SERVER_ONLY } from '../../../src/features/collections/rules/collection-rules.js';
+import { listLoosenedRules } from '../../../src/features/collections/rules/compare-rules.js';
+import { setRules } from '../../../src/features/collections/set-rules.js';
+import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { projectOption } from '../../ask/choose-project.js';
+import { defineCommand, flag, value } from '../../shell/command.js';
+import { UsageError } from '../../view/exit.js';
+import { presentRules } from './present.js';
+
+export default defineCommand({
+  details: [
+    'A rule is anyone, nobody, or conditions on the caller and the document, joined by "and" and "or":',
+    '  user · doc.owner = user.id · user.id in doc.members · doc.visibility = "public" · "staff" in user.groups',
+    'A rule that is not given stays as it is; without rules before it is nobody. The secret key stands above all rules.',
+  ].join('\n'),
+  examples: [
+    "bsvc collection rules lists --project shop --read 'user.id in doc.members' --create 'doc.owner = user.id' --update 'user.id in doc.members' --delete 'doc.owner = user.id'",
+    'bsvc collection rules invites --project shop --server-only',
+    'bsvc collection rules lists --project shop --off',
+  ],
+  audited: true,
+  destroys: 'at times',
+  parameters: {
+    collection: collectionArgument,
+    project: projectOption,
+    read: value('--read <rule>', 'who reads a document, in lists, joins and changes alike'),
+    create: value('--create <rule>', 'who stores a document'),
+    update: value('--update <rule>', 'who changes a document: holds before and afterwards'),
+    delete: value('--delete <rule>', 'who trashes and removes a document'),
+    updateTo: value('--update-to <rule>', 'what an update may lead to, where that is something else than --update'),
+    serverOnly: flag('--server-only', 'the secret key alone'),
+    off: flag('--off', 'no rules: everybody reads, the secret key writes'),
+  },
+  async run(context, input) {
+    const given = Object.fromEntries(
+      RULE_NAMES.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])),
+    );
+    const ways = [Object.keys(given).length > 0, input.serverOnly, input.off].filter(Boolean).length;
+    if (ways !== 1) throw new UsageError('Give rules such as --read user, or --server-only, or --off.');
+    const { app, project, collection } = await chooseCollection(context, input);
+    const rules = input.off ? null : input.serverOnly ? SERVER_ONLY : completeRules({ ...collection.rules, ...given });
+    const loosens = listLoosenedRules(collection, { rules, rls: rules ? null : collection.rls });
+    if (loosens.length > 0) {
+      const what = `Loosens "${collection.name}" of project ${project.name}: ${loosens.join('; ')}.`;
+      await context.confirm({ what, name: project.name, reversible: true });
+    }
+    const agreed = loosens.length > 0;
+    const changed = presentCollection(await setRules(app, project._id, collection.name, rules, { agreed }));
+    return { json: changed, quiet: changed.id, text: () => `${changed.name}: ${presentRules(changed)}` };
+  },
+});

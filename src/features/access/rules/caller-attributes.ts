@@ -1,0 +1,54 @@
+import type { Document } from 'bson';
+import type { App } from '../../../app.js';
+import { findObjectId } from '../../../platform/ids.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { findCollection } from '../../collections/collection-store.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { defaultUsersCollection, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
+import type { Caller } from '../caller.js';
+import { ownId, type CallerAttributes } from './compile-rule.js';
+
+/**
+ * What rules know of the caller: the id, and of the account the attributes that they name. Read from the account each
+ * time, so that what was taken from a user counts for the next request. A promise only when it takes time.
+ */
+export function readAttributes(
+  app: App,
+  { bearer, project }: Caller,
+  names: readonly string[],
+): CallerAttributes | Promise<CallerAttributes> {
+  if (bearer.state !== 'user') return null;
+  return names.length === 0 ? ownId(bearer.userId) : readAccount(app, project._id, bearer.userId, names);
+}
+
+async function readAccount(
+  app: App,
+  projectId: Caller['project']['_id'],
+  userId: string,
+  names: readonly string[],
+): Promise<CallerAttributes> {
+  const users = (await findCollection(app, projectId, USERS)) ?? defaultUsersCollection(projectId);
+  const id = findObjectId(userId);
+  const account =
+    id &&
+    (await app.db
+      .collection(documentsName(defaultUsersCollection(projectId)))
+      .findOne({ _id: id, isDeleted: false }, app.db.confirmedReads));
+  const own = ownId(userId);
+  return account && !isDisabled(account) ? { ...attributesOf(users, account, names), ...own } : own;
+}
+
+function isDisabled(account: Document): boolean {
+  const notes = account[HIDDEN_FIELD] as { disabledAt?: unknown } | undefined;
+  return Boolean(notes?.disabledAt);
+}
+
+/** Attributes that the service itself vouches for. */
+const OWN_FIELDS: ReadonlySet<string> = new Set(['email', EMAIL_VERIFIED]);
+
+/** Of the fields of an account only those that users cannot set on themselves. */
+function attributesOf(users: Collection, account: Document, names: readonly string[]): Record<string, unknown> {
+  const isVouchedFor = (name: string): boolean =>
+    OWN_FIELDS.has(name) || users.fields.some((field) => field.name === name && field.protected);
+  return Object.fromEntries(names.filter(isVouchedFor).map((name) => [name, account[name] as unknown]));
+}

@@ -1,0 +1,192 @@
+import { invalid } from '../../../errors.js';
+import type { AccessRules, Collection } from '../collection.js';
+import { FIELD_TYPE_RULES } from '../fields/field-type.js';
+import type { Field, FieldShape, FieldType } from '../fields/field.js';
+import { USERS } from '../users-collection.js';
+import { ID_PATH, RULE_NAMES, type RuleName } from './collection-rules.js';
+import type { CallerValue, Literal, RuleCondition } from './rule.js';
+import { parseRule, RuleProblem } from './rule-text.js';
+
+type Checked = Pick<Collection, 'name' | 'fields' | 'rls' | 'rules'>;
+
+/** The kinds of values that can be equal to each other. */
+type Kind = 'text' | 'number' | 'boolean';
+
+/** What a name stands for: one value of a kind, or a list of them. */
+interface Operand {
+  kind: Kind;
+  isList: boolean;
+  /** What a text has to be to be a value of it. */
+  accepts?: FieldType;
+}
+
+const KINDS: Partial<Record<FieldType, Kind>> = { String: 'text', Ref: 'text', Number: 'number', Boolean: 'boolean' };
+
+/** Attributes of the caller that are there without a declaration. */
+const ATTRIBUTES: Readonly<Record<string, Operand>> = {
+  id: { kind: 'text', isList: false, accepts: 'Ref' },
+  email: { kind: 'text', isList: false },
+  emailVerified: { kind: 'boolean', isList: false },
+};
+
+/**
+ * 400 INVALID_RULES for rules beside row-level security or on `users`; 400 INVALID_RULE with the place of a mistake in
+ * a rule, of a name that is not declared and of a condition that can never hold (rules.md 2). `users` is the collection
+ * of the project's users.
+ */
+export function checkRules(collection: Checked, users: Pick<Collection, 'fields'>): void {
+  const { rules, rls, name } = collection;
+  if (!rules) return;
+  if (rls) throw invalid('INVALID_RULES', `"${name}" has either row-level security or rules, not both`);
+  if (name === USERS) {
+    throw invalid('INVALID_RULES', 'The users collection has no rules: it is reached through /api/userAuth only');
+  }
+  for (const rule of RULE_NAMES) {
+    const text = rules[rule];
+    if (text !== undefined) checkRule(collection, users, rule, text);
+  }
+}
+
+function checkRule(collection: Checked, users: Pick<Collection, 'fields'>, rule: RuleName, text: string): void {
+  try {
+    for (const condition of parseRule(text).alternatives.flat()) {
+      checkCondition(collection, users, condition);
+      if (rule === 'create' && condition.kind === 'document' && condition.path === ID_PATH) {
+        throw new RuleProblem('doc.id is not known before the document is stored', condition.at);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof RuleProblem)) throw error;
+    const message = `${rule}: ${error.message} (at character ${error.at + 1})`;
+    throw invalid('INVALID_RULE', `Invalid rule of "${collection.name}": ${message}`, {
+      details: [{ field: `rules.${rule}`, rule: String(error.at), message }],
+    });
+  }
+}
+
+function checkCondition(collection: Checked, users: Pick<Collection, 'fields'>, condition: RuleCondition): void {
+  if (condition.kind === 'signedIn') return;
+  const { at } = condition;
+  if (condition.kind === 'caller') {
+    const left = operandOf(users, condition.left, at);
+    if (left.isList) throw new RuleProblem(`${textOf(condition.left)} is a list: write "value in" before it`, at);
+    checkComparison(left, condition.asks, operandOf(users, condition.right, at), condition, at);
+    return;
+  }
+  const field = documentOperand(collection, condition.path, at);
+  const value = operandOf(users, condition.value, at);
+  if (condition.asks === 'holds') {
+    if (!field.isList) throw new RuleProblem(`doc.${condition.path} is not a list: write "=" instead of "in"`, at);
+    if (value.isList) throw new RuleProblem(`${textOf(condition.value)} is a list: one value stands before "in"`, at);
+    requireComparable(field, value, condition.value, at);
+    return;
+  }
+  if (field.isList) {
+    throw new RuleProblem(
+      `doc.${condition.path} is a list: write ${textOf(condition.value)} in doc.${condition.path}`,
+      at,
+    );
+  }
+  checkComparison(field, condition.asks, value, condition, at);
+}
+
+function checkComparison(
+  left: Operand,
+  asks: 'equals' | 'among',
+  right: Operand,
+  condition: Extract<RuleCondition, { kind: 'caller' | 'document' }>,
+  at: number,
+): void {
+  const value = condition.kind === 'caller' ? condition.right : condition.value;
+  if (asks === 'equals' && right.isList) throw new RuleProblem(`${textOf(value)} is a list: write "in" before it`, at);
+  if (asks === 'among' && !right.isList) {
+    throw new RuleProblem(`${textOf(value)} is one value: write "=" before it`, at);
+  }
+  requireComparable(left, right, value, at);
+  if (condition.kind === 'caller') requireComparable(right, left, condition.left, at);
+}
+
+function requireComparable(field: Operand, value: Operand, written: CallerValue, at: number): void {
+  const literals = written.kind === 'literal' ? [written.value] : written.kind === 'list' ? written.values : [];
+  for (const literal of literals) {
+    if (literal === '') throw new RuleProblem('an empty text is equal to nothing', at);
+    const accepted = field.accepts === undefined || FIELD_TYPE_RULES[field.accepts].store(literal) !== undefined;
+    if (kindOf(literal) !== field.kind || !accepted) {
+      throw new RuleProblem(`${JSON.stringify(literal)} is no value that this can have`, at);
+    }
+  }
+  if (literals.length === 0 && field.kind !== value.kind) {
+    throw new RuleProblem(`a ${field.kind} is never equal to a ${value.kind}`, at);
+  }
+}
+
+function operandOf(users: Pick<Collection, 'fields'>, value: CallerValue, at: number): Operand {
+  if (value.kind === 'literal') return { kind: kindOf(value.value), isList: false };
+  if (value.kind === 'list') return { kind: kindOf(value.values[0]!), isList: true };
+  const { name } = value;
+  if (Object.hasOwn(ATTRIBUTES, name)) return ATTRIBUTES[name]!;
+  const field = users.fields.find((declared) => declared.name === name);
+  const found = field?.protected ? fieldOperand(field) : undefined;
+  if (found) return found;
+  const advice =
+    field && !field.protected
+      ? `users can set ${name} on themselves: declare it with @protected`
+      : `there is no user.${name}: rules know ${Object.keys(ATTRIBUTES).join(', ')} and fields of users with @protected`;
+  throw new RuleProblem(advice, at);
+}
+
+function documentOperand({ name, fields }: Checked, path: string, at: number): Operand {
+  if (path === ID_PATH) {
+    if (!fields.some((field) => field.name === path)) return { kind: 'text', isList: false, accepts: 'Ref' };
+    throw new RuleProblem('doc.id is the _id of the document, and there is a field id: give that another name', at);
+  }
+  const found = findDeclared(fields, path.split('.'));
+  if (!found) throw new RuleProblem(`"${name}" declares no field ${path}: a rule can only name declared ones`, at);
+  const operand = fieldOperand(found.shape);
+  if (!operand) {
+    throw new RuleProblem(
+      `doc.${path} is of type ${found.shape.type}: a rule compares texts, numbers, true and false`,
+      at,
+    );
+  }
+  return { ...operand, isList: operand.isList || found.isInList };
+}
+
+/** The shape at a path, straight through lists of objects; null where nothing is declared. */
+function findDeclared(
+  fields: readonly Field[],
+  path: readonly string[],
+): { shape: FieldShape; isInList: boolean } | null {
+  const [part, ...rest] = path;
+  let shape: FieldShape | undefined = fields.find(({ name }) => name === part);
+  let isInList = false;
+  if (rest.length === 0) return shape ? { shape, isInList } : null;
+  while (shape?.type === 'Array') {
+    isInList = true;
+    shape = shape.items;
+  }
+  const inner = shape?.fields ? findDeclared(shape.fields, rest) : null;
+  return inner && { shape: inner.shape, isInList: isInList || inner.isInList };
+}
+
+function fieldOperand(shape: FieldShape): Operand | undefined {
+  const item = shape.type === 'Array' ? shape.items : shape;
+  const kind = item && KINDS[item.type];
+  return kind && { kind, isList: shape.type === 'Array', ...(item.type === 'Ref' && { accepts: 'Ref' }) };
+}
+
+function kindOf(literal: Literal): Kind {
+  return typeof literal === 'string' ? 'text' : typeof literal === 'number' ? 'number' : 'boolean';
+}
+
+function textOf(value: CallerValue): string {
+  if (value.kind === 'attribute') return `user.${value.name}`;
+  return JSON.stringify(value.kind === 'literal' ? value.value : value.values);
+}
+
+/** The rules as a record holds them: what is not given is `nobody`; null for none. */
+export function completeRules(rules: Partial<AccessRules> | null | undefined): AccessRules | null {
+  if (!rules) return null;
+  const { read = 'nobody', create = 'nobody', update = 'nobody', updateTo } = rules;
+  return { read, create, update, delete: rules.delete ?? 'nobody', ...(updateTo !== undefined && { updateTo }) };
+}

@@ -1,0 +1,88 @@
+import type { AccessRules, Collection, Rls } from '../collection.js';
+import { admitsAnyone, documentPaths, ruleOf, type Rule, type RuleCondition } from './rule.js';
+import { parseRule } from './rule-text.js';
+
+export const RULE_NAMES = ['read', 'create', 'update', 'delete', 'updateTo'] as const;
+export type RuleName = (typeof RULE_NAMES)[number];
+
+/** The rules of a collection in the form in which they are applied. */
+export type ParsedRules = Record<RuleName, Rule>;
+
+type Ruled = Pick<Collection, 'rls' | 'rules'>;
+
+/** What `server-only` stands for: the secret key alone. */
+export const SERVER_ONLY: AccessRules = { read: 'nobody', create: 'nobody', update: 'nobody', delete: 'nobody' };
+
+const parsed = new WeakMap<AccessRules | Rls, ParsedRules>();
+
+const ANYONE = ruleOf([[]]);
+const NOBODY = ruleOf([]);
+/** Without rules and row-level security everybody reads, and the secret key alone writes. */
+const OPEN: ParsedRules = { read: ANYONE, create: NOBODY, update: NOBODY, updateTo: NOBODY, delete: NOBODY };
+
+/**
+ * The rules of a collection; row-level security is written as rules here (rules.md 11). Parsed once per loaded record.
+ * Throws a RuleProblem for texts that were never stored.
+ */
+export function rulesOf({ rules, rls }: Ruled): ParsedRules {
+  const source = rules ?? rls;
+  if (!source) return OPEN;
+  let known = parsed.get(source);
+  if (!known) parsed.set(source, (known = rules ? parseAll(rules) : desugar(rls!)));
+  return known;
+}
+
+function parseAll(rules: AccessRules): ParsedRules {
+  // The same text is the same rule: what it comes to for a caller is found out once.
+  const known = new Map<string, Rule>();
+  const parse = (text: string): Rule => {
+    let rule = known.get(text);
+    if (!rule) known.set(text, (rule = parseRule(text)));
+    return rule;
+  };
+  return {
+    read: parse(rules.read),
+    create: parse(rules.create),
+    update: parse(rules.update),
+    updateTo: parse(rules.updateTo ?? rules.update),
+    delete: parse(rules.delete),
+  };
+}
+
+function desugar({ mode, ownerField }: Rls): ParsedRules {
+  const own: RuleCondition = {
+    kind: 'document',
+    path: ownerField,
+    asks: 'equals',
+    value: { kind: 'attribute', name: 'id' },
+    at: 0,
+  };
+  const owner = ruleOf([[own]]);
+  return { read: mode === 'private' ? owner : ANYONE, create: owner, update: owner, updateTo: owner, delete: owner };
+}
+
+/** The path by which a rule names the document's own id. */
+export const ID_PATH = 'id';
+
+/** The paths that the rules of a collection name, the id aside; none where it has no rules of its own. */
+export function ruledPaths(collection: Pick<Collection, 'rules'>): string[] {
+  if (!collection.rules) return [];
+  return documentPaths(Object.values(rulesOf({ rules: collection.rules, rls: null }))).filter(
+    (path) => path !== ID_PATH,
+  );
+}
+
+/** At most so many fields of rules have an index. */
+const MAX_KEY_FIELDS = 8;
+
+/** The fields by which a list under the rule `read` finds its documents: the first that each alternative names. */
+export function keyPaths(collection: Pick<Collection, 'rules'>): string[] {
+  if (!collection.rules) return [];
+  const { read } = rulesOf({ rules: collection.rules, rls: null });
+  if (admitsAnyone(read)) return [];
+  const paths = read.alternatives.flatMap((conditions) => {
+    const first = conditions.find((condition) => condition.kind === 'document');
+    return first && first.path !== ID_PATH ? [first.path] : [];
+  });
+  return [...new Set(paths)].slice(0, MAX_KEY_FIELDS);
+}

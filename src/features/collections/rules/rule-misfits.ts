@@ -1,0 +1,75 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Document } from 'bson';
+import type { App } from '../../../app.js';
+import { conflict } from '../../../errors.js';
+import { documentsName, type Collection } from '../collection.js';
+import type { Field, FieldShape, FieldType } from '../fields/field.js';
+import { ruledPaths } from './collection-rules.js';
+
+type Ruled = Pick<Collection, 'rules' | 'fields'>;
+
+/** How the database calls what a field of a type holds. */
+const STORED_TYPES: Partial<Record<FieldType, string>> = {
+  String: 'string',
+  Ref: 'string',
+  Number: 'number',
+  Boolean: 'bool',
+};
+
+const MAX_LISTED = 10;
+const CHECK_MS = 60_000;
+
+/**
+ * 409 RULE_MISFITS when stored documents hold something else than is declared in a field that the rules of `to` name,
+ * and those of `from` did not name like this: a list where one value is declared would be equal to each of its items.
+ */
+export async function requireRuleFit(app: Pick<App, 'db'>, from: Collection | null, to: Collection): Promise<void> {
+  const known = from ? new Set(ruledPaths(from)) : new Set<string>();
+  const isNew = (path: string): boolean =>
+    !known.has(path) || !isDeepStrictEqual(topField(from!, path), topField(to, path));
+  const conditions = ruledPaths(to)
+    .filter(isNew)
+    .flatMap((path) => misfits('', to.fields, path.split('.')));
+  if (conditions.length === 0) return;
+  const documents = app.db.collection(documentsName(to));
+  const filter = { $or: conditions };
+  const found = await documents.find(filter).project({ _id: 1 }).limit(MAX_LISTED).maxTimeMS(CHECK_MS).toArray();
+  if (found.length === 0) return;
+  const count = await documents.countDocuments(filter, { maxTimeMS: CHECK_MS });
+  const ids = found.map(({ _id }) => String(_id));
+  const message = `${count} stored documents of "${to.name}" do not hold in a field of its rules what is declared there, such as ${ids.join(', ')}: mend them first`;
+  throw conflict('RULE_MISFITS', message, {
+    details: ids.map((id) => ({ field: id, rule: 'access', message: 'does not fit the fields that the rules name' })),
+  });
+}
+
+function topField({ fields }: Ruled, path: string): Field | undefined {
+  return fields.find(({ name }) => name === path.split('.')[0]);
+}
+
+/** Conditions that a document meets whose value at the path is not what is declared. Absent and null always fit. */
+function misfits(prefix: string, fields: readonly Field[], [part, ...rest]: readonly string[]): Document[] {
+  const field = fields.find(({ name }) => name === part);
+  if (!field) return [];
+  const path = prefix === '' ? field.name : `${prefix}.${field.name}`;
+  return misfitsOfShape(path, field, rest);
+}
+
+function misfitsOfShape(path: string, shape: FieldShape, rest: readonly string[]): Document[] {
+  if (shape.type === 'Array') {
+    const items = shape.items ? misfitsOfItems(path, shape.items, rest) : [];
+    return [{ [path]: { $exists: true, $ne: null, $not: { $type: 'array' } } }, ...items];
+  }
+  const stored = rest.length > 0 ? 'object' : STORED_TYPES[shape.type];
+  if (stored === undefined) return [];
+  const wrong = [{ [path]: { $type: 'array' } }, { [path]: { $exists: true, $ne: null, $not: { $type: stored } } }];
+  return rest.length > 0 ? [...wrong, ...misfits(path, shape.fields ?? [], rest)] : wrong;
+}
+
+/** Items that are not what is declared; a field of objects in a list is compared item by item. */
+function misfitsOfItems(path: string, items: FieldShape, rest: readonly string[]): Document[] {
+  const stored = rest.length > 0 ? 'object' : STORED_TYPES[items.type];
+  if (stored === undefined) return [];
+  const wrong = { [path]: { $elemMatch: { $not: { $type: stored } } } };
+  return rest.length > 0 ? [wrong, ...misfits(path, items.fields ?? [], rest)] : [wrong];
+}

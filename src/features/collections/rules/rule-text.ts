@@ -1,0 +1,226 @@
+import { isWellFormed } from '../fields/field-type.js';
+import { ruleOf, type CallerValue, type Literal, type Rule, type RuleCondition } from './rule.js';
+
+/** A rule that cannot be read or can never hold; `at` is the place in its text, counted from 0. */
+export class RuleProblem extends Error {
+  constructor(
+    message: string,
+    readonly at: number,
+  ) {
+    super(message);
+  }
+}
+
+const MAX_CHARACTERS = 2_000;
+const MAX_ALTERNATIVES = 16;
+const MAX_CONDITIONS = 8;
+const MAX_LIST = 20;
+/** Deeper brackets would exhaust the stack; 2,000 characters could nest them a thousand deep. */
+const MAX_DEPTH = 50;
+
+interface Token {
+  kind: 'name' | 'text' | 'number' | 'mark' | 'end';
+  text: string;
+  at: number;
+}
+
+const TOKEN = /([A-Za-z_][\w-]*)|("(?:[^"\\\p{Cc}]|\\["\\])*")|(-?\d{1,15}(?:\.\d{1,6})?)|([=.,()[\]])/uy;
+
+/**
+ * Reads the text of a rule (rules.md 2) and writes it out as alternatives: at most 16, of at most 8 conditions each.
+ * Throws a RuleProblem with the place.
+ */
+export function parseRule(text: string): Rule {
+  return new RuleReader(readTokens(text)).readRule();
+}
+
+function readTokens(text: string): Token[] {
+  if (text.length > MAX_CHARACTERS) {
+    throw new RuleProblem(`a rule has at most ${MAX_CHARACTERS} characters`, MAX_CHARACTERS);
+  }
+  if (!isWellFormed(text)) throw new RuleProblem('half a surrogate pair is not a character', 0);
+  const tokens: Token[] = [];
+  let at = 0;
+  for (;;) {
+    while (/\s/.test(text.charAt(at))) at++;
+    if (at >= text.length) break;
+    TOKEN.lastIndex = at;
+    const match = TOKEN.exec(text);
+    if (!match) throw new RuleProblem(`unexpected ${JSON.stringify(text.charAt(at))}`, at);
+    const [whole, name, quoted, number] = match;
+    if (name !== undefined) tokens.push({ kind: 'name', text: name, at });
+    else if (quoted !== undefined) tokens.push({ kind: 'text', text: JSON.parse(quoted) as string, at });
+    else if (number !== undefined) tokens.push({ kind: 'number', text: number, at });
+    else tokens.push({ kind: 'mark', text: whole, at });
+    at = TOKEN.lastIndex;
+  }
+  tokens.push({ kind: 'end', text: '', at: text.length });
+  return tokens;
+}
+
+type Alternatives = readonly (readonly RuleCondition[])[];
+
+/** One side of a condition. */
+type Side = CallerValue | { kind: 'path'; path: string };
+
+class RuleReader {
+  #next = 0;
+  #depth = 0;
+
+  constructor(private readonly tokens: readonly Token[]) {}
+
+  readRule(): Rule {
+    if (this.tokens.length === 2 && this.#takes('anyone')) return ruleOf([[]]);
+    if (this.tokens.length === 2 && this.#takes('nobody')) return ruleOf([]);
+    const alternatives = this.#readOr();
+    if (this.#token.kind !== 'end') this.#expected('"and", "or" or the end');
+    return ruleOf(alternatives);
+  }
+
+  #readOr(): Alternatives {
+    const { at } = this.#token;
+    let alternatives = this.#readAnd();
+    while (this.#takes('or')) alternatives = bounded([...alternatives, ...this.#readAnd()], at);
+    return alternatives;
+  }
+
+  #readAnd(): Alternatives {
+    const { at } = this.#token;
+    let alternatives = this.#readTerm();
+    while (this.#takes('and')) {
+      const more = this.#readTerm();
+      if (alternatives.length * more.length > MAX_ALTERNATIVES) throw tooManyAlternatives(at);
+      const joined = alternatives.flatMap((left) => more.map((right) => [...left, ...right]));
+      alternatives = bounded(joined, at);
+    }
+    return alternatives;
+  }
+
+  #readTerm(): Alternatives {
+    const { at } = this.#token;
+    if (!this.#takes('(')) return [[this.#readCondition()]];
+    if (++this.#depth > MAX_DEPTH) throw new RuleProblem(`brackets may be ${MAX_DEPTH} deep at most`, at);
+    const inner = this.#readOr();
+    if (!this.#takes(')')) this.#expected('")"');
+    this.#depth--;
+    return inner;
+  }
+
+  #readCondition(): RuleCondition {
+    const { at } = this.#token;
+    if (this.#isMark('user') && this.tokens[this.#next + 1]?.text !== '.') {
+      this.#next++;
+      return { kind: 'signedIn', at };
+    }
+    const left = this.#readSide();
+    if (left.kind === 'list') throw new RuleProblem('a list stands on the right of "in"', at);
+    const isEqual = this.#takes('=');
+    if (!isEqual && !this.#takes('in')) {
+      if (left.kind === 'literal') this.#expected('"=" or "in"');
+      return compare(left, 'equals', { kind: 'literal', value: true }, at);
+    }
+    const { at: rightAt } = this.#token;
+    const right = this.#readSide();
+    if (isEqual && right.kind === 'list') throw new RuleProblem('write "in" before a list', rightAt);
+    if (!isEqual && right.kind === 'literal') {
+      throw new RuleProblem(
+        'on the right of "in" stands a list such as ["a", "b"], or a field that holds one',
+        rightAt,
+      );
+    }
+    return compare(left, isEqual ? 'equals' : 'among', right, at);
+  }
+
+  #readSide(): Side {
+    const { kind, at, text } = this.#token;
+    if (kind === 'text' || kind === 'number' || this.#isMark('true') || this.#isMark('false')) {
+      return { kind: 'literal', value: this.#readLiteral() };
+    }
+    if (this.#takes('[')) return { kind: 'list', values: this.#readList(at) };
+    const root = this.#readName();
+    if (root === 'user' || root === 'doc') {
+      if (!this.#takes('.')) this.#expected(`"." and a name after "${root}"`);
+      const path = this.#readPath();
+      return root === 'user' ? { kind: 'attribute', name: path } : { kind: 'path', path };
+    }
+    throw new RuleProblem(
+      `what is ${text}? Write doc.${text} for a field of the document, user.${text} for one of the caller`,
+      at,
+    );
+  }
+
+  #readLiteral(): Literal {
+    const { kind, text, at } = this.#token;
+    if (kind !== 'text' && kind !== 'number' && text !== 'true' && text !== 'false') {
+      throw new RuleProblem('expected a text in quotes, a number, true or false', at);
+    }
+    this.#next++;
+    return kind === 'text' ? text : kind === 'number' ? Number(text) : text === 'true';
+  }
+
+  #readList(at: number): Literal[] {
+    const values: Literal[] = [];
+    do values.push(this.#readLiteral());
+    while (this.#takes(','));
+    if (!this.#takes(']')) this.#expected('"," or "]"');
+    if (values.length > MAX_LIST) throw new RuleProblem(`a list has at most ${MAX_LIST} values`, at);
+    return values;
+  }
+
+  #readPath(): string {
+    let path = this.#readName();
+    while (this.#takes('.')) path += `.${this.#readName()}`;
+    return path;
+  }
+
+  #readName(): string {
+    if (this.#token.kind !== 'name') this.#expected('a name');
+    return this.tokens[this.#next++]!.text;
+  }
+
+  get #token(): Token {
+    return this.tokens[this.#next]!;
+  }
+
+  /** The next token is this word or mark, not a text in quotes. */
+  #isMark(text: string): boolean {
+    return this.#token.text === text && this.#token.kind !== 'text' && this.#token.kind !== 'end';
+  }
+
+  #takes(text: string): boolean {
+    if (!this.#isMark(text)) return false;
+    this.#next++;
+    return true;
+  }
+
+  #expected(what: string): never {
+    const { kind, text, at } = this.#token;
+    throw new RuleProblem(`expected ${what}, not ${kind === 'end' ? 'the end' : JSON.stringify(text)}`, at);
+  }
+}
+
+function compare(left: Side, asks: 'equals' | 'among', right: Side, at: number): RuleCondition {
+  if (left.kind === 'path') {
+    if (right.kind === 'path') throw new RuleProblem('two fields of a document cannot be compared', at);
+    return { kind: 'document', path: left.path, asks, value: right, at };
+  }
+  if (right.kind === 'path') {
+    return { kind: 'document', path: right.path, asks: asks === 'among' ? 'holds' : asks, value: left, at };
+  }
+  if (left.kind !== 'attribute' && right.kind !== 'attribute') {
+    throw new RuleProblem('this names neither the caller nor the document: it is always the same', at);
+  }
+  return { kind: 'caller', left, asks, right, at };
+}
+
+function bounded(alternatives: Alternatives, at: number): Alternatives {
+  if (alternatives.length > MAX_ALTERNATIVES) throw tooManyAlternatives(at);
+  if (alternatives.some((conditions) => conditions.length > MAX_CONDITIONS)) {
+    throw new RuleProblem(`written out, an alternative has more than ${MAX_CONDITIONS} conditions`, at);
+  }
+  return alternatives;
+}
+
+function tooManyAlternatives(at: number): RuleProblem {
+  return new RuleProblem(`written out, the rule has more than ${MAX_ALTERNATIVES} alternatives`, at);
+}

@@ -1,0 +1,191 @@
+import { expect } from 'vitest';
+import { openRandom, type Random } from './random.js';
+import type { TestApp } from './open-test-app.js';
+import { buildRuledWorld, generateFields, type Person, type RuledWorld, type Values } from './ruled-world.js';
+
+/** A world under random rules: what anybody reads or writes is what an independent reading of the rules says. */
+export async function searchRules(test: TestApp, seed: number): Promise<void> {
+  const random = openRandom(seed);
+  const world = await buildRuledWorld(test, random, 12);
+  const told = world.people.map(() => new Map<string, unknown>());
+  const cursors: (string | null)[] = world.people.map(() => null);
+  for (let round = 0; round < 3; round++) {
+    for (const [at, person] of world.people.entries()) {
+      await expectReads(world, person);
+      cursors[at] = await followTo(test, world, person, { cursor: cursors[at]!, told: told[at]! });
+    }
+    for (let n = 0; n < 8; n++) await write(world, random);
+  }
+}
+
+const readable = ({ rules, documents }: RuledWorld, { user }: Person): string[] =>
+  [...documents].filter(([, document]) => rules.read.admits(user, document)).map(([id]) => id);
+
+/** True where nobody unknown could be shown anything: the answer is then 401, of a closed collection 403. */
+function refusalOf(
+  { rules: { read } }: RuledWorld,
+  { user }: Person,
+  reply: { status: number; body: { code?: string } },
+) {
+  if (read.text === 'nobody') return [reply.status, reply.body.code].join() === '403,READ_BLOCKED';
+  return user === null && read.asksCaller && [reply.status, reply.body.code].join() === '401,AUTH_REQUIRED';
+}
+
+async function expectReads(world: RuledWorld, person: Person): Promise<void> {
+  const seen = readable(world, person).sort();
+  const what = `${world.rules.read.text} for ${JSON.stringify(person.user)}`;
+  const list = await world.send(person, 'get', 'things?limit=1000');
+  if (list.status !== 200) {
+    expect(refusalOf(world, person, list), `${what}: ${list.text}`).toBe(true);
+    expect(seen, what).toEqual([]);
+  } else {
+    expect(idsOf(list.body), what).toEqual(seen);
+  }
+  const referred = seen.filter((id) => world.referred.includes(id));
+  const isRefused = list.status !== 200;
+  const replies = [list];
+  const also = async (path: string, pipeline?: object[]): Promise<{ body: { data?: unknown } } | null> => {
+    const reply = await world.send(person, pipeline ? 'post' : 'get', path, pipeline && { pipeline });
+    replies.push(reply);
+    expect(reply.status, `${path} ${what}: ${reply.text}`).toBe(isRefused ? list.status : 200);
+    return isRefused ? null : reply;
+  };
+  const count = await also('things?count=true');
+  if (count) expect((count.body.data as { count: number }).count, what).toBe(seen.length);
+  const all = await also('things/aggregate', [{ $match: {} }]);
+  if (all) expect(idsOf(all.body), what).toEqual(seen);
+  const joined = await also('refs/aggregate', [
+    { $lookup: { from: 'things', localField: 'to', foreignField: '_id', as: 'found' } },
+  ]);
+  if (joined) expect(idsIn((joined.body.data as { found: unknown }[])[0]!.found), what).toEqual(referred);
+  const united = await also('refs/aggregate', [{ $limit: 1 }, { $project: { to: 0 } }, { $unionWith: 'things' }]);
+  if (united) expect(idsIn((united.body.data as Values[]).slice(1)), what).toEqual(seen);
+  const populated = await also('refs?populate=to');
+  if (populated) {
+    const [{ to }] = (populated.body.data as { items: [{ to: unknown[] }] }).items;
+    expect(idsIn(to.filter((item) => typeof item === 'object')), what).toEqual(referred);
+  }
+  for (const [id, document] of world.documents) {
+    const reply = await world.send(person, 'get', `things/${id}`);
+    replies.push(reply);
+    if (isRefused) expect(reply.status).toBe(list.status);
+    else expect(reply.status, `${what} ${JSON.stringify(document)}`).toBe(seen.includes(id) ? 200 : 404);
+  }
+  const foreign = [...world.documents].filter(([id]) => !seen.includes(id)).map(([, { text }]) => text as string);
+  for (const { text } of replies)
+    expect(
+      foreign.filter((secret) => text.includes(secret)),
+      what,
+    ).toEqual([]);
+}
+
+const idsIn = (items: unknown): string[] => (items as { _id: string }[]).map(({ _id }) => _id).sort();
+const idsOf = ({ data }: { data?: unknown }): string[] =>
+  idsIn(Array.isArray(data) ? data : (data as { items: unknown }).items);
+
+/** Follows the changes to their end: what was told comes to what the list shows. */
+async function followTo(
+  test: TestApp,
+  world: RuledWorld,
+  person: Person,
+  { cursor, told }: { cursor: string | null; told: Map<string, unknown> },
+): Promise<string | null> {
+  let since = cursor;
+  for (;;) {
+    const path = `things/changes${since === null ? '' : `?since=${encodeURIComponent(since)}`}`;
+    const { status, body, text } = await world.send(person, 'get', path);
+    if (status === 409) {
+      expect([body.code, test.app.db.changeLogs], text).toEqual(['RULES_NOT_FOLLOWED', undefined]);
+      return null;
+    }
+    if (status !== 200) {
+      expect(refusalOf(world, person, { status, body }), text).toBe(true);
+      return null;
+    }
+    const page = body.data as { items: { id: string; document?: unknown }[]; cursor: string; more: boolean };
+    for (const { id, document } of page.items) {
+      if (document) told.set(id, document);
+      else told.delete(id);
+    }
+    since = page.cursor;
+    if (!page.more) break;
+  }
+  expect([...told.keys()].sort(), world.rules.read.text).toEqual(readable(world, person).sort());
+  return since;
+}
+
+async function write(world: RuledWorld, random: Random): Promise<void> {
+  const person = random.pick(world.people);
+  const kind = random.below(4);
+  if (kind === 0) await create(world, random, person);
+  else if (kind === 1 && world.documents.size > 4) await remove(world, random, person);
+  else await update(world, random, person);
+}
+
+async function create(world: RuledWorld, random: Random, person: Person): Promise<void> {
+  const { rules, documents } = world;
+  const fields = { ...generateFields(random, world.userIds), text: `secret-${random.below(1e9)}-` };
+  const admitted = rules.create.admits(person.user, fields);
+  const bulk = random.chance(0.3);
+  const { status, body, text } = await world.send(
+    person,
+    'post',
+    bulk ? 'things/bulk' : 'things',
+    bulk ? [fields] : fields,
+  );
+  const what = `create ${rules.create.text} by ${JSON.stringify(person.user)} of ${JSON.stringify(fields)}: ${text}`;
+  expect(status, what).toBe(
+    admitted ? 201 : person.user === null && status === 401 && rules.create.asksCaller ? 401 : 403,
+  );
+  if (!admitted) return;
+  const id = bulk ? (body.data as { ids: string[] }).ids[0]! : body._id!;
+  documents.set(id, fields);
+}
+
+async function update(world: RuledWorld, random: Random, person: Person): Promise<void> {
+  const { rules, documents } = world;
+  const id = random.pick([...documents.keys()]);
+  const before = documents.get(id)!;
+  const given = generateFields(random, world.userIds);
+  const names = Object.keys(given).filter(() => random.chance(0.5));
+  const change: Values = Object.fromEntries(names.map((name) => [name, random.chance(0.2) ? null : given[name]]));
+  if (names.length === 0) change.colour = null;
+  const after: Values = { ...before, ...change };
+  for (const name of Object.keys(change)) if (change[name] === null) delete after[name];
+  const reply = await world.send(person, 'patch', `things/${id}`, change);
+  const admits = rules.update.admits;
+  const admitted = admits(person.user, before) && admits(person.user, after);
+  expectVerdict(
+    world,
+    person,
+    { before, admitted },
+    reply,
+    `${rules.update.text} ${JSON.stringify({ before, change })}`,
+  );
+  if (admitted && rules.read.admits(person.user, before)) documents.set(id, after);
+}
+
+async function remove(world: RuledWorld, random: Random, person: Person): Promise<void> {
+  const { rules, documents } = world;
+  const id = random.pick([...documents.keys()]);
+  const before = documents.get(id)!;
+  const reply = await world.send(person, 'delete', `things/${id}${random.chance(0.5) ? '?permanent=true' : ''}`);
+  const admitted = rules.delete.admits(person.user, before);
+  expectVerdict(world, person, { before, admitted }, reply, rules.delete.text);
+  if (admitted && rules.read.admits(person.user, before)) documents.delete(id);
+}
+
+function expectVerdict(
+  { rules }: RuledWorld,
+  { user }: Person,
+  { before, admitted }: { before: Values; admitted: boolean },
+  { status, text }: { status: number; text: string },
+  rule: string,
+): void {
+  const what = `${rule} by ${JSON.stringify(user)}, read ${rules.read.text}: ${text}`;
+  const isReadable = rules.read.admits(user, before);
+  const expected = isReadable ? (admitted ? 200 : 403) : 404;
+  // Somebody unknown is asked to sign in where no document whatever could be written.
+  const allowed = user === null && expected !== 200 ? [expected, 401] : [expected];
+  expect(allowed, what).toContain(status);
+}
