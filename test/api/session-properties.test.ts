@@ -16,6 +16,7 @@ const DAY = 24 * 60 * MINUTE;
 const GRACE = 10 * SECOND;
 const TOKEN_LIFE = 15 * MINUTE;
 const SESSION_LIFE = 7 * DAY;
+const PROOF_LIFE = 10 * MINUTE;
 /** So many replaced tokens of a session are known; an older one is used twice even within the grace window. */
 const KNOWN = 8;
 
@@ -25,6 +26,7 @@ let project: TestProject;
 let client: UserClient;
 let passwords = 0;
 let mostRotations = 0;
+let steppedUp = 0;
 
 beforeAll(async () => {
   test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
@@ -39,6 +41,8 @@ interface Family {
   replacedAt: number[];
   usedAt: number;
   access: { token: string; at: number };
+  /** When the user last proved to be the user in it. */
+  provenAt: number;
   /** Signing out ends the session; its access token lives as long as it says. */
   accessEnded: boolean;
   ended: 'reused' | 'signed out' | 'account' | null;
@@ -58,6 +62,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     ...(['logIn', 'refresh', 'refresh', 'refresh', 'refreshOld', 'refreshOld', 'refreshTogether'] as const),
     ...(['pass3Seconds', 'pass3Seconds', 'pass11Seconds', 'pass16Minutes', 'passDays', 'setBack'] as const),
     ...(['logOut', 'changePassword', 'setPassword', 'disable', 'enable', 'enable'] as const),
+    ...(['stepUp', 'endOne', 'endOthers'] as const),
   ),
   family: fc.nat({ max: 7 }),
   token: fc.nat({ max: 11 }),
@@ -74,6 +79,7 @@ function begin(account: Account, reply: Response): void {
     replacedAt: [],
     usedAt: clock.now(),
     access: { token: bodyOf(reply).accessToken, at: clock.now() },
+    provenAt: clock.now(),
     accessEnded: false,
     ended: null,
   });
@@ -115,7 +121,7 @@ function keep(family: Family, at: number, reply: Response): void {
 
 const stored = (account: Account) => requireUser(test.app, project.project._id, account.email);
 
-function endAll(account: Account, kept: Family | null = null): void {
+function endAll(account: Pick<Account, 'families'>, kept: Family | null = null): void {
   for (const family of account.families.filter((each) => each !== kept)) {
     family.ended ??= 'account';
     family.accessEnded = true;
@@ -155,6 +161,32 @@ const STEPS = {
     if (reply.status !== 200) return;
     account.password = next;
     endAll(account, family);
+  },
+  async stepUp(account: Account, family: Family): Promise<void> {
+    const reply = await client.post('/step-up', { currentPassword: account.password }, bearer(family.access.token));
+    const access = expectAccess(family);
+    // A token outlives the session that its user signed out of, but no proof revives that.
+    expect(told(reply)).toBe(access === '200' && family.ended ? '401 TOKEN_INVALID' : access);
+    if (reply.status !== 200) return;
+    family.access = { token: bodyOf(reply).accessToken, at: clock.now() };
+    family.provenAt = clock.now();
+    steppedUp++;
+  },
+  async endOne({ families }: Account, family: Family, token: number): Promise<void> {
+    const target = families[token % families.length]!;
+    const access = expectAccess(family);
+    const isLive = target.ended === null && clock.now() - target.usedAt < SESSION_LIFE;
+    const id = target.tokens[0]!.split('.')[0]!;
+    const reply = await client.send('delete', `/sessions/${id}`, undefined, bearer(family.access.token));
+    expect(told(reply)).toBe(access === '200' && !isLive ? '404 SESSION_NOT_FOUND' : access);
+    if (reply.status === 200) endAll({ families: [target] });
+  },
+  async endOthers(account: Account, family: Family): Promise<void> {
+    const access = expectAccess(family);
+    const isProven = family.ended === null && clock.now() - family.provenAt < PROOF_LIFE;
+    const reply = await client.send('delete', '/sessions/others', undefined, bearer(family.access.token));
+    expect(told(reply)).toBe(access === '200' && !isProven ? '403 STEP_UP_REQUIRED' : access);
+    if (reply.status === 200) endAll(account, family);
   },
   async setPassword(account: Account): Promise<void> {
     account.password = `${PASSWORD} of the operator`;
@@ -206,5 +238,6 @@ describe('any sequence of what happens to the sessions of an account', () => {
     );
     // What the runs have reached: sessions with more replaced tokens than are known.
     expect(mostRotations).toBeGreaterThan(KNOWN);
+    expect(steppedUp).toBeGreaterThan(10);
   });
 });
