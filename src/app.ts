@@ -21,8 +21,8 @@ import { openReadiness, type Readiness } from './platform/processes/readiness.js
 import type { RedisConnection } from './platform/redis/redis.js';
 import { openReplyBudget, type ReplyBudget } from './platform/processes/reply-budget.js';
 import { openSecretBox, type SecretBox } from './platform/secrets/secret-box.js';
-import { joinProcessGroup, type ProcessGroup } from './platform/process-group.js';
-import { openPubSub } from './platform/redis/pub-sub.js';
+import { joinProcessGroup, type ProcessGroup } from './platform/processes/group-member.js';
+import { openPubSub } from './platform/processes/pub-sub.js';
 import type { Telemetry } from './platform/observe/telemetry.js';
 import { traceDatabase } from './platform/database/traced-database.js';
 import { openFairQueue, type FairQueue } from './platform/processes/fair-queue.js';

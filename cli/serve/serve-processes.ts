@@ -2,7 +2,8 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { conflict } from '../../src/errors.js';
 import type { App } from '../../src/app.js';
-import { openProcessGroupHost } from '../../src/platform/process-group.js';
+import { openProcessGroupHost } from '../../src/platform/processes/group-host.js';
+import { groupCounterAnswers } from '../../src/platform/rate-limit/group-counter.js';
 
 /** True if another `bsvc serve` started this process to share its port. */
 export const isShare = (): boolean => cluster.isWorker;
@@ -38,7 +39,7 @@ export async function startProcesses(count: number, app: App): Promise<Processes
   const ready = new Set<Worker>();
   const pauses = new Set<NodeJS.Timeout>();
   const host = openProcessGroupHost(
-    app.limits.counter,
+    groupCounterAnswers(app.limits.counter),
     (share) => {
       app.log.error({ process: share.process.pid }, 'a serving process is stuck and is ended');
       share.process.kill('SIGKILL');

@@ -1,4 +1,4 @@
-import type { PubSub } from '../redis/pub-sub.js';
+import type { PubSub } from './pub-sub.js';
 
 /**
  * Tells those who wait for something that it may have happened, here at once and in other processes by PubSub. A lost

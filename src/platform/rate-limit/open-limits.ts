@@ -3,8 +3,9 @@ import type { Database } from '../database/database.js';
 import type { Logger } from '../observe/logger.js';
 import { openRedisCounter } from './redis-counter.js';
 import type { RedisConnection } from '../redis/redis.js';
-import type { ProcessGroup } from '../process-group.js';
+import type { ProcessGroup } from '../processes/group-member.js';
 import { openDatabaseCounter } from './database-counter.js';
+import { openGroupCounter } from './group-counter.js';
 import { openInsuredCounter, type WatchedCounter } from './insured-counter.js';
 import { openMemoryCounter } from './memory-counter.js';
 import type { RateCounter } from './rate-counter.js';
@@ -39,7 +40,7 @@ export function openLimits({ db, clock, log, redis, processGroup }: CounterPlace
   // Beside Redis the database, of either kind: all who count in the one can count in the other.
   const isOfProcessGroup = db.kind === 'embedded' && processGroup && !redis;
   const own = insured(
-    isOfProcessGroup ? processGroup.counter : openDatabaseCounter(db, clock),
+    isOfProcessGroup ? openGroupCounter(processGroup) : openDatabaseCounter(db, clock),
     openMemoryCounter(clock),
   );
   const counter = redis ? insured(openRedisCounter(redis, clock), own) : own;

@@ -1,6 +1,6 @@
 import { randomToken } from '../ids.js';
-import type { RedisConnection } from './redis.js';
-import type { ProcessGroup } from '../process-group.js';
+import type { RedisConnection } from '../redis/redis.js';
+import type { ProcessGroup } from './group-member.js';
 
 /**
  * Short words between the processes of a service. They may be lost: whatever they hurry along happens without them
