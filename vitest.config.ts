@@ -47,7 +47,10 @@ const DEEP = [
   ),
   ...list('client', 'browser follow hosted-react hosted-sdk killed typed'),
   ...list('cli', 'backup every-command kept-backups master-key move-to restore-space serve upkeep'),
-  ...list('engine', 'bit-flips conversion crash data-file fairness held-snapshots insert-together mongoose readers'),
+  ...list(
+    'engine',
+    'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose readers',
+  ),
   ...list('engine/pipeline', 'compile'),
   ...list(
     'features',

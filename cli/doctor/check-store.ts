@@ -4,6 +4,11 @@ import type { Database } from '../../src/platform/database/database.js';
 import { presentBytes } from '../view/present-amount.js';
 import { failed, passed, type CheckResult } from './check.js';
 
+/** Different findings that are shown. */
+const MOST_DAMAGE = 5;
+const DAMAGE_HINT =
+  '"bsvc doctor --deep" looks at everything, and forgets this when all is whole. "bsvc restore" brings a backup back.';
+
 /** The age beyond which a snapshot is not an ordinary read's. */
 const HELD_MS = 1_000;
 
@@ -13,7 +18,20 @@ const HELD_MS = 1_000;
  */
 export async function checkStore(db: Database): Promise<CheckResult[]> {
   if (!db.stats || !db.listSnapshots) return [];
-  const { fileBytes, freeBytes } = db.stats();
+  return [...(await checkFile(db)), ...checkDamage(db)];
+}
+
+/** What servers, workers and commands met while they worked. */
+function checkDamage(db: Database): CheckResult[] {
+  const met = db.listDamage?.() ?? [];
+  if (met.length === 0) return [];
+  const first = [...new Set(met.map(({ message }) => message))].slice(0, MOST_DAMAGE);
+  const lines = first.map((message) => `met ${met.find((one) => one.message === message)!.at}: ${message}`);
+  return [failed('damage', lines.join('\n'), DAMAGE_HINT)];
+}
+
+async function checkFile(db: Database): Promise<CheckResult[]> {
+  const { fileBytes, freeBytes } = db.stats!();
   const size = `${presentBytes(fileBytes!)}, ${presentBytes(freeBytes!)} of them free`;
   if (othersAt(db).length === 0) return [passed('data file', size)];
   const seenAt = performance.now();

@@ -15,6 +15,8 @@ import { DATA_FILE, type Durability, listProcesses } from './storage/file/enviro
 import type { HeldSnapshot } from './storage/file/snapshots.js';
 import { resumeBuilds } from './storage/catalog/index-build.js';
 import { reclaimDropped } from './storage/file/reclaim.js';
+import type { MetDamage } from './storage/checks/damage-notes.js';
+import { CommitProbe } from './storage/commit-probe.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
 import type { LongRead } from './storage/long-read.js';
 import { openStorage } from './storage/storage.js';
@@ -31,6 +33,7 @@ export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
 export type { LongRead } from './storage/long-read.js';
+export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
 export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
 
@@ -100,6 +103,10 @@ export interface Engine {
    * tells what is wrong in words that name collection and `_id`.
    */
   verify(options?: VerifyOptions): Promise<string[]>;
+  /** Reads and commits; rejects with what stands in the way, but for a full disk. Looks once a second at most. */
+  probe(): Promise<void>;
+  /** Damage that any process met while it worked, since a look at every page last found nothing. */
+  damage(): MetDamage[];
   /** Deletes what TTL indexes say is over now, as happens every minute anyway; returns how many documents. */
   expire(now?: Date): Promise<number>;
   close(): Promise<void>;
@@ -128,6 +135,7 @@ export function openEngine(options: EngineOptions): Engine {
   }
   const readers = readerThreads > 0 ? new ReaderPool({ dataDir, durability }, readerThreads) : null;
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map(), readers };
+  const probe = new CommitProbe(storage);
   const listeners: Listener[] = [];
   let closing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -175,6 +183,8 @@ export function openEngine(options: EngineOptions): Engine {
     useReserve: (work) => storage.reserve.use(work),
     snapshots: () => storage.snapshots.check(),
     verify: (options) => verifyStorage(storage, options),
+    probe: () => probe.run(),
+    damage: () => storage.damage.read(),
     expire: (now) => expireDocuments(storage, now),
     insertTogether: (namespace, documents) =>
       insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
@@ -191,7 +201,8 @@ async function keepHouse({ storage, cursors }: Core, { expire }: { expire: boole
   for (const chore of chores) {
     try {
       await chore(storage);
-    } catch {
+    } catch (error) {
+      storage.damage.judge(error, null);
       // Closed in between, or no space at the moment: the next round tries again.
     }
   }

@@ -95,7 +95,22 @@ export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
   }
   const command = ENGINE_COMMANDS[name]!;
   const { readers } = call.core;
-  return readers !== null && command.leaves ? runOrLeave(readers, command, call, body) : command.run(call, body, name);
+  const judge = (error: unknown): never => {
+    throw judgeError(call, body[name], error);
+  };
+  try {
+    const leaves = readers !== null && command.leaves;
+    const reply = leaves ? runOrLeave(readers, command, call, body) : command.run(call, body, name);
+    return reply instanceof Promise ? reply.catch(judge) : reply;
+  } catch (error) {
+    return judge(error);
+  }
+}
+
+/** What a command has thrown; of damage the collection that it was about is named. */
+function judgeError({ core, db }: Call, target: unknown, error: unknown): unknown {
+  if (error instanceof EngineError) return error;
+  return core.storage.damage.judge(error, typeof target === 'string' ? `${db}.${target}` : null);
 }
 
 function runOrLeave(readers: Readers, command: Command, call: Call, body: Doc): Promise<Doc> | Doc {

@@ -49,6 +49,7 @@ interface Refusal {
   readonly stack?: string | undefined;
   /** Of what the data file says, such as damage. */
   readonly storage?: StorageErrorCode;
+  readonly ns?: string | null;
 }
 
 /** The bytes in a buffer of their own, which can be handed to another thread without a copy. */
@@ -104,16 +105,16 @@ export function packError(id: number, error: unknown): ReaderAnswer {
   if (error instanceof BsonFormatError) return { id, refusal: { code: CODES.InvalidBSON, message: error.message } };
   if (error instanceof BsonValueError) return { id, refusal: { code: CODES.BadValue, message: error.message } };
   if (error instanceof StorageError) {
-    return { id, refusal: { code: null, message: error.message, storage: error.code } };
+    return { id, refusal: { code: null, message: error.message, storage: error.code, ns: error.ns } };
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   return { id, refusal: { code: null, message, stack } };
 }
 
 /** The error that `packError` packed, of the same class as far as callers tell classes apart. */
-export function unpackError({ code, message, extra, stack, storage }: Refusal): Error {
+export function unpackError({ code, message, extra, stack, storage, ns }: Refusal): Error {
   if (code !== null) return new EngineError(code, message, extra === undefined ? undefined : unpackBody(extra));
-  if (storage !== undefined) return new StorageError(storage, message);
+  if (storage !== undefined) return new StorageError(storage, message, undefined, ns);
   const error = new Error(message);
   if (stack !== undefined) error.stack = stack;
   return error;

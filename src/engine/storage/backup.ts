@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { type Environment, translateStorageError } from './file/environment.js';
+import type { Environment } from './file/environment.js';
+import { translateStorageError } from './file/translate-error.js';
 
 /**
  * Writes a consistent copy of the data file, as of one moment, to `path` while reading and writing go on. The copy

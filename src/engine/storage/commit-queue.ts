@@ -1,4 +1,5 @@
-import { type Environment, translateStorageError } from './file/environment.js';
+import type { Environment } from './file/environment.js';
+import { failsTransaction, translateStorageError } from './file/translate-error.js';
 import { addEntry, emptySize, type TransactionSize } from './file/preallocation.js';
 
 /** How long one write transaction may gather work before it commits and the rest waits for the next turn. */
@@ -154,7 +155,8 @@ export class CommitQueue {
         job.resolve(value);
       };
     } catch (error) {
-      if (this.size.entries !== before) throw error;
+      // What others have written in this transaction is undone with it: each of them gets one of its own.
+      if (this.size.entries !== before || failsTransaction(error)) throw error;
       return () => {
         job.reject(translateStorageError(error, this.environment.path));
       };

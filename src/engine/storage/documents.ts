@@ -4,7 +4,7 @@ import { readId } from '../codec/raw.js';
 import type { Catalog } from './catalog/catalog.js';
 import { checksum } from './format/checksum.js';
 import type { CommitQueue } from './commit-queue.js';
-import { damagedDocument, damagedEntry, missingDocument } from './keys/damage.js';
+import { damagedDocument, damagedEntry, missingDocument } from './damage.js';
 import { checkId, checkSize, isTaken } from './checks/document-checks.js';
 import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
 import { DOCUMENT_SPACE, type Environment } from './file/environment.js';

@@ -1,4 +1,5 @@
-export type StorageErrorCode = 'NOT_WRITABLE' | 'FOREIGN' | 'TRUNCATED' | 'NEWER_FORMAT' | 'NO_SPACE' | 'DAMAGED';
+export type StorageErrorCode =
+  'NOT_WRITABLE' | 'FOREIGN' | 'TRUNCATED' | 'NEWER_FORMAT' | 'NO_SPACE' | 'DAMAGED' | 'BUSY';
 
 /** A condition of the data directory that its owner can act on; the message says how. */
 export class StorageError extends Error {
@@ -6,6 +7,8 @@ export class StorageError extends Error {
     readonly code: StorageErrorCode,
     message: string,
     cause?: unknown,
+    /** The namespace in which damage was met, where it is known. */
+    readonly ns: string | null = null,
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'StorageError';

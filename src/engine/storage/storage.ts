@@ -5,6 +5,7 @@ import { type Durability, type Environment, openEnvironment } from './file/envir
 import { Reserve } from './file/reserve.js';
 import { Snapshots } from './file/snapshots.js';
 import type { LongRead } from './long-read.js';
+import { DamageNotes } from './checks/damage-notes.js';
 import { upgradeFormat } from './checks/upgrade-format.js';
 
 /** A view of the data as of one moment, which keeps its pages until it is released. */
@@ -20,6 +21,7 @@ export interface Storage {
   readonly documents: Documents;
   readonly snapshots: Snapshots;
   readonly reserve: Reserve;
+  readonly damage: DamageNotes;
   /** The views that commands of this process hold. */
   readonly views: Set<HeldView>;
   /** Told of reads that look at many documents, when they do. */
@@ -66,6 +68,7 @@ export function openStorage(dataDir: string, durability: Durability, countBy?: s
     documents: new Documents(environment, catalog, queue),
     snapshots: new Snapshots(environment),
     reserve: new Reserve(dataDir),
+    damage: new DamageNotes(dataDir, environment.path),
     views,
     onLongRead: null,
     building: new Set(),

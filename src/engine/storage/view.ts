@@ -1,4 +1,5 @@
 import type { Transaction } from 'lmdb';
+import { holdSnapshot } from './file/guard-reads.js';
 import type { PageState } from './file/page-file.js';
 import type { CollectionEntry } from './keys/index-definition.js';
 import type { DescribeRead, ReadCommand } from './long-read.js';
@@ -58,7 +59,7 @@ export class View {
     const { views, environment, catalog } = this.storage;
     this.goesOn = true;
     if (this.held !== null || views.size >= MAX_HELD) return;
-    this.held = environment.store.useReadTransaction();
+    this.held = holdSnapshot(environment.store);
     this.catalogVersion = catalog.version;
     views.add(this);
     this.timer = setTimeout(() => {

@@ -282,10 +282,10 @@ function refusalsOf(route: DescribedRoute, isLimited: boolean): Record<string, s
     ...Object.values(params).map((parameter) => parameter.refuses ?? {}),
     refuses,
     isLimited ? { 429: ['RATE_LIMITED'] } : {},
-    { 500: ['INTERNAL'] },
+    { 500: ['INTERNAL', 'STORE_DAMAGED'] },
     path.startsWith('/api/health')
       ? {}
-      : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE', 'RESTORING'], 507: ['NO_SPACE'] },
+      : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE', 'RESTORING', 'STORE_READ_ONLY'], 507: ['NO_SPACE'] },
   ];
   const all: Record<string, string[]> = {};
   for (const source of sources) {

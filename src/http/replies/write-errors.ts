@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import { AppError, type ErrorKind } from '../../errors.js';
-import { findOutage } from '../../platform/database/outages.js';
+import { findOutage, isDamage } from '../../platform/database/outages.js';
 import type { Logger } from '../../platform/observe/logger.js';
 import { replyJson } from './reply.js';
 
@@ -58,7 +58,17 @@ function concealed(error: unknown, ctx: Context, log: Logger): AppError {
     { requestId: ctx.state.requestId as string, method: ctx.method, path: ctx.path, err: error },
     'request failed',
   );
+  if (isDamage(error)) return new AppError('internal', 'STORE_DAMAGED', presentDamage(ctx, error.ns ?? null));
   return new AppError('internal', 'INTERNAL', 'Something went wrong on our side. Please try again.');
+}
+
+/** Names what is damaged as clients know it: their own documents are stored under ids. */
+function presentDamage(ctx: Context, ns: string | null): string {
+  const stored = ns?.slice(ns.indexOf('.') + 1) ?? null;
+  const { collectionName } = (ctx.params ?? {}) as { collectionName?: string };
+  const isDocuments = stored === null || stored.startsWith('documents_');
+  const name = isDocuments ? (collectionName ?? 'documents') : stored;
+  return `A part of "${name}" is damaged in the store and cannot be read. The operator of this service can repair it.`;
 }
 
 export function presentError(error: AppError, requestId: string): ErrorBody {

@@ -9,7 +9,7 @@ import type {
   MongoClientOptions,
   ReadConcernLike,
 } from 'mongodb';
-import type { ChangeLogs, DataCollection, HeldSnapshot, LongRead, Matcher } from '../../engine/index.js';
+import type { ChangeLogs, DataCollection, HeldSnapshot, MetDamage, LongRead, Matcher } from '../../engine/index.js';
 import type { Config } from '../../config/config.js';
 import { invalid, unavailable } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
@@ -54,7 +54,7 @@ export interface Database {
   measure(name: string): Promise<CollectionSize>;
   /** Names of all stored collections. */
   listNames(): Promise<string[]>;
-  /** Resolves when the database answers, throws otherwise. */
+  /** Resolves when the database answers, the embedded engine after a read and a commit; throws otherwise. */
   ping(): Promise<void>;
   /**
    * The data as of one moment, for reading at leisure: the embedded engine's online copy, made in the empty directory
@@ -74,6 +74,8 @@ export interface Database {
    * room that it keeps for this. Of a MongoDB's disk somebody else takes care.
    */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
+  /** Damage that processes met in the embedded store since it was last found whole; MongoDB has its log. */
+  listDamage?(): MetDamage[];
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
   listSnapshots?(): HeldSnapshot[];
   /**
@@ -287,8 +289,9 @@ async function openEmbedded(config: Config): Promise<Database> {
       listNames: async () => (await db.collections()).map((collection) => collection.collectionName),
       ping: async () => {
         if (closed) throw new Error('the database is closed');
-        await db.command({ ping: 1 });
+        await engine.probe();
       },
+      listDamage: () => engine.damage(),
       async freeze(dir) {
         await engine.backup(join(dir, DATA_FILE));
         return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 });

@@ -15,6 +15,10 @@ export function findOutage(error: unknown): AppError | null {
   if (full) return full;
   // Trying again does not mend it: it is an error of ours, with its cause in the log.
   if (isDamage(error)) return null;
+  if (NO_DESCRIPTORS.has((error as { code?: unknown }).code)) {
+    const message = 'Too many files and connections are open just now. Please try again.';
+    return unavailable('OVERLOADED', message, { cause: error, retryAfterSeconds: 5 });
+  }
   if (OUTAGE_NAMES.has(error.name) || isOutageAnswer(error)) {
     return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
       cause: error,
@@ -24,10 +28,18 @@ export function findOutage(error: unknown): AppError | null {
   return null;
 }
 
-/** True for the embedded engine's finding that what is stored is not as it was written; the message names it. */
-export function isDamage(error: unknown): boolean {
-  return error instanceof Error && error.name === 'StorageError' && (error as { code?: unknown }).code === 'DAMAGED';
+/** MongoDB's DataCorruptionDetected. */
+const CORRUPTION = 326;
+
+/** True for the database's finding that what is stored is not as it was written; the embedded engine's names it. */
+export function isDamage(error: unknown): error is Error & { ns?: string | null } {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  return error.name === 'StorageError' ? code === 'DAMAGED' : error.name.startsWith('Mongo') && code === CORRUPTION;
 }
+
+/** Descriptors are used up, by this process or on this machine: it passes. */
+const NO_DESCRIPTORS = new Set<unknown>(['EMFILE', 'ENFILE']);
 
 /** Errors of the embedded engine's file, and those of the official driver that mean that no answer came. */
 const OUTAGE_NAMES = new Set([

@@ -3,7 +3,8 @@ import type { Doc } from '../../codec/document.js';
 import type { ReadingScan, VisitRow } from './scan.js';
 import { readPath } from '../../query/values/path.js';
 import { KeyWriter } from '../../storage/encoding/key-encoding.js';
-import { INDEX_SPACE, translateStorageError } from '../../storage/file/environment.js';
+import { INDEX_SPACE } from '../../storage/file/environment.js';
+import { translateStorageError } from '../../storage/file/translate-error.js';
 import type { CollectionEntry, IndexEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';
@@ -53,7 +54,7 @@ export class DistinctScan implements ReadingScan {
         return false;
       });
     } catch (error) {
-      throw translateStorageError(error, this.storage.environment.path);
+      throw translateStorageError(error, this.storage.environment.path, this.collection.ns);
     } finally {
       this.lastRead = this.keysExamined - before;
     }

@@ -1,4 +1,4 @@
-import { StorageError } from '../../storage/storage-error.js';
+import { damagedFile } from '../../storage/damage.js';
 import { PageError } from '../../storage/file/page-file.js';
 import type { PageRanges, RangePart, VisitValue } from '../../storage/file/page-ranges.js';
 import type { Storage } from '../../storage/storage.js';
@@ -61,6 +61,6 @@ export function readPages<T>({ environment }: Storage, read: (pages: PageRanges)
     return read(environment.pages);
   } catch (error) {
     if (!(error instanceof PageError)) throw error;
-    throw new StorageError('DAMAGED', `The data file ${environment.path} is damaged; restore a backup.`, error);
+    throw damagedFile(environment.path, error.message, { cause: error });
   }
 }

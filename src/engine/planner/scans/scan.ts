@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import type { Doc } from '../../codec/document.js';
 import { FieldTest } from '../../query/match/equalities.js';
 import type { Filter } from '../../query/match/match.js';
-import { translateStorageError } from '../../storage/file/environment.js';
+import { translateStorageError } from '../../storage/file/translate-error.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import { hasSealAt, SUM_BYTES } from '../../storage/format/stored-form.js';
@@ -127,7 +127,7 @@ export class PlanScan implements Scan {
         ? this.readAndCheck(visit, most)
         : view.read(() => this.readAndCheck(visit, most));
     } catch (error) {
-      throw translateStorageError(error, this.storage.environment.path);
+      throw translateStorageError(error, this.storage.environment.path, this.collection.ns);
     } finally {
       this.lastRead = this.keysExamined - before;
       view?.addLooked(this.documentsExamined - looked, this.describe);

@@ -2,7 +2,7 @@ import { decodeDocument } from '../../codec/decode.js';
 import type { Doc } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { checksum } from '../format/checksum.js';
-import { damagedRecord } from '../keys/damage.js';
+import { damagedRecord } from '../damage.js';
 import type { CollectionDefinition } from '../keys/index-definition.js';
 import { bsonLength, contentOf, hasSeal, isSealIntact, seal } from '../format/stored-form.js';
 

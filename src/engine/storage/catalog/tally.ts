@@ -1,4 +1,4 @@
-import { wrongCount } from '../keys/damage.js';
+import { wrongCount } from '../damage.js';
 import type { CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
 import type { Storage } from '../storage.js';
 import { hasSeal, storedSum } from '../format/stored-form.js';

@@ -1,13 +1,8 @@
 import { encodeDocument } from '../../codec/encode.js';
 import type { Catalog } from '../catalog/catalog.js';
 import type { CommitQueue } from '../commit-queue.js';
-import {
-  type Environment,
-  FORMAT_KEY,
-  readFormat,
-  STORAGE_FORMAT,
-  translateStorageError,
-} from '../file/environment.js';
+import { type Environment, FORMAT_KEY, readFormat, STORAGE_FORMAT } from '../file/environment.js';
+import { translateStorageError } from '../file/translate-error.js';
 
 /**
  * Makes a file of format 1 one of today's, in one short transaction: only the catalog is rewritten. What is stored in

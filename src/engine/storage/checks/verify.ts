@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { ownTurn } from '../../../turns.js';
-import { damagedFile } from '../keys/damage.js';
+import { damagedFile } from '../damage.js';
+import { holdSnapshot } from '../file/guard-reads.js';
 import { PageError, PageFile, type Meta } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';
 import { Examination } from './examination.js';
@@ -23,9 +24,11 @@ const TURN_MS = 4;
 export async function verifyStorage(storage: Storage, options: VerifyOptions = {}): Promise<string[]> {
   storage.refresh();
   // While this snapshot is held, no page of it or of a newer one is used again.
-  const snapshot = storage.environment.store.useReadTransaction();
+  const snapshot = holdSnapshot(storage.environment.store);
   try {
-    return await verifyFile(storage.environment.path, options);
+    const problems = await verifyFile(storage.environment.path, options);
+    if (problems.length === 0) storage.damage.forget();
+    return problems;
   } finally {
     snapshot.done();
   }
@@ -89,7 +92,7 @@ export function checkPages({ environment }: Storage): void {
   const { store, path } = environment;
   if (statSync(path).size > MAX_BYTES_AT_OPENING) return;
   store.resetReadTxn();
-  const snapshot = store.useReadTransaction();
+  const snapshot = holdSnapshot(store);
   const file = new PageFile(path);
   try {
     const meta = file.readMeta();

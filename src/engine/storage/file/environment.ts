@@ -1,25 +1,17 @@
-import {
-  constants,
-  accessSync,
-  appendFileSync,
-  closeSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  statSync,
-} from 'node:fs';
+import { constants, accessSync, appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../../codec/decode.js';
 import { encodeDocument } from '../../codec/encode.js';
+import { guardReads } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
 import { LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, TRANSACTION_AT } from './page-file.js';
 import { PageRanges } from './page-ranges.js';
 import { Preallocation, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
 import { StorageError } from '../storage-error.js';
+import { MAP_BYTES, translateStorageError } from './translate-error.js';
 
 /** `full`: every commit is on the disk before it is acknowledged. `relaxed`: a power loss may take the last commits. */
 export type Durability = 'full' | 'relaxed';
@@ -36,8 +28,6 @@ export const COLLATION_NEED = 'collation';
 const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED, GEO_NEED, COLLATION_NEED]);
 export const DATA_FILE = 'bsvc.mdb';
 
-/** Address space that is set aside for the file; LMDB takes more when it is used up. */
-const MAP_BYTES = 256 * 2 ** 30;
 /** Processes that read and views that their commands hold; LMDB's own number is 126. */
 const MAX_READERS = 1024;
 /**
@@ -97,6 +87,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   } catch (error) {
     throw translateStorageError(error, path);
   }
+  guardReads(store);
   const lastCommit = new LastCommit(store, path);
   const preallocation = new Preallocation(path, store);
   const pages = new PageRanges(path);
@@ -211,7 +202,7 @@ function checkFormat({ store, path, commit }: Environment): void {
   store.resetReadTxn();
   let record = store.getBinary(FORMAT_KEY);
   if (record === undefined) {
-    const empty = store.getKeysCount({ start: Buffer.from([0]), limit: 1 }) === 0;
+    const empty = [...store.getKeys({ start: Buffer.from([0]), limit: 1 })].length === 0;
     if (!empty) throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
     try {
       commit(() => {
@@ -255,37 +246,4 @@ export function listProcesses({ store }: Environment): number[] {
   store.readerCheck();
   const rows = store.readerList().matchAll(/^\s*(\d+) /gm);
   return [...new Set(Array.from(rows, ([, pid]) => Number(pid)))];
-}
-
-/** The map is far larger than the file: a page beyond its end was taken from a damaged list of free pages. */
-function isMapFull(path: string): boolean {
-  return statSync(path).size >= MAP_BYTES / 2;
-}
-
-/** LMDB's and the system's errors as a StorageError where the operator can do something; anything else unchanged. */
-export function translateStorageError(error: unknown, path: string): unknown {
-  if (error instanceof StorageError || !(error instanceof Error)) return error;
-  const text = `${(error as NodeJS.ErrnoException).code ?? ''} ${error.message}`;
-  if (/MDB_MAP_FULL/.test(text) && !isMapFull(path)) {
-    return new StorageError('DAMAGED', `The data file ${path} is damaged; restore a backup.`, error);
-  }
-  if (/ENOSPC|No space left|MDB_MAP_FULL|EFBIG|File too large|EDQUOT|quota/i.test(text)) {
-    return new StorageError('NO_SPACE', `No space left for ${path}; writes go on when there is space again.`, error);
-  }
-  // A write that the file system cut short is reported as an input/output error.
-  if (/Input\/output error/i.test(text)) {
-    return new StorageError('NO_SPACE', `${path} could not be written: no space left, or its disk fails.`, error);
-  }
-  if (/EACCES|EROFS|EPERM|Permission denied|Read-only file system|not permitted/i.test(text)) {
-    return new StorageError('NOT_WRITABLE', `The data file ${path} cannot be written to.`, error);
-  }
-  if (/MDB_INVALID|MDB_VERSION_MISMATCH|not an LMDB file/i.test(text)) {
-    return new StorageError('FOREIGN', `${path} is not a data file of bsvc; move it away or restore a backup.`, error);
-  }
-  if (
-    /MDB_CORRUPTED|MDB_PAGE_NOTFOUND|MDB_PANIC|MDB_PROBLEM|MDB_CURSOR_FULL|MDB_PAGE_FULL|Invalid key size/i.test(text)
-  ) {
-    return new StorageError('DAMAGED', `The data file ${path} is damaged; restore a backup.`, error);
-  }
-  return error;
 }

@@ -94,7 +94,7 @@ export function openChangeLogs(storage: Storage, db: string): ChangeLogs {
         });
         return found && { ...found, changes: found.changes.map((change) => ({ ...change, id: toApp(change.id) })) };
       } catch (error) {
-        throw toDriverError(error);
+        throw toDriverError(storage.damage.judge(error, ns(name)));
       }
     },
     end: (name) => endLog(storage, ns(name)),

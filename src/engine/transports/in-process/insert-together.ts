@@ -18,6 +18,6 @@ export async function insertTogether(
   try {
     await storeTogether(core.storage, `${db}.${collection}`, stored);
   } catch (error) {
-    throw toDriverError(error);
+    throw toDriverError(core.storage.damage.judge(error, `${db}.${collection}`));
   }
 }

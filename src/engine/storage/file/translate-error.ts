@@ -1,0 +1,64 @@
+import { statSync } from 'node:fs';
+import { damagedFile } from '../damage.js';
+import { StorageError } from '../storage-error.js';
+
+/** Address space that is set aside for the file; LMDB takes more when it is used up. */
+export const MAP_BYTES = 256 * 2 ** 30;
+
+/** LMDB's errors that a whole file never gives, and what they say about it. */
+const DAMAGE: readonly (readonly [RegExp, string])[] = [
+  [/MDB_PAGE_NOTFOUND/, 'a page that another one names is not there'],
+  [/MDB_CORRUPTED/, 'a page is of another kind than it should be'],
+  [/MDB_BAD_TXN/, 'a page could not be read just before'],
+  [/MDB_CURSOR_FULL/, 'its pages form no tree'],
+  [/MDB_PAGE_FULL/, 'a page holds more than fits into it'],
+  [/MDB_PANIC/, 'an earlier write of its first pages failed'],
+  [/MDB_PROBLEM/, 'a page is not as it was written'],
+  [/MDB_INCOMPATIBLE/, 'not every page of it is in use or free'],
+  [/MDB_BAD_VALSIZE|Invalid key size/i, 'a key or value has an impossible size'],
+];
+
+/** True for what LMDB has thrown: the transaction in which it did cannot be used any more. */
+export function failsTransaction(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return /MDB_/.test(
+    error instanceof StorageError ? String((error.cause as Error | undefined)?.message) : error.message,
+  );
+}
+
+/**
+ * LMDB's and the system's errors as a StorageError where the operator can do something; anything else unchanged. `ns`:
+ * the namespace that was read or written, if it is one.
+ */
+export function translateStorageError(error: unknown, path: string, ns: string | null = null): unknown {
+  if (error instanceof StorageError || !(error instanceof Error)) return error;
+  const text = `${(error as NodeJS.ErrnoException).code ?? ''} ${error.message}`;
+  if (/MDB_MAP_FULL/.test(text) && !isMapFull(path)) {
+    return damagedFile(path, 'its list of free pages names pages beyond the end', { cause: error, ns });
+  }
+  if (/ENOSPC|No space left|MDB_MAP_FULL|EFBIG|File too large|EDQUOT|quota/i.test(text)) {
+    return new StorageError('NO_SPACE', `No space left for ${path}; writes go on when there is space again.`, error);
+  }
+  // A write that the file system cut short is reported as an input/output error.
+  if (/Input\/output error/i.test(text)) {
+    return new StorageError('NO_SPACE', `${path} could not be written: no space left, or its disk fails.`, error);
+  }
+  if (/EACCES|EROFS|EPERM|Permission denied|Read-only file system|not permitted/i.test(text)) {
+    return new StorageError('NOT_WRITABLE', `The data file ${path} cannot be written to.`, error);
+  }
+  if (/MDB_INVALID|MDB_VERSION_MISMATCH|not an LMDB file/i.test(text)) {
+    return new StorageError('FOREIGN', `${path} is not a data file of bsvc; move it away or restore a backup.`, error);
+  }
+  const damage = DAMAGE.find(([pattern]) => pattern.test(text));
+  if (damage !== undefined) return damagedFile(path, damage[1], { cause: error, ns });
+  if (/MDB_READERS_FULL|MDB_TLS_FULL|EMFILE|ENFILE/.test(text)) {
+    return new StorageError('BUSY', `${path} is read by too many processes at once; end some, or try again.`, error);
+  }
+  if (/MDB_/.test(text)) return new StorageError('BUSY', `${path} cannot be used just now; try again.`, error);
+  return error;
+}
+
+/** The map is far larger than the file: a page beyond its end was taken from a damaged list of free pages. */
+function isMapFull(path: string): boolean {
+  return statSync(path).size >= MAP_BYTES / 2;
+}

@@ -1,0 +1,66 @@
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
+import { HEADER_BYTES, type Meta, type Page, PageFile, type Tree } from '../../src/engine/storage/file/page-file.js';
+
+/** What a page of a data file is for. `key`: the first key on it, of a branch that of its second child. */
+export interface MappedPage {
+  readonly number: number;
+  readonly kind: 'meta' | 'branch' | 'leaf' | 'large' | 'free' | 'unused';
+  readonly key: Buffer;
+}
+
+export const PAGE_BYTES = 4096;
+
+/** All pages of a whole data file, in their order. */
+export function mapPages(dataDir: string): MappedPage[] {
+  const file = new PageFile(join(dataDir, DATA_FILE));
+  const meta = file.readMeta();
+  const pages: MappedPage[] = Array.from({ length: meta.lastPage + 1 }, (_, number) => ({
+    number,
+    kind: number < 2 ? 'meta' : 'unused',
+    key: Buffer.alloc(0),
+  }));
+  for (const page of pagesOf(file, meta, meta.free)) {
+    pages[page.number] = { number: page.number, kind: 'free', key: page.keys[0]! };
+    for (const value of page.values) addLarge(page, value, 'free');
+  }
+  for (const page of pagesOf(file, meta, meta.main)) {
+    const key = page.keys[page.isLeaf ? 0 : 1]!;
+    pages[page.number] = { number: page.number, kind: page.isLeaf ? 'leaf' : 'branch', key };
+    for (const value of page.values) addLarge(page, value, 'large');
+  }
+  file.close();
+  return pages;
+
+  function addLarge(page: Page, value: Page['values'][number], kind: 'large' | 'free'): void {
+    const { first, pages: count } = file.readValue(value, meta);
+    for (let number = first; number < first + count; number++) pages[number] = { number, kind, key: page.keys[0]! };
+  }
+}
+
+function* pagesOf(file: PageFile, meta: Meta, tree: Tree, root = tree.root, level = 1): Generator<Page> {
+  if (root === null) return;
+  const page = file.readPage(root, level === tree.depth, meta);
+  yield page;
+  for (const child of page.children) yield* pagesOf(file, meta, tree, child, level + 1);
+}
+
+/** Changes one bit of the data file. */
+export function flipBit(dataDir: string, position: number, bit: number): void {
+  const file = openSync(join(dataDir, DATA_FILE), 'r+');
+  const byte = Buffer.alloc(1);
+  readSync(file, byte, 0, 1, position);
+  byte[0]! ^= 1 << bit;
+  writeSync(file, byte, 0, 1, position);
+  closeSync(file);
+}
+
+/** Where in the data file the first entry of a page begins. */
+export function firstEntryAt(dataDir: string, page: number): number {
+  const file = openSync(join(dataDir, DATA_FILE), 'r');
+  const place = Buffer.alloc(2);
+  readSync(file, place, 0, 2, page * PAGE_BYTES + HEADER_BYTES);
+  closeSync(file);
+  return page * PAGE_BYTES + HEADER_BYTES + place.readUInt16LE(0);
+}
