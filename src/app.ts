@@ -70,9 +70,10 @@ export async function openApp(
   log: Logger,
   clock: Clock = systemClock,
   telemetry: Telemetry | null = null,
+  options: { upgrade?: boolean } = {},
 ): Promise<App> {
   requireSecretKey(config);
-  const opened = await openDatabase(config);
+  const opened = await openDatabase(config, options);
   const db = telemetry ? traceDatabase(opened, telemetry) : opened;
   const secrets = openSecretBox(config.secretKey ?? (await openOwnKey(config, db)));
   const backgroundTasks = openBackgroundTasks(log);

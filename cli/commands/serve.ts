@@ -44,9 +44,10 @@ const TWO_SERVICES =
 
 /** One of the processes of `serve --processes`. */
 async function serveShare(context: Context, noWorker: boolean): Promise<void> {
-  const server = await listen(await context.app('service'), context.settings().config, noWorker);
+  const app = await context.app('service');
+  const server = await listen(app, context.settings().config, noWorker);
   tellReady(server.url);
-  await whenStopped(context);
+  await whenStopped(context, app.db);
   await server.stop();
 }
 
@@ -76,7 +77,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
     quiet: server.url,
     text: (view) => presentStart(view, { url, console: config.console }, demo, empty, input.demo, isDemoRate),
   });
-  await whenStopped(context);
+  await whenStopped(context, app.db);
   endWatch();
   await server.stop();
   await mark.remove();

@@ -38,7 +38,7 @@ async function work(context: Context, concurrency: number | undefined): Promise<
     text: () =>
       `The worker is running (process ${process.pid}${server ? `, health at ${server.url}/api/health` : ''}).`,
   });
-  await whenStopped(context);
+  await whenStopped(context, app.db);
   endWatch();
   await endSettling();
   app.readiness.end();

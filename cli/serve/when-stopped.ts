@@ -1,7 +1,18 @@
 import { once } from 'node:events';
+import type { Database } from '../../src/platform/database/database.js';
+import { unavailable } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
 
-/** Resolves when the process is told to stop. A closed stdout does not count: a service goes on without a reader. */
-export async function whenStopped(context: Context): Promise<void> {
-  if (!context.io.stop.aborted) await once(context.io.stop, 'abort');
+/**
+ * Resolves when the process is told to stop. A closed stdout does not count: a service goes on without a reader. Rejects
+ * with STORE_REPLACED when its store is gone.
+ */
+export async function whenStopped({ io: { stop } }: Context, db: Database): Promise<void> {
+  if (stop.aborted) return;
+  const gone = new Promise<never>((_, reject) => {
+    db.onLost?.((reason) => {
+      reject(unavailable('STORE_REPLACED', reason));
+    });
+  });
+  await Promise.race([once(stop, 'abort'), gone]);
 }

@@ -59,7 +59,8 @@ export function openContext(
     lines = gatherLines({ write: (text) => void io.stderr.write(text) });
     const app = await openWithin(context, purpose, lines);
     const begun = act();
-    if (begun) {
+    // What may only be read notes nothing either.
+    if (begun && (app.db.refusal?.() ?? null) === null) {
       const { startAct } = await import('../../src/features/audit/audit-log.js');
       recorded = { app, act: await startAct(app, begun) };
     }
@@ -127,6 +128,8 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     log,
     undefined,
     telemetry,
+    // Once converted, it is nothing that an earlier version could read: that is not for commands in passing.
+    { upgrade: purpose.endsWith('service') || purpose === 'migration' },
   );
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,6 +1,6 @@
 import { AppError } from '../../src/errors.js';
 import { ConfigError } from '../../src/config/config.js';
-import { findOutage, isDamage } from '../../src/platform/database/outages.js';
+import { findOutage, isDamage, isRefusedWrite } from '../../src/platform/database/outages.js';
 import { presentRefusal } from './next-step.js';
 
 /** Exit codes of the process (cli.md, exit codes). */
@@ -90,6 +90,9 @@ export function presentFailure(error: unknown): Failure {
 }
 
 function presentForeignError(error: unknown): Failure {
+  if (isRefusedWrite(error)) {
+    return { exitCode: EXIT.unreachable, code: 'STORE_READ_ONLY', message: (error as Error).message };
+  }
   const outage = findOutage(error);
   if (outage) return presentFailure(outage);
   if (isDamage(error)) return { exitCode: EXIT.refused, code: 'STORE_DAMAGED', message: (error as Error).message };

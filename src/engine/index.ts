@@ -19,8 +19,9 @@ import type { MetDamage } from './storage/checks/damage-notes.js';
 import { CommitProbe } from './storage/commit-probe.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
 import type { LongRead } from './storage/long-read.js';
-import { openStorage } from './storage/storage.js';
-import { checkPages, verifyFile, type VerifyOptions, verifyStorage } from './storage/checks/verify.js';
+import { openStorage, type Storage } from './storage/storage.js';
+import { checkPages } from './storage/checks/check-pages.js';
+import { verifyFile, type VerifyOptions, verifyStorage } from './storage/checks/verify.js';
 
 export type {
   DataAggregationCursor,
@@ -54,6 +55,11 @@ export interface EngineOptions {
    * `false` there, so that counting those costs the same for any number. All processes must give the same.
    */
   countBy?: string;
+  /**
+   * A file of an older format is converted (the default), unless another process has it open: then SHARED is thrown.
+   * False: it is opened as it is, and only read.
+   */
+  upgrade?: boolean;
 }
 
 export interface EngineStats extends StorageStats {
@@ -92,6 +98,13 @@ export interface Engine {
    * when it has.
    */
   onLongRead(listen: (read: LongRead) => void): void;
+  /**
+   * `listen` is told, every second, that the data file was removed or replaced: what is written is refused then, and the
+   * process had better end.
+   */
+  onLost(listen: (reason: string) => void): void;
+  /** Why the store is only read, null when it is written as well. */
+  refusal(): string | null;
   /** Ids of the processes of this machine that have the data directory open, this one included. */
   processes(): number[];
   /** Runs what makes room; on a full disk with the help of the room that is kept for it. It may run more than once. */
@@ -114,19 +127,18 @@ export interface Engine {
 
 /** MongoDB's interval for TTL indexes. */
 const HOUSEKEEPING_MS = 60_000;
-/**
- * A process that is killed while it reads leaves its slot, and with it a snapshot that keeps the file growing, for so
- * long; the reserve of room is filled as often.
- */
-const READER_CHECK_MS = 3_000;
+/** A process that is killed while it reads leaves its slot, and with it a snapshot that keeps the file growing. */
+const READER_CHECK_MS = 250;
+/** How often is looked whether the file is still in its place; the reserve of room is filled as often. */
+const PLACE_CHECK_MS = 1_000;
 
 /**
  * Opens or creates the embedded database in `dataDir`; throws StorageError when the directory cannot be written to or
  * the file in it is foreign, cut short, or newer than this version.
  */
 export function openEngine(options: EngineOptions): Engine {
-  const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0, countBy } = options;
-  const storage = openStorage(dataDir, durability, countBy);
+  const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0, countBy, upgrade = true } = options;
+  const storage = openStorage(dataDir, durability, { countBy, upgrade });
   try {
     checkPages(storage);
   } catch (error) {
@@ -139,12 +151,19 @@ export function openEngine(options: EngineOptions): Engine {
   const listeners: Listener[] = [];
   let closing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
+  let onLost: ((reason: string) => void) | null = null;
   // Processes that live for one command do not stay to expire documents.
   let housekeeping = keepHouseOn({ expire: false });
-  const readerChecks = setInterval(() => {
-    storage.snapshots.check();
-    storage.reserve.fill();
-  }, READER_CHECK_MS).unref();
+  const checks = [
+    setInterval(() => {
+      storage.environment.store.readerCheck();
+    }, READER_CHECK_MS).unref(),
+    setInterval(() => {
+      checkFile(storage);
+      const { refusal } = storage.environment;
+      if (refusal?.code === 'REPLACED') onLost?.(refusal.message);
+    }, PLACE_CHECK_MS).unref(),
+  ];
 
   /** One round, and later the next: a long one is not overtaken. */
   async function keepHouseOn(chores: { expire: boolean }): Promise<void> {
@@ -157,7 +176,7 @@ export function openEngine(options: EngineOptions): Engine {
 
   async function closeAll(): Promise<void> {
     clearTimeout(timer);
-    clearInterval(readerChecks);
+    for (const check of checks) clearInterval(check);
     const doors = listeners.map((listener) => listener.close());
     core.cursors.closeAll();
     await readers?.close();
@@ -180,6 +199,10 @@ export function openEngine(options: EngineOptions): Engine {
       if (readers !== null) readers.onLongRead = listen;
     },
     processes: () => listProcesses(storage.environment),
+    onLost(listen) {
+      onLost = listen;
+    },
+    refusal: () => storage.environment.refusal?.message ?? null,
     useReserve: (work) => storage.reserve.use(work),
     snapshots: () => storage.snapshots.check(),
     verify: (options) => verifyStorage(storage, options),
@@ -194,10 +217,24 @@ export function openEngine(options: EngineOptions): Engine {
   };
 }
 
+/** What is looked at every second; a failure is met again by the next commit. */
+function checkFile({ environment, snapshots, reserve }: Storage): void {
+  try {
+    environment.checkPlace();
+    snapshots.check();
+    if (environment.refusal !== null) return;
+    environment.catchUp();
+    reserve.fill();
+  } catch {
+    // No room, for example.
+  }
+}
+
 /** Closes forgotten cursors, finishes what a killed process left (half-built indexes, dropped collections), expires. */
 async function keepHouse({ storage, cursors }: Core, { expire }: { expire: boolean }): Promise<void> {
   cursors.closeIdle();
   const chores = [convertStored, resumeBuilds, reclaimDropped, ...(expire ? [expireDocuments] : [])];
+  if (storage.environment.refusal !== null) return;
   for (const chore of chores) {
     try {
       await chore(storage);

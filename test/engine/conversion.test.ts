@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -8,6 +9,16 @@ import { eventually } from '../helpers/eventually.js';
 import { openRandom } from '../helpers/random.js';
 import { temporaryDir } from './doors.js';
 import { makeFormatOne } from './format-one.js';
+
+/** A script that has the store open for reading alone, says so, and stays. */
+function opener(dataDir: string): string {
+  return `
+    import { openEngine } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/index.ts'))};
+    openEngine({ dataDir: ${JSON.stringify(dataDir)}, upgrade: false });
+    console.log('open');
+    setInterval(() => undefined, 60_000);
+  `;
+}
 
 const DOCUMENTS = 4_000;
 const KILLS = 4;
@@ -71,6 +82,27 @@ describe('a store of format 1', () => {
     expect(await items.countDocuments({ trashed: true })).toBe(DOCUMENTS / 4);
     expect(await items.countDocuments({ trashed: false })).toBe((DOCUMENTS / 4) * 3 - 1);
     expect(await items.find().toArray()).toHaveLength(DOCUMENTS - 1);
+    await engine.close();
+  });
+
+  it('is only read by what may not convert it, and not converted while another process has it open', async () => {
+    const reader = openEngine({ dataDir, upgrade: false });
+    const items = reader.db('old').collection<Item>('items');
+    expect(await items.findOne({ n: 8 })).toEqual(itemOf(8));
+    expect(await items.countDocuments({ tag: 'tag 3' })).toBe(DOCUMENTS / 50);
+    await expect(items.updateOne({ _id: 9 }, { $set: { tag: 'no' } })).rejects.toMatchObject({ code: 'READ_ONLY' });
+    expect(await reader.verify()).toEqual([]);
+    const beside = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', opener(dataDir)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(beside.stdout, 'data');
+    expect(() => openEngine({ dataDir })).toThrow(expect.objectContaining({ code: 'SHARED' }));
+    expect(await items.findOne({ n: 8 })).toEqual(itemOf(8));
+    beside.kill('SIGKILL');
+    await once(beside, 'close');
+    await reader.close();
+    const engine = await openConverted();
+    expect(await engine.verify()).toEqual([]);
     await engine.close();
   });
 

@@ -8,7 +8,7 @@ export default defineCommand({
   audited: ({ dryRun }) => !dryRun,
   parameters: { dryRun: flag('--dry-run', 'only say what would be run') },
   async run(context, { dryRun }) {
-    const app = await context.app('migration');
+    const app = await context.app(dryRun ? 'diagnosis' : 'migration');
     const before = await findMigrationStatus(app.db);
     if (dryRun) {
       return {

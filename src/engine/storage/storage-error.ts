@@ -1,5 +1,17 @@
 export type StorageErrorCode =
-  'NOT_WRITABLE' | 'FOREIGN' | 'TRUNCATED' | 'NEWER_FORMAT' | 'NO_SPACE' | 'DAMAGED' | 'BUSY';
+  | 'NOT_WRITABLE'
+  | 'FOREIGN'
+  | 'TRUNCATED'
+  | 'NEWER_FORMAT'
+  | 'NO_SPACE'
+  | 'DAMAGED'
+  | 'BUSY'
+  /** Read, but not written: damage that writes would spread, or an older format. */
+  | 'READ_ONLY'
+  /** Another file lies, or none, where the open one was. */
+  | 'REPLACED'
+  /** An upgrade has to wait until other processes have ended. */
+  | 'SHARED';
 
 /** A condition of the data directory that its owner can act on; the message says how. */
 export class StorageError extends Error {

@@ -36,10 +36,14 @@ export interface Storage {
 }
 
 /**
- * Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. `countBy`: see
+ * Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. The options: see
  * EngineOptions.
  */
-export function openStorage(dataDir: string, durability: Durability, countBy?: string): Storage {
+export function openStorage(
+  dataDir: string,
+  durability: Durability,
+  { countBy, upgrade = true }: { countBy?: string | undefined; upgrade?: boolean } = {},
+): Storage {
   const environment = openEnvironment(dataDir, durability);
   const catalog = new Catalog(environment, countBy);
   const queue = new CommitQueue(environment, {
@@ -55,7 +59,7 @@ export function openStorage(dataDir: string, durability: Durability, countBy?: s
   });
   catalog.attach(queue);
   try {
-    upgradeFormat(environment, catalog, queue);
+    upgradeFormat(environment, catalog, queue, upgrade);
   } catch (error) {
     void environment.close();
     throw error;

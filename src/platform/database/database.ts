@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import type {
   CollectionOptions,
   Document,
@@ -9,7 +10,15 @@ import type {
   MongoClientOptions,
   ReadConcernLike,
 } from 'mongodb';
-import type { ChangeLogs, DataCollection, HeldSnapshot, MetDamage, LongRead, Matcher } from '../../engine/index.js';
+import type {
+  ChangeLogs,
+  DataCollection,
+  Engine,
+  HeldSnapshot,
+  MetDamage,
+  LongRead,
+  Matcher,
+} from '../../engine/index.js';
 import type { Config } from '../../config/config.js';
 import { invalid, unavailable } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
@@ -74,6 +83,10 @@ export interface Database {
    * room that it keeps for this. Of a MongoDB's disk somebody else takes care.
    */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
+  /** `listen` is told when the embedded store's file was removed or replaced under this process. */
+  onLost?(listen: (reason: string) => void): void;
+  /** Why the embedded store is only read, null when it is written as well. */
+  refusal?(): string | null;
   /** Damage that processes met in the embedded store since it was last found whole; MongoDB has its log. */
   listDamage?(): MetDamage[];
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
@@ -124,10 +137,11 @@ export const isTimeExceeded = (error: unknown): boolean => (error as { code?: un
 
 /**
  * Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable`
- * (DATABASE_UNAVAILABLE) with advice.
+ * (DATABASE_UNAVAILABLE) with advice. `upgrade`: an embedded store of an earlier version is converted; otherwise it is
+ * only read.
  */
-export async function openDatabase(config: Config): Promise<Database> {
-  return config.mongodbUri ? openMongodb(config.mongodbUri, config) : openEmbedded(config);
+export async function openDatabase(config: Config, { upgrade = true } = {}): Promise<Database> {
+  return config.mongodbUri ? openMongodb(config.mongodbUri, config) : openEmbedded(config, upgrade);
 }
 
 // A command whose database is away has to say so within ten seconds, on a slow machine too.
@@ -267,13 +281,13 @@ export async function hasStore(dataDir: string): Promise<boolean> {
   );
 }
 
-async function openEmbedded(config: Config): Promise<Database> {
+async function openEmbedded(config: Config, upgrade: boolean): Promise<Database> {
   const { openEngine, ListenError, DATA_FILE } = await import('../../engine/index.js');
   try {
     const { dataDir, durability } = config;
-    const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD };
-    const engine = openEngine({ dataDir, durability, ...options });
-    await adoptDatabase(engine, EMBEDDED_NAME);
+    const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD, upgrade };
+    const engine = await whenAlone(() => openEngine({ dataDir, durability, ...options }));
+    if (engine.refusal() === null) await adoptDatabase(engine, EMBEDDED_NAME);
     const db = engine.db(EMBEDDED_NAME);
     let closed = false;
     return {
@@ -294,7 +308,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       listDamage: () => engine.damage(),
       async freeze(dir) {
         await engine.backup(join(dir, DATA_FILE));
-        return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 });
+        return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 }, false);
       },
       async openDoor(address, report) {
         try {
@@ -307,6 +321,8 @@ async function openEmbedded(config: Config): Promise<Database> {
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
       useReserve: (work) => engine.useReserve(work),
       listSnapshots: () => engine.snapshots(),
+      onLost: (listen) => engine.onLost(listen),
+      refusal: () => engine.refusal(),
       verify: (options) => engine.verify(options),
       stats: () => ({ ...engine.stats() }),
       onLongRead: (listen) => engine.onLongRead(listen),
@@ -321,6 +337,22 @@ async function openEmbedded(config: Config): Promise<Database> {
       throw unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
     }
     throw error;
+  }
+}
+
+/** Processes that find each other while a file waits for its conversion give way by turns. */
+const TRIES = 10;
+const GIVE_WAY_MS = 300;
+
+/** Opens the engine, again for some seconds while another process is in the way of a conversion. */
+async function whenAlone(open: () => Engine): Promise<Engine> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return open();
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== 'SHARED' || tried === TRIES) throw error;
+      await wait(Math.random() * GIVE_WAY_MS);
+    }
   }
 }
 

@@ -19,6 +19,9 @@ export function findOutage(error: unknown): AppError | null {
     const message = 'Too many files and connections are open just now. Please try again.';
     return unavailable('OVERLOADED', message, { cause: error, retryAfterSeconds: 5 });
   }
+  if (isRefusedWrite(error)) {
+    return unavailable('STORE_READ_ONLY', 'Nothing can be changed just now: the store is only read', { cause: error });
+  }
   if (OUTAGE_NAMES.has(error.name) || isOutageAnswer(error)) {
     return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
       cause: error,
@@ -26,6 +29,13 @@ export function findOutage(error: unknown): AppError | null {
     });
   }
   return null;
+}
+
+/** True for a write that the embedded engine refuses because its file may only be read; the message says why. */
+export function isRefusedWrite(error: unknown): boolean {
+  if (!(error instanceof Error) || error.name !== 'StorageError') return false;
+  const { code } = error as { code?: unknown };
+  return code === 'READ_ONLY' || code === 'REPLACED';
 }
 
 /** MongoDB's DataCorruptionDetected. */

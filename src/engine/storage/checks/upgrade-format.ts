@@ -1,16 +1,31 @@
 import { encodeDocument } from '../../codec/encode.js';
 import type { Catalog } from '../catalog/catalog.js';
 import type { CommitQueue } from '../commit-queue.js';
-import { type Environment, FORMAT_KEY, readFormat, STORAGE_FORMAT } from '../file/environment.js';
+import { type Environment, FORMAT_KEY, listProcesses, readFormat, STORAGE_FORMAT } from '../file/environment.js';
+import { StorageError } from '../storage-error.js';
 import { translateStorageError } from '../file/translate-error.js';
+
+const OLDER = 'was written by an earlier version.';
+const CONVERT =
+  'It is only read until "bsvc migrate up", "bsvc serve" or "bsvc worker" converts it, for which earlier versions cannot read it any more: make a backup with the earlier version before.';
 
 /**
  * Makes a file of format 1 one of today's, in one short transaction: only the catalog is rewritten. What is stored in
- * the collections is converted later, in batches. Older versions refuse the file from then on.
+ * the collections is converted later, in batches. Older versions refuse the file from then on. Without `upgrade` it is
+ * only read; throws SHARED while another process has it open.
  */
-export function upgradeFormat(environment: Environment, catalog: Catalog, queue: CommitQueue): void {
+export function upgradeFormat(environment: Environment, catalog: Catalog, queue: CommitQueue, upgrade: boolean): void {
   const { store, path, commit } = environment;
   if (!isOlder(environment)) return;
+  if (!upgrade) {
+    environment.refuse(new StorageError('READ_ONLY', `${path} ${OLDER} ${CONVERT}`));
+    return;
+  }
+  const others = listProcesses(environment).filter((pid) => pid !== process.pid);
+  if (others.length > 0) {
+    const message = `${path} ${OLDER} It is converted when no other process has it open: end ${others.join(', ')} first.`;
+    throw new StorageError('SHARED', message);
+  }
   try {
     commit(() => {
       // Another process may have been faster.

@@ -1,6 +1,5 @@
-import { statSync } from 'node:fs';
 import { ownTurn } from '../../../turns.js';
-import { damagedFile } from '../damage.js';
+import { FreeList, REPAIR } from './free-list.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { PageError, PageFile, type Meta } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';
@@ -63,14 +62,19 @@ async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: V
   };
   const examination = new Examination();
   const used = new PageSet(meta.lastPage);
+  const list = new FreeList(meta, used);
   const freeVisitor = {
-    entry: () => undefined,
+    entry: list.add,
     damage: (number: number, reason: string) => {
-      examination.report(`Page ${number}, which lists free pages, is damaged: ${reason}.`);
+      examination.report(`Page ${number}, which lists free pages, is damaged: ${reason}. ${REPAIR}`);
     },
   };
   await walk(walkPages(file, meta, meta.free, used, compareFreeKeys, freeVisitor));
   await walk(walkPages(file, meta, meta.main, used, compareBytes, examination.firstPass()));
+  // Which pages lie below a damaged one is not known.
+  for (const problem of list.problems(examination.isHurt ? null : 0)) {
+    examination.report(`The list of free pages is damaged: ${problem}. ${REPAIR}`);
+  }
   examination.compareCounts();
   // Only what is hurt is looked at twice: to name the documents.
   if (examination.isHurt) {
@@ -81,39 +85,7 @@ async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: V
   return examination.problems;
 }
 
-/** Files up to this size are looked through when they are opened. */
-const MAX_BYTES_AT_OPENING = 8 * 1024 * 1024;
-
-/**
- * Checks the order of all pages of a small file, but not what they hold: reading or writing pages that are out of order
- * gives short lists, or ends the process. Throws DAMAGED. Larger files would take too long at every start.
- */
-export function checkPages({ environment }: Storage): void {
-  const { store, path } = environment;
-  if (statSync(path).size > MAX_BYTES_AT_OPENING) return;
-  store.resetReadTxn();
-  const snapshot = holdSnapshot(store);
-  const file = new PageFile(path);
-  try {
-    const meta = file.readMeta();
-    const used = new PageSet(meta.lastPage);
-    const visitor = {
-      entry: () => undefined,
-      damage: (number: number, reason: string) => {
-        throw new PageError(`page ${number}: ${reason}`);
-      },
-    };
-    for (const _page of walkPages(file, meta, meta.free, used, compareFreeKeys, visitor));
-    for (const _page of walkPages(file, meta, meta.main, used, compareBytes, visitor));
-  } catch (error) {
-    if (!(error instanceof PageError)) throw error;
-    throw damagedFile(path, error.message);
-  } finally {
-    file.close();
-    snapshot.done();
-  }
-}
-
-function compareBytes(a: Buffer, b: Buffer): number {
+/** The order of the entries, which is that of their bytes. */
+export function compareBytes(a: Buffer, b: Buffer): number {
   return a.compare(b);
 }

@@ -28,12 +28,24 @@ export const COLLATION_NEED = 'collation';
 const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED, GEO_NEED, COLLATION_NEED]);
 export const DATA_FILE = 'bsvc.mdb';
 
+/** A commit trusts for so long that the file is still where it was. */
+const PLACE_MS = 100;
+const REPLACED =
+  ' was removed or replaced while it was open. Nothing is written to it any more; start again with the right data directory.';
 /** Processes that read and views that their commands hold; LMDB's own number is 126. */
 const MAX_READERS = 1024;
 /**
  * The mode of a new file and of its lock, also in a directory that others may look into; lmdb's types do not know it.
  */
 const OWNER_ONLY = { permissionsMode: 0o600 };
+/** How each file of ours is opened, whatever for. */
+export const STORE_OPTIONS = {
+  noSubdir: true,
+  keyEncoding: 'binary',
+  encoding: 'binary',
+  overlappingSync: false,
+  ...OWNER_ONLY,
+} as const;
 /** Key spaces: the first byte of every key. */
 export const META_SPACE = 0x01;
 export const COLLECTION_SPACE = 0x02;
@@ -58,6 +70,14 @@ export interface Environment {
    * NO_SPACE when the disk may have no room for as much as the work says that it has written.
    */
   commit: (work: () => TransactionSize | undefined) => void;
+  /** Refuses all commits from now on with this error, unless an earlier one does already; reading goes on. */
+  refuse(error: StorageError): void;
+  /** Why commits are refused, null as long as they are not. */
+  readonly refusal: StorageError | null;
+  /** Refuses commits when the open file is not the one at its path any more: what it got would be lost. */
+  checkPlace(): void;
+  /** Sets right what a process that was killed while it committed has left: readers would not see its last commit. */
+  catchUp(): void;
   /** True when the disk is nearly full: work that can be cut into pieces should be. */
   isTight: () => boolean;
   close(): Promise<void>;
@@ -74,15 +94,11 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   let store: RootDatabase<Buffer, Buffer>;
   try {
     store = open<Buffer, Buffer>({
+      ...STORE_OPTIONS,
       path,
-      noSubdir: true,
-      keyEncoding: 'binary',
-      encoding: 'binary',
-      overlappingSync: false,
       noMetaSync: durability === 'relaxed',
       mapSize: MAP_BYTES,
       maxReaders: MAX_READERS,
-      ...OWNER_ONLY,
     });
   } catch (error) {
     throw translateStorageError(error, path);
@@ -91,16 +107,33 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   const lastCommit = new LastCommit(store, path);
   const preallocation = new Preallocation(path, store);
   const pages = new PageRanges(path);
+  let refusal: StorageError | null = null;
+  let placeSeenAt = 0;
   const environment: Environment = {
     path,
     store,
     reader: new FileReader(store),
     pages,
+    get refusal() {
+      return refusal;
+    },
+    refuse: (error) => {
+      refusal ??= error;
+    },
+    checkPlace: () => {
+      placeSeenAt = performance.now();
+      if (!lastCommit.isAt(path)) refusal = new StorageError('REPLACED', `${path}${REPLACED}`);
+    },
     commit: (work) => {
+      if (performance.now() - placeSeenAt > PLACE_MS) environment.checkPlace();
+      if (refusal !== null) throw refusal;
       lastCommit.follow((state) => {
         const size = work();
         if (size !== undefined) preallocation.ensure(state(), size);
       });
+    },
+    catchUp: () => {
+      if (lastCommit.isBehind()) environment.commit(() => undefined);
     },
     isTight: () => preallocation.isTight,
     close: async () => {

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
 import {
   BRANCH_PAGES_AT,
@@ -78,8 +78,29 @@ export class LastCommit {
     return rows.some(([, , , transaction]) => Number(transaction) >= last);
   }
 
+  /** The last commit that transactions begin from, as the lock file notes it. */
+  note(): number {
+    const note = Buffer.alloc(8);
+    readSync(this.openLockFile(), note, 0, note.length, LOCKED_TRANSACTION_AT);
+    return numberAt(note, 0);
+  }
+
+  /** Whether readers begin before the last commit; also for a moment in each commit of others. */
+  isBehind(): boolean {
+    return this.note() < this.read();
+  }
+
+  /** Whether this file, and no other, lies at the path. */
+  isAt(path: string): boolean {
+    const there = statSync(path, { throwIfNoEntry: false });
+    const open = fstatSync(this.file);
+    return there?.ino === open.ino && there.dev === open.dev;
+  }
+
+  /** To be called after LMDB has closed the file. */
   close(): void {
     closeSync(this.file);
+    if (this.lockFile !== undefined) closeSync(this.lockFile);
   }
 
   private read(): number {
@@ -102,11 +123,14 @@ export class LastCommit {
     };
   }
 
+  /** Stays open while LMDB has the file: closing any descriptor of it ends the locks that LMDB has there. */
+  private openLockFile(): number {
+    return (this.lockFile ??= openSync(`${this.path}-lock`, 'r+'));
+  }
+
   private correct(last: number): void {
-    // Stays open until the process ends: closing any descriptor of that file ends the locks that LMDB has there.
-    this.lockFile ??= openSync(`${this.path}-lock`, 'r+');
     const note = Buffer.alloc(8);
     note.writeBigUInt64LE(BigInt(last));
-    writeSync(this.lockFile, note, 0, note.length, LOCKED_TRANSACTION_AT);
+    writeSync(this.openLockFile(), note, 0, note.length, LOCKED_TRANSACTION_AT);
   }
 }

@@ -95,6 +95,8 @@ function checkOrder({ keys, isLeaf }: Page, { from, to }: Place, compare: (a: Bu
 /** The pages that were met. */
 export class PageSet {
   private readonly bits: Uint8Array;
+  /** How many there are. */
+  size = 0;
 
   constructor(lastPage: number) {
     this.bits = new Uint8Array((lastPage >>> 3) + 1);
@@ -109,6 +111,7 @@ export class PageSet {
     for (let page = first; page < first + pages; page++) {
       if (this.has(page)) throw new PageError('it is used twice');
       this.bits[page >>> 3]! |= 1 << (page & 7);
+      this.size++;
     }
   }
 }

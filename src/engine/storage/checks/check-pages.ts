@@ -1,0 +1,68 @@
+import { statSync } from 'node:fs';
+import { damagedFile } from '../damage.js';
+import { holdSnapshot } from '../file/guard-reads.js';
+import { type Meta, PageError, PageFile, type Tree } from '../file/page-file.js';
+import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';
+import type { Storage } from '../storage.js';
+import { StorageError } from '../storage-error.js';
+import { FreeList, REPAIR } from './free-list.js';
+import { compareBytes } from './verify.js';
+
+/** Files up to this size are looked through when they are opened. */
+const MAX_BYTES_AT_OPENING = 8 * 1024 * 1024;
+/** A list of free pages is checked at opening if it takes no more pages than this: some megabytes. */
+const MAX_LIST_PAGES = 1_000;
+
+/**
+ * Checks, when a file is opened, the list of free pages and, of a small file, the order of all pages, but not what they
+ * hold. Throws DAMAGED for pages out of order: reading or writing them gives short lists, or ends the process. A broken
+ * list lets reading go on: the store refuses writes, which would overwrite pages in use.
+ */
+export function checkPages({ environment }: Storage): void {
+  const { store, path } = environment;
+  const isSmall = statSync(path).size <= MAX_BYTES_AT_OPENING;
+  store.resetReadTxn();
+  const snapshot = holdSnapshot(store);
+  const file = new PageFile(path);
+  try {
+    const meta = file.readMeta();
+    const problem = findBrokenList(file, meta, isSmall);
+    if (problem !== null) {
+      const message = `The list of free pages of ${path} is damaged (${problem}), so the store is only read. ${REPAIR}`;
+      environment.refuse(new StorageError('READ_ONLY', message));
+    }
+  } catch (error) {
+    if (!(error instanceof PageError)) throw error;
+    throw damagedFile(path, error.message);
+  } finally {
+    file.close();
+    snapshot.done();
+  }
+}
+
+/** Null for a whole list; throws PageError for other pages than those of the list. */
+function findBrokenList(file: PageFile, meta: Meta, isSmall: boolean): string | null {
+  const used = new PageSet(meta.lastPage);
+  const mainVisitor = {
+    entry: () => undefined,
+    damage: (number: number, reason: string) => {
+      throw new PageError(`page ${number}: ${reason}`);
+    },
+  };
+  if (isSmall) for (const _page of walkPages(file, meta, meta.main, used, compareBytes, mainVisitor));
+  if (pagesOf(meta.free) > MAX_LIST_PAGES) return null;
+  const list = new FreeList(meta, used);
+  let broken: string | null = null;
+  const visitor = {
+    entry: list.add,
+    damage: (number: number, reason: string) => {
+      broken ??= `page ${number}: ${reason}`;
+    },
+  };
+  for (const _page of walkPages(file, meta, meta.free, used, compareFreeKeys, visitor));
+  return broken ?? list.problems(isSmall ? 0 : pagesOf(meta.main))[0] ?? null;
+}
+
+function pagesOf({ branchPages, leafPages, overflowPages }: Tree): number {
+  return branchPages + leafPages + overflowPages;
+}

@@ -1,0 +1,99 @@
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openEngine } from '../../src/engine/index.js';
+import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
+import { PageFile } from '../../src/engine/storage/file/page-file.js';
+import { compareFreeKeys, PageSet, walkPages } from '../../src/engine/storage/file/walk-pages.js';
+import { eventually } from '../helpers/eventually.js';
+import { temporaryDir } from './doors.js';
+import { flipBit } from './page-map.js';
+
+interface Item {
+  _id: number;
+  text: string;
+}
+
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = temporaryDir();
+  const engine = openEngine({ dataDir, durability: 'relaxed' });
+  const items = engine.db('d').collection<Item>('items');
+  await items.insertMany(Array.from({ length: 1_000 }, (_, n) => ({ _id: n, text: `text ${n} `.repeat(40) })));
+  await items.deleteMany({ _id: { $gte: 100 } });
+  await items.updateOne({ _id: 1 }, { $set: { text: 'new' } });
+  await engine.close();
+});
+afterEach(() => {
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+/** Where in the file the records of free pages have their page numbers. */
+function freeNumbersAt(): number[] {
+  const file = new PageFile(join(dataDir, DATA_FILE));
+  const meta = file.readMeta();
+  const records: Buffer[] = [];
+  const visitor = {
+    entry: (_key: Buffer, value: Buffer) => void records.push(Buffer.from(value)),
+    damage: (_page: number, reason: string) => {
+      throw new Error(reason);
+    },
+  };
+  for (const _page of walkPages(file, meta, meta.free, new PageSet(meta.lastPage), compareFreeKeys, visitor));
+  file.close();
+  const bytes = Buffer.from(readAll());
+  return records.flatMap((record) => {
+    const used = record.subarray(0, 8 + Number(record.readBigInt64LE(0)) * 8);
+    const at = bytes.lastIndexOf(used);
+    return Array.from({ length: used.length / 8 - 1 }, (_, n) => at + 8 + n * 8);
+  });
+}
+
+const readAll = (): Buffer => readFileSync(join(dataDir, DATA_FILE));
+
+describe('a store with a broken list of free pages', () => {
+  it('is named by a look at every page, opened for reading alone, and whole again as a copy', async () => {
+    const places = freeNumbersAt();
+    expect(places.length).toBeGreaterThan(3);
+    const whole = temporaryDir();
+    copyFileSync(join(dataDir, DATA_FILE), join(whole, DATA_FILE));
+    for (let n = 0; n < 12; n++) {
+      copyFileSync(join(whole, DATA_FILE), join(dataDir, DATA_FILE));
+      flipBit(dataDir, places[Math.floor((n * places.length) / 12)]!, n % 7);
+      const engine = openEngine({ dataDir, durability: 'relaxed' });
+      const items = engine.db('d').collection<Item>('items');
+      expect(engine.refusal()).toMatch(/list of free pages .* is damaged .*backup make/);
+      expect((await engine.verify()).join()).toMatch(/list of free pages is damaged/);
+      await expect(items.insertOne({ _id: 5_000, text: 'lost' })).rejects.toMatchObject({ code: 'READ_ONLY' });
+      expect(await items.countDocuments({})).toBe(100);
+      const copies = temporaryDir();
+      await engine.backup(join(copies, DATA_FILE));
+      await engine.close();
+      const copy = openEngine({ dataDir: copies });
+      expect(await copy.verify()).toEqual([]);
+      await copy.db('d').collection<Item>('items').insertOne({ _id: 5_000, text: 'there' });
+      expect(await copy.db('d').collection<Item>('items').countDocuments({})).toBe(101);
+      await copy.close();
+      rmSync(copies, { recursive: true });
+    }
+    rmSync(whole, { recursive: true });
+  });
+});
+
+describe('a data file that is taken away from under a process', () => {
+  it.each(['removed', 'replaced'])('is written no more when it was %s', async (how) => {
+    const engine = openEngine({ dataDir });
+    const items = engine.db('d').collection<Item>('items');
+    await items.updateOne({ _id: 2 }, { $set: { text: 'before' } });
+    const lost: string[] = [];
+    engine.onLost((reason) => lost.push(reason));
+    const aside = join(dataDir, 'aside');
+    mkdirSync(aside);
+    renameSync(join(dataDir, DATA_FILE), join(aside, DATA_FILE));
+    if (how === 'replaced') copyFileSync(join(aside, DATA_FILE), join(dataDir, DATA_FILE));
+    await eventually('the process is told', () => lost.length > 0);
+    await expect(items.updateOne({ _id: 2 }, { $set: { text: 'after' } })).rejects.toMatchObject({ code: 'REPLACED' });
+    expect(await items.findOne({ _id: 2 })).toMatchObject({ text: 'before' });
+    await engine.close();
+  });
+});
