@@ -1,5 +1,5 @@
 import type { FileReader } from '../../storage/file/reader.js';
-import { translateStorageError } from '../../storage/file/environment.js';
+import { translateStorageError } from '../../storage/file/translate-error.js';
 import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';
 import type { KeyRange } from '../key-ranges.js';
