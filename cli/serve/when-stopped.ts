@@ -4,8 +4,8 @@ import { unavailable } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
 
 /**
- * Resolves when the process is told to stop. A closed stdout does not count: a service goes on without a reader. Rejects
- * with STORE_REPLACED when its store is gone.
+ * Resolves when the process is told to stop. A closed stdout does not count: a service goes on without a reader.
+ * Rejects with STORE_REPLACED when its store is gone.
  */
 export async function whenStopped({ io: { stop } }: Context, db: Database): Promise<void> {
   if (stop.aborted) return;

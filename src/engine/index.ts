@@ -99,8 +99,8 @@ export interface Engine {
    */
   onLongRead(listen: (read: LongRead) => void): void;
   /**
-   * `listen` is told, every second, that the data file was removed or replaced: what is written is refused then, and the
-   * process had better end.
+   * `listen` is told, every second, that the data file was removed or replaced: what is written is refused then, and
+   * the process had better end.
    */
   onLost(listen: (reason: string) => void): void;
   /** Why the store is only read, null when it is written as well. */

@@ -8,6 +8,7 @@ export interface MappedPage {
   readonly number: number;
   readonly kind: 'meta' | 'branch' | 'leaf' | 'large' | 'free' | 'unused';
   readonly key: Buffer;
+  readonly isLeaf: boolean;
 }
 
 export const PAGE_BYTES = 4096;
@@ -20,14 +21,15 @@ export function mapPages(dataDir: string): MappedPage[] {
     number,
     kind: number < 2 ? 'meta' : 'unused',
     key: Buffer.alloc(0),
+    isLeaf: false,
   }));
   for (const page of pagesOf(file, meta, meta.free)) {
-    pages[page.number] = { number: page.number, kind: 'free', key: page.keys[0]! };
+    pages[page.number] = { number: page.number, kind: 'free', key: page.keys[0]!, isLeaf: page.isLeaf };
     for (const value of page.values) addLarge(page, value, 'free');
   }
   for (const page of pagesOf(file, meta, meta.main)) {
     const key = page.keys[page.isLeaf ? 0 : 1]!;
-    pages[page.number] = { number: page.number, kind: page.isLeaf ? 'leaf' : 'branch', key };
+    pages[page.number] = { number: page.number, kind: page.isLeaf ? 'leaf' : 'branch', key, isLeaf: page.isLeaf };
     for (const value of page.values) addLarge(page, value, 'large');
   }
   file.close();
@@ -35,7 +37,8 @@ export function mapPages(dataDir: string): MappedPage[] {
 
   function addLarge(page: Page, value: Page['values'][number], kind: 'large' | 'free'): void {
     const { first, pages: count } = file.readValue(value, meta);
-    for (let number = first; number < first + count; number++) pages[number] = { number, kind, key: page.keys[0]! };
+    for (let number = first; number < first + count; number++)
+      pages[number] = { number, kind, key: page.keys[0]!, isLeaf: false };
   }
 }
 

@@ -5,11 +5,13 @@ type Store = RootDatabase<Buffer, Buffer>;
 /** What lmdb reads by. */
 interface Reads {
   getBinaryFast: (this: unknown, key: unknown, options?: object) => Buffer | undefined;
-  getRange: (this: unknown, options?: object) => { iterate(): Iterator<unknown> };
+  /** Its `iterate` gives a number where entries are only counted. */
+  getRange: (this: unknown, options?: object) => { iterate(): Iterator<unknown> | number };
   /** Forgets the transaction that was put aside for the sake of those who still use it. */
   _commitReadTxn(): void;
   useReadTransaction(): Transaction;
   resetReadTxn(): void;
+  ensureReadTxn(): void;
 }
 
 /**
@@ -38,7 +40,8 @@ export function guardReads(store: Store): void {
   };
 }
 
-function guarded(iterator: Iterator<unknown>, reads: Reads): Iterator<unknown> {
+function guarded(iterator: Iterator<unknown> | number, reads: Reads): Iterator<unknown> | number {
+  if (typeof iterator === 'number') return iterator;
   const next = iterator.next.bind(iterator);
   iterator.next = () => {
     try {
@@ -63,5 +66,7 @@ export function holdSnapshot(store: Store): Transaction {
   // What is in use is put aside by the first of these, and forgotten by the second.
   reads.resetReadTxn();
   reads._commitReadTxn();
+  // A process is known by its slot for readers, which went with what is held: it always has one.
+  reads.ensureReadTxn();
   return held;
 }
