@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
@@ -72,6 +72,35 @@ describe('a store with a broken list of free pages', () => {
     }
     rmSync(whole, { recursive: true });
   });
+});
+
+describe('a process that was killed between writing a commit and noting it', () => {
+  it('leaves lists and counts of one moment, and the next second all see its commit', async () => {
+    const engine = openEngine({ dataDir });
+    const items = engine.db('d').collection<Item>('items');
+    await items.createIndex({ text: 1 });
+    const listed = async (): Promise<number> => (await items.find({ text: { $gte: '' } }).toArray()).length;
+    const counted = (): Promise<number> => items.countDocuments({ text: { $gte: '' } });
+    for (let round = 0; round < 5; round++) {
+      await items.insertOne({ _id: 10_000 + round, text: 'last' });
+      noteBefore();
+      expect(await counted()).toBe(await listed());
+      expect(await listed()).toBe(100 + round);
+      await eventually('the commit is noted', async () => (await listed()) === 101 + round);
+      expect(await counted()).toBe(101 + round);
+    }
+    await engine.close();
+  });
+
+  /** Sets the lock file's note of the last commit back by one. */
+  function noteBefore(): void {
+    // Never closed: that would end the locks of LMDB.
+    const lock = openSync(join(dataDir, `${DATA_FILE}-lock`), 'r+');
+    const note = Buffer.alloc(8);
+    readSync(lock, note, 0, 8, 8);
+    note.writeBigUInt64LE(note.readBigUInt64LE(0) - 1n);
+    writeSync(lock, note, 0, 8, 8);
+  }
 });
 
 describe('a data file that is taken away from under a process', () => {

@@ -106,7 +106,8 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   guardReads(store);
   const lastCommit = new LastCommit(store, path);
   const preallocation = new Preallocation(path, store);
-  const pages = new PageRanges(path);
+  // A thread that is ended would end the locks of its process with the lock file.
+  const pages = isMainThread ? new PageRanges(path, () => lastCommit.note()) : new PageRanges(path);
   let refusal: StorageError | null = null;
   let placeSeenAt = 0;
   const environment: Environment = {

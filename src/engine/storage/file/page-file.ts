@@ -126,13 +126,20 @@ export class PageFile {
     return meta;
   }
 
-  /** The part of the newest meta page that a walk uses; in one call, as it is read for every count. */
-  readState(): PageState {
+  /**
+   * The part of the newest meta page that a walk uses, but not of a later transaction than `most` if there is another;
+   * in one call, as it is read for every count.
+   */
+  readState(most = Infinity): PageState {
     if (this.metas.length === 0) this.metas = Buffer.allocUnsafeSlow(this.readMeta().pageBytes + META_BYTES);
     const { metas } = this;
     const second = metas.length - META_BYTES;
     if (readSync(this.file, metas, 0, metas.length, 0) !== metas.length) throw new PageError('a meta page is damaged');
-    const at = numberAt(metas, TRANSACTION_AT) >= numberAt(metas, second + TRANSACTION_AT) ? 0 : second;
+    const first = numberAt(metas, TRANSACTION_AT);
+    const other = numberAt(metas, second + TRANSACTION_AT);
+    const newest = first >= other ? 0 : second;
+    const older = Math.min(first, other);
+    const at = Math.max(first, other) > most && older <= most ? second - newest : newest;
     if (metas.readUInt32LE(at + MAGIC_AT) !== MAGIC || metas.readUInt32LE(at + PAGE_BYTES_AT) !== second) {
       throw new PageError('a meta page is damaged');
     }

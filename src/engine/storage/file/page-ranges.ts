@@ -83,7 +83,11 @@ export class PageRanges {
   private readonly facts = new Map<string, { readonly serials: readonly number[]; readonly value: number }>();
   private serials = 0;
 
-  constructor(path: string) {
+  constructor(
+    path: string,
+    /** The transaction that readers begin from at this moment. */
+    private readonly noted: () => number = () => Infinity,
+  ) {
     this.file = new PageFile(path);
   }
 
@@ -91,9 +95,12 @@ export class PageRanges {
     this.file.close();
   }
 
-  /** The newest state that is committed. Throws PageError when there is none. */
+  /**
+   * The newest state that a read would see: a process that is killed while it commits leaves one that is written and
+   * not yet noted. Throws PageError when there is none.
+   */
   readState(): PageState {
-    return this.file.readState();
+    return this.file.readState(this.noted());
   }
 
   /**
