@@ -49,6 +49,8 @@ type Row = [method: Method, path: string, owner: number, act: string | null, bod
 const OWN: Record<string, { path?: string; status?: number; body?: unknown }> = {
   createProject: { status: 200, body: { name: 'matrix project', ifNotExists: true } },
   takeBackDocument: { path: '/api/projects/:projectId/collections/:collection/documents/:trashed/recover' },
+  // The example would loosen the rules of the collection, which asks.
+  setRules: { body: { rules: null } },
   setBucket: { body: BUCKET },
   // Past the guard: there is no bucket, no such session, file or mail.
   checkBucket: { status: 404 },

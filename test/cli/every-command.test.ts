@@ -107,6 +107,8 @@ async function aboutCollections(): Promise<void> {
   await bsvc('data recover', ['posts', _id]);
   await bsvc('data export', ['posts']);
   await bsvc('data export', ['posts', '--out', 'posts.csv']);
+  await bsvc('collection rules', ['posts', '--server-only']);
+  await bsvc('collection rules', ['posts', '--off', '--yes']);
   await bsvc('collection list');
   await bsvc('collection show', ['posts']);
   await bsvc('collection edit', ['posts', '--set-field', 'title:String', '--check']);

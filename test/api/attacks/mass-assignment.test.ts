@@ -197,6 +197,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   'POST /api/projects/:projectId/collections': ['_id', 'projectId', 'version', 'state', 'createdAt'],
   'PATCH /api/projects/:projectId/collections/:collection': ['_id', 'projectId', 'name', 'version', 'state'],
   'PUT /api/projects/:projectId/collections/:collection/rls': ['projectId', 'bypass'],
+  'PUT /api/projects/:projectId/collections/:collection/rules': ['projectId', 'agreed', 'rls', 'version'],
   'PUT /api/projects/:projectId/collections/:collection/changes': ['epoch', 'version', 'projectId', 'seq'],
   'POST /api/schemas': ['_id', 'projectId', 'version', 'state', 'createdAt'],
   'POST /api/projects/:projectId/webhooks': OF_WEBHOOKS,

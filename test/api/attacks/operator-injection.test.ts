@@ -138,6 +138,7 @@ const BODIES: readonly [method: string, path: string, door: Door, fields: Record
     'an owner',
     { enabled: true, mode: 'private', ownerField: 'userId' },
   ],
+  ['PUT', '/api/projects/:projectId/collections/:collection/rules', 'an owner', { rules: null }],
   ['POST', '/api/projects/:projectId/collections/:collection/rename', 'an owner', { name: 'other' }],
   ['POST', '/api/projects/:projectId/keys', 'an owner', { type: 'secret' }],
   ['POST', '/api/projects/:projectId/keys/rotate', 'an owner', { type: 'publishable', grace: '1h' }],
