@@ -1,0 +1,204 @@
+import { rmSync } from 'node:fs';
+import type { Document } from 'bson';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DataCollection, type DataDb, type Engine, openEngine } from '../../src/engine/index.js';
+import { documentIndexes } from '../../src/features/collections/indexes/document-indexes.js';
+import { allOf, keysetFilters } from '../../src/features/documents/query/keyset-filter.js';
+import { sortKeyOf } from '../../src/features/documents/query/sort-key.js';
+import { temporaryDir } from './doors.js';
+
+/** More for a long search: BSVC_TEST_RUNS=20000, with BSVC_TEST_SEED for another one. */
+const CASES = Number(process.env['BSVC_TEST_RUNS'] ?? 200);
+const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261124);
+const PER_COLLECTION = 40;
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+type Docs = DataCollection<any>;
+
+interface Shape {
+  filter: Document;
+  sort: Record<string, 1 | -1>;
+  limit: number;
+  skip: number;
+}
+
+/** The same numbers for the same seed. */
+function generator(seed: number) {
+  let state = seed >>> 0;
+  const random = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  const below = (n: number): number => Math.floor(random() * n);
+  return {
+    random,
+    below,
+    one: <T>(items: readonly T[]): T => items[below(items.length)]!,
+    some: <T>(items: readonly T[], most: number): T[] => items.filter(() => random() < most / items.length),
+    /** Small numbers much more often than large ones. */
+    skewed: (n: number): number => Math.floor(n * random() ** 3),
+  };
+}
+
+type Random = ReturnType<typeof generator>;
+
+const SPECS = [
+  ...['status', 'author', '-views', 'price', 'cat', 'opt', 'meta.lang'],
+  ...['status,-views', 'author,price', 'cat,status', 'meta.lang,meta.score', 'author,-createdAt'],
+];
+/** Indexes that serve no ordinary list, or by themselves only. */
+const SPECIAL = new Set(['_id_', 'trash_deletedAt', 'waiting_events', 'sparse', 'partial']);
+const SORTS = ['-createdAt', 'createdAt', '-views', 'views', 'price', 'cat', '-cat', 'status,-views', '-_id', 'title'];
+
+function documentOf({ random, below, skewed }: Random, n: number, total: number): Document {
+  const author = `a${skewed(40)}`;
+  return {
+    _id: n,
+    userId: `u${skewed(12)}`,
+    author,
+    // Some values stand at one end of the time only.
+    status: n < total / 10 && random() < 0.8 ? 'held' : ['new', 'open', 'done', 'done', 'done'][below(5)],
+    cat: `c${skewed(5)}`,
+    views: author === 'a3' ? 5000 + below(100) : skewed(5000),
+    price: below(1000),
+    title: `Title ${below(total)}`,
+    tags: Array.from({ length: below(4) }, () => `t${skewed(30)}`),
+    meta: { lang: ['de', 'en', 'en', 'fr'][below(4)], score: below(100) },
+    ...(random() < 0.1 ? { opt: below(20) } : {}),
+    createdAt: new Date(1_700_000_000_000 + Math.floor(n / (random() < 0.5 ? 1 : 200)) * 1000),
+    isDeleted: random() < 0.05,
+  };
+}
+
+function conditionOf({ random, below, one, skewed }: Random): Document {
+  const from = skewed(5000);
+  return one<() => Document>([
+    () => ({ author: `a${skewed(40)}` }),
+    () => ({ status: one(['new', 'held', 'done', 'none']) }),
+    () => ({ cat: `c${skewed(5)}` }),
+    () => ({ cat: { $in: [`c${below(5)}`, `c${below(5)}`] } }),
+    () => ({ author: { $in: Array.from({ length: 1 + below(30) }, () => `a${skewed(40)}`) } }),
+    () => ({ views: { $gte: from, ...(random() < 0.5 ? { $lt: from + 200 } : {}) } }),
+    () => ({ views: { $lt: skewed(5000) } }),
+    () => ({ price: { $gte: below(1000) } }),
+    () => ({ price: below(1000) }),
+    () => ({ tags: `t${skewed(30)}` }),
+    () => ({ opt: { $exists: true } }),
+    () => ({ opt: below(20) }),
+    () => ({ status: { $ne: 'done' } }),
+    () => ({ 'meta.lang': one(['de', 'en', 'fr']) }),
+    () => ({ 'meta.score': { $gte: below(100) } }),
+    () => ({ $or: [{ author: `a${skewed(40)}` }, { cat: `c${skewed(5)}` }] }),
+    () => ({ createdAt: { $gte: new Date(1_700_000_000_000 + below(1500) * 1000) } }),
+  ])();
+}
+
+function shapeOf(random: Random, docs: readonly Document[]): Shape {
+  const path = random.one(SORTS);
+  const fields = path.split(',').map((part) => {
+    return part.startsWith('-')
+      ? { path: part.slice(1), direction: -1 as const }
+      : { path: part, direction: 1 as const };
+  });
+  if (fields[0]!.path !== '_id') fields.push({ path: '_id', direction: fields.at(-1)!.direction });
+  const conditions: Document[] = [
+    ...(random.random() < 0.4 ? [{ userId: `u${random.skewed(12)}` }] : []),
+    ...(random.random() < 0.9 ? [{ isDeleted: false }] : []),
+    ...Array.from({ length: random.below(3) }, () => conditionOf(random)),
+  ];
+  const atCursor = random.random() < 0.25;
+  if (atCursor) {
+    const position = fields.map((field) => sortKeyOf(random.one(docs), field));
+    conditions.push(keysetFilters(fields, position)[0]!);
+  }
+  return {
+    filter: conditions.length === 0 ? {} : allOf(conditions),
+    sort: Object.fromEntries(fields.map(({ path, direction }) => [path, direction])),
+    limit: random.one([5, 20, 20, 20, 100]),
+    skip: random.random() < 0.1 ? random.below(100) : 0,
+  };
+}
+
+describe('the plan of a list', () => {
+  const dataDir = temporaryDir();
+  let engine: Engine;
+  let db: DataDb;
+
+  beforeAll(() => {
+    engine = openEngine({ dataDir, durability: 'relaxed' });
+    db = engine.db('choice');
+  });
+
+  afterAll(async () => {
+    await engine.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  /** A collection as the service keeps it, with indexes of other kinds beside them. */
+  async function makeCollection(random: Random, name: string): Promise<{ items: Docs; docs: Document[] }> {
+    const items: Docs = db.collection(name);
+    const indexes = documentIndexes({
+      mode: 'flexible',
+      fields: [],
+      rls: random.one([null, { mode: 'private', ownerField: 'userId' }, { mode: 'public-read', ownerField: 'userId' }]),
+      indexes: random.some([...SPECS, 'tags'], 4),
+    } as never);
+    await items.createIndexes(indexes as never);
+    if (random.random() < 0.3) await items.createIndex({ opt: 1, price: 1 }, { sparse: true, name: 'sparse' });
+    if (random.random() < 0.3) {
+      await items.createIndex({ views: 1 }, { partialFilterExpression: { status: 'held' }, name: 'partial' });
+    }
+    const total = 400 + random.below(1200);
+    const docs = Array.from({ length: total }, (_, n) => documentOf(random, n, total));
+    await items.insertMany(docs);
+    return { items, docs };
+  }
+
+  /** What a plan looks at; null where the hint cannot serve. */
+  async function readsOf(name: string, shape: Shape, hint?: unknown): Promise<{ reads: number; plan: unknown } | null> {
+    const find = { find: name, ...shape, ...(hint === undefined ? {} : { hint }) };
+    const told = (await db.command({ explain: find })) as unknown as {
+      queryPlanner: { winningPlan: unknown };
+      executionStats: { totalKeysExamined: number; totalDocsExamined: number };
+    };
+    const { totalKeysExamined, totalDocsExamined } = told.executionStats;
+    return { reads: Math.max(totalKeysExamined, totalDocsExamined), plan: told.queryPlanner };
+  }
+
+  async function answer(items: Docs, { filter, ...options }: Shape, hint?: unknown): Promise<unknown[]> {
+    const found = await items
+      .find(filter as never, { ...options, projection: { _id: 1 }, ...(hint === undefined ? {} : { hint }) } as never)
+      .toArray();
+    return found.map(({ _id }: { _id: unknown }) => _id);
+  }
+
+  it('reads at most three times what the best of all does, and answers the same', async () => {
+    for (let collection = 0; collection * PER_COLLECTION < CASES; collection++) {
+      const random = generator(SEED + collection);
+      const name = `items${String(collection)}`;
+      const { items, docs } = await makeCollection(random, name);
+      const hints = (await items.indexes())
+        .map((index) => index['name'] as string)
+        .filter((each) => !SPECIAL.has(each));
+      for (let n = 0; n < PER_COLLECTION; n++) {
+        const shape = shapeOf(random, docs);
+        const note = `seed ${String(SEED + collection)}, case ${String(n)}: ${JSON.stringify(shape)}`;
+        const taken = (await readsOf(name, shape))!;
+        const expected = await answer(items, shape, { $natural: 1 });
+        expect(await answer(items, shape), note).toEqual(expected);
+        // A partial index that does not hold all answers serves nobody.
+        const isActive = JSON.stringify(shape.filter).includes('"isDeleted":false');
+        for (const hint of [{ $natural: 1 }, ...(isActive ? hints : [])]) {
+          const forced = await readsOf(name, shape, hint).catch(() => null);
+          if (forced === null || taken.reads <= forced.reads * 3 + 100) continue;
+          expect(taken.reads, `${note}\n${JSON.stringify(hint)}: ${JSON.stringify(taken.plan)}`).toBeLessThanOrEqual(
+            forced.reads * 3 + 100,
+          );
+        }
+      }
+      await items.drop();
+    }
+  });
+});
