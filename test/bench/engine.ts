@@ -29,9 +29,14 @@ const TOPICS = 300;
 /** What an index answers costs at most so many times as much in the largest collection as in the smallest. */
 const MAX_GROWTH = 1.5;
 
+/** An author has so many documents, however many there are in all. */
+const PER_AUTHOR = 200;
+let authors = 1;
+
 function documentOf(n: number): Record<string, unknown> {
   return {
     _id: n,
+    author: n % authors,
     owner: n % OWNERS,
     group: n % GROUPS,
     topic: n % TOPICS,
@@ -161,6 +166,25 @@ async function measureAll(items: Items, size: number, firstFree: number, scans: 
   return results;
 }
 
+/** Lists between whose indexes there is a choice, of which the larger one once was taken as soon as both were large. */
+async function measureChoices(items: Items): Promise<Measured[]> {
+  await items.createIndex({ author: 1, views: -1 });
+  await items.createIndex({ createdAt: -1 });
+  const results: Measured[] = [];
+  const list = async (operation: string, filterOf: (author: number) => Record<string, unknown>): Promise<void> => {
+    const read = (n: number) =>
+      items
+        .find(filterOf(Math.abs(n) % authors))
+        .sort({ createdAt: -1 })
+        .limit(20)
+        .toArray();
+    results.push(await measure(operation, 1_000, read));
+  };
+  await list('list of 20 by author and status, each with an index', (author) => ({ author, status: 'live' }));
+  await list('list of 20 by author, newest first, by two indexes', (author) => ({ author }));
+  return results;
+}
+
 /** Processor time of each operation by size, and by how much the largest costs more than the smallest. */
 function printGrowth(title: string, runs: readonly { size: number; results: readonly Measured[] }[]): void {
   console.log(`\n${title}, us CPU\n`);
@@ -211,12 +235,14 @@ for (const size of SIZES) {
   const engine = openEngine({ dataDir });
   const db: DataDb = engine.db('bench');
   const items: Items = db.collection('items');
+  authors = Math.ceil(size / PER_AUTHOR);
   await createIndexes(items);
   const loaded = await load(items, size);
   const scans = size > 100_000 ? 2 : 20;
   const direct = await measureAll(items, size, size, scans);
-  inProcess.push({ size, results: [loaded, ...direct] });
-  print(`${size.toLocaleString('en')} documents, in-process door`, [loaded, ...direct]);
+  const results = [loaded, ...direct, ...(await measureChoices(items))];
+  inProcess.push({ size, results });
+  print(`${size.toLocaleString('en')} documents, in-process door`, results);
   if (size <= LARGEST_BY_WIRE) {
     const driven = await measureByWire(engine, dataDir, size);
     overTheWire.push({ size, results: driven });
