@@ -17,6 +17,7 @@ import { createTicketIndexes } from './018-create-ticket-indexes.js';
 import { indexFileLists } from './019-list-files.js';
 import { slimWebhookDeliveries } from './020-slim-webhook-deliveries.js';
 import { createMailCountIndexes } from './021-create-mail-count-indexes.js';
+import { indexTrashAndSorts } from './022-index-trash-and-sorts.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -38,4 +39,5 @@ export const MIGRATIONS: readonly Migration[] = [
   indexFileLists,
   slimWebhookDeliveries,
   createMailCountIndexes,
+  indexTrashAndSorts,
 ];

@@ -18,6 +18,8 @@ afterAll(() => test.close());
 
 describe('014-create-owner-indexes', () => {
   const ID = '014-create-owner-indexes';
+  /** Adds those that serve sorts, and is run again with it. */
+  const LATER = '022-index-trash-and-sorts';
   const PRIVATE = { mode: 'private', ownerField: 'userId' } as const;
 
   /** A collection as versions before this migration have left it. */
@@ -26,7 +28,7 @@ describe('014-create-owner-indexes', () => {
     for (const { name } of await listOwn(collection)) {
       await test.app.db.collection(documentsName(collection)).dropIndex(name!);
     }
-    await test.app.db.collection('migrations').deleteOne({ _id: ID as never });
+    await test.app.db.collection('migrations').deleteMany({ _id: { $in: [ID, LATER] as never[] } });
     return collection;
   }
 
@@ -39,12 +41,14 @@ describe('014-create-owner-indexes', () => {
   it('gives existing private collections the indexes of new ones', async () => {
     const collection = await buildOld(['status', '-views', 'status,-views', 'userId,views']);
     const open = await buildOld(['status'], { mode: 'public-read', ownerField: 'userId' });
-    expect(await migrate(test.app.db)).toEqual([ID]);
+    expect(await migrate(test.app.db)).toEqual([ID, LATER]);
     const made = await listOwn(collection);
     expect(made.map(({ name }) => name)).toEqual([
       'own_userId:status',
       'own_userId:-views',
       'own_userId:status,-views',
+      'own_sort_userId:status',
+      'own_sort_userId:-views',
     ]);
     expect(made).toMatchObject(wantedOwn(collection));
     expect(await listOwn(open)).toEqual([]);
@@ -62,7 +66,7 @@ describe('014-create-owner-indexes', () => {
       },
     };
     await expect(migrate(dying)).rejects.toThrow('killed');
-    expect((await findMigrationStatus(test.app.db)).pending).toEqual([ID]);
+    expect((await findMigrationStatus(test.app.db)).pending).toEqual([ID, LATER]);
     await migrate(test.app.db);
     for (const collection of collections) expect(await listOwn(collection)).toMatchObject(wantedOwn(collection));
   });
@@ -91,7 +95,7 @@ describe('014-create-owner-indexes', () => {
     await migrate(test.app.db);
     expect(await listIndexes(full)).toHaveLength(64);
     expect((await listOwn(full)).length).toBe(wantedOwn(full).length);
-    expect((await listOwn(odd)).map(({ name }) => name)).toEqual(['own_userId:views']);
+    expect((await listOwn(odd)).map(({ name }) => name)).toEqual(['own_userId:views', 'own_sort_userId:views']);
   });
 
   it('does not bring back documents of a dropped collection', async () => {

@@ -49,7 +49,15 @@ const SPECS = [
   ...['status,-views', 'author,price', 'cat,status', 'meta.lang,meta.score', 'author,-createdAt'],
 ];
 /** Indexes that serve no ordinary list, or by themselves only. */
-const SPECIAL = new Set(['_id_', 'trash_deletedAt', 'waiting_events', 'sparse', 'partial']);
+const SPECIAL = new Set([
+  '_id_',
+  'trash_deletedAt',
+  'trash_createdAt',
+  'trash_userId',
+  'waiting_events',
+  'sparse',
+  'partial',
+]);
 const SORTS = ['-createdAt', 'createdAt', '-views', 'views', 'price', 'cat', '-cat', 'status,-views', '-_id', 'title'];
 
 function documentOf({ random, below, skewed }: Random, n: number, total: number): Document {
@@ -105,7 +113,7 @@ function shapeOf(random: Random, docs: readonly Document[]): Shape {
   if (fields[0]!.path !== '_id') fields.push({ path: '_id', direction: fields.at(-1)!.direction });
   const conditions: Document[] = [
     ...(random.random() < 0.4 ? [{ userId: `u${random.skewed(12)}` }] : []),
-    ...(random.random() < 0.9 ? [{ isDeleted: false }] : []),
+    ...(random.random() < 0.9 ? [{ isDeleted: false }] : [{ isDeleted: { $in: [false, true] } }]),
     ...Array.from({ length: random.below(3) }, () => conditionOf(random)),
   ];
   const atCursor = random.random() < 0.25;
@@ -174,31 +182,35 @@ describe('the plan of a list', () => {
     return found.map(({ _id }: { _id: unknown }) => _id);
   }
 
-  it('reads at most three times what the best of all does, and answers the same', async () => {
-    for (let collection = 0; collection * PER_COLLECTION < CASES; collection++) {
-      const random = generator(SEED + collection);
-      const name = `items${String(collection)}`;
-      const { items, docs } = await makeCollection(random, name);
-      const hints = (await items.indexes())
-        .map((index) => index['name'] as string)
-        .filter((each) => !SPECIAL.has(each));
-      for (let n = 0; n < PER_COLLECTION; n++) {
-        const shape = shapeOf(random, docs);
-        const note = `seed ${String(SEED + collection)}, case ${String(n)}: ${JSON.stringify(shape)}`;
-        const taken = (await readsOf(name, shape))!;
-        const expected = await answer(items, shape, { $natural: 1 });
-        expect(await answer(items, shape), note).toEqual(expected);
-        // A partial index that does not hold all answers serves nobody.
-        const isActive = JSON.stringify(shape.filter).includes('"isDeleted":false');
-        for (const hint of [{ $natural: 1 }, ...(isActive ? hints : [])]) {
-          const forced = await readsOf(name, shape, hint).catch(() => null);
-          if (forced === null || taken.reads <= forced.reads * 3 + 100) continue;
-          expect(taken.reads, `${note}\n${JSON.stringify(hint)}: ${JSON.stringify(taken.plan)}`).toBeLessThanOrEqual(
-            forced.reads * 3 + 100,
-          );
+  it(
+    'reads at most three times what the best of all does, and answers the same',
+    async () => {
+      for (let collection = 0; collection * PER_COLLECTION < CASES; collection++) {
+        const random = generator(SEED + collection);
+        const name = `items${String(collection)}`;
+        const { items, docs } = await makeCollection(random, name);
+        const hints = (await items.indexes())
+          .map((index) => index['name'] as string)
+          .filter((each) => !SPECIAL.has(each));
+        for (let n = 0; n < PER_COLLECTION; n++) {
+          const shape = shapeOf(random, docs);
+          const note = `seed ${String(SEED + collection)}, case ${String(n)}: ${JSON.stringify(shape)}`;
+          const taken = (await readsOf(name, shape))!;
+          const expected = await answer(items, shape, { $natural: 1 });
+          expect(await answer(items, shape), note).toEqual(expected);
+          // A partial index that does not hold all answers serves nobody.
+          const isActive = JSON.stringify(shape.filter).includes('"isDeleted":false');
+          for (const hint of [{ $natural: 1 }, ...(isActive ? hints : [])]) {
+            const forced = await readsOf(name, shape, hint).catch(() => null);
+            if (forced === null || taken.reads <= forced.reads * 3 + 100) continue;
+            expect(taken.reads, `${note}\n${JSON.stringify(hint)}: ${JSON.stringify(taken.plan)}`).toBeLessThanOrEqual(
+              forced.reads * 3 + 100,
+            );
+          }
         }
+        await items.drop();
       }
-      await items.drop();
-    }
-  });
+    },
+    120_000 + CASES * 500,
+  );
 });

@@ -34,7 +34,8 @@ function plansFor(collection: CollectionEntry, query: PlanQuery, sizes: Sizes): 
   const singles = candidatePlans(collection, query);
   if (query.alternatives.length === 0) return singles;
   // Of plans between which nothing decides the first is taken.
-  return [...unionPlans(collection, query, singles, sizes), ...singles];
+  const unions = unionPlans(collection, query, singles, sizes);
+  return unions.length === 0 ? singles : [...unions, ...singles, scanWhole(collection, query, false)];
 }
 
 function hintedPlan(collection: CollectionEntry, query: PlanQuery): Plan | null {
@@ -101,9 +102,9 @@ function choosePlans(
   const least: Plan[] = [];
   let sorted: Plan[] | null = [];
   for (const query of queries) {
-    const singles = candidatePlans(collection, query);
+    const singles = candidatePlans(collection, query, true);
     const nested = query.alternatives.length > 0 ? unionPlans(collection, query, singles, sizes, depth + 1) : [];
-    const bounded = [...singles, ...nested].filter(isBounded);
+    const bounded = [...singles, ...nested].filter((plan) => isBounded(plan) || isPartial(plan));
     // All of a branch is read, unless every one is in order.
     const best = cheapest(bounded, { ...query, limit: 0 }, sizes);
     if (best === null) return null;
@@ -118,6 +119,10 @@ function choosePlans(
     else sorted.push({ ...inOrder, fallback: null });
   }
   return sorted === null || least.every((plan) => plan.sorted) ? [least] : [least, sorted];
+}
+
+function isPartial({ index }: Plan): boolean {
+  return index !== null && index.condition !== null;
 }
 
 /**

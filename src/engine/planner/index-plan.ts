@@ -23,8 +23,11 @@ import { isNumericPath, type KeyOrder, mergesByKeys, sortOrder } from './sort-or
 /** So many plans or ranges at most are read side by side where documents have to be compared instead of keys. */
 export const MAX_PLAN_BRANCHES = 200;
 
-/** The plans that read less than everything, or in the wanted order; a single one when nothing can beat it. */
-export function candidatePlans(collection: CollectionEntry, query: PlanQuery): Plan[] {
+/**
+ * The plans that read less than everything, or in the wanted order; a single one when nothing can beat it. The whole of
+ * a partial index counts as less only `withPartial`: for one of several alternatives, of which each has its part.
+ */
+export function candidatePlans(collection: CollectionEntry, query: PlanQuery, withPartial = false): Plan[] {
   const served = serveFrom(null, query);
   const scan = documentPlan(collection, served);
   if (scan.single) return [scan];
@@ -40,7 +43,8 @@ export function candidatePlans(collection: CollectionEntry, query: PlanQuery): P
     }
     const plan = indexPlan(index, own);
     if (plan.single) return [plan];
-    if (isBounded(plan) || (plan.sorted && wantsSort)) plans.push(plan);
+    const isPart = withPartial && index.condition !== null;
+    if (isBounded(plan) || isPart || (plan.sorted && wantsSort)) plans.push(plan);
     const merge = plan.sorted ? null : mergePlan(index, plan, own.query);
     if (merge !== null) merges.push(merge);
   }

@@ -24,6 +24,8 @@ export interface Considered {
 
 /** A document that has to be sorted costs so much more. */
 const SORTING = 0.3;
+/** A document that is met where it is stored costs so much less than one that an entry leads to. */
+const IN_PLACE = 0.4;
 /** A sort that would hold more bytes is refused by the engine, so it is not begun where there is another way. */
 const MAX_SORT_BYTES = 80 * 1024 * 1024;
 
@@ -59,7 +61,8 @@ export function costsOf(plans: readonly Plan[], query: PlanQuery, sizes: Sizes):
 function costOf(plan: Plan, entries: number, answers: number, { limit, sort }: PlanQuery): Cost {
   const ends = limit > 0 && (plan.sorted || sort.length === 0);
   if (!ends) {
-    const all = plan.sorted ? entries : entries * (1 + SORTING);
+    const each = (plan.sorted ? 1 : 1 + SORTING) - (plan.index === null && !isBounded(plan) ? IN_PLACE : 0);
+    const all = entries * each;
     return { entries, reads: all, worst: all };
   }
   // Of ranges that are read side by side each has to show its first.

@@ -15,7 +15,7 @@ import { TrialScan } from '../../planner/scans/trial-scan.js';
 import { MergedScan, UnionScan } from '../../planner/scans/union-scan.js';
 import type { Collation } from '../../query/collation/collation.js';
 import type { ExpressionContext } from '../../query/expression.js';
-import { compileFilter, type Filter } from '../../query/match/match.js';
+import { type Alternative, compileFilter, type Filter } from '../../query/match/match.js';
 import { compileSort, type Sort, type SortPart } from '../../query/sort.js';
 import { equalValues } from '../../query/values/compare.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
@@ -81,7 +81,7 @@ export function plansOf(storage: Storage, collection: CollectionEntry, query: Qu
 export function planQueryOf(collection: CollectionEntry, query: Query, limit: number): PlanQuery {
   return {
     conjuncts: query.filter.conjuncts,
-    alternatives: query.filter.alternatives,
+    alternatives: [...query.filter.alternatives, ...listsOfConditions(collection, query.filter)],
     unplanned: query.filter.unplanned,
     residual: query.filter.residual,
     sort: query.sort?.parts ?? NO_SORT,
@@ -89,6 +89,29 @@ export function planQueryOf(collection: CollectionEntry, query: Query, limit: nu
     limit,
     hint: query.natural === null ? findHinted(collection, query.hint) : { natural: query.natural },
   };
+}
+
+/**
+ * Lists of values of fields on which partial indexes depend, as alternatives: an index of some of the documents serves
+ * one of the values, and together they serve all.
+ */
+function listsOfConditions({ conditionFields }: CollectionEntry, { conjuncts }: Filter): Alternative[][] {
+  const lists: Alternative[][] = [];
+  for (const { path, op, value } of conjuncts) {
+    if (op !== 'in' || !conditionFields.has(path)) continue;
+    const values = value as readonly unknown[];
+    if (values.length < 2 || values.length > MOST_CONDITIONS || !values.every(isPlain)) continue;
+    lists.push(
+      values.map((one) => ({ conjuncts: [{ path, op: 'eq', value: one }], alternatives: [], unplanned: false })),
+    );
+  }
+  return lists;
+}
+
+const MOST_CONDITIONS = 4;
+
+function isPlain(value: unknown): boolean {
+  return typeof value === 'boolean' || typeof value === 'string' || typeof value === 'number';
 }
 
 /** The hinted index; 2 when there is none of that name or key. */

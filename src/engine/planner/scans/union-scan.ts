@@ -98,16 +98,19 @@ class Branch {
     return this.next >= this.ahead.length;
   }
 
-  /** Reads one step further. */
-  fill(sort: Sort): void {
+  /** Reads one step further, but no more than `most` entries. */
+  fill(sort: Sort, most: number): void {
     this.ahead.length = 0;
     this.next = 0;
     this.bytes = 0;
-    this.scan.readChunk((bytes, doc) => {
-      this.ahead.push({ bytes: keep(bytes), doc, keys: sort.keysOf(doc), position: this.scan.position() });
-      this.bytes += bytes.length;
-      return this.bytes >= MAX_BRANCH_BYTES;
-    }, this.step);
+    this.scan.readChunk(
+      (bytes, doc) => {
+        this.ahead.push({ bytes: keep(bytes), doc, keys: sort.keysOf(doc), position: this.scan.position() });
+        this.bytes += bytes.length;
+        return this.bytes >= MAX_BRANCH_BYTES;
+      },
+      Math.min(this.step, most),
+    );
     this.step = Math.min(this.step * 2, LARGEST_STEP);
   }
 
@@ -167,8 +170,8 @@ export class MergedScan implements Scan {
 
   readChunk(visit: VisitRow, most = LARGEST_STEP): boolean {
     this.lastRead = 0;
-    for (;;) {
-      if (!this.fillEmpty(most)) return false;
+    for (let left = most; ; left--) {
+      if (!this.fillEmpty(most, Math.max(left, 1))) return false;
       const branch = this.heap[0];
       if (branch === undefined) return false;
       const first = branch.take();
@@ -194,12 +197,15 @@ export class MergedScan implements Scan {
     this.empty = this.branches.filter(({ scan }) => !scan.finished);
   }
 
-  /** True when every branch has something ahead or nothing more; false when `most` entries were read before. */
-  private fillEmpty(most: number): boolean {
+  /**
+   * True when every branch has something ahead or nothing more; false when `most` entries were read before. `wanted`:
+   * so many documents at most are still to be handed over.
+   */
+  private fillEmpty(most: number, wanted: number): boolean {
     while (this.empty.length > 0) {
       if (this.lastRead >= most) return false;
       const branch = this.empty.at(-1)!;
-      branch.fill(this.sort);
+      branch.fill(this.sort, wanted);
       this.lastRead += Math.max(branch.scan.lastRead, 1);
       if (branch.isEmpty && !branch.scan.finished) continue;
       this.empty.pop();

@@ -6,6 +6,8 @@ import { HIDDEN_FIELD } from '../fields/field.js';
 
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
+/** Trashed documents, few as a rule, for lists with `include_deleted` and for the job that removes them. */
+const TRASHED = { isDeleted: true };
 
 /**
  * `isDeleted` of a document that a bulk insert of an earlier version has written but not published: no list shows it,
@@ -38,7 +40,9 @@ export function documentIndexes(collection: Settings): Named[] {
 export function requiredIndexes(collection: Settings): Named[] {
   const indexes: Named[] = [
     { name: 'active_createdAt', key: { createdAt: -1, _id: -1 }, partialFilterExpression: ACTIVE },
-    { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: { isDeleted: true } },
+    { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: TRASHED },
+    // The other way round than that of active documents, whose key it may not have; read backwards it is the same.
+    { name: 'trash_createdAt', key: { createdAt: 1, _id: 1 }, partialFilterExpression: TRASHED },
     { name: 'waiting_events', key: { [`${HIDDEN_FIELD}.at`]: 1 }, sparse: true },
   ];
   if (collection.rls) {
@@ -47,6 +51,11 @@ export function requiredIndexes(collection: Settings): Named[] {
       name: `owner_${ownerField}`,
       key: { [ownerField]: 1, createdAt: -1, _id: -1 },
       partialFilterExpression: ACTIVE,
+    });
+    indexes.push({
+      name: `trash_${ownerField}`,
+      key: { [ownerField]: 1, createdAt: 1, _id: 1 },
+      partialFilterExpression: TRASHED,
     });
   }
   for (const path of keyPaths(collection)) {
@@ -67,7 +76,7 @@ export function requiredIndexes(collection: Settings): Named[] {
       continue;
     }
     indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
-    if (!spec.includes(',')) {
+    if (givesOrder(collection, spec)) {
       indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
     }
   }
@@ -101,13 +110,27 @@ function ownerIndexes(collection: Settings): Named[] {
   const own = rls?.mode === 'private' ? rls.ownerField : ruled;
   if (own === undefined) return [];
   const purpose = rls ? 'own' : 'rule';
-  return indexes
-    .filter((spec) => placesField(spec) === null && !readParts(spec).some(([path]) => path === own))
-    .map((spec) => ({
-      name: `${purpose}_${own}:${spec}`,
-      key: { [own]: 1, ...requestedKey(spec) },
-      partialFilterExpression: ACTIVE,
-    }));
+  const behindOwner = (name: string, key: Named['key']): Named => ({
+    name,
+    key: { [own]: 1, ...key },
+    partialFilterExpression: ACTIVE,
+  });
+  const served = indexes.filter(
+    (spec) => placesField(spec) === null && !readParts(spec).some(([path]) => path === own),
+  );
+  return [
+    ...served.map((spec) => behindOwner(`${purpose}_${own}:${spec}`, requestedKey(spec))),
+    ...served
+      .filter((spec) => rls && givesOrder(collection, spec))
+      .map((spec) => behindOwner(`own_sort_${own}:${spec}`, sortKey(spec))),
+  ];
+}
+
+/** True for a single field by which a list can be sorted by an index: an array has an entry for each of its items. */
+function givesOrder({ fields }: Settings, spec: string): boolean {
+  if (spec.includes(',')) return false;
+  const [[path]] = readParts(spec) as [[string, 1 | -1]];
+  return fields.find(({ name }) => name === path)?.type !== 'Array';
 }
 
 /** Unique among active documents that have the field (decisions.md 3). */
