@@ -133,6 +133,33 @@ describe.each(DOORS.filter(({ foreign }) => !foreign))('plans, $name', (door) =>
     );
   });
 
+  it('of several bounds on one side take the tighter, whichever comes first', async () => {
+    for (const bounds of [
+      [{ at: { $gte: 10 } }, { at: { $gt: 2900 } }],
+      [{ at: { $gt: 2900 } }, { at: { $gte: 10 } }],
+    ]) {
+      const { stats } = await explain({ filter: { $and: [{ author: 3 }, ...bounds] } });
+      expect(stats.totalKeysExamined).toBe(stats.nReturned);
+    }
+  });
+
+  it('of an aggregation are those that run: leading stages are joined', async () => {
+    const pipeline = [{ $match: {} }, { $match: { author: 3 } }, { $sort: { at: -1 } }, { $skip: 2 }, { $limit: 5 }];
+    const reply = await db.command({ explain: { aggregate: 'articles', pipeline, cursor: {} } });
+    const { queryPlanner, executionStats } = reply as unknown as Explained;
+    expect(JSON.stringify(queryPlanner.winningPlan)).toContain('by_author');
+    expect(executionStats).toMatchObject({ nReturned: 5, totalDocsExamined: 7 });
+  });
+
+  it('tell what each that was considered is expected to read', async () => {
+    const find = { find: 'articles', filter: { author: 3, editor: 1 }, sort: { at: -1 }, limit: 5 };
+    const told = (await db.command({ explain: find })) as unknown as {
+      queryPlanner: { estimate: object; rejectedPlans: { indexName: string; estimate: { entries: number } }[] };
+    };
+    expect(told.queryPlanner.estimate).toMatchObject({ entries: 100 });
+    expect(told.queryPlanner.rejectedPlans).toMatchObject([{ indexName: 'by_author', estimate: { entries: 300 } }]);
+  });
+
   it('of distinct values read one entry of each value', async () => {
     const steps = async (body: object): Promise<{ stats: Explained['executionStats']; values: unknown[] }> => {
       const explained = (await db.command({ explain: { distinct: 'articles', ...body } })) as unknown as Explained;

@@ -1,5 +1,6 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { CODES, EngineError, typeMismatch } from '../../errors.js';
+import { compilePipeline } from '../../pipeline/compile.js';
 import { planDistinct } from '../../planner/distinct-plan.js';
 import { DistinctScan } from '../../planner/scans/distinct-scan.js';
 import { presentConsidered, presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
@@ -154,18 +155,17 @@ function plansConsidered(
   };
 }
 
-/** The stages that an index can serve: the first $match, and a $sort after it; or a $geoNear and its $limit. */
-function leadingStages({ pipeline, hint, collation }: ReturnType<typeof aggregate.read>): Explained {
+/** The stages that the collection answers, as they are joined when they run; or a $geoNear and its $limit. */
+function leadingStages({ pipeline, hint, collation, let: variables }: ReturnType<typeof aggregate.read>): Explained {
   const stages = Array.isArray(pipeline) ? (pipeline as Doc[]) : [];
   const near = stages[0]?.['$geoNear'];
   if (near !== undefined) {
     const limit = numberOf(stages[1]?.['$limit']) ?? 0;
     return { filter: {}, hint, collation, limit, near };
   }
-  const filter = stages[0]?.['$match'];
-  const next = filter === undefined ? stages[0] : stages[1];
-  const sort = next?.['$sort'];
-  return { filter: isDocument(filter) ? filter : {}, sort: isDocument(sort) ? sort : {}, hint, collation };
+  const { leading } = compilePipeline(pipeline, { environment: readVariables(variables, collation) });
+  const { filter, sort, skip, limit } = leading;
+  return { filter: filter ?? {}, sort: sort ?? {}, skip, limit: limit ?? 0, hint, collation };
 }
 
 /** Runs the plan without keeping anything, to tell how much it reads. */
@@ -181,7 +181,8 @@ async function execute(
   let found = 0;
   const enough = query.sort === null || plan.sorted ? (most === 0 ? Infinity : most) : Infinity;
   while (!scan.finished && found < enough) {
-    scan.readChunk(() => ++found >= enough);
+    // No more entries than a find would read.
+    scan.readChunk(() => ++found >= enough, plan.exact && enough - found < 512 ? enough - found : undefined);
     if (pace.due(scan.lastRead)) {
       await pace.rest();
       checkStillThere(storage, collection, plan);
