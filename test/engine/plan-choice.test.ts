@@ -8,9 +8,9 @@ import { sortKeyOf } from '../../src/features/documents/query/sort-key.js';
 import { temporaryDir } from './doors.js';
 
 /** More for a long search: BSVC_TEST_RUNS=20000, with BSVC_TEST_SEED for another one. */
-const CASES = Number(process.env['BSVC_TEST_RUNS'] ?? 200);
-const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261124);
-const PER_COLLECTION = 40;
+const CASES = Number(process.env['BSVC_TEST_RUNS'] ?? 60);
+const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261126);
+const PER_COLLECTION = 20;
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
 type Docs = DataCollection<any>;
@@ -61,7 +61,7 @@ const SPECIAL = new Set([
 const SORTS = ['-createdAt', 'createdAt', '-views', 'views', 'price', 'cat', '-cat', 'status,-views', '-_id', 'title'];
 
 function documentOf({ random, below, skewed }: Random, n: number, total: number): Document {
-  const author = `a${skewed(40)}`;
+  const author = `a${skewed(16)}`;
   return {
     _id: n,
     userId: `u${skewed(12)}`,
@@ -83,11 +83,11 @@ function documentOf({ random, below, skewed }: Random, n: number, total: number)
 function conditionOf({ random, below, one, skewed }: Random): Document {
   const from = skewed(5000);
   return one<() => Document>([
-    () => ({ author: `a${skewed(40)}` }),
+    () => ({ author: `a${skewed(16)}` }),
     () => ({ status: one(['new', 'held', 'done', 'none']) }),
     () => ({ cat: `c${skewed(5)}` }),
     () => ({ cat: { $in: [`c${below(5)}`, `c${below(5)}`] } }),
-    () => ({ author: { $in: Array.from({ length: 1 + below(30) }, () => `a${skewed(40)}`) } }),
+    () => ({ author: { $in: Array.from({ length: 1 + below(30) }, () => `a${skewed(16)}`) } }),
     () => ({ views: { $gte: from, ...(random() < 0.5 ? { $lt: from + 200 } : {}) } }),
     () => ({ views: { $lt: skewed(5000) } }),
     () => ({ price: { $gte: below(1000) } }),
@@ -98,7 +98,7 @@ function conditionOf({ random, below, one, skewed }: Random): Document {
     () => ({ status: { $ne: 'done' } }),
     () => ({ 'meta.lang': one(['de', 'en', 'fr']) }),
     () => ({ 'meta.score': { $gte: below(100) } }),
-    () => ({ $or: [{ author: `a${skewed(40)}` }, { cat: `c${skewed(5)}` }] }),
+    () => ({ $or: [{ author: `a${skewed(16)}` }, { cat: `c${skewed(5)}` }] }),
     () => ({ createdAt: { $gte: new Date(1_700_000_000_000 + below(1500) * 1000) } }),
   ])();
 }
@@ -158,7 +158,7 @@ describe('the plan of a list', () => {
     if (random.random() < 0.3) {
       await items.createIndex({ views: 1 }, { partialFilterExpression: { status: 'held' }, name: 'partial' });
     }
-    const total = 400 + random.below(1200);
+    const total = 2500 + random.below(3000);
     const docs = Array.from({ length: total }, (_, n) => documentOf(random, n, total));
     await items.insertMany(docs);
     return { items, docs };
