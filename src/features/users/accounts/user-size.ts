@@ -1,6 +1,7 @@
 import { calculateObjectSize, type Document } from 'bson';
 import { tooLarge } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { refuseHostileValue } from '../../documents/store/hostile-keys.js';
 import type { User } from '../user.js';
 
 /** Of the fields of an account: every request of a signed-in user reads it, and anybody may make one. */
@@ -12,13 +13,17 @@ export function requireUserSize(user: User): void {
 }
 
 /**
- * The same for the account with these values at these paths; one that was larger may become smaller. Changes at the
- * same time are each measured against the account as it was read.
+ * The same for the account with these values at these paths; one that was larger may become smaller; 400
+ * for a value that no document may hold. Changes at the same time are each measured against the account as it was read.
  */
 export function requireSizeAfter(user: User, values: Readonly<Record<string, unknown>>): void {
   const before = fieldBytes(user);
   let after = before;
-  for (const [path, value] of Object.entries(values)) after += sizeOf({ value }) - sizeOf({ value: at(user, path) });
+  for (const [path, value] of Object.entries(values)) {
+    // What BSON has a meaning of its own for cannot be measured.
+    refuseHostileValue(value);
+    after += sizeOf({ value }) - sizeOf({ value: at(user, path) });
+  }
   if (after > Math.max(MAX_USER_BYTES, before)) throw userTooLarge();
 }
 
