@@ -55,6 +55,7 @@ describe('bsvc doctor', () => {
       'master key',
       'migrations',
       'indexes',
+      'changes',
       'clock',
       'backups',
       'cache',
