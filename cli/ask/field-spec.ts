@@ -13,8 +13,8 @@ const MAX_DEPTH = 16;
 
 /**
  * Reads `name:Type[!][&][=default]` (cli.md, Field SPEC) with `Ref(users)`, `Object{a:String!,b:Number}`,
- * `Array(String)`, `=user.id`, `@fixed`, `@protected` and `@public`. Throws a UsageError that points at the offending character. A default
- * with special characters is written as a JSON string: `note:String="a, b"`.
+ * `Array(String)`, `=user.id`, `@fixed`, `@protected` and `@public`. Throws a UsageError that points at the offending
+ * character. A default with special characters is written as a JSON string: `note:String="a, b"`.
  */
 export function parseFieldSpec(spec: string): Field {
   const reader = new SpecReader(spec);

@@ -71,7 +71,7 @@ export class Admission {
     const expected = Math.min(declared ?? limit, limit);
     await visit.hold(this.arriving, 1);
     await visit.hold(this.bytes, expected);
-    const bytes = await readBytes(ctx.req, {
+    const bytes = await readBytes(ctx, {
       limit,
       ms: ARRIVAL_MS + (expected / ARRIVAL_BYTES_PER_SECOND) * 1000,
       malformed,

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Context } from 'koa';
 import { invalid, tooLarge } from '../../errors.js';
 import { findJsonMistake } from './find-json-mistake.js';
+import { JSON_TYPES } from './read-bytes.js';
 
 const MAX_JSON_DEPTH = 32;
 /** The most keys of one object: beyond it each look at it takes noticeable time. */
@@ -19,8 +20,6 @@ export function requireJsonType(ctx: Context): void {
   if (ctx.is(JSON_TYPES)) return;
   throw invalid('INVALID_BODY', 'Send the body as JSON with the header Content-Type: application/json');
 }
-
-const JSON_TYPES = ['json', '+json'];
 
 /** 413 TOO_MANY_VALUES, to be asked before the body is parsed. */
 export function requireFewValues(values: number, { values: limit }: BodyLimit): void {
