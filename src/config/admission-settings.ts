@@ -28,6 +28,12 @@ export const ADMISSION_SETTINGS = {
     20_000,
     'values that a document, or any other JSON body, may hold',
   ),
+  liveConditions: defaulted(
+    'BSVC_LIVE_CONDITIONS',
+    wholeWithin(1_000, 100_000_000),
+    200_000,
+    'conditions and listed values that the filters of open streams may hold in a process, about half a kilobyte each; half at most of one project, a tenth of one address',
+  ),
   replyBudgetBytes: defaulted(
     'BSVC_REPLY_BUDGET',
     memoryBudget,

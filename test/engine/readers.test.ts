@@ -167,16 +167,45 @@ describe('reader threads', () => {
     expect(threaded.stats().readerThreadsStarted).toBe(before);
   });
 
-  it('tell callers to come back when too many reads wait', async () => {
-    const all = Array.from({ length: 1100 }, () =>
-      items.aggregate([{ $limit: 1 }, { $sample: { size: 1 } }]).toArray(),
-    );
+  it('tell callers to come back when too many reads wait, and others not', async () => {
+    const quick = [{ $limit: 1 }, { $sample: { size: 1 } }];
+    const all = Array.from({ length: 600 }, () => items.aggregate(quick).toArray());
+    const other = threaded.db('d').collection('others_1').aggregate(quick).toArray();
     const outcomes = await Promise.allSettled(all);
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
     expect(refused.length).toBeGreaterThan(0);
     expect(refused.length).toBeLessThan(110);
     for (const { reason } of refused) expect(reason).toMatchObject({ code: 365 });
+    expect(await other).toEqual([]);
   });
+
+  it.each([1, 2, 10])(
+    'share places and turns by owner: one with %i collections keeps no other waiting',
+    async (count) => {
+      const own = (at: number): Items => threaded.db('d').collection(`documents_a_${at}`);
+      const others: Items = threaded.db('d').collection('documents_b_1');
+      const some = Array.from({ length: 2_000 }, (_, n) => ({ _id: n, n, group: n % GROUPS }));
+      for (let at = 0; at < count; at++)
+        await own(at)
+          .insertMany(some, { ordered: false })
+          .catch(() => undefined);
+      await others.insertMany(some).catch(() => undefined);
+      let done = 0;
+      const all = Array.from({ length: 60 }, async (_, at) => {
+        await own(at % count)
+          .aggregate(PER_GROUP)
+          .toArray();
+        done++;
+      });
+      await eventually('one is through', () => done > 0);
+      const before = done;
+      await others.aggregate(PER_GROUP).toArray();
+      // Those that were beside it in its thread, each as long as its own.
+      expect(done - before).toBeLessThanOrEqual(6);
+      expect(done).toBeLessThan(60);
+      await Promise.all(all);
+    },
+  );
 
   it('end with their engine, in the middle of a read', async () => {
     const { engine, items } = open(1);

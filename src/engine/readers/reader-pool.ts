@@ -7,10 +7,11 @@ import type { LongRead } from '../storage/long-read.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';
 
-/** So many commands take turns in one thread, and so many of one collection for each thread. */
+/** So many commands take turns in one thread, and so many of one party for each thread. */
 const AT_ONCE = 4;
 const AT_ONCE_OF_ONE = 2;
 const MAX_WAITING = 1000;
+const MAX_WAITING_OF_ONE = 500;
 /**
  * A command ends itself at its time limit, or when its client leaves; a thread in which it then goes on for so long is
  * stuck.
@@ -53,7 +54,9 @@ type RowsAnswer = Extract<Answer, { rows: unknown }>;
  */
 export class ReaderPool implements Readers {
   private readonly threads = new Set<Thread>();
-  private waiting: Job[] = [];
+  /** By party, each in the order of coming; the first party is next. */
+  private readonly waiting = new Map<string, Job[]>();
+  private waitingCount = 0;
   private lastId = 0;
   private suspectRuns = false;
   private closed = false;
@@ -82,7 +85,9 @@ export class ReaderPool implements Readers {
   async close(): Promise<void> {
     this.closed = true;
     const reason = new Error('the engine is closed');
-    for (const job of this.waiting.splice(0)) this.refuse(job, reason);
+    for (const job of [...this.waiting.values()].flat()) this.refuse(job, reason);
+    this.waiting.clear();
+    this.waitingCount = 0;
     await Promise.all([...this.threads].map((thread) => this.end(thread, () => reason)));
   }
 
@@ -96,7 +101,7 @@ export class ReaderPool implements Readers {
         reject(new Error('the engine is closed'));
       } else if (request.pinned !== null) {
         this.start(request.pinned, job);
-      } else if (this.waiting.length >= MAX_WAITING) {
+      } else if (this.isFull(partyOf(request.ns))) {
         reject(new EngineError(CODES.TemporarilyUnavailable, 'too many reads are waiting'));
       } else {
         this.enqueue(job);
@@ -112,9 +117,13 @@ export class ReaderPool implements Readers {
   }
 
   private enqueue(job: Job): void {
-    this.waiting.push(job);
+    const party = partyOf(job.ns);
+    const own = this.waiting.get(party);
+    if (own === undefined) this.waiting.set(party, [job]);
+    else own.push(job);
+    this.waitingCount++;
     job.onAbort = () => {
-      this.waiting = this.waiting.filter((other) => other !== job);
+      this.leaveLine(job);
       this.refuse(job, interrupted());
     };
     job.signal?.addEventListener('abort', job.onAbort, { once: true });
@@ -123,25 +132,44 @@ export class ReaderPool implements Readers {
 
   private startNext(): void {
     while (!this.closed) {
-      const at = this.waiting.findIndex((job) => this.mayStart(job));
-      const thread = at < 0 ? null : this.freeThread();
-      if (thread === null) return;
-      const [job] = this.waiting.splice(at, 1);
-      release(job!);
+      const job = this.findNext();
+      const thread = job === null ? null : this.freeThread();
+      if (job === null || thread === null) return;
+      this.leaveLine(job);
+      release(job);
       try {
-        this.start(thread, job!);
+        this.start(thread, job);
       } catch (error) {
-        this.refuse(job!, error);
+        this.refuse(job, error);
       }
     }
   }
 
-  /** Collections take turns, and suspects come one after the other. */
-  private mayStart(job: Job): boolean {
-    if (job.suspect) return !this.suspectRuns;
-    let running = 0;
-    for (const thread of this.threads) for (const other of thread.running.values()) if (other.ns === job.ns) running++;
-    return running < AT_ONCE_OF_ONE * this.most;
+  private isFull(party: string): boolean {
+    return this.waitingCount >= MAX_WAITING || (this.waiting.get(party)?.length ?? 0) >= MAX_WAITING_OF_ONE;
+  }
+
+  /** Parties take turns, each with half of all places at most, and suspects come one after the other. */
+  private findNext(): Job | null {
+    const running = new Map<string, number>();
+    for (const thread of this.threads) {
+      for (const { ns } of thread.running.values()) running.set(partyOf(ns), (running.get(partyOf(ns)) ?? 0) + 1);
+    }
+    for (const [party, jobs] of this.waiting) {
+      const hasAll = (running.get(party) ?? 0) >= AT_ONCE_OF_ONE * this.most;
+      const job = jobs.find(({ suspect }) => (suspect ? !this.suspectRuns : !hasAll));
+      if (job !== undefined) return job;
+    }
+    return null;
+  }
+
+  /** Its party goes to the end of the line. */
+  private leaveLine(job: Job): void {
+    const party = partyOf(job.ns);
+    const others = this.waiting.get(party)!.filter((other) => other !== job);
+    this.waiting.delete(party);
+    if (others.length > 0) this.waiting.set(party, others);
+    this.waitingCount--;
   }
 
   /** The one with the least to do, a new one rather than one that has anything; null when all have enough. */
@@ -289,6 +317,11 @@ class ThreadRows implements RowSource {
     this.finished = true;
     this.pool.forget(this.thread, this.origin.db, this.origin.ns, this.cursor);
   }
+}
+
+/** Collections whose names are the same up to the last `_` share their places and turns: they are of one owner. */
+function partyOf(ns: string): string {
+  return ns.slice(0, ns.lastIndexOf('_') + 1) || ns;
 }
 
 function release(job: Job): void {

@@ -7,8 +7,8 @@ import { parseJson, requireFewValues, type BodyLimit } from '../requests/read-bo
 import { declaredLength, readBytes } from '../requests/read-bytes.js';
 import { partyOf } from './parties.js';
 import { refusalReport } from './refusals.js';
-import { Room } from './room.js';
-import { estimateBody, TurnRatios } from './weights.js';
+import { Room, type RoomRefusal } from './room.js';
+import { estimateBody, estimateScan, TurnRatios } from './weights.js';
 
 /** Bodies that arrive, for each request that may be under way. */
 const ARRIVING_TIMES = 4;
@@ -29,11 +29,14 @@ export class Admission {
   /** The bytes of their bodies, until the reply is sent. */
   readonly bytes: Room;
 
+  /** Notes a refusal because of load in log and metrics. */
+  readonly report: (refusal: RoomRefusal) => void;
+
   constructor(app: AdmissionApp, waitMs = WAIT_FOR_FLIGHT_MS) {
     const { maxInFlight, bodyBudgetBytes } = app.config;
-    const onRefusal = refusalReport(app);
+    this.report = refusalReport(app);
     const room = (stage: string, unit: string, most: number, maxWaitMs: number): Room =>
-      new Room({ stage, unit, most, maxWaitMs, maxWaiting: maxInFlight, onRefusal });
+      new Room({ stage, unit, most, maxWaitMs, maxWaiting: maxInFlight, onRefusal: this.report });
     this.flights = room('under way', 'requests', maxInFlight, waitMs);
     this.arriving = room('arriving', 'requests', maxInFlight * ARRIVING_TIMES, waitMs);
     this.bytes = room('arriving', 'bytes', bodyBudgetBytes, WAIT_TO_ARRIVE_MS);
@@ -84,9 +87,12 @@ export class Admission {
   /** Reads a JSON body, and waits for a turn that has time for all the work on it; `kind` names the work in metrics. */
   async readJson(ctx: Context, limit: BodyLimit, kind: string): Promise<unknown> {
     const bytes = await this.read(ctx, limit.bytes);
+    const party = partyOf(ctx);
+    const scan = turn(estimateScan(bytes.length), party);
+    if (scan) await scan;
     const values = countValues(bytes);
     requireFewValues(values, limit);
-    const pause = turn(estimateBody(bytes.length, values), partyOf(ctx), kind);
+    const pause = turn(estimateBody(bytes.length, values), party, kind);
     if (pause) {
       await pause;
       if (ctx.res.destroyed) throw abandoned();

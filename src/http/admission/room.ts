@@ -25,8 +25,8 @@ export interface RoomOptions {
   onRefusal?: (refusal: RoomRefusal) => void;
 }
 
-/** A part of the whole that parties hold. */
-class Shares {
+/** What parties hold of a whole. */
+export class Shares {
   total = 0;
   readonly #byProject = new Map<string, number>();
   readonly #byAddress = new Map<string, number>();

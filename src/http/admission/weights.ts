@@ -1,8 +1,15 @@
 /** Milliseconds of all the work on a body: parsing, checking, storing, answering; measured by the soak `strangers`. */
 const BODY_MS_PER_BYTE = 12 / 1024 ** 2;
 const BODY_MS_PER_VALUE = 1.2 / 1000;
+/** Milliseconds of counting its values. */
+const SCAN_MS_PER_BYTE = 3 / 1024 ** 2;
 /** Milliseconds of making and sending a reply. */
 const REPLY_MS_PER_BYTE = 8 / 1024 ** 2;
+
+/** About how long the event loop is kept by counting the values of a body. */
+export function estimateScan(bytes: number): number {
+  return bytes * SCAN_MS_PER_BYTE;
+}
 
 /** About how long the event loop is kept by the work on a JSON body. */
 export function estimateBody(bytes: number, values: number): number {

@@ -1,5 +1,6 @@
 import { AppError } from '../../../errors.js';
 import type { App } from '../../../app.js';
+import { ownTurn } from '../../../turns.js';
 import type { FairQueue } from '../../../platform/processes/fair-queue.js';
 import { hintOf } from '../../changes/change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
@@ -184,11 +185,13 @@ export class Follower implements Member {
     const { app, turns } = this.shares;
     const project = following.collection.projectId;
     const { signal } = following;
-    try {
-      return await turns.inTurn(
-        project.toHexString(),
-        () =>
-          readWithin(
+    const party = { project: project.toHexString(), address: '' };
+    const read = (): Promise<FeedPage> =>
+      turns.inTurn(
+        party.project,
+        async () => {
+          await ownTurn(party);
+          return readWithin(
             app.replies,
             project,
             async (size) => {
@@ -200,9 +203,16 @@ export class Follower implements Member {
               return page;
             },
             signal,
-          ),
+          );
+        },
         signal,
       );
+    try {
+      return await this.stream.inLine(async () => {
+        await this.stream.drained();
+        signal.throwIfAborted();
+        return read();
+      });
     } catch (error) {
       if (isExpired(error)) return null;
       throw error;

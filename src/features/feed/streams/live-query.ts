@@ -51,3 +51,13 @@ function parseLiveQuery(raw: string, collection: Collection): FeedQuery {
   }
   return { ...query, limit: PAGE_LIMIT };
 }
+
+/** What a subscription costs those who keep it: itself, each condition and each value that a condition lists. */
+export function countConditions({ conditions }: FeedQuery): number {
+  return 1 + conditions.reduce((sum, condition) => sum + countLeaves(condition), 0);
+}
+
+function countLeaves(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  return Object.values(value).reduce((sum: number, inner) => sum + countLeaves(inner), 0);
+}

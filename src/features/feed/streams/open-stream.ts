@@ -1,12 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
+import { turn } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
 import { requireFollowable } from '../admit-follower.js';
 import { openFeedCursor, type FeedPosition } from '../feed-cursor.js';
 import { openFollowing, type Following } from '../read-page.js';
 import { Follower, type FollowRequest } from './follower.js';
-import { readLiveQuery } from './live-query.js';
+import { countConditions, readLiveQuery } from './live-query.js';
 import { Stream } from './stream.js';
 import { streamHub, type Place } from './stream-hub.js';
 
@@ -44,6 +45,10 @@ class OwnFollowRequest implements FollowRequest {
   }
 }
 
+/** About how long the event loop is kept by reading one subscription. */
+const SUBSCRIPTION_MS = 0.05;
+const QUERY_MS_PER_CHARACTER = 0.0004;
+
 /** Nothing is read for a stream before it begins: there is nothing to break off. One for all, since each costs. */
 const NEVER = new AbortController().signal;
 
@@ -55,8 +60,10 @@ const NEVER = new AbortController().signal;
 export async function openStream(app: App, request: StreamRequest): Promise<OpenedStream> {
   const { caller, subscriptions, hasIds } = request;
   const all: Opened[] = [];
+  const party = { project: caller.project._id.toHexString(), address: request.address };
   for (const [n, subscription] of subscriptions.entries()) {
     const wanted = new OwnFollowRequest(app, caller, subscription.collection, subscription.query);
+    await turn(SUBSCRIPTION_MS + subscription.query.length * QUERY_MS_PER_CHARACTER, party, 'subscription');
     try {
       const following = await wanted.resolve(subscription.since, NEVER);
       all.push({ wanted, following, from: findGenuine(app, following) });
@@ -64,7 +71,8 @@ export async function openStream(app: App, request: StreamRequest): Promise<Open
       throw hasIds ? error : namingSubscription(n, error);
     }
   }
-  return new OpenedStream(app, request, streamHub(app).takeStream(caller, request.address), all);
+  const conditions = all.reduce((sum, { following }) => sum + countConditions(following.query), 0);
+  return new OpenedStream(app, request, streamHub(app).takeStream(party, caller.project, conditions), all);
 }
 
 /** A subscription that was found good, and the position of its cursor; null when it has none that is good. */

@@ -1,13 +1,15 @@
 import type { App } from '../../../app.js';
 import { overLimit, unavailable, forbidden } from '../../../errors.js';
-import { takeTurns } from '../../../turns.js';
+import { Shares, type RefusedParty, type RoomRefusal } from '../../../http/admission/room.js';
+import { admission } from '../../../http/admission/admission.js';
+import { takeTurns, type Party } from '../../../turns.js';
 import { isRestoring } from '../../../platform/database/restore-mark.js';
 import { openFairQueue } from '../../../platform/processes/fair-queue.js';
 import { admitsOrigin } from '../../access/admits-origin.js';
-import type { Caller } from '../../access/caller.js';
 import { judgeHeldToken } from '../../access/read-bearer.js';
 import { findLiveKey } from '../../access/require-key.js';
 import { findLimit } from '../../plans/plan-limits.js';
+import type { Project } from '../../projects/project.js';
 import { EventBytes } from './event-bytes.js';
 import { randomRetry, type Follower, type FollowerShares } from './follower.js';
 import type { EndListener, Stream } from './stream.js';
@@ -49,18 +51,23 @@ interface KeyStreams {
   judged: Set<OpenStream>;
 }
 
+/** What a stream holds beside its place. */
+interface StreamShare {
+  party: Party;
+  conditions: number;
+}
+
 /** A place that is taken, to be given back once: of a stream also that of its address and its project. */
 export class Place {
   #isTaken = true;
 
   constructor(
     private readonly hub: StreamHub,
-    private readonly address: string | null = null,
-    private readonly projectId: string | null = null,
+    private readonly share: StreamShare | null = null,
   ) {}
 
   release(): void {
-    if (this.#isTaken) this.hub.giveBack(this.address, this.projectId);
+    if (this.#isTaken) this.hub.giveBack(this.share);
     this.#isTaken = false;
   }
 }
@@ -71,8 +78,9 @@ class StreamHub {
   readonly #byKey = new Map<string, KeyStreams>();
   /** By the look that their heartbeats come with: a look touches no other stream that nothing can have ended. */
   readonly #byBeat = Array.from({ length: BEAT_LOOKS }, () => new Set<OpenStream>());
-  readonly #byAddress = new Map<string, number>();
-  readonly #byProject = new Map<string, number>();
+  readonly #streamsOf = new Shares(Infinity);
+  readonly #conditions: Shares;
+  readonly #report: (refusal: RoomRefusal) => void;
   #taken = 0;
   #streams = 0;
   #added = 0;
@@ -82,6 +90,8 @@ class StreamHub {
 
   constructor(private readonly app: App) {
     const most = app.config.streams;
+    this.#conditions = new Shares(app.config.liveConditions);
+    this.#report = admission(app).report;
     const turns = openFairQueue({
       concurrency: READING_AT_ONCE,
       perParty: READING_OF_PROJECT,
@@ -104,32 +114,42 @@ class StreamHub {
   }
 
   /** Counts a stream out; its place calls this once, when it is released. */
-  giveBack(address: string | null, projectId: string | null): void {
+  giveBack(share: StreamShare | null): void {
     this.#taken--;
-    if (address !== null) count(this.#byAddress, address, -1);
-    if (projectId !== null) count(this.#byProject, projectId, -1);
+    if (share === null) return;
+    this.#streamsOf.change(share.party, -1);
+    this.#conditions.change(share.party, -share.conditions);
   }
 
   /**
-   * A place for a stream; besides 503 it is 429 TOO_MANY_STREAMS for an address that has all it may have, and 403
-   * QUOTA_EXCEEDED for such a project.
+   * A place for a stream; besides 503 it is 429 TOO_MANY_STREAMS for an address that has all it may have, of streams or
+   * of what `countConditions` counts in their filters, and 403 QUOTA_EXCEEDED for a project that has all streams of its
+   * plan.
    */
-  takeStream({ project }: Caller, address: string): Place {
+  takeStream(party: Party, project: Project, conditions: number): Place {
     const { streamsPerAddress } = this.app.config;
-    if ((this.#byAddress.get(address) ?? 0) >= streamsPerAddress) {
+    if (this.#streamsOf.ofAddress(party.address) >= streamsPerAddress) {
       const text = `One address may have ${streamsPerAddress} streams at once: close others, or share one among several subscriptions`;
       throw overLimit('TOO_MANY_STREAMS', text, { retryAfterSeconds: SECONDS_TO_RETRY });
     }
-    const id = project._id.toHexString();
     const limit = findLimit(project, 'streams');
-    if (limit !== null && (this.#byProject.get(id) ?? 0) >= limit) {
+    if (limit !== null && this.#streamsOf.ofProject(party.project) >= limit) {
       throw forbidden('QUOTA_EXCEEDED', `The project may have ${limit} streams at once`);
     }
     this.#requireRoom();
+    this.#requireConditions(party, conditions);
     this.#taken++;
-    count(this.#byAddress, address, 1);
-    count(this.#byProject, id, 1);
-    return new Place(this, address, id);
+    this.#streamsOf.change(party, 1);
+    this.#conditions.change(party, conditions);
+    return new Place(this, { party, conditions });
+  }
+
+  #requireConditions(party: Party, conditions: number): void {
+    const full = this.#conditions.refused(party, conditions);
+    if (!full) return;
+    this.#report({ stage: 'kept', unit: 'conditions', ...full });
+    const text = `The filters of the streams of ${WHOSE[full.party]} hold too many conditions and values: follow with fewer, or with shorter lists`;
+    throw overLimit('TOO_MANY_STREAMS', text, { retryAfterSeconds: SECONDS_TO_RETRY });
   }
 
   #requireRoom(): void {
@@ -234,6 +254,12 @@ class StreamHub {
   }
 }
 
+const WHOSE: Readonly<Record<RefusedParty, string>> = {
+  address: 'this address',
+  project: 'this project',
+  all: 'all clients',
+};
+
 const hubs = new WeakMap<App['hints'], StreamHub>();
 
 /** The streams of an application. */
@@ -241,10 +267,4 @@ export function streamHub(app: App): StreamHub {
   let hub = hubs.get(app.hints);
   if (!hub) hubs.set(app.hints, (hub = new StreamHub(app)));
   return hub;
-}
-
-function count(counts: Map<string, number>, key: string, by: number): void {
-  const now = (counts.get(key) ?? 0) + by;
-  if (now === 0) counts.delete(key);
-  else counts.set(key, now);
 }

@@ -27,8 +27,10 @@ export interface EndListener {
 export class Stream {
   readonly #socket: Socket;
   #whenOver: EndListener | null = null;
-  /** Those who wait until the client has taken what it was given. */
-  #draining: Set<() => void> | null = null;
+  /** One for all who wait until the client has taken what it was given: each listener of a socket costs. */
+  #draining: { until: Promise<void>; done: () => void } | null = null;
+  /** The end of the line of those who read pages. */
+  #line: Promise<unknown> = Promise.resolve();
   #isOver: boolean;
   #reading: AbortController | null = null;
   #readers = 0;
@@ -89,17 +91,27 @@ export class Stream {
 
   /** Resolves when the client has taken what it was given, or has gone. */
   async drained(): Promise<void> {
-    while (this.isFull && !this.#isOver) {
-      await new Promise<void>((resolve) => {
-        const done = (): void => {
-          this.#socket.off('drain', done);
-          this.#draining?.delete(done);
-          resolve();
-        };
-        this.#socket.on('drain', done);
-        (this.#draining ??= new Set()).add(done);
-      });
-    }
+    while (this.isFull && !this.#isOver) await (this.#draining ?? this.#waitForDrain()).until;
+  }
+
+  #waitForDrain(): { until: Promise<void>; done: () => void } {
+    let done = (): void => undefined;
+    const until = new Promise<void>((resolve) => {
+      done = () => {
+        this.#socket.off('drain', done);
+        this.#draining = null;
+        resolve();
+      };
+    });
+    this.#socket.on('drain', done);
+    return (this.#draining = { until, done });
+  }
+
+  /** Does the work of its subscriptions one after the other: fifty that list cost the others no more than one. */
+  inLine<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#line.then(work);
+    this.#line = turn.catch(() => undefined);
+    return turn;
   }
 
   /** Says why and ends; harmless when it has ended. */
@@ -115,7 +127,7 @@ export class Stream {
     this.#isOver = true;
     this.#whenOver?.streamOver();
     this.#whenOver = null;
-    for (const done of [...(this.#draining ?? [])]) done();
+    this.#draining?.done();
     this.#reading?.abort();
   }
 }
