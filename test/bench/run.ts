@@ -30,6 +30,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     service: 'test/bench/soak.ts',
     changes: 'test/bench/changes-soak.ts',
     webhooks: 'test/bench/webhook-soak.ts',
+    strangers: 'test/bench/strangers.ts',
   },
 };
 
