@@ -259,8 +259,7 @@ const stallsOf = ({ stalls }: Target): number[] =>
 function judge({ stallMs, grownMb, neighbour, statuses }: Damage, addressesUsed: number): string[] {
   const problems: string[] = [];
   if (stallMs >= MAX_STALL_MS) problems.push(`the event loop was kept for ${stallMs} ms of processor time`);
-  if (grownMb * 1024 ** 2 > MAX_GROWTH_BYTES * (1 + addressesUsed))
-    problems.push(`memory grew by ${grownMb.toFixed(0)} MB`);
+  if (grownMb * 1024 ** 2 > MAX_GROWTH_BYTES * addressesUsed) problems.push(`memory grew by ${grownMb.toFixed(0)} MB`);
   if (neighbour.failed > 0) problems.push(`${neighbour.failed} reads of another project were refused`);
   if (statuses['500']) problems.push('it failed with 500');
   return problems;
