@@ -32,15 +32,19 @@ function damage(text: string): void {
   closeSync(opened);
 }
 
-const contentOf = (json: { checks: { name: string; ok: boolean; detail: string }[] }) =>
-  json.checks.find(({ name }) => name === 'content');
+interface Findings {
+  checks: { name: string; ok: boolean; detail: string }[];
+}
+const checkOf = (json: Findings, check: string) => json.checks.find(({ name }) => name === check);
+const contentOf = (json: Findings) => checkOf(json, 'content');
 
 describe('a damaged store', () => {
   it('is found whole by doctor --deep before', async () => {
     const found = await home.bsvc(['doctor', '--deep', '--json']);
     expect(found.code).toBe(0);
     expect(contentOf(found.json())).toMatchObject({ ok: true });
-    expect((await home.bsvc(['doctor', '--json'])).stdout).not.toContain('"content"');
+    const { json } = await home.bsvc(['doctor', '--json']);
+    expect([contentOf(json()), checkOf(json(), 'damage')]).toEqual([undefined, undefined]);
     expect((await home.bsvc(['backup', 'make', '--out', 'whole.backup'])).code).toBe(0);
   });
 
@@ -49,6 +53,14 @@ describe('a damaged store', () => {
     const read = await home.bsvc(['data', 'export', 'posts', '--project', 'shop', '--json']);
     expect(read.code).toBe(1);
     expect(read.stderr).toMatch(/the document [0-9a-f]{24} is damaged.*bsvc doctor --deep/);
+  });
+
+  it('is remembered: doctor without --deep names what a command has met, exit 1', async () => {
+    const { code, json } = await home.bsvc(['doctor', '--json']);
+    expect(code).toBe(1);
+    const met = checkOf(json(), 'damage');
+    expect(met).toMatchObject({ ok: false });
+    expect(met!.detail).toMatch(/^met \S+: .*the document [0-9a-f]{24} is damaged/);
   });
 
   it('is named by doctor --deep, exit 1', async () => {

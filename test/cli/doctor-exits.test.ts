@@ -137,8 +137,8 @@ const CASES: Record<string, Case> = {
   },
 };
 
-/** Its failing needs a stopped process, as `watch-snapshots` has it; damaged content is the matter of `damage`. */
-const ELSEWHERE = ['data file'];
+/** They fail by a stopped process, as `watch-snapshots` has it, and by damaged content, as `damage` has it. */
+const ELSEWHERE = ['data file', 'damage'];
 
 describe('bsvc doctor', () => {
   it('is seen here with every check failing that can', () => {

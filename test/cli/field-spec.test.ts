@@ -79,7 +79,7 @@ describe('a field spec name:Type[!][&][=default]', () => {
     ['meta:Object{a:String&}', 21, 'only a field at the top level can be unique'],
     ['tags:Array(Strng)', 12, 'expected a type'],
     ['tags:Array(String', 18, 'expected ")"'],
-    ['role:String@secret', 12, 'expected @protected or @public'],
+    ['role:String@secret', 12, 'expected @fixed, @protected or @public'],
     ['note:String="open', 13, 'never closed'],
     [`deep:${'Array('.repeat(40)}`, 102, 'nested too deep'],
   ];
