@@ -45,6 +45,7 @@ beforeEach(async () => {
       redirectUrls: [HOME, 'myapp://signed-in'],
     });
   }
+  issuer.clientAuthentication = null;
   issuer.behaviour = { sub: String(++people), email: buildEmail(), emailVerified: true, name: 'Ada Lovelace' };
 });
 afterEach(() => {
@@ -151,6 +152,22 @@ describe('what an OpenID issuer sends back', () => {
   ])('is refused with %s', async (_what, change) => {
     Object.assign(issuer.behaviour, change);
     expect([...(await signIn('acme')).searchParams]).toEqual([['error', 'provider_failed']]);
+  });
+
+  it.each(['client_secret_basic', 'client_secret_post'] as const)(
+    'says in its discovery how it takes the secret: %s',
+    async (method) => {
+      issuer.clientAuthentication = method;
+      expect((await exchange(await signIn('acme'))).user.email).toBe(issuer.behaviour.email);
+    },
+  );
+
+  it('is logged when it refuses, in its own words', async () => {
+    const { clientSecret } = issuer;
+    issuer.clientSecret = 'another';
+    expect([...(await signIn('acme')).searchParams]).toEqual([['error', 'provider_failed']]);
+    issuer.clientSecret = clientSecret;
+    expect(test.logLines.join('')).toContain('"answer":"invalid_client: the secret is not where it belongs"');
   });
 
   it('may lack the address, which is then asked of its userinfo', async () => {

@@ -24,6 +24,8 @@ export interface SocialIssuer {
   clientId: string;
   clientSecret: string;
   behaviour: IssuerBehaviour;
+  /** The one way in which its token endpoint takes the client's secret, as its discovery says; null says nothing. */
+  clientAuthentication: 'client_secret_post' | 'client_secret_basic' | null;
   /** What a browser does there: opens the address, signs in, and answers where it is sent back to. */
   visit(address: string): Promise<string>;
   close(): Promise<void>;
@@ -53,6 +55,7 @@ export async function openSocialIssuer(): Promise<SocialIssuer> {
     clientId: 'client-1',
     clientSecret: `issuer-secret-${randomUUID()}`,
     behaviour: { sub: 'person-1' },
+    clientAuthentication: null,
     async visit(address) {
       const response = await fetch(address, { redirect: 'manual' });
       const target = response.headers.get('location');
@@ -75,6 +78,9 @@ export async function openSocialIssuer(): Promise<SocialIssuer> {
         subject_types_supported: ['public'],
         id_token_signing_alg_values_supported: ['RS256'],
         code_challenge_methods_supported: ['S256'],
+        ...(issuer.clientAuthentication && {
+          token_endpoint_auth_methods_supported: [issuer.clientAuthentication],
+        }),
       }),
       '/jwks': () => ({
         keys: [{ ...published.publicKey.export({ format: 'jwk' }), kid: KID, alg: 'RS256', use: 'sig' }],
@@ -138,12 +144,15 @@ export async function openSocialIssuer(): Promise<SocialIssuer> {
     const challenge = createHash('sha256')
       .update(form.get('code_verifier') ?? '')
       .digest('base64url');
+    const [id, secret] =
+      issuer.clientAuthentication === 'client_secret_basic'
+        ? readBasic(request.headers.authorization)
+        : [form.get('client_id'), form.get('client_secret')];
+    if (secret !== issuer.clientSecret) {
+      return refuse(response, 401, 'invalid_client', 'the secret is not where it belongs');
+    }
     const sound =
-      grant &&
-      form.get('client_id') === grant.clientId &&
-      form.get('client_secret') === issuer.clientSecret &&
-      form.get('redirect_uri') === grant.redirectUri &&
-      challenge === grant.challenge;
+      grant && id === grant.clientId && form.get('redirect_uri') === grant.redirectUri && challenge === grant.challenge;
     if (!sound) return refuse(response, 400, 'invalid_grant');
     const accessToken = randomUUID();
     accessTokens.set(accessToken, grant.behaviour);
@@ -186,9 +195,15 @@ export async function openSocialIssuer(): Promise<SocialIssuer> {
   return issuer;
 }
 
-function refuse(response: ServerResponse, status: number, error: string): void {
+function refuse(response: ServerResponse, status: number, error: string, description?: string): void {
   response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ error }));
+  response.end(JSON.stringify({ error, error_description: description }));
+}
+
+/** Id and secret of `Authorization: Basic`, each encoded as in a form (RFC 6749 2.3.1). */
+function readBasic(header = ''): (string | undefined)[] {
+  const text = Buffer.from(header.replace(/^Basic /, ''), 'base64').toString();
+  return text.split(':').map((part) => decodeURIComponent(part.replaceAll('+', ' ')));
 }
 
 async function readText(request: IncomingMessage): Promise<string> {

@@ -92,7 +92,7 @@ function findConfiguration(app: App, provider: SocialProvider): Promise<openid.C
 
 async function openConfiguration(app: App, provider: SocialProvider): Promise<openid.Configuration> {
   const secret = app.secrets.open(provider.sealedSecret, socialSealContext(provider.projectId, provider.name));
-  const authentication = openid.ClientSecretPost(secret);
+  const authentication = authenticateBy(secret);
   // Plain http is accepted for an issuer on this machine only; see isSafeWebAddress.
   const plain: ((config: openid.Configuration) => void)[] = provider.issuer.startsWith('http:')
     ? [openid.allowInsecureRequests]
@@ -121,6 +121,21 @@ async function openConfiguration(app: App, provider: SocialProvider): Promise<op
   for (const allow of plain) allow(config);
   return config;
 }
+
+/**
+ * Sends the secret as the provider's discovery asks: in the body where it may stand there or nothing is said, else in
+ * the Authorization header.
+ */
+function authenticateBy(secret: string): openid.ClientAuth {
+  const [inBody, inHeader] = [openid.ClientSecretPost(secret), openid.ClientSecretBasic(secret)];
+  return (server, client, body, headers) => {
+    const methods = server.token_endpoint_auth_methods_supported;
+    const authenticate = (methods ?? [IN_BODY]).includes(IN_BODY) ? inBody : inHeader;
+    authenticate(server, client, body, headers);
+  };
+}
+
+const IN_BODY = 'client_secret_post';
 
 interface GithubUser {
   id: number;

@@ -179,9 +179,14 @@ async function findIdentity(
   }
 }
 
-/** Only the message: the rest of these errors can hold codes and tokens. */
-function warnOfFailure(app: App, provider: SocialProvider, error: unknown): void {
-  app.log.warn({ provider: provider.name, reason: (error as Error).message }, 'social sign-in failed');
+const MAX_LOGGED = 300;
+
+/** The message, and what the provider says for itself: the rest of these errors can hold codes and tokens. */
+function warnOfFailure(app: App, provider: SocialProvider, failure: unknown): void {
+  const { message, error, error_description: description } = failure as Error & Record<string, unknown>;
+  const said = [error, description].filter((text) => typeof text === 'string').join(': ');
+  const answer = said === '' ? {} : { answer: said.slice(0, MAX_LOGGED) };
+  app.log.warn({ provider: provider.name, reason: message, ...answer }, 'social sign-in failed');
 }
 
 /**
