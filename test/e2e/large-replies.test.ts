@@ -77,8 +77,8 @@ async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^${name}(?:{[^}]*})? (\\S+)$`, 'm').exec(text)?.[1]);
 }
 
-/** Requests under way, the one that asks for the number left out. */
-const underWay = async (): Promise<number> => (await metric('bsvc_http_requests_in_flight')) - 1;
+/** Requests under way; the one that asks for the number does not count. */
+const underWay = (): Promise<number> => metric('bsvc_http_requests_in_flight');
 
 const KINDS: readonly [what: string, start: () => Socket][] = [
   ['lists', () => askAndWait('GET', '/api/data/scans?limit=16')],
