@@ -429,7 +429,7 @@ describe('GET /api/projects/:projectId/usage and POST …/recount', () => {
     const bytes = (await test.app.db.measure(documentsName(collection))).bytes;
     expect(listed.items).toContainEqual(expect.objectContaining({ name, size: { documents: 1, bytes } }));
     expect(dataOf(await call('get', `${path}/usage`))).toMatchObject({
-      collections: expect.arrayContaining([{ name, documents: 1, trashed: 0, bytes }]) as object,
+      collections: expect.arrayContaining([{ name, documents: 1, trashed: 0, bytes, log: null }]) as object,
     });
     expect(dataOf(await call('post', `${path}/recount`).expect(200))).toEqual({ storage: { before: 0, after: 0 } });
   });

@@ -328,11 +328,10 @@ describe('a body that is no object', () => {
         '-0',
         '1e400',
       ]) {
+        // A broadcast can be sent without a body, tokens rotated, and the own account deleted.
+        const optional = /\/(broadcasts\/[^/]+\/send|rotate-tokens|userAuth\/me)$/.test(row.path);
+        if (optional && text.trim() === '') continue;
         const answer = await send(row.door, row.method, row.path, text);
-        // A broadcast can be sent without a body, and tokens rotated; changes that take no fields of a body do not look
-        // at one.
-        const optional = /\/(broadcasts\/[^/]+\/send|rotate-tokens)$/.test(row.path) && text.trim() === '';
-        if (optional) continue;
         expect({ text, status: answer.status, body: answer.text }).toMatchObject({ text, status: 400 });
       }
     },
