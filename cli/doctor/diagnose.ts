@@ -22,6 +22,7 @@ import { checkClock } from './check-clock.js';
 import { checkConsole } from './check-console.js';
 import { checkCookies } from './check-cookies.js';
 import { checkStore } from './check-store.js';
+import { checkKept } from './kept-data.js';
 import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
@@ -75,15 +76,17 @@ async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResul
   if (!(await isWritable(dataDir))) {
     return failed('data directory', `${dataDir} cannot be written`, 'Give this user the right to write to it.');
   }
-  if (!mongodbUri && (found.mode & 0o077) !== 0) {
-    return failed('data directory', `${dataDir} is open to other users`, `Close it: chmod 700 ${dataDir}`);
-  }
   const { bavail, bsize } = await statfs(dataDir);
   const free = `${presentBytes(bavail * bsize)} free`;
-  if (bavail * bsize < MIN_FREE_BYTES) {
-    return failed('data directory', `${dataDir}: only ${free}`, 'Make room on the disk.');
+  // All that is wrong, as one hides the other otherwise.
+  const problems: [detail: string, hint: string][] = [];
+  if (!mongodbUri && (found.mode & 0o077) !== 0) {
+    problems.push([`${dataDir} is open to other users`, `Close it: chmod 700 ${dataDir}`]);
   }
-  return passed('data directory', `${dataDir}, ${free}`);
+  if (bavail * bsize < MIN_FREE_BYTES) problems.push([`${dataDir}: only ${free}`, 'Make room on the disk.']);
+  if (problems.length === 0) return passed('data directory', `${dataDir}, ${free}`);
+  const [details, hints] = [0, 1].map((at) => problems.map((problem) => problem[at as 0 | 1]));
+  return failed('data directory', details!.join('; '), hints!.join(' '));
 }
 
 async function checkDatabase(context: Context, config: Config, options: { fix: boolean }): Promise<CheckResult[]> {
@@ -107,6 +110,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
   return [
     { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
     ...(await checkStore(app.db)),
+    await checkKept(app.db),
     await checkMasterKey(app),
     await checkMigrations(app),
     await checkIndexes(app, options),

@@ -4,6 +4,7 @@ import { COMMANDS } from '../../cli/commands/index.js';
 import type { CommandNode } from '../../cli/shell/command.js';
 import { buildProgram } from '../../cli/run.js';
 import { SETTINGS } from '../../src/config/config.js';
+import { listKept } from '../../cli/doctor/kept-data.js';
 
 const MADE = '<!-- made by npm run docs -->';
 
@@ -62,6 +63,16 @@ A flag wins over the environment, the environment over the env file (\`./.env\`,
 A secret can also come from the file that \`<NAME>_FILE\` names. Durations read like \`15m\` or \`7d\`, sizes like \`10mb\`, rates like \`100/15m\`.
 
 ${items.join('\n')}
+
+## What is kept, how long, how much
+
+What the service keeps of its own accord, beside documents, files and accounts. \`bsvc doctor\` shows how much it is just now.
+
+| what | how long | how much at most |
+| --- | --- | --- |
+${listKept()
+  .map((row) => `| ${row.join(' | ')} |`)
+  .join('\n')}
 `);
 }
 

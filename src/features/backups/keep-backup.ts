@@ -22,7 +22,7 @@ export interface BackupRecord {
   files: number;
 }
 
-const KEPT_RECORDS = 100;
+export const KEPT_RECORDS = 100;
 
 /** Records of good backups; what is in the place itself is asked of the place. */
 export const backupStore = storeOf<BackupRecord>('backups');

@@ -11,7 +11,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const STEP_MS = 10 * SECOND_MS;
 const STORED_STEP_MS = 10 * MINUTE_MS;
-const KEPT_HOURS = 30 * 24;
+export const KEPT_HOURS = 30 * 24;
 const RINGS = {
   '1h': [STEP_MS, HOUR_MS / STEP_MS],
   '24h': [MINUTE_MS, (24 * HOUR_MS) / MINUTE_MS],

@@ -9,7 +9,7 @@ import { ONE_TIME_CODES } from './codes/one-time-code.js';
 import { SESSIONS } from './sessions/session.js';
 import { SOCIAL_ATTEMPTS } from './social/social-login.js';
 
-const WITH_AN_END = [
+export const WITH_AN_END = [
   SESSIONS,
   TOKEN_CUTOFFS,
   STREAM_TICKETS,
@@ -20,7 +20,7 @@ const WITH_AN_END = [
 ];
 
 /** The time by which the clock may jump ahead without being doubted. */
-const KEPT_AFTER_END_MS = 26 * 3_600_000;
+export const KEPT_AFTER_END_MS = 26 * 3_600_000;
 
 /** Removes what no longer counts; everything that reads these records looks at `expiresAt` itself. */
 export const removeExpiredAccessJob: JobDefinition<App> = {

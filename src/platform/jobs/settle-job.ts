@@ -5,7 +5,7 @@ import { jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from '
 import type { JobDependencies } from './job-queue.js';
 
 /** Dead jobs are kept this long for somebody to look at. */
-const DEAD_JOB_DAYS = 30;
+export const DEAD_JOB_DAYS = 30;
 const MAX_ERROR_CHARACTERS = 2_000;
 
 /** Matches the job only while this very lease stands: a worker that lost it changes nothing. */

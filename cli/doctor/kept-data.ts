@@ -1,0 +1,87 @@
+import { AUDIT_LOG } from '../../src/features/audit/audit-log.js';
+import { KEPT_RECORDS } from '../../src/features/backups/keep-backup.js';
+import { KEPT_HOURS } from '../../src/features/series/series.js';
+import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-expired.job.js';
+import { FAILED_KEPT_DAYS, WEBHOOK_DELIVERIES } from '../../src/features/webhooks/deliveries/delivery.js';
+import { WEBHOOK_PAYLOADS } from '../../src/features/webhooks/deliveries/payload.js';
+import { KEY_KEPT_MS } from '../../src/http/routes/idempotency-key.js';
+import type { Database } from '../../src/platform/database/database.js';
+import { DEAD_JOB_DAYS } from '../../src/platform/jobs/settle-job.js';
+import { countOf, presentBytes } from '../view/present-amount.js';
+import { passed, type CheckResult } from './check.js';
+
+/** What the service keeps of its own accord, beside documents, files and accounts. */
+interface KeptData {
+  what: string;
+  /** Stored collections. */
+  stores: readonly string[];
+  /** For how long, by the constants and settings that the sweeps go by. */
+  time: string;
+  /** How much at most. */
+  size: string;
+}
+
+const hours = (ms: number): string => `${ms / 3_600_000} hours`;
+const NO_BOUND = 'none of its own';
+
+/** The guide's table and `bsvc doctor` are made from this list. */
+export const KEPT_DATA: readonly KeptData[] = [
+  {
+    what: 'webhook deliveries and their payloads',
+    stores: [WEBHOOK_DELIVERIES, WEBHOOK_PAYLOADS],
+    time: `delivered: \`BSVC_DELIVERIES_KEEP\`, the payload a day at most; failed: ${FAILED_KEPT_DAYS} days`,
+    size: '`BSVC_DELIVERIES_MAX` a project; what waits is not removed',
+  },
+  { what: 'logs of changes', stores: ['change_log'], time: '`BSVC_CHANGES_KEEP`', size: '`BSVC_CHANGES_MAX`' },
+  {
+    what: 'mail logs',
+    stores: ['mail_logs'],
+    time: 'as long as the project',
+    size: 'mails that its plan lets it send',
+  },
+  { what: 'events of the mail provider', stores: ['mail_events'], time: '30 days', size: NO_BOUND },
+  {
+    what: 'audit log',
+    stores: [AUDIT_LOG],
+    time: '400 days',
+    size: 'an entry has at most 50 values of 500 characters',
+  },
+  { what: 'jobs', stores: ['jobs'], time: `dead ones: ${DEAD_JOB_DAYS} days; done ones: at once`, size: NO_BOUND },
+  { what: 'idempotency keys', stores: ['idempotency_keys'], time: hours(KEY_KEPT_MS), size: NO_BOUND },
+  {
+    what: 'sessions, tickets, mailed codes, failed sign-ins',
+    stores: WITH_AN_END,
+    time: `${hours(KEPT_AFTER_END_MS)} after their end`,
+    size: NO_BOUND,
+  },
+  { what: 'counters of rate limits', stores: ['rate_counters'], time: 'their window', size: NO_BOUND },
+  {
+    what: 'figures over time',
+    stores: ['series_hours'],
+    time: `${KEPT_HOURS / 24} days`,
+    size: `${KEPT_HOURS} records`,
+  },
+  { what: 'records of backups', stores: ['backups'], time: 'as long as they are few', size: `${KEPT_RECORDS} records` },
+];
+
+/** The sizes of what is kept, the largest first. */
+export async function checkKept(db: Database): Promise<CheckResult> {
+  const measured = await Promise.all(
+    KEPT_DATA.map(async ({ what, stores }) => {
+      const sizes = await Promise.all(stores.map((name) => db.measure(name)));
+      const documents = sizes.reduce((sum, size) => sum + size.documents, 0);
+      return { what, documents, bytes: sizes.reduce((sum, size) => sum + size.bytes, 0) };
+    }),
+  );
+  const kept = measured.filter(({ documents }) => documents > 0).sort((a, b) => b.bytes - a.bytes);
+  if (kept.length === 0) return passed('kept', 'nothing yet');
+  const parts = kept.map(
+    ({ what, documents, bytes }) => `${what} ${presentBytes(bytes)} (${countOf(documents, 'record')})`,
+  );
+  return passed('kept', parts.join(', '));
+}
+
+/** The rows of the guide's table: what is kept, how long, how much. */
+export function listKept(): string[][] {
+  return KEPT_DATA.map(({ what, time, size }) => [what, time, size]);
+}
