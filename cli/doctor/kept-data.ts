@@ -1,4 +1,5 @@
-import { AUDIT_LOG } from '../../src/features/audit/audit-log.js';
+import { OPERATOR_SESSIONS } from '../../src/features/access/operator.js';
+import { AUDIT_LOG, MAX_AUDITED_CHARACTERS, MAX_AUDITED_VALUES } from '../../src/features/audit/audit-log.js';
 import { KEPT_RECORDS } from '../../src/features/backups/keep-backup.js';
 import { KEPT_HOURS } from '../../src/features/series/series.js';
 import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-expired.job.js';
@@ -32,7 +33,12 @@ export const KEPT_DATA: readonly KeptData[] = [
     time: `delivered: \`BSVC_DELIVERIES_KEEP\`, the payload a day at most; failed: ${FAILED_KEPT_DAYS} days`,
     size: '`BSVC_DELIVERIES_MAX` a project; what waits is not removed',
   },
-  { what: 'logs of changes', stores: ['change_log'], time: '`BSVC_CHANGES_KEEP`', size: '`BSVC_CHANGES_MAX`' },
+  {
+    what: 'logs of changes',
+    stores: ['change_log'],
+    time: '`BSVC_CHANGES_KEEP`, or what the collection says',
+    size: '`BSVC_CHANGES_MAX` a collection; of a project a quarter of what its plan grants',
+  },
   {
     what: 'mail logs',
     stores: ['mail_logs'],
@@ -44,16 +50,22 @@ export const KEPT_DATA: readonly KeptData[] = [
     what: 'audit log',
     stores: [AUDIT_LOG],
     time: '400 days',
-    size: 'an entry has at most 50 values of 500 characters',
+    size: `none of its own; an entry has at most ${MAX_AUDITED_VALUES} values of ${MAX_AUDITED_CHARACTERS} characters`,
   },
-  { what: 'jobs', stores: ['jobs'], time: `dead ones: ${DEAD_JOB_DAYS} days; done ones: at once`, size: NO_BOUND },
+  {
+    what: 'jobs',
+    stores: ['jobs'],
+    time: `dead ones: ${DEAD_JOB_DAYS} days; done ones: at once, or as long as their key counts`,
+    size: NO_BOUND,
+  },
   { what: 'idempotency keys', stores: ['idempotency_keys'], time: hours(KEY_KEPT_MS), size: NO_BOUND },
   {
-    what: 'sessions, tickets, mailed codes, failed sign-ins',
+    what: 'sessions, tickets, mailed codes, counts of mails, failed sign-ins',
     stores: WITH_AN_END,
     time: `${hours(KEPT_AFTER_END_MS)} after their end`,
     size: NO_BOUND,
   },
+  { what: 'sessions of operators', stores: [OPERATOR_SESSIONS], time: 'until their end', size: NO_BOUND },
   { what: 'counters of rate limits', stores: ['rate_counters'], time: 'their window', size: NO_BOUND },
   {
     what: 'figures over time',
@@ -79,9 +91,4 @@ export async function checkKept(db: Database): Promise<CheckResult> {
     ({ what, documents, bytes }) => `${what} ${presentBytes(bytes)} (${countOf(documents, 'record')})`,
   );
   return passed('kept', parts.join(', '));
-}
-
-/** The rows of the guide's table: what is kept, how long, how much. */
-export function listKept(): string[][] {
-  return KEPT_DATA.map(({ what, time, size }) => [what, time, size]);
 }

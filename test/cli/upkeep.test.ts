@@ -52,6 +52,7 @@ describe('bsvc doctor', () => {
       'data directory',
       'database',
       'data file',
+      'kept',
       'master key',
       'migrations',
       'indexes',

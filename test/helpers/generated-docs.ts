@@ -4,7 +4,7 @@ import { COMMANDS } from '../../cli/commands/index.js';
 import type { CommandNode } from '../../cli/shell/command.js';
 import { buildProgram } from '../../cli/run.js';
 import { SETTINGS } from '../../src/config/config.js';
-import { listKept } from '../../cli/doctor/kept-data.js';
+import { KEPT_DATA } from '../../cli/doctor/kept-data.js';
 
 const MADE = '<!-- made by npm run docs -->';
 
@@ -70,9 +70,7 @@ What the service keeps of its own accord, beside documents, files and accounts. 
 
 | what | how long | how much at most |
 | --- | --- | --- |
-${listKept()
-  .map((row) => `| ${row.join(' | ')} |`)
-  .join('\n')}
+${KEPT_DATA.map(({ what, time, size }) => `| ${what} | ${time} | ${size} |`).join('\n')}
 `);
 }
 

@@ -55,7 +55,7 @@ export function noteUse(app: App, { _id, usedAt }: OperatorSession): void {
 }
 
 export const OPERATORS = 'operators';
-const OPERATOR_SESSIONS = 'operator_sessions';
+export const OPERATOR_SESSIONS = 'operator_sessions';
 
 export const operatorStore = storeOf<Operator>(OPERATORS);
 

@@ -25,7 +25,7 @@ export type NewAuditEntry = Pick<AuditEntry, 'actor' | 'action' | 'input'>;
 
 export const AUDIT_LOG = 'audit_log';
 
-const MAX_TEXT = 500;
+export const MAX_AUDITED_CHARACTERS = 500;
 const MAX_ITEMS = 50;
 
 const auditStore = storeOf<AuditEntry>(AUDIT_LOG);
@@ -122,7 +122,7 @@ const SECRET_NAME = /passw|secret|token|api_?key|authorization/i;
 const MISREAD = /^\$|^__proto__$|^_bsontype$|[.\0]/g;
 const MASK = '********';
 const MAX_LEVELS = 6;
-const MAX_VALUES = 300;
+export const MAX_AUDITED_VALUES = 300;
 const MAX_NAME = 100;
 
 /**
@@ -130,7 +130,7 @@ const MAX_NAME = 100;
  * are masked by their names, and names that a database would misread are changed.
  */
 function shorten(input: Record<string, unknown>): Record<string, unknown> {
-  let left = MAX_VALUES;
+  let left = MAX_AUDITED_VALUES;
   const shortenValue = (value: unknown, level: number): unknown => {
     left -= 1;
     if (left < 0 || level > MAX_LEVELS) return describeCut(value);
@@ -154,7 +154,9 @@ function shorten(input: Record<string, unknown>): Record<string, unknown> {
 }
 
 function shortenText(text: string): string {
-  return text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}${describeCut(text.slice(MAX_TEXT))}` : text;
+  return text.length > MAX_AUDITED_CHARACTERS
+    ? `${text.slice(0, MAX_AUDITED_CHARACTERS)}${describeCut(text.slice(MAX_AUDITED_CHARACTERS))}`
+    : text;
 }
 
 /**
