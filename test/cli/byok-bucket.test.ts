@@ -104,6 +104,7 @@ describe('bsvc byok bucket', () => {
     ).toEqual([
       ['put', true],
       ['head', true],
+      ['copy', true],
       ['delete', true],
       ['signed put', true],
       ['cors', false],
@@ -152,6 +153,7 @@ describe('bsvc doctor with a bucket in the settings', () => {
     expect(bucketChecks(found)).toEqual([
       ['bucket: put', true],
       ['bucket: head', true],
+      ['bucket: copy', true],
       ['bucket: delete', true],
       ['bucket: signed put', true],
       ['bucket: cors', false],

@@ -31,6 +31,8 @@ export interface S3Double {
   failNext(count: number, status: number): void;
   /** Runs `act` once, right before the next copy inside the bucket. */
   beforeCopy(act: () => void): void;
+  /** Copies are answered as done and are not, as one store does it. */
+  pretendToCopy(): void;
   /** From now on requests are taken and never answered. */
   hang(): void;
   close(): Promise<void>;
@@ -53,6 +55,7 @@ export async function openS3Double(): Promise<S3Double> {
   let failing = { count: 0, status: 500 };
   let hanging = false;
   let beforeCopy = (): void => undefined;
+  let pretending = false;
 
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
@@ -123,7 +126,7 @@ export async function openS3Double(): Promise<S3Double> {
       const wanted = request.headers['x-amz-copy-source-if-match'];
       if (wanted !== undefined && wanted !== etag(copied.bytes)) return refuse(response, 412, 'PreconditionFailed');
       const replaced = request.headers['x-amz-metadata-directive'] === 'REPLACE' ? readMeta(request) : copied;
-      objects.set(key, { ...replaced, bytes: copied.bytes });
+      if (!pretending) objects.set(key, { ...replaced, bytes: copied.bytes });
       response.writeHead(200, { 'content-type': 'application/xml' });
       return void response.end(`<CopyObjectResult><ETag>${etag(copied.bytes)}</ETag></CopyObjectResult>`);
     }
@@ -157,6 +160,7 @@ export async function openS3Double(): Promise<S3Double> {
     setSkewMs: (ms) => void (skewMs = ms),
     failNext: (count, status) => void (failing = { count, status }),
     beforeCopy: (act) => void (beforeCopy = act),
+    pretendToCopy: () => void (pretending = true),
     hang: () => void (hanging = true),
     close,
   };

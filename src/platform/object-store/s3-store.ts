@@ -20,6 +20,8 @@ export interface S3StoreOptions {
   spool: Spool;
   /** Time limit of one call, without the time that an upload's bytes take. */
   callMs?: number;
+  /** Time limit of all attempts to store an object. */
+  putMs?: number;
 }
 
 /** A bucket with an S3 API. */
@@ -45,6 +47,8 @@ const CALL_MS = 20_000;
 /** The slowest upload to the bucket that is waited for. */
 const MIN_BYTES_PER_MS = 64;
 const PUT_ATTEMPTS = 3;
+/** Below the silence after which a client that waits for us is cut off (BSVC_SILENCE_TIMEOUT): it is to get an answer. */
+const PUT_MS = 40_000;
 const MAX_SOCKETS = 64;
 /** Signed in addition to the host, so that a URL takes nothing but the declared type and length. */
 const SIGNED_HEADERS = new Set(['host', 'content-type', 'content-length']);
@@ -53,7 +57,10 @@ const SIGNED_HEADERS = new Set(['host', 'content-type', 'content-length']);
  * Opens the bucket without connecting. Every call has a time limit; trouble is thrown as 503 STORAGE_UNAVAILABLE or
  * STORAGE_REFUSED.
  */
-export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs = CALL_MS }: S3StoreOptions): S3Store {
+export function openS3Store(
+  access: BucketAccess,
+  { allowPrivate, spool, callMs = CALL_MS, putMs = PUT_MS }: S3StoreOptions,
+): S3Store {
   const { client, agents, close } = openS3Client(access, { allowPrivate, maxSockets: MAX_SOCKETS, idleMs: IDLE_MS });
   const Bucket = access.bucket;
 
@@ -78,8 +85,9 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
       const Key = requireObjectKey(key);
       // S3 wants the length before the first byte, which a stream cannot tell.
       const spooled = await spool.receive(body);
+      const endMs = performance.now() + putMs;
       try {
-        await repeat(PUT_ATTEMPTS, () =>
+        await repeat({ attempts: PUT_ATTEMPTS, endMs }, (leftMs) =>
           client.send(
             new PutObjectCommand({
               Bucket,
@@ -89,7 +97,7 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
               ContentType: contentType,
               ...(attachment && { ContentDisposition: 'attachment' }),
             }),
-            within(callMs + spooled.size / MIN_BYTES_PER_MS),
+            within(Math.min(leftMs, callMs + spooled.size / MIN_BYTES_PER_MS)),
           ),
         );
         return spooled.size;
@@ -124,11 +132,13 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
       });
       try {
         await client.send(copy, within(callMs));
-        return true;
       } catch (error) {
         if (isAbsent(error) || isOtherVersion(error)) return false;
         throw bucketError(error);
       }
+      // Some stores say that they have copied, and have not: the original is removed after this.
+      if ((await head(to)) === null) throw bucketError({ name: 'CopyMissing', $metadata: { httpStatusCode: 500 } });
+      return true;
     },
     signPutUrl: (key, { contentType, size, expiresInMs }) =>
       signPut(requireObjectKey(key), contentType, size, Math.floor(expiresInMs / 1000)),
@@ -157,14 +167,20 @@ export function openS3Store(access: BucketAccess, { allowPrivate, spool, callMs 
   };
 }
 
-/** The SDK does not repeat a request whose body is a stream; a file can be opened again. */
-async function repeat(attempts: number, send: () => Promise<unknown>): Promise<void> {
+/**
+ * The SDK does not repeat a request whose body is a stream; a file can be opened again. Each attempt is given the time
+ * that is left for all of them.
+ */
+async function repeat(
+  { attempts, endMs }: { attempts: number; endMs: number },
+  send: (leftMs: number) => Promise<unknown>,
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await send();
+      await send(Math.max(1, endMs - performance.now()));
       return;
     } catch (error) {
-      if (attempt >= attempts || !isTransient(error)) throw bucketError(error);
+      if (attempt >= attempts || performance.now() >= endMs || !isTransient(error)) throw bucketError(error);
     }
   }
 }

@@ -135,6 +135,25 @@ describe('a bucket with an S3 API', () => {
       await expect(call()).rejects.toMatchObject({ kind: 'unavailable', code: 'STORAGE_UNAVAILABLE' });
   });
 
+  it('ends all attempts to store an object in the time that they have together', async () => {
+    double.failNext(100, 503);
+    await expect(open({}, { putMs: 0 }).put('p/a', Readable.from(['x']), PLAIN)).rejects.toMatchObject({
+      code: 'STORAGE_UNAVAILABLE',
+    });
+    expect(double.requests.length).toBeLessThanOrEqual(1);
+  });
+
+  it('believes in a copy only when it is there', async () => {
+    const store = open();
+    await store.put('p/a', Readable.from(['x']), PLAIN);
+    expect(await store.copyVersion('p/a', 'p/b', { ...PLAIN, version: null })).toBe(true);
+    double.pretendToCopy();
+    await expect(store.copyVersion('p/a', 'p/c', { ...PLAIN, version: null })).rejects.toMatchObject({
+      message: 'The bucket cannot be reached (CopyMissing): try again shortly',
+    });
+    expect([...double.objects.keys()]).toEqual(['p/a', 'p/b']);
+  });
+
   it('tells an address that nobody listens on', async () => {
     await expect(open({ endpoint: 'http://127.0.0.1:1' }).findSize('p/a')).rejects.toMatchObject({
       message: 'The bucket cannot be reached (ECONNREFUSED): try again shortly',

@@ -4,7 +4,7 @@ import { AppError } from '../../../errors.js';
 import type { S3Store } from '../../../platform/object-store/s3-store.js';
 
 export interface BucketCheck {
-  name: 'put' | 'head' | 'delete' | 'signed put' | 'cors';
+  name: 'put' | 'head' | 'copy' | 'delete' | 'signed put' | 'cors';
   ok: boolean;
   detail: string;
   /** The next step. */
@@ -22,6 +22,7 @@ const BYTES = Buffer.from('bsvc checks this bucket');
 const HINTS: Record<BucketCheck['name'], string> = {
   put: 'Check address, region, bucket and keys; the keys need s3:PutObject.',
   head: 'The keys need s3:GetObject, and s3:ListBucket so that a missing object can be told from a forbidden one.',
+  copy: 'Confirmed uploads are copied inside the bucket: the store has to support CopyObject.',
   delete: 'The keys need s3:DeleteObject.',
   'signed put': 'The bucket refuses signed addresses: check the region and the clocks.',
   cors: 'Let browsers upload: allow PUT, GET and HEAD with the headers content-type and content-length.',
@@ -67,6 +68,16 @@ export async function checkAccess(store: S3Store): Promise<BucketCheck[]> {
       async () => {
         if ((await store.findSize(key)) !== BYTES.length) return fail('a stored object has another size');
         return (await store.findSize(newKey())) === null ? 'objects can be looked up' : fail('finds what is not there');
+      },
+    ],
+    [
+      'copy',
+      async () => {
+        const copy = newKey();
+        const options = { contentType: TYPE, attachment: false, version: null };
+        if (!(await store.copyVersion(key, copy, options))) return fail('does not find what it is to copy');
+        await store.remove(copy);
+        return 'objects can be copied';
       },
     ],
     [
