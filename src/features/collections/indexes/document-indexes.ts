@@ -33,7 +33,8 @@ export const MAX_STORED_INDEXES = 63;
  * for one key.
  */
 export function documentIndexes(collection: Settings): Named[] {
-  return withoutTwins([...requiredIndexes(collection), ...ownerIndexes(collection)]).slice(0, MAX_STORED_INDEXES);
+  const indexes = [...requiredIndexes(collection), ...ownerIndexes(collection), ...trashIndexes(collection)];
+  return withoutTwins(indexes).slice(0, MAX_STORED_INDEXES);
 }
 
 /** Those of documentIndexes that have to be there, however many they are. */
@@ -41,8 +42,6 @@ export function requiredIndexes(collection: Settings): Named[] {
   const indexes: Named[] = [
     { name: 'active_createdAt', key: { createdAt: -1, _id: -1 }, partialFilterExpression: ACTIVE },
     { name: 'trash_deletedAt', key: { deletedAt: 1 }, partialFilterExpression: TRASHED },
-    // The other way round than that of active documents, whose key it may not have; read backwards it is the same.
-    { name: 'trash_createdAt', key: { createdAt: 1, _id: 1 }, partialFilterExpression: TRASHED },
     { name: 'waiting_events', key: { [`${HIDDEN_FIELD}.at`]: 1 }, sparse: true },
   ];
   if (collection.rls) {
@@ -51,11 +50,6 @@ export function requiredIndexes(collection: Settings): Named[] {
       name: `owner_${ownerField}`,
       key: { [ownerField]: 1, createdAt: -1, _id: -1 },
       partialFilterExpression: ACTIVE,
-    });
-    indexes.push({
-      name: `trash_${ownerField}`,
-      key: { [ownerField]: 1, createdAt: 1, _id: 1 },
-      partialFilterExpression: TRASHED,
     });
   }
   for (const path of keyPaths(collection)) {
@@ -124,6 +118,19 @@ function ownerIndexes(collection: Settings): Named[] {
       .filter((spec) => rls && givesOrder(collection, spec))
       .map((spec) => behindOwner(`own_sort_${own}:${spec}`, sortKey(spec))),
   ];
+}
+
+/**
+ * What lists with trashed documents read besides the active ones, those of one owner too. The other way round than the
+ * indexes of active documents, whose keys they may not have; read backwards they are the same.
+ */
+function trashIndexes({ rls }: Settings): Named[] {
+  const trashIndex = (name: string, key: Named['key']): Named => ({
+    name: `trash_${name}`,
+    key: { ...key, createdAt: 1, _id: 1 },
+    partialFilterExpression: TRASHED,
+  });
+  return [trashIndex('createdAt', {}), ...(rls ? [trashIndex(rls.ownerField, { [rls.ownerField]: 1 })] : [])];
 }
 
 /** True for a single field by which a list can be sorted by an index: an array has an entry for each of its items. */
