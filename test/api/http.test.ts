@@ -193,6 +193,8 @@ describe('GET /api/health', () => {
     await other.app.close();
     const reply = await request(other.server).get('/api/health');
     expect([reply.status, reply.body.status, reply.body.dependencies.database]).toEqual([503, 'error', 'disconnected']);
+    const ready = await request(other.server).get('/api/health/ready');
+    expect([ready.status, ready.body]).toEqual([503, { status: 'disconnected' }]);
     expect((await request(other.server).get('/api/health/live')).status).toBe(200);
     await other.close();
   });
