@@ -28,7 +28,12 @@ beforeAll(async () => {
     addFields: [{ name: 'groups', type: 'Array', items: { type: 'String' }, protected: true }],
   });
   await usersOf().insertMany(
-    [ADA, BOB].map((id) => ({ _id: new ObjectId(id), email: `${id}@example.test`, isDeleted: false })) as never,
+    [ADA, BOB].map((id) => ({
+      _id: new ObjectId(id),
+      email: `${id}@example.test`,
+      isDeleted: false,
+      _bsvc: {},
+    })) as never,
   );
   const key = { 'x-api-key': owner.publishable };
   const signedIn = (id: string, ttlMs = 600_000) => ({
@@ -270,6 +275,20 @@ describe('an attribute of the caller', () => {
     await call('server', 'post', notes, { title: 'a later secret' });
     stream.close();
     expect(stream.text()).not.toContain('a later secret');
+  });
+
+  it('is their roles, until they are taken away', async () => {
+    const notes = await ruled({ read: '"editor" in user.roles', update: '"editor" in user.roles' });
+    const { body: note } = await call('server', 'post', notes, { title: 'for editors' });
+    const grant = (roles: string[]): Promise<unknown> =>
+      usersOf().updateOne({ _id: new ObjectId(BOB) }, { $set: { '_bsvc.roles': roles } });
+    const rename = (): Promise<unknown> =>
+      outcome(call('bob', 'patch', `${notes}/${String(note._id)}`, { title: 'new' }));
+    expect(await rename()).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+    await grant(['editor']);
+    expect(await rename()).toEqual([200]);
+    await grant([]);
+    expect(await rename()).toEqual([404, 'DOCUMENT_NOT_FOUND']);
   });
 
   it('of an account that is disabled is none', async () => {

@@ -12,7 +12,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'getting-started.md': { './install.sh': 'test/e2e/install.test.ts runs it' },
   'rules.md': {
     'BSVC_PUBLIC_URL=https://api.shop.example': 'needs a domain and a certificate',
-    'api.shop.example {': 'configuration of another program',
   },
   'files.md': {
     'bsvc byok bucket set --project shop --bucket shop-files --region auto \\': 'needs an account at a provider',
@@ -31,6 +30,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'the SDK is no dependency; test/e2e/telemetry.test.ts runs one',
     'export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318': 'test/e2e/telemetry.test.ts does the same',
   },
+  'proxy.md': {
+    '# Caddyfile': 'test/e2e/behind-proxy.test.ts runs it',
+    'location /backend/ {': 'test/e2e/behind-proxy.test.ts runs it',
+  },
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {
     'python3 -m http.server 5173 --bind 127.0.0.1': 'test/e2e/first-minutes.test.ts serves the page itself',
@@ -39,7 +42,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** Guides whose examples start a server of their own. */
 const STARTS_ITS_SERVER = new Set(['getting-started.md']);
 /** Guides that another test runs as a whole. */
-const RUN_ELSEWHERE = new Set(['first-app.md']);
+const RUN_ELSEWHERE = new Set(['first-app.md', 'proxy.md']);
 
 const guides = [...readGuides()].map(([name, text]) => ({ name, examples: readExamples(text) }));
 const firstLine = ({ text }: Example): string => text.split('\n', 1)[0]!;

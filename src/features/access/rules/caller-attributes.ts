@@ -4,6 +4,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { ROLES, rolesOf } from '../../collections/user-roles.js';
 import { defaultUsersCollection, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
 import type { Caller } from '../caller.js';
 import { ownId, type CallerAttributes } from './compile-rule.js';
@@ -50,5 +51,7 @@ const OWN_FIELDS: ReadonlySet<string> = new Set(['email', EMAIL_VERIFIED]);
 function attributesOf(users: Collection, account: Document, names: readonly string[]): Record<string, unknown> {
   const isVouchedFor = (name: string): boolean =>
     OWN_FIELDS.has(name) || users.fields.some((field) => field.name === name && field.protected);
-  return Object.fromEntries(names.filter(isVouchedFor).map((name) => [name, account[name] as unknown]));
+  const values = names.filter(isVouchedFor).map((name) => [name, account[name] as unknown] as const);
+  const roles = names.includes(ROLES) ? { [ROLES]: rolesOf(users.fields, account) } : {};
+  return { ...Object.fromEntries(values), ...roles };
 }

@@ -104,7 +104,7 @@ function ownerIndexes(collection: Settings): Named[] {
   const own = rls?.mode === 'private' ? rls.ownerField : ruled;
   if (own === undefined) return [];
   const purpose = rls ? 'own' : 'rule';
-  const behindOwner = (name: string, key: Named['key']): Named => ({
+  const behindOwner = (name: string, key: Record<string, 1 | -1 | '2dsphere'>): Named => ({
     name,
     key: { [own]: 1, ...key },
     partialFilterExpression: ACTIVE,
@@ -125,7 +125,7 @@ function ownerIndexes(collection: Settings): Named[] {
  * indexes of active documents, whose keys they may not have; read backwards they are the same.
  */
 function trashIndexes({ rls }: Settings): Named[] {
-  const trashIndex = (name: string, key: Named['key']): Named => ({
+  const trashIndex = (name: string, key: Record<string, 1>): Named => ({
     name: `trash_${name}`,
     key: { ...key, createdAt: 1, _id: 1 },
     partialFilterExpression: TRASHED,

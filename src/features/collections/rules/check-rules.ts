@@ -2,6 +2,7 @@ import { invalid } from '../../../errors.js';
 import type { AccessRules, Collection } from '../collection.js';
 import { FIELD_TYPE_RULES } from '../fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../fields/field.js';
+import { ROLES, rolesPlace } from '../user-roles.js';
 import { USERS } from '../users-collection.js';
 import { ID_PATH, RULE_NAMES, type RuleName } from './collection-rules.js';
 import type { CallerValue, Literal, RuleCondition } from './rule.js';
@@ -27,6 +28,7 @@ const ATTRIBUTES: Readonly<Record<string, Operand>> = {
   id: { kind: 'text', isList: false, accepts: 'Ref' },
   email: { kind: 'text', isList: false },
   emailVerified: { kind: 'boolean', isList: false },
+  [ROLES]: { kind: 'text', isList: true },
 };
 
 /**
@@ -124,7 +126,9 @@ function operandOf(users: Pick<Collection, 'fields'>, value: CallerValue, at: nu
   if (value.kind === 'literal') return { kind: kindOf(value.value), isList: false };
   if (value.kind === 'list') return { kind: kindOf(value.values[0]!), isList: true };
   const { name } = value;
-  if (Object.hasOwn(ATTRIBUTES, name)) return ATTRIBUTES[name]!;
+  // A field of that name that users can set on themselves says nothing about roles.
+  const isForeign = name === ROLES && rolesPlace(users.fields) === 'none';
+  if (Object.hasOwn(ATTRIBUTES, name) && !isForeign) return ATTRIBUTES[name]!;
   const field = users.fields.find((declared) => declared.name === name);
   const found = field?.protected ? fieldOperand(field) : undefined;
   if (found) return found;
