@@ -95,7 +95,7 @@ function wantedIndexes(collection: StoredCollection | null): IndexDescription[] 
     .filter(({ part: [path] }) => path !== ownerField && path !== '_id' && !arrays.has(path))
     .map(({ spec, part: [path, direction] }) => ({
       name: `own_sort_${ownerField}:${spec}`,
-      key: { [ownerField]: 1, [path]: direction, _id: direction } as Record<string, 1 | -1>,
+      key: { [ownerField]: 1, [path]: direction, _id: direction },
       partialFilterExpression: ACTIVE,
     }));
   return [
