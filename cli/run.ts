@@ -167,8 +167,8 @@ async function askForArguments(
     input[name] = parameter.ask
       ? await parameter.ask(context)
       : await context.ask.text(
-          `${capitalised(parameter.text)}:`,
-          `The argument <${parameter.words}> is missing. ${seeHelp(path)}`,
+          `${capitalised(parameter.description)}:`,
+          `The argument <${parameter.flags}> is missing. ${seeHelp(path)}`,
         );
   }
 }

@@ -3,13 +3,13 @@ import { listProjects } from '../../src/features/projects/list-projects.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { invalid } from '../../src/errors.js';
-import { argument, defineCommandOn, value } from '../shell/command.js';
+import { argument, defineCommandOn, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import type { Choice } from '../shell/prompt.js';
 import { findWord } from '../shell/settings.js';
 
 /** The option of every command that works inside a project. */
-export const projectOption = value('--project <id|name>', 'project to work in (BSVC_PROJECT)');
+export const projectOption = option('--project <id|name>', 'project to work in (BSVC_PROJECT)');
 
 /** The argument of commands about a project itself; picked from a list at a terminal. */
 export const projectArgument = argument('project', 'id or name of the project', {

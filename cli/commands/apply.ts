@@ -3,7 +3,7 @@ import { applyProjects, type CreatedSecret } from '../../src/features/declaratio
 import { dropsFields, listLoosenedBy } from '../../src/features/collections/schema/plan-schema.js';
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
 import { projectsFileSchema, readProjectsFile } from '../../src/features/declaration/project-declaration.js';
-import { defineCommand, flag, value } from '../shell/command.js';
+import { defineCommand, flag, option } from '../shell/command.js';
 import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
 import type { Result, TextStyle } from '../view/output.js';
@@ -24,7 +24,7 @@ export default defineCommand({
   audited: ({ dryRun, schema }) => !dryRun && !schema,
   destroys: 'at times',
   parameters: {
-    file: value('-f, --file <file>', 'YAML or JSON file'),
+    file: option('-f, --file <file>', 'YAML or JSON file'),
     dryRun: flag('--dry-run', 'only show the plan'),
     prune: flag('--prune', 'drop what lists of the file do not name'),
     schema: flag('--schema', 'print the JSON Schema of the file'),

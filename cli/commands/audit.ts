@@ -2,7 +2,7 @@ import { parseDuration } from '../../src/config/setting-readers.js';
 import type { App } from '../../src/app.js';
 import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { findProject } from '../../src/features/projects/project-store.js';
-import { defineCommand, value } from '../shell/command.js';
+import { defineCommand, option } from '../shell/command.js';
 import { presentList } from '../view/present-list.js';
 import { wholeOption } from '../shell/read-whole.js';
 
@@ -19,11 +19,11 @@ export default defineCommand({
     'bsvc audit --project shop --actor ann@example.com',
   ],
   parameters: {
-    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, MAX_LIMIT)),
-    since: value('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
-    action: value('--action <words>', 'only this command, for example "project delete"'),
-    actor: value('--actor <name>', 'only what this one did, for example ann@example.com'),
-    project: value('--project <name>', 'only what concerns this project, by name or id'),
+    limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, MAX_LIMIT)),
+    since: option('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
+    action: option('--action <words>', 'only this command, for example "project delete"'),
+    actor: option('--actor <name>', 'only what this one did, for example ann@example.com'),
+    project: option('--project <name>', 'only what concerns this project, by name or id'),
   },
   async run(context, { limit = DEFAULT_LIMIT, since, action, actor, project }) {
     const app = await context.app();

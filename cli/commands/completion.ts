@@ -62,12 +62,12 @@ async function collect(nodes: readonly CommandNode[], path: string[], tree: Comp
       continue;
     }
     const { parameters } = (await node.load()).default;
-    const options = Object.values(parameters).flatMap(({ kind, words }) => {
+    const options = Object.values(parameters).flatMap(({ kind, flags: words }) => {
       if (kind === 'argument') return [];
       return kind === 'secret' ? [`--${words}-stdin`, `--${words}-env`] : [/--[\w-]+/.exec(words)![0]];
     });
     const words = node.name === 'completion' ? Object.keys(SHELLS) : [];
-    const first = Object.values(parameters).find(({ kind }) => kind === 'argument')?.words;
+    const first = Object.values(parameters).find(({ kind }) => kind === 'argument')?.flags;
     const names =
       node.name === 'add' || node.name === 'create' ? undefined : NAMES.find((kind) => kind === `${first}s`);
     tree.set(here.join(' '), { words, options: [...options, ...GLOBAL_OPTIONS], names: names ?? '' });

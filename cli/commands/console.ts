@@ -4,7 +4,7 @@ import type { App } from '../../src/app.js';
 import type { Operator } from '../../src/features/access/operator.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
 import { requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
-import { defineCommand, flag, optionalArgument, value } from '../shell/command.js';
+import { defineCommand, flag, optionalArgument, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { serviceAddress } from '../shell/service-address.js';
 import { requireSomeOperators } from './operator/present.js';
@@ -20,7 +20,7 @@ export default defineCommand({
   audited: true,
   parameters: {
     operator: optionalArgument('operator', 'e-mail address or id of the operator; picked from a list when left out'),
-    url: value('--url <address>', 'address of the service', baseUrl),
+    url: option('--url <address>', 'address of the service', baseUrl),
     noOpen: flag('--no-open', 'only print the link'),
   },
   async run(context, { operator: named, url, noOpen }) {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Config } from '../../src/config/config.js';
 import { databaseInAddress } from '../../src/config/setting-readers.js';
 import { moveStore, type MoveReport } from '../../src/features/store-copies/move-store.js';
-import { defineCommand, flag, optionalArgument, secret, value, type SecretSource } from '../shell/command.js';
+import { defineCommand, flag, optionalArgument, secret, option, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { EXIT, UsageError } from '../view/exit.js';
 import type { TextStyle } from '../view/output.js';
@@ -25,7 +25,7 @@ export default defineCommand({
   parameters: {
     uri: optionalArgument('mongodb-uri', 'address of the MongoDB, without a password'),
     secretUri: secret('uri', 'address of the MongoDB'),
-    db: value('--db <name>', 'database to make there (default: the path of the address, else BSVC_MONGODB_DB)'),
+    db: option('--db <name>', 'database to make there (default: the path of the address, else BSVC_MONGODB_DB)'),
     dryRun: flag('--dry-run', 'only look whether it can be done, and count'),
   },
   async run(context, { uri: given, secretUri, db, dryRun }) {

@@ -1,7 +1,7 @@
 import { describeProject } from '../../src/features/project-types/described-project.js';
 import { writeTypeFile } from '../../src/features/project-types/type-file.js';
 import { chooseProject, projectOption } from '../ask/choose-project.js';
-import { defineCommand, flag, value } from '../shell/command.js';
+import { defineCommand, flag, option } from '../shell/command.js';
 import { UsageError } from '../view/exit.js';
 import { giveFile, requireFresh } from '../formats/give-file.js';
 
@@ -13,7 +13,7 @@ export default defineCommand({
   examples: ['bsvc types --project shop --out src/bsvc.d.ts', 'bsvc types --project shop --out src/bsvc.d.ts --check'],
   parameters: {
     project: projectOption,
-    out: value('--out <file>', 'file to write, or to check'),
+    out: option('--out <file>', 'file to write, or to check'),
     check: flag('--check', 'only compare the file, for CI'),
   },
   async run(context, { project: named, out, check }) {

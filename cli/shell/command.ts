@@ -4,14 +4,14 @@ import type { Loss } from './confirm.js';
 import type { Context } from './context.js';
 import type { Result } from '../view/output.js';
 
-/** Words of the command line that become one property of a command's input. */
+/** A part of the command line that becomes one property of a command's input. */
 export interface CommandParameter<T> {
   /** Never there: ties the parameter to the type of its value. */
   readonly value?: T;
   kind: 'argument' | 'option' | 'secret' | 'setting';
   /** `name` of an argument, `--plan <plan>` of an option, the environment name of a setting. */
-  words: string;
-  text: string;
+  flags: string;
+  description: string;
   /** Each occurrence adds a value. */
   repeated?: boolean;
   /** Holds a project's data: not written down in the audit log. */
@@ -41,63 +41,71 @@ export interface SecretSource {
 
 /** A required argument; asked for at a terminal when it is missing. */
 export const argument = (
-  words: string,
-  text: string,
+  flags: string,
+  description: string,
   more: Pick<CommandParameter<string>, 'ask'> = {},
-): CommandParameter<string> => ({ kind: 'argument', words, text, ...more });
+): CommandParameter<string> => ({ kind: 'argument', flags, description, ...more });
 
-export const optionalArgument = (words: string, text: string): CommandParameter<string | undefined> => ({
+export const optionalArgument = (flags: string, description: string): CommandParameter<string | undefined> => ({
   kind: 'argument',
-  words,
-  text,
+  flags,
+  description,
   optional: true,
 });
 
 /** `--yes`: true when given. */
 export const flag = (
-  words: string,
-  text: string,
+  flags: string,
+  description: string,
   more: Pick<CommandParameter<boolean>, 'implies'> = {},
-): CommandParameter<boolean> => ({ kind: 'option', words, text, ...more });
+): CommandParameter<boolean> => ({ kind: 'option', flags, description, ...more });
 
 /** `--plan <plan>`: undefined when not given. */
-export function value(words: string, text: string): CommandParameter<string | undefined>;
-export function value<T>(words: string, text: string, read: (text: string) => T): CommandParameter<T | undefined>;
-export function value<T>(words: string, text: string, read?: (text: string) => T): CommandParameter<T | undefined> {
-  return { kind: 'option', words, text, ...(read && { read }) };
+export function option(flags: string, description: string): CommandParameter<string | undefined>;
+export function option<T>(
+  flags: string,
+  description: string,
+  read: (text: string) => T,
+): CommandParameter<T | undefined>;
+export function option<T>(
+  flags: string,
+  description: string,
+  read?: (text: string) => T,
+): CommandParameter<T | undefined> {
+  return { kind: 'option', flags, description, ...(read && { read }) };
 }
 
 export const choice = <const T extends string>(
-  words: string,
-  text: string,
+  flags: string,
+  description: string,
   choices: readonly T[],
-): CommandParameter<T | undefined> => ({ kind: 'option', words, text, choices });
+): CommandParameter<T | undefined> => ({ kind: 'option', flags, description, choices });
 
 /** `--field <spec>`: any number of times. */
-export function list(words: string, text: string): CommandParameter<string[]>;
-export function list<T>(words: string, text: string, read: (text: string) => T): CommandParameter<T[]>;
-export function list<T>(words: string, text: string, read?: (text: string) => T): CommandParameter<T[]> {
-  return { kind: 'option', words, text, repeated: true, ...(read && { read }) };
+export function list(flags: string, description: string): CommandParameter<string[]>;
+export function list<T>(flags: string, description: string, read: (text: string) => T): CommandParameter<T[]>;
+export function list<T>(flags: string, description: string, read?: (text: string) => T): CommandParameter<T[]> {
+  return { kind: 'option', flags, description, repeated: true, ...(read && { read }) };
 }
 
 /**
  * A secret named `password` offers `--password-stdin` and `--password-env <NAME>`, never a value on the command line.
  */
-export const secret = (name: string, text: string): CommandParameter<SecretSource> => ({
+export const secret = (name: string, description: string): CommandParameter<SecretSource> => ({
   kind: 'secret',
-  words: name,
-  text,
+  flags: name,
+  description,
 });
 
 /**
  * `--port <port>` standing for a setting: goes into the configuration with the precedence of a flag, not into the
  * input.
  */
-export const setting = (words: string, env: string, text: string): CommandParameter<undefined> => ({
+export const setting = (flags: string, env: string, description: string): CommandParameter<undefined> => ({
   kind: 'setting',
-  words,
+  flags,
   env,
-  text,
+  description,
 });
 
 /** A service ends without a result. */
@@ -144,8 +152,8 @@ export interface LoadedCommand {
 }
 
 /**
- * Ties a command's parameters to the typed input of its handler. A handler holds no rule: words in, one use-case call,
- * words out.
+ * Ties a command's parameters to the typed input of its handler. A handler holds no rule: input in, one use-case call,
+ * a result out.
  */
 export function defineCommand<const P extends Parameters>(definition: Definition<P>): LoadedCommand {
   return load({ parameters: {}, ...definition }, (_, input) => input as Input<P>);
@@ -169,8 +177,8 @@ function load<I>(
     ...about,
     parameters: { ...parameters, ...(destroys && { yes: yesOption }) },
     ...(destroys && { destroys: destroys === 'at times' ? destroys : 'always' }),
-    async run(context: Context, words: Record<string, unknown>) {
-      const input = await complete(context, words);
+    async run(context: Context, given: Record<string, unknown>) {
+      const input = await complete(context, given);
       if (typeof destroys === 'function') await context.confirm(destroys(input));
       return run(context, input);
     },
@@ -204,8 +212,8 @@ export function defineCommandOn<const N extends Parameters, T>(
     const all = Object.entries<CommandParameter<unknown>>({ ...naming, ...parameters });
     const isArgument = ([, { kind }]: (typeof all)[number]): boolean => kind === 'argument';
     const sorted = [...all.filter(isArgument), ...all.filter((each) => !isArgument(each))];
-    return load({ ...about, parameters: Object.fromEntries(sorted) }, async (context, words) => {
-      const input = words as Input<P & N>;
+    return load({ ...about, parameters: Object.fromEntries(sorted) }, async (context, given) => {
+      const input = given as Input<P & N>;
       return { ...input, ...(await choose(context, input)) };
     });
   };
@@ -239,8 +247,8 @@ export function declareParameters(command: Command, loaded: LoadedCommand): void
   const usage: string[] = [];
   for (const parameter of Object.values(loaded.parameters)) {
     if (parameter.kind === 'argument') {
-      command.argument(`[${parameter.words}]`, parameter.text);
-      usage.push(parameter.optional ? `[${parameter.words}]` : `<${parameter.words}>`);
+      command.argument(`[${parameter.flags}]`, parameter.description);
+      usage.push(parameter.optional ? `[${parameter.flags}]` : `<${parameter.flags}>`);
     } else {
       for (const option of declareOptions(parameter)) command.addOption(option);
     }
@@ -258,19 +266,19 @@ export function presentExamples(examples: readonly string[]): string {
 function declareOptions(parameter: CommandParameter<unknown>): Option[] {
   if (parameter.kind === 'secret') {
     return [
-      new Option(`--${parameter.words}-stdin`, `${parameter.text}: read from standard input`),
-      new Option(`--${parameter.words}-env <NAME>`, `${parameter.text}: read from this environment variable`),
+      new Option(`--${parameter.flags}-stdin`, `${parameter.description}: read from standard input`),
+      new Option(`--${parameter.flags}-env <NAME>`, `${parameter.description}: read from this environment variable`),
     ];
   }
-  const option = new Option(parameter.words, parameter.text);
-  if (parameter.choices) option.choices(parameter.choices);
+  const declared = new Option(parameter.flags, parameter.description);
+  if (parameter.choices) declared.choices(parameter.choices);
   if (parameter.repeated || parameter.read) {
-    option.argParser((text: string, previous: unknown) => {
+    declared.argParser((text: string, previous: unknown) => {
       const read = readOrRefuse(parameter, text);
       return parameter.repeated ? [...((previous as unknown[] | undefined) ?? []), read] : read;
     });
   }
-  return [option];
+  return [declared];
 }
 
 function readOrRefuse(parameter: CommandParameter<unknown>, text: string): unknown {
@@ -299,21 +307,21 @@ export function collectInput(
       continue;
     }
     if (parameter.kind === 'secret') {
-      const stdin = given[new Option(`--${parameter.words}-stdin`).attributeName()] === true;
-      const env = given[new Option(`--${parameter.words}-env <NAME>`).attributeName()] as string | undefined;
-      input[name] = { option: `--${parameter.words}`, stdin, env } satisfies SecretSource;
+      const stdin = given[new Option(`--${parameter.flags}-stdin`).attributeName()] === true;
+      const env = given[new Option(`--${parameter.flags}-env <NAME>`).attributeName()] as string | undefined;
+      input[name] = { option: `--${parameter.flags}`, stdin, env } satisfies SecretSource;
       continue;
     }
-    const option = new Option(parameter.words);
-    const found = given[option.attributeName()];
+    const declared = new Option(parameter.flags);
+    const found = given[declared.attributeName()];
     if (found === true) Object.assign(implied, parameter.implies);
     if (parameter.kind === 'setting') {
       if (found !== undefined) settings[parameter.env!] = typeof found === 'string' ? found : 'true';
     } else if (parameter.repeated) {
       input[name] = found ?? [];
-    } else if (option.negate) {
+    } else if (declared.negate) {
       input[name] = found === false;
-    } else if (option.isBoolean()) {
+    } else if (declared.isBoolean()) {
       input[name] = found === true;
     } else {
       input[name] = found;

@@ -166,7 +166,9 @@ function argumentsOf({ command }: Pick<Leaf, 'command'>): Record<string, string>
 /** The words of a command, its summary and its options, and the texts of options that take no value. */
 function tellWords({ words, summary, command }: Leaf): string {
   const options = Object.values(command.parameters).filter(({ kind }) => kind === 'option');
-  const texts = options.map((option) => (/[<[]/.test(option.words) ? option.words : `${option.words} ${option.text}`));
+  const texts = options.map((option) =>
+    /[<[]/.test(option.flags) ? option.flags : `${option.flags} ${option.description}`,
+  );
   return [words, summary, ...texts].join('\n');
 }
 

@@ -20,10 +20,10 @@ const FILE = /<(file|dir|place)>|^(file|backup)$/;
 /** Every word of a command line that names a file, with the rest of that line. */
 const PLACES = LEAVES.flatMap(({ words, command }) =>
   Object.values(command.parameters)
-    .filter((parameter) => FILE.test(parameter.words))
+    .filter((parameter) => FILE.test(parameter.flags))
     .map((parameter) => {
-      const flag = /--\S+/.exec(parameter.words)?.[0];
-      const name = `${words} ${flag ?? `<${parameter.words}>`}`;
+      const flag = /--\S+/.exec(parameter.flags)?.[0];
+      const name = `${words} ${flag ?? `<${parameter.flags}>`}`;
       return { name, words, flag, line: (path: string) => lineOf(words, command, flag, path) };
     }),
 );
@@ -39,7 +39,7 @@ const ARGUMENTS: Record<string, string> = { collection: 'posts', project: 'shop'
 function lineOf(words: string, { parameters }: LoadedCommand, flag: string | undefined, path: string): string[] {
   const named = Object.entries(parameters)
     .filter(([, { kind }]) => kind === 'argument')
-    .flatMap(([name, each]) => (FILE.test(each.words) ? [path] : name in ARGUMENTS ? [ARGUMENTS[name]!] : []));
+    .flatMap(([name, each]) => (FILE.test(each.flags) ? [path] : name in ARGUMENTS ? [ARGUMENTS[name]!] : []));
   const once = 'once' in parameters ? ['--once'] : [];
   return [...words.split(' '), ...named, ...(flag ? [flag, path] : []), ...(BESIDES[words] ?? []), ...once];
 }

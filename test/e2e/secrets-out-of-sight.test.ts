@@ -65,13 +65,13 @@ describe('the options of every command', () => {
     expect(secrets.size).toBeGreaterThan(5);
     const given = commands.flatMap(([words, { parameters }]) =>
       Object.values(parameters)
-        .filter(({ kind, words: option, env: setting }) => {
+        .filter(({ kind, flags: option, env: setting }) => {
           const name = option.split(' ')[0]!;
           const isFlag = kind === 'option' && !option.includes('<');
           if (kind === 'secret' || isFlag) return false;
           return /passw|secret|token|credential|-key$/.test(name) || secrets.has(setting ?? '');
         })
-        .map((parameter) => `${words} ${parameter.words}`)
+        .map((parameter) => `${words} ${parameter.flags}`)
         // The name of a field by which lines find their documents.
         .filter((option) => !option.startsWith('data import --key')),
     );

@@ -1,5 +1,5 @@
 import { fullAddress, openBackupPlace } from '../../../src/features/backups/backup-place.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { defineCommand, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { presentBytes } from '../../view/present-amount.js';
 import { presentList } from '../../view/present-list.js';
@@ -7,7 +7,7 @@ import { presentList } from '../../view/present-list.js';
 export default defineCommand({
   details: 'The backups in BSVC_BACKUP_TO, or in another place. "bsvc restore" takes their names.',
   examples: ['bsvc backup list --from /var/backups/bsvc'],
-  parameters: { from: value('--from <place>', 'directory or s3://bucket/prefix (default: BSVC_BACKUP_TO)') },
+  parameters: { from: option('--from <place>', 'directory or s3://bucket/prefix (default: BSVC_BACKUP_TO)') },
   async run(context, { from }) {
     const { config } = context.settings();
     const address = from === undefined ? config.backupTo : fullAddress(from, context.io.cwd);

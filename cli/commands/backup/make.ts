@@ -1,7 +1,7 @@
 import { fullAddress, openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { keepBackup } from '../../../src/features/backups/keep-backup.js';
 import { backUp } from '../../../src/features/store-copies/back-up.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { defineCommand, option } from '../../shell/command.js';
 import { tellFullDisk } from '../../formats/replace-file.js';
 import type { Context } from '../../shell/context.js';
 import { UsageError } from '../../view/exit.js';
@@ -22,8 +22,8 @@ export default defineCommand({
   ],
   audited: true,
   parameters: {
-    out: value('--out <file>', 'file to write (default: bsvc-<time>.backup)'),
-    to: value('--to <place>', 'directory or s3://bucket/prefix that keeps backups'),
+    out: option('--out <file>', 'file to write (default: bsvc-<time>.backup)'),
+    to: option('--to <place>', 'directory or s3://bucket/prefix that keeps backups'),
   },
   async run(context, { out, to }) {
     if (out !== undefined && to !== undefined) throw new UsageError('Give either --out or --to, not both.');

@@ -4,7 +4,7 @@ import type { CollectionDeclaration } from '../../../src/features/collections/sc
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { askForCollection } from '../../ask/ask-for-collection.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { argument, choice, defineCommand, flag, list, value } from '../../shell/command.js';
+import { argument, choice, defineCommand, flag, list, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
@@ -28,10 +28,10 @@ export default defineCommand({
     name: argument('name', 'name of the collection'),
     project: projectOption,
     fields: list('--field <spec>', 'declare a field (repeatable)', parseFieldSpec),
-    schema: value('--schema <file>', 'JSON or YAML file with the fields'),
+    schema: option('--schema <file>', 'JSON or YAML file with the fields'),
     flexible: flag('--flexible', 'store any JSON object, unchecked'),
     rls: choice<RlsMode>('--rls <mode>', 'row-level security', ['public-read', 'private']),
-    ownerField: value('--owner-field <field>', 'field that holds the owner’s user id (default: userId)'),
+    ownerField: option('--owner-field <field>', 'field that holds the owner’s user id (default: userId)'),
     serverOnly: flag('--server-only', 'readable and writable by the secret key alone'),
     indexes: list(
       '--index <fields>',

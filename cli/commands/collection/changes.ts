@@ -3,7 +3,7 @@ import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { lifetime, presentDuration } from '../../../src/config/setting-readers.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, value } from '../../shell/command.js';
+import { defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 
 export default defineCommand({
@@ -20,7 +20,7 @@ export default defineCommand({
     project: projectOption,
     on: flag('--on', 'keep changes'),
     off: flag('--off', 'keep none, and remove those that were kept'),
-    keep: value('--keep <duration>', 'how long (default: BSVC_CHANGES_KEEP)', lifetime),
+    keep: option('--keep <duration>', 'how long (default: BSVC_CHANGES_KEEP)', lifetime),
   },
   async run(context, input) {
     if (input.on && input.off) throw new UsageError('Give either --on or --off.');

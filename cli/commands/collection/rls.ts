@@ -4,7 +4,7 @@ import { setRls } from '../../../src/features/collections/set-rls.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { askForRls } from '../../ask/ask-for-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand, flag, value } from '../../shell/command.js';
+import { choice, defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { presentRls } from './present.js';
 
@@ -21,7 +21,7 @@ export default defineCommand({
     collection: collectionArgument,
     project: projectOption,
     mode: choice<RlsMode>('--mode <mode>', 'which rule', ['public-read', 'private']),
-    ownerField: value(
+    ownerField: option(
       '--owner-field <field>',
       'field that holds the owner’s user id (default: the present one, or userId)',
     ),

@@ -5,7 +5,7 @@ import { listLoosenedRules } from '../../../src/features/collections/rules/compa
 import { setRules } from '../../../src/features/collections/set-rules.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, value } from '../../shell/command.js';
+import { defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { presentRules } from './present.js';
 
@@ -25,11 +25,11 @@ export default defineCommand({
   parameters: {
     collection: collectionArgument,
     project: projectOption,
-    read: value('--read <rule>', 'who reads a document, in lists, joins and changes alike'),
-    create: value('--create <rule>', 'who stores a document'),
-    update: value('--update <rule>', 'who changes a document: holds before and afterwards'),
-    delete: value('--delete <rule>', 'who trashes and removes a document'),
-    updateTo: value('--update-to <rule>', 'what an update may lead to, where that is something else than --update'),
+    read: option('--read <rule>', 'who reads a document, in lists, joins and changes alike'),
+    create: option('--create <rule>', 'who stores a document'),
+    update: option('--update <rule>', 'who changes a document: holds before and afterwards'),
+    delete: option('--delete <rule>', 'who trashes and removes a document'),
+    updateTo: option('--update-to <rule>', 'what an update may lead to, where that is something else than --update'),
     serverOnly: flag('--server-only', 'the secret key alone'),
     off: flag('--off', 'no rules: everybody reads, the secret key writes'),
   },

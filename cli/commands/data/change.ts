@@ -1,6 +1,6 @@
 import { updateDocument } from '../../../src/features/documents/write/update-document.js';
 import { readIfMatch } from '../../../src/features/documents/write/if-match.js';
-import { value } from '../../shell/command.js';
+import { option } from '../../shell/command.js';
 import { defineDocumentCommand, documentArgument, fieldsArgument, presentOne, readJsonText } from './one-document.js';
 
 export default defineDocumentCommand({
@@ -10,7 +10,7 @@ export default defineDocumentCommand({
   parameters: {
     document: documentArgument,
     fields: fieldsArgument,
-    ifMatch: value('--if-match <updatedAt>', 'only if the document was not changed since: its updatedAt', (text) =>
+    ifMatch: option('--if-match <updatedAt>', 'only if the document was not changed since: its updatedAt', (text) =>
       readIfMatch(`"${text.replaceAll('"', '')}"`),
     ),
   },

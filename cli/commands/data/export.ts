@@ -6,7 +6,7 @@ import { inChunks } from '../../../src/platform/database/in-chunks.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { filterOption } from '../../ask/filter-option.js';
-import { choice, defineCommand, flag, value } from '../../shell/command.js';
+import { choice, defineCommand, flag, option } from '../../shell/command.js';
 import { Interrupted } from '../../view/exit.js';
 import { findFormat, FORMATS, type Format } from '../../formats/read-entries.js';
 import { replaceFile } from '../../formats/replace-file.js';
@@ -28,7 +28,7 @@ export default defineCommand({
   parameters: {
     collection: collectionArgument,
     project: projectOption,
-    out: value('--out <file>', 'file to write'),
+    out: option('--out <file>', 'file to write'),
     format: choice<Format>('--format <format>', 'default: by the file’s name, else ndjson', FORMATS),
     filters: filterOption(['include_deleted']),
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),

@@ -6,7 +6,7 @@ import { importDocuments } from '../../../src/features/documents/bulk/import-doc
 import type { ImportOutcome } from '../../../src/features/documents/bulk/upsert-documents.js';
 import { chooseCollection } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand, flag, list, optionalArgument, value } from '../../shell/command.js';
+import { choice, defineCommand, flag, list, optionalArgument, option } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from '../../view/exit.js';
 import { readCsvRow } from '../../formats/csv-row.js';
@@ -42,10 +42,10 @@ export default defineCommand({
     format: choice<Format>('--format <format>', 'of the file (default: by its name)', FORMATS),
     encoding: choice<Encoding>('--encoding <encoding>', 'of the file (default: utf-8)', ENCODINGS),
     columns: list('--column <from=to>', 'read this column of a CSV file as that field (repeatable)', readColumn),
-    skip: value('--skip <n>', 'leave out the first entries of the file', wholeOption(0, Number.MAX_SAFE_INTEGER)),
-    key: value('--key <field>', 'change the document with the same value of this unique field, or _id'),
+    skip: option('--skip <n>', 'leave out the first entries of the file', wholeOption(0, Number.MAX_SAFE_INTEGER)),
+    key: option('--key <field>', 'change the document with the same value of this unique field, or _id'),
     onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
-    batch: value('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, wholeOption(1, 9999)),
+    batch: option('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, wholeOption(1, 9999)),
     dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
   },
   async run(context, input) {

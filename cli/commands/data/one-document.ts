@@ -12,7 +12,7 @@ import type { Result } from '../../view/output.js';
 
 /** Parameters that name a collection to write to. */
 export const targetParameters = {
-  collection: argument('collection', collectionArgument.text),
+  collection: argument('collection', collectionArgument.description),
   project: projectOption,
 };
 

@@ -5,7 +5,7 @@ import { explainList, listDocuments } from '../../../src/features/documents/read
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, value } from '../../shell/command.js';
+import { defineCommand, flag, option } from '../../shell/command.js';
 
 export default defineCommand({
   details:
@@ -20,11 +20,11 @@ export default defineCommand({
     collection: collectionArgument,
     project: projectOption,
     filters: filterOption(['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted']),
-    sort: value('--sort <fields>', 'for example -views,title'),
-    fields: value('--fields <names>', 'only these fields, separated by commas'),
-    populate: value('--populate <fields>', 'put the referred documents in place of these Ref fields'),
-    limit: value('--limit <n>', 'how many (default: 20)'),
-    page: value('--page <n>', 'which page, from 1'),
+    sort: option('--sort <fields>', 'for example -views,title'),
+    fields: option('--fields <names>', 'only these fields, separated by commas'),
+    populate: option('--populate <fields>', 'put the referred documents in place of these Ref fields'),
+    limit: option('--limit <n>', 'how many (default: 20)'),
+    page: option('--page <n>', 'which page, from 1'),
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
     count: flag('--count', 'only count'),
     explain: flag('--explain', 'tell how the page is read: by which index, and past how many documents'),

@@ -5,7 +5,7 @@ import { watchChanges } from '../../../src/features/feed/watch-changes.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { filterOption } from '../../ask/filter-option.js';
-import { defineCommand, flag, value } from '../../shell/command.js';
+import { defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
@@ -22,10 +22,10 @@ export default defineCommand({
     collection: collectionArgument,
     project: projectOption,
     filters: filterOption(['fields', 'since'], FEED_PARAMETERS),
-    fields: value('--fields <names>', 'only these fields, separated by commas'),
-    since: value('--since <cursor>', 'where to begin: a cursor, or now (default: with what is there)'),
+    fields: option('--fields <names>', 'only these fields, separated by commas'),
+    since: option('--since <cursor>', 'where to begin: a cursor, or now (default: with what is there)'),
     once: flag('--once', 'end when everything has been told'),
-    cursorFile: value('--cursor-file <file>', 'where to note how far it has come, and to go on from'),
+    cursorFile: option('--cursor-file <file>', 'where to note how far it has come, and to go on from'),
   },
   async run(context, input) {
     const cursorFile =

@@ -5,7 +5,7 @@ import {
   presentListedFile,
 } from '../../../src/features/files/list-files.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { value } from '../../shell/command.js';
+import { option } from '../../shell/command.js';
 import { presentBytes } from '../../view/present-amount.js';
 import { presentList } from '../../view/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
@@ -15,9 +15,9 @@ export default defineProjectCommand({
   details: 'The newest first.',
   examples: ['bsvc file list --project shop', 'bsvc file list --project shop --name invoice --json'],
   parameters: {
-    name: value('--name <text>', 'only names that hold this text, in either case'),
-    limit: value('--limit <n>', `how many (default: ${FILES_PAGE})`, wholeOption(1, MAX_FILES_PAGE)),
-    before: value('--before <path>', 'those before this one: the next page'),
+    name: option('--name <text>', 'only names that hold this text, in either case'),
+    limit: option('--limit <n>', `how many (default: ${FILES_PAGE})`, wholeOption(1, MAX_FILES_PAGE)),
+    before: option('--before <path>', 'those before this one: the next page'),
   },
   async run(context, { app, project, limit = FILES_PAGE, ...query }) {
     const { files } = await listProjectFiles(app, project, { ...query, limit });

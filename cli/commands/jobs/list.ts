@@ -1,5 +1,5 @@
 import { JOB_STATES, listJobs, presentJob, type JobState } from '../../../src/platform/jobs/manage-jobs.js';
-import { choice, defineCommand, value } from '../../shell/command.js';
+import { choice, defineCommand, option } from '../../shell/command.js';
 import { presentList } from '../../view/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
@@ -9,8 +9,8 @@ export default defineCommand({
   examples: ['bsvc jobs list', 'bsvc jobs list --state dead --json', 'bsvc jobs list --state done'],
   parameters: {
     state: choice<JobState>('--state <state>', 'only these', JOB_STATES),
-    name: value('--name <name>', 'only this kind, for example mail.deliver'),
-    limit: value('--limit <n>', 'how many (default: 100)', wholeOption(1, 99_999)),
+    name: option('--name <name>', 'only this kind, for example mail.deliver'),
+    limit: option('--limit <n>', 'how many (default: 100)', wholeOption(1, 99_999)),
   },
   async run(context, query) {
     const jobs = (await listJobs(await context.app(), query)).map(presentJob);

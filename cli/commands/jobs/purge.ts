@@ -1,6 +1,6 @@
 import { parseDuration } from '../../../src/config/setting-readers.js';
 import { purgeDeadJobs } from '../../../src/platform/jobs/manage-jobs.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { defineCommand, option } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'Removes dead jobs; by themselves they go after 30 days.',
@@ -8,12 +8,12 @@ export default defineCommand({
   audited: true,
   destroys: () => ({ what: 'Removes dead jobs for good.', name: 'purge' }),
   parameters: {
-    olderThan: value(
+    olderThan: option(
       '--older-than <duration>',
       'only those that have been dead so long, for example 7d',
       parseDuration,
     ),
-    name: value('--name <name>', 'only this kind'),
+    name: option('--name <name>', 'only this kind'),
   },
   async run(context, { olderThan = 0, name }) {
     const app = await context.app();

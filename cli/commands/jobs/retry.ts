@@ -1,5 +1,5 @@
 import { presentJob, retryDeadJobs, retryJob } from '../../../src/platform/jobs/manage-jobs.js';
-import { defineCommand, flag, optionalArgument, value } from '../../shell/command.js';
+import { defineCommand, flag, optionalArgument, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 
 export default defineCommand({
@@ -9,7 +9,7 @@ export default defineCommand({
   parameters: {
     jobId: optionalArgument('jobId', 'id of the job ("bsvc jobs list" shows them)'),
     dead: flag('--dead', 'all dead jobs'),
-    name: value('--name <name>', 'with --dead: only this kind'),
+    name: option('--name <name>', 'with --dead: only this kind'),
   },
   async run(context, { jobId, dead, name }) {
     if ((jobId === undefined) === !dead) throw new UsageError('Give either the id of a job or --dead.');

@@ -1,7 +1,7 @@
 import { createKey } from '../../../src/features/projects/manage-keys.js';
 import { KEY_TYPES } from '../../../src/features/projects/project.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand, value } from '../../shell/command.js';
+import { choice, defineCommand, option } from '../../shell/command.js';
 import { chooseKeyType } from './choose-type.js';
 import { presentNewKey } from './present.js';
 
@@ -14,7 +14,7 @@ export default defineCommand({
   parameters: {
     project: projectOption,
     type: choice('--type <type>', 'for browsers (publishable) or for servers (secret)', KEY_TYPES),
-    name: value('--name <name>', 'what to call it, to tell it from others'),
+    name: option('--name <name>', 'what to call it, to tell it from others'),
   },
   async run(context, input) {
     const type = await chooseKeyType(context, input.type);

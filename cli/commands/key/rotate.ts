@@ -2,7 +2,7 @@ import { parseDuration } from '../../../src/config/setting-readers.js';
 import { rotateKey } from '../../../src/features/projects/manage-keys.js';
 import { KEY_TYPES } from '../../../src/features/projects/project.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand, value } from '../../shell/command.js';
+import { choice, defineCommand, option } from '../../shell/command.js';
 import { chooseKeyType } from './choose-type.js';
 import { presentNewKey } from './present.js';
 
@@ -18,7 +18,7 @@ export default defineCommand({
   parameters: {
     project: projectOption,
     type: choice('--type <type>', 'which keys to replace', KEY_TYPES),
-    grace: value('--grace <duration>', 'how long the old keys go on working', (text) => ({
+    grace: option('--grace <duration>', 'how long the old keys go on working', (text) => ({
       text,
       ms: parseDuration(text),
     })),

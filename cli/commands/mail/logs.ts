@@ -1,7 +1,7 @@
 import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE } from '../../../src/features/mail/list-mail-logs.js';
 import { MAIL_STATUSES, type MailStatus } from '../../../src/features/mail/mail-log.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { choice, value } from '../../shell/command.js';
+import { choice, option } from '../../shell/command.js';
 import { presentList } from '../../view/present-list.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
@@ -10,8 +10,8 @@ export default defineProjectCommand({
   examples: ['bsvc mail logs --project shop', 'bsvc mail logs --project shop --status bounced --json'],
   parameters: {
     status: choice<MailStatus>('--status <status>', 'only these', MAIL_STATUSES),
-    to: value('--to <address>', 'only mails to this address'),
-    limit: value('--limit <n>', `how many (default: ${LOGS_PAGE})`, wholeOption(1, MAX_LOGS_PAGE)),
+    to: option('--to <address>', 'only mails to this address'),
+    limit: option('--limit <n>', `how many (default: ${LOGS_PAGE})`, wholeOption(1, MAX_LOGS_PAGE)),
   },
   async run(context, { app, project, ...query }) {
     const { items } = await listMailLogs(app, project, query);

@@ -1,10 +1,10 @@
 import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { defineCommand, option } from '../../shell/command.js';
 
 export default defineCommand({
   details: 'What the provider "outbox" kept instead of sending: the default while no provider is set.',
   examples: ['bsvc mail outbox', 'bsvc mail outbox --to ann@example.com --json'],
-  parameters: { to: value('--to <address>', 'only mails to this address') },
+  parameters: { to: option('--to <address>', 'only mails to this address') },
   async run(context, { to }) {
     const app = await context.app();
     const mails = await listOutbox(app, to === undefined ? {} : { to });

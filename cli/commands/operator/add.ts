@@ -4,7 +4,7 @@ import { addOperator } from '../../../src/features/operators/add-operator.js';
 import { findOperatorByEmail, requireOperatorEmail } from '../../../src/features/operators/operator-email.js';
 import { presentOperator } from '../../../src/features/operators/list-operators.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
-import { choice, defineCommand, flag, list, secret, value } from '../../shell/command.js';
+import { choice, defineCommand, flag, list, secret, option } from '../../shell/command.js';
 import type { Result } from '../../view/output.js';
 import { presentFound } from '../../view/present-found.js';
 import { readNewPassword } from '../../shell/read-secret.js';
@@ -21,7 +21,7 @@ export default defineCommand({
   ],
   audited: true,
   parameters: {
-    email: value('--email <address>', 'e-mail address to sign in with'),
+    email: option('--email <address>', 'e-mail address to sign in with'),
     role: choice('--role <role>', 'what it may do (default: owner)', OPERATOR_ROLES),
     projects: list('--project <id|name>', 'only this project (repeatable)'),
     password: secret('password', 'the password, 6 to 72 bytes'),

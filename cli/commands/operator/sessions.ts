@@ -4,7 +4,7 @@ import {
   listOperatorSessions,
   presentOperatorSession,
 } from '../../../src/features/operators/operator-sessions.js';
-import { value } from '../../shell/command.js';
+import { option } from '../../shell/command.js';
 import { presentList } from '../../view/present-list.js';
 import { defineOperatorCommand } from './present.js';
 
@@ -13,7 +13,7 @@ export default defineOperatorCommand({
     'Lists where an operator is signed in, and the tokens given out for scripts. --revoke ends one, or all of them with the links to sign in, in running servers within a second.',
   examples: ['bsvc operator sessions ann@example.com', 'bsvc operator sessions ann@example.com --revoke all'],
   audited: ({ revoke }) => revoke !== undefined,
-  parameters: { revoke: value('--revoke <id|all>', 'end this session, or all') },
+  parameters: { revoke: option('--revoke <id|all>', 'end this session, or all') },
   async run(context, { app, operator, revoke }) {
     if (revoke === 'all') {
       const ended = await endOperatorSessions(app, operator);

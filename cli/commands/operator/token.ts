@@ -1,6 +1,6 @@
 import { parseDuration } from '../../../src/config/setting-readers.js';
 import { openOperatorSession } from '../../../src/features/operators/open-operator-session.js';
-import { value } from '../../shell/command.js';
+import { option } from '../../shell/command.js';
 import { defineOperatorCommand } from './present.js';
 import { DAY_MS } from '../../../src/platform/time/clock.js';
 
@@ -14,7 +14,7 @@ export default defineOperatorCommand({
     'TOKEN=$(bsvc operator token ann@example.com --ttl 30d --quiet)',
   ],
   audited: true,
-  parameters: { ttl: value('--ttl <duration>', `how long it works (default: ${DEFAULT_TTL})`, readTtl) },
+  parameters: { ttl: option('--ttl <duration>', `how long it works (default: ${DEFAULT_TTL})`, readTtl) },
   async run(_context, { app, operator, ttl = parseDuration(DEFAULT_TTL) }) {
     const { token, expiresAt } = await openOperatorSession(app, operator, ttl);
     return {

@@ -5,7 +5,7 @@ import { listWebhooks } from '../../../src/features/webhooks/list-webhooks.js';
 import type { Field } from '../../../src/features/collections/fields/field.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { presentFieldSpec } from '../../ask/present-field-spec.js';
-import { defineCommand, value } from '../../shell/command.js';
+import { defineCommand, option } from '../../shell/command.js';
 import { countOf } from '../../view/present-amount.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
@@ -17,7 +17,7 @@ export default defineCommand({
     'Without --out the file goes to standard output.',
   ].join('\n'),
   examples: ['bsvc project export shop --out bsvc.yaml', 'bsvc project export shop > bsvc.yaml'],
-  parameters: { project: projectArgument, out: value('--out <file>', 'file to write') },
+  parameters: { project: projectArgument, out: option('--out <file>', 'file to write') },
   async run(context, { project: named, out }) {
     const path = out === undefined ? null : await resolveOutput(context, out);
     const app = await context.app();

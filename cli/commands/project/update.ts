@@ -5,7 +5,7 @@ import { requireProject } from '../../../src/features/projects/project-store.js'
 import { parseBytes } from '../../../src/config/setting-readers.js';
 import { changeProject } from '../../../src/features/declaration/change-project.js';
 import { projectArgument } from '../../ask/choose-project.js';
-import { choice, defineCommand, list, value } from '../../shell/command.js';
+import { choice, defineCommand, list, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { presentProjectTable } from './present.js';
 
@@ -19,10 +19,10 @@ export default defineCommand({
   audited: true,
   parameters: {
     project: projectArgument,
-    name: value('--name <name>', 'new name'),
+    name: option('--name <name>', 'new name'),
     plan: choice('--plan <plan>', 'limits to apply', PLAN_NAMES),
     allowedDomains: list('--allowed-domain <domain>', 'origin, host or *.base that browsers may call from'),
-    mailFrom: value(
+    mailFrom: option(
       '--mail-from <sender>',
       'default sender of mail: an address, or "Name <address>"; "none" for the server’s',
     ),

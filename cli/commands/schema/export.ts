@@ -11,7 +11,7 @@ import { listCollections } from '../../../src/features/collections/list-collecti
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { giveFile } from '../../formats/give-file.js';
 import { replaceFile } from '../../formats/replace-file.js';
-import { choice, defineCommand, value } from '../../shell/command.js';
+import { choice, defineCommand, option } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
@@ -26,7 +26,7 @@ export default defineCommand({
   ],
   parameters: {
     project: projectOption,
-    out: value('--out <file>', 'file to write'),
+    out: option('--out <file>', 'file to write'),
     format: choice('--format <format>', 'what to write (bsvc)', ['bsvc', 'json-schema']),
   },
   async run(context, { project: named, out, format }) {

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../../src/config/setting-readers.js';
 import { rotateTokenSecret } from '../../../src/features/projects/rotate-token-secret.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { value } from '../../shell/command.js';
+import { option } from '../../shell/command.js';
 
 export default defineProjectCommand({
   details:
@@ -9,7 +9,7 @@ export default defineProjectCommand({
   examples: ['bsvc secrets rotate-tokens --project shop', 'bsvc secrets rotate-tokens --project shop --grace 0s'],
   audited: true,
   parameters: {
-    grace: value('--grace <duration>', 'how long older tokens go on working', parseDuration),
+    grace: option('--grace <duration>', 'how long older tokens go on working', parseDuration),
   },
   async run(context, { app, project, grace }) {
     const { kid } = await rotateTokenSecret(app, project, grace ?? app.config.accessTokenTtlMs);

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Config } from '../../../src/config/config.js';
 import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
-import { defineCommand, flag, value } from '../../shell/command.js';
+import { defineCommand, flag, option } from '../../shell/command.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { UsageError } from '../../view/exit.js';
 
@@ -29,9 +29,9 @@ export default defineCommand({
   parameters: {
     systemd: flag('--systemd', 'systemd units (the only kind, and the default)'),
     worker: flag('--worker', 'a unit of its own for background work'),
-    out: value('--out <dir>', 'directory to write to'),
+    out: option('--out <dir>', 'directory to write to'),
     print: flag('--print', 'print the units instead of writing them'),
-    user: value('--user <name>', 'system units: the user that runs them (default: bsvc)', readUser),
+    user: option('--user <name>', 'system units: the user that runs them (default: bsvc)', readUser),
     force: flag('--force', 'replace units that are there'),
   },
   async run(context, input) {

@@ -8,7 +8,7 @@ import { emailTaken } from '../../../src/features/users/accounts/insert-user.js'
 import { signUp } from '../../../src/features/users/sign-up.js';
 import type { User } from '../../../src/features/users/user.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, list, secret, value } from '../../shell/command.js';
+import { defineCommand, flag, list, secret, option } from '../../shell/command.js';
 import type { Result } from '../../view/output.js';
 import { presentFound } from '../../view/present-found.js';
 import { readNewPassword } from '../../shell/read-secret.js';
@@ -24,7 +24,7 @@ export default defineCommand({
   audited: true,
   parameters: {
     project: projectOption,
-    email: value('--email <address>', 'e-mail address to sign in with'),
+    email: option('--email <address>', 'e-mail address to sign in with'),
     password: secret('password', 'the password, 6 to 72 bytes'),
     fields: list('--field <name=value>', 'a further field of the users collection (repeatable)'),
     verified: flag('--verified', 'the address is known to be theirs: no mail'),

@@ -1,6 +1,6 @@
 import { listUsers, presentAccount } from '../../../src/features/users/accounts/list-users.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { value } from '../../shell/command.js';
+import { option } from '../../shell/command.js';
 import { wholeOption } from '../../shell/read-whole.js';
 
 const DEFAULT_LIMIT = 50;
@@ -13,10 +13,10 @@ export default defineProjectCommand({
     'bsvc user list --project shop --search lovelace',
   ],
   parameters: {
-    email: value('--email <prefix>', 'only addresses that begin with this'),
-    q: value('--search <text>', 'only with this id, or with this in one of their texts'),
-    limit: value('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, 999_999)),
-    skip: value('--skip <n>', 'how many to leave out first', wholeOption(0, 999_999)),
+    email: option('--email <prefix>', 'only addresses that begin with this'),
+    q: option('--search <text>', 'only with this id, or with this in one of their texts'),
+    limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, 999_999)),
+    skip: option('--skip <n>', 'how many to leave out first', wholeOption(0, 999_999)),
   },
   async run(context, { app, project, email, q, limit = DEFAULT_LIMIT, skip }) {
     const { users, total } = await listUsers(app, project, { email, q, limit, skip });

@@ -1,6 +1,6 @@
 import { endSession, listSessions, presentSession } from '../../../src/features/users/sessions/list-sessions.js';
 import { defineUserCommand } from '../../ask/choose-user.js';
-import { value } from '../../shell/command.js';
+import { option } from '../../shell/command.js';
 import { presentList } from '../../view/present-list.js';
 
 export default defineUserCommand({
@@ -11,7 +11,7 @@ export default defineUserCommand({
   ],
   audited: ({ revoke }) => revoke !== undefined,
   parameters: {
-    revoke: value('--revoke <id|all>', 'end this session, or all'),
+    revoke: option('--revoke <id|all>', 'end this session, or all'),
   },
   async run(context, { app, project, user, revoke }) {
     if (revoke !== undefined) {

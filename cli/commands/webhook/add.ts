@@ -1,7 +1,7 @@
 import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
 import { parseTargetUrl } from '../../../src/features/webhooks/webhook-url.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, list, value } from '../../shell/command.js';
+import { defineCommand, flag, list, option } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import { presentFound } from '../../view/present-found.js';
 import { listAbsent, presentAbsent, presentWithSecret, readEvents } from './present.js';
@@ -18,9 +18,9 @@ export default defineCommand({
   audited: true,
   parameters: {
     project: projectOption,
-    url: value('--url <url>', 'https address that receives the events'),
+    url: option('--url <url>', 'https address that receives the events'),
     events: list('--events <events>', 'events to send, comma-separated (repeatable)'),
-    description: value('--description <text>', 'what it is for'),
+    description: option('--description <text>', 'what it is for'),
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
   },
   async run(context, { project: named, url, events, description, ifNotExists }) {

@@ -7,7 +7,7 @@ import {
 } from '../../../src/features/webhooks/deliveries/list-deliveries.js';
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { choice, value } from '../../shell/command.js';
+import { choice, option } from '../../shell/command.js';
 import { wholeOption } from '../../shell/read-whole.js';
 import { presentDeliveries, webhookArgument } from './present.js';
 
@@ -21,12 +21,12 @@ export default defineProjectCommand({
   parameters: {
     webhookId: webhookArgument,
     state: choice<Delivery['state']>('--state <state>', 'only these', DELIVERY_STATES),
-    limit: value(
+    limit: option(
       '--limit <n>',
       `how many, 1 to ${MAX_DELIVERIES} (default: ${DEFAULT_DELIVERIES})`,
       wholeOption(1, MAX_DELIVERIES),
     ),
-    before: value('--before <deliveryId>', 'those before this one: the next page'),
+    before: option('--before <deliveryId>', 'those before this one: the next page'),
   },
   async run(context, { app, project, webhookId, limit = DEFAULT_DELIVERIES, ...query }) {
     const { items } = await listDeliveries(app, project, webhookId, { ...query, limit });

@@ -1,7 +1,7 @@
 import { editWebhook } from '../../../src/features/webhooks/edit-webhook.js';
 import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, list, value } from '../../shell/command.js';
+import { defineCommand, flag, list, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { listAbsent, presentAbsent, presentState, readEvents, webhookArgument } from './present.js';
 
@@ -15,9 +15,9 @@ export default defineCommand({
   parameters: {
     webhookId: webhookArgument,
     project: projectOption,
-    url: value('--url <url>', 'new address'),
+    url: option('--url <url>', 'new address'),
     events: list('--events <events>', 'events to send instead, comma-separated (repeatable)'),
-    description: value('--description <text>', 'what it is for'),
+    description: option('--description <text>', 'what it is for'),
     enable: flag('--enable', 'send events again'),
     disable: flag('--disable', 'send no events'),
   },

@@ -1,14 +1,14 @@
 import { checkBucket, SOME_ORIGIN } from '../../../../src/features/files/bucket/check-bucket.js';
 import { requireBucket } from '../../../../src/features/files/bucket/set-bucket.js';
 import { defineProjectCommand } from '../../../ask/choose-project.js';
-import { value } from '../../../shell/command.js';
+import { option } from '../../../shell/command.js';
 import { EXIT } from '../../../view/exit.js';
 
 export default defineProjectCommand({
   details: 'Tries put, head, delete, a signed upload and the CORS rules, on objects of its own.',
   examples: ['bsvc byok bucket check --project shop --origin https://shop.example'],
   parameters: {
-    origin: value('--origin <origin>', `origin of the pages that upload (default: ${SOME_ORIGIN})`),
+    origin: option('--origin <origin>', `origin of the pages that upload (default: ${SOME_ORIGIN})`),
   },
   async run(context, { app, project, origin }) {
     const checks = await checkBucket(await requireBucket(app, project), origin ?? SOME_ORIGIN);

@@ -1,6 +1,6 @@
 import { setBucket } from '../../../../src/features/files/bucket/set-bucket.js';
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { defineCommand, flag, secret, value } from '../../../shell/command.js';
+import { defineCommand, flag, secret, option } from '../../../shell/command.js';
 import { readSecret } from '../../../shell/read-secret.js';
 import { presentBucketResult } from './present.js';
 
@@ -17,12 +17,15 @@ export default defineCommand({
   audited: true,
   parameters: {
     project: projectOption,
-    bucket: value('--bucket <name>', 'name of the bucket'),
-    endpoint: value('--endpoint <url>', 'address of the S3 service; none means AWS'),
-    region: value('--region <region>', 'region of the bucket (default: us-east-1; R2: auto)'),
-    accessKeyId: value('--access-key-id <id>', 'access key id'),
+    bucket: option('--bucket <name>', 'name of the bucket'),
+    endpoint: option('--endpoint <url>', 'address of the S3 service; none means AWS'),
+    region: option('--region <region>', 'region of the bucket (default: us-east-1; R2: auto)'),
+    accessKeyId: option('--access-key-id <id>', 'access key id'),
     secretAccessKey: secret('secret-access-key', 'secret access key'),
-    publicUrl: value('--public-url <url>', 'address under which the objects can be read; none means no url in replies'),
+    publicUrl: option(
+      '--public-url <url>',
+      'address under which the objects can be read; none means no url in replies',
+    ),
     pathStyle: flag('--path-style', 'put the bucket’s name into the path (MinIO and the like)'),
     noVerify: flag('--no-verify', 'store the settings without trying them'),
   },

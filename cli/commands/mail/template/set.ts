@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTemplate } from '../../../../src/features/mail/mail-template.js';
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { argument, defineCommand, value } from '../../../shell/command.js';
+import { argument, defineCommand, option } from '../../../shell/command.js';
 import type { Context } from '../../../shell/context.js';
 import { UsageError } from '../../../view/exit.js';
 
@@ -16,9 +16,9 @@ export default defineCommand({
   parameters: {
     name: argument('name', 'name of the template'),
     project: projectOption,
-    subject: value('--subject <text>', 'subject'),
-    html: value('--html <file>', 'file with the HTML'),
-    text: value('--text <file>', 'file with the plain text'),
+    subject: option('--subject <text>', 'subject'),
+    html: option('--html <file>', 'file with the HTML'),
+    text: option('--text <file>', 'file with the plain text'),
   },
   async run(context, { name, project: named, subject: given, html, text }) {
     if (html === undefined && text === undefined) {

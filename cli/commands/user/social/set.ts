@@ -1,6 +1,6 @@
 import { presentSocialProvider, setSocialProvider } from '../../../../src/features/users/social/social-provider.js';
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
-import { argument, defineCommand, flag, list, secret, value } from '../../../shell/command.js';
+import { argument, defineCommand, flag, list, secret, option } from '../../../shell/command.js';
 import { readSecret } from '../../../shell/read-secret.js';
 
 export default defineCommand({
@@ -17,13 +17,13 @@ export default defineCommand({
   parameters: {
     provider: argument('provider', 'google, github or a name of your choice'),
     project: projectOption,
-    clientId: value('--client-id <id>', 'the client id that the provider gave you'),
+    clientId: option('--client-id <id>', 'the client id that the provider gave you'),
     clientSecret: secret('client-secret', 'the secret that goes with it'),
     redirectUrls: list(
       '--redirect-url <url>',
       'where browsers may be sent back to (repeatable, the first is the default)',
     ),
-    issuer: value('--issuer <url>', 'address of the OpenID issuer, or of an own GitHub'),
+    issuer: option('--issuer <url>', 'address of the OpenID issuer, or of an own GitHub'),
     scopes: list('--scope <scope>', 'what to ask for (repeatable, default: e-mail address and profile)'),
     tokenInAddress: flag(
       '--token-in-address',
