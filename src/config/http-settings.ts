@@ -18,8 +18,15 @@ export const HTTP_SETTINGS = {
     'BSVC_RATE_LIMIT',
     parseRate,
     { count: 100, windowMs: 15 * 60_000 },
-    'requests of one client address; `off` switches off',
+    'requests of one client address, of one signed-in user, and ten times as many of all users behind one address; `off` switches off',
     { defaultText: '100/15m' },
+  ),
+  secretRateLimit: defaulted(
+    'BSVC_SECRET_RATE_LIMIT',
+    parseRate,
+    null,
+    'requests of one project with its secret key, which count by no address',
+    { defaultText: 'off' },
   ),
   authRateLimit: defaulted(
     'BSVC_AUTH_RATE_LIMIT',

@@ -136,32 +136,99 @@ describe('limits that a project overrides', () => {
     for (const { project } of [open, strict, usual]) await buildCollection(test.app, project, { name: 'things' });
     const key = (secret: string) => ({ 'x-api-key': secret });
 
-    expect(await statuses(3, '/api/data/things', key(usual.secret))).toEqual([200, 200, 200]);
-    expect(await statuses(1, '/api/data/things', key(usual.secret))).toEqual([429]);
-    expect(await statuses(2, '/api/data/things', key(strict.secret))).toEqual([200, 429]);
-    expect(await statuses(20, '/api/data/things', key(open.secret))).not.toContain(429);
-    expect(limitsOf(await call('/api/data/things', key(open.secret)))).toMatchObject({ limit: '50', left: '29' });
+    expect(await statuses(3, '/api/data/things', key(usual.publishable))).toEqual([200, 200, 200]);
+    expect(await statuses(1, '/api/data/things', key(usual.publishable))).toEqual([429]);
+    expect(await statuses(2, '/api/data/things', key(strict.publishable))).toEqual([200, 429]);
+    expect(await statuses(20, '/api/data/things', key(open.publishable))).not.toContain(429);
+    expect(limitsOf(await call('/api/data/things', key(open.publishable)))).toMatchObject({ limit: '50', left: '29' });
     const logins = await statuses(7, '/api/userAuth/login', key(open.publishable), 'POST');
     expect(logins).toEqual([400, 400, 400, 400, 400, 400, 429]);
   });
 
   it('do not hold for keys that are no longer good', async () => {
     await start({ BSVC_RATE_LIMIT: '2/15m' });
-    const { project, secret } = await buildProject(test.app);
+    const { project, publishable, secret } = await buildProject(test.app);
     await updateProject(test.app, project.name, { limits: { requests: 50 } });
-    const { id } = project.keys.find(({ type }) => type === 'secret')!;
-    await revokeKey(test.app, project, id.toHexString());
-    expect(await statuses(3, '/api/data/x', { 'x-api-key': secret })).toEqual([401, 401, 429]);
+    for (const { id } of project.keys) await revokeKey(test.app, project, id.toHexString());
+    expect(await statuses(1, '/api/data/x', { 'x-api-key': publishable })).toEqual([401]);
+    expect(await statuses(2, '/api/data/x', { 'x-api-key': secret })).toEqual([401, 429]);
   });
 
   it('hold on from behind an address whose other requests are refused', async () => {
     await start({ BSVC_RATE_LIMIT: '2/15m' });
-    const { project, secret } = await buildProject(test.app);
+    const { project, publishable } = await buildProject(test.app);
     await updateProject(test.app, project.name, { limits: { requests: 50 } });
-    const headers = { 'x-api-key': secret };
+    const headers = { 'x-api-key': publishable };
     expect((await call('/api/data/x', headers)).status).toBe(404);
     await statuses(3, '/api/data/x');
     test.app.cache.forgetAll('callers');
     expect((await call('/api/data/x', headers)).status).toBe(404);
+  });
+});
+
+describe('what a request counts against (decision 1011)', () => {
+  const signUp = async (publishable: string, email: string, from = '203.0.113.1'): Promise<Record<string, string>> => {
+    const reply = await fetch(`${test.url}/api/userAuth/signup`, {
+      method: 'POST',
+      headers: { 'x-api-key': publishable, 'content-type': 'application/json', 'x-forwarded-for': from },
+      body: JSON.stringify({ email, password: 'correct horse' }),
+    });
+    const { accessToken } = (await reply.json()) as { accessToken: string };
+    return { 'x-api-key': publishable, authorization: `Bearer ${accessToken}` };
+  };
+
+  it('is nothing with a live secret key, and its project once that has a limit', async () => {
+    await start({ BSVC_RATE_LIMIT: '2/15m' });
+    const { project, secret } = await buildProject(test.app);
+    await buildCollection(test.app, project, { name: 'things' });
+    const headers = { 'x-api-key': secret };
+    expect(new Set(await statuses(20, '/api/data/things', headers))).toEqual(new Set([200]));
+    expect(limitsOf(await call('/api/data/things', headers))).toMatchObject({ limit: null });
+    expect(await statuses(3, '/api/data/things')).toEqual([401, 401, 429]);
+    expect(await statuses(1, '/api/data/things', headers)).toEqual([200]);
+    await test.close();
+
+    await start({ BSVC_RATE_LIMIT: 'off', BSVC_SECRET_RATE_LIMIT: '3/1m' });
+    const [one, other] = [await buildProject(test.app), await buildProject(test.app)];
+    const key = (value: string) => ({ 'x-api-key': value });
+    expect(await statuses(4, '/api/data/x', key(one.secret))).toEqual([404, 404, 404, 429]);
+    const refused = (await (await call('/api/data/x', key(one.secret))).json()) as { details: unknown };
+    expect(refused.details).toEqual([
+      {
+        field: 'BSVC_SECRET_RATE_LIMIT',
+        rule: 'limit',
+        message: '3 requests with the project’s secret key in 1 minutes: the server’s BSVC_SECRET_RATE_LIMIT',
+      },
+    ]);
+    expect(await statuses(1, '/api/data/x', key(other.secret))).toEqual([404]);
+    expect(await statuses(4, '/api/data/x', key(one.publishable))).not.toContain(429);
+  });
+
+  it('is a signed-in user, and for all users behind one address ten times as much', async () => {
+    await start({ BSVC_RATE_LIMIT: '3/15m', BSVC_AUTH_RATE_LIMIT: 'off', BSVC_TRUST_PROXY: '1' });
+    const { publishable } = await buildProject(test.app);
+    const users = [];
+    for (let user = 0; user < 12; user++) {
+      users.push(await signUp(publishable, `user${user}@example.com`, `198.51.100.${user}`));
+    }
+    expect(await statuses(4, '/api/data/x', { 'x-api-key': publishable })).toEqual([404, 404, 404, 429]);
+    const seen: number[] = [];
+    for (const user of users) seen.push(...(await statuses(4, '/api/userAuth/me', user)));
+    expect(seen.slice(0, 40)).toEqual(Array.from({ length: 10 }, () => [200, 200, 200, 429]).flat());
+    expect(seen.slice(40)).toEqual(Array(8).fill(429));
+    const late = await signUp(publishable, 'late@example.com', '198.51.100.99');
+    expect(await statuses(1, '/api/userAuth/me', late)).toEqual([429]);
+    expect(await statuses(1, '/api/userAuth/me', { ...late, 'x-forwarded-for': '203.0.113.9' })).toEqual([200]);
+  });
+
+  it('is the address for a token of another project or one that is not good', async () => {
+    await start({ BSVC_RATE_LIMIT: '3/15m', BSVC_AUTH_RATE_LIMIT: 'off' });
+    const [one, other] = [await buildProject(test.app), await buildProject(test.app)];
+    const user = await signUp(one.publishable, 'ada@example.com');
+    const foreign = { ...user, 'x-api-key': other.publishable };
+    const broken = { ...user, authorization: `${user.authorization}x` };
+    expect(await statuses(1, '/api/userAuth/me', foreign)).toEqual([401]);
+    expect(await statuses(2, '/api/userAuth/me', broken)).toEqual([401, 429]);
+    expect(await statuses(1, '/api/userAuth/me', user)).toEqual([200]);
   });
 });

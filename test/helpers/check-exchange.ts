@@ -124,7 +124,7 @@ const HEADERS = document.components.headers;
 const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
 
 /** Every reply of an operation whose answers are described with limits tells of them, refusals too; no other does. */
-function checkLimits({ status, headers, hasLimits }: Exchange, { responses }: Operation): string[] {
+function checkLimits({ status, requestHeaders, headers, hasLimits }: Exchange, { responses }: Operation): string[] {
   // Who is turned away because of load, or could not be looked up, was not counted yet.
   if (hasLimits === null || status >= 500) return [];
   const isLimited = Object.values(responses).some(
@@ -133,6 +133,8 @@ function checkLimits({ status, headers, hasLimits }: Exchange, { responses }: Op
   return LIMIT_HEADERS.flatMap((name) => {
     const isThere = headers[name.toLowerCase()] !== undefined;
     if (isThere === (isLimited && hasLimits)) return [];
+    // With a live secret key requests count by project, if that has a limit.
+    if (!isThere && String(requestHeaders['x-api-key'] ?? '').startsWith('sk_live_')) return [];
     return [isThere ? `the header ${name} is not described, or nothing is limited` : `the header ${name} is missing`];
   });
 }

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
+import type { Config } from '../../config/config.js';
 import type { Rate } from '../../config/setting-readers.js';
 import { overLimit } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
@@ -11,49 +12,68 @@ import type { Verdict } from '../../platform/rate-limit/rate-limiter.js';
 import type { RateLimitName } from '../plans/plan-limits.js';
 import { KEY_PREFIX, type Project } from '../projects/project.js';
 import { presentsOperatorToken } from './operator-token.js';
+import { readBearerAhead } from './read-bearer.js';
 import { findKeyProject, peekKeyProject } from './require-key.js';
 
 /** One limit that a request counts against. */
 interface AppliedLimit {
   /** Keeps the counts of different limits apart. */
   name: string;
+  /** What it counts, as its refusal says. */
+  counted: string;
+  /** Whose requests are counted together. */
+  of: 'address' | 'user' | 'project';
   /** The setting that it comes from. */
   setting: string;
   rate: Rate;
-  /** Which of a project's limits overrides the count. */
-  override: RateLimitName;
-  /** The override is for so many times as much. */
+  /** Which of a project's limits replaces the count; null where none does. */
+  override: RateLimitName | null;
+  /** The limit is this many times the setting or the project's own limit. */
   times: number;
 }
 
+/** Requests with a key of the project's have limits that say who sent them (decision 1011). */
+type LimitClass = RateClass | 'user' | 'secret';
+
 const REFRESHES_PER_SIGN_IN = 3;
-/**
- * Whoever has signed in as an operator may send so many times as many: a screen that is looked at asks all the time.
- */
+/** A screen that an operator looks at asks all the time. */
 const OPERATORS_TIMES = 30;
+/** Signed-in users behind one address, such as an office. */
+const USERS_PER_ADDRESS = 10;
 const REMEMBERED_KEYS = 10_000;
 const REMEMBERED_ADDRESSES = 10_000;
 
 /**
- * Counts requests of each client address (rest-api.md 8, decisions.md 9): 429 RATE_LIMITED beyond the limit. Null when
- * both limits are off.
+ * Counts requests of each client address (rest-api.md 8, decisions.md 9), of each signed-in user, and of each project
+ * with its secret key: 429 RATE_LIMITED beyond the limit. Null when all limits are off.
  */
 export function limitRequests(app: App): RequestLimit | null {
-  const { rateLimit, authRateLimit } = app.config;
-  if (!rateLimit && !authRateLimit) return null;
-  const limitsFor = listLimits(rateLimit, authRateLimit);
+  const { rateLimit, authRateLimit, secretRateLimit } = app.config;
+  if (!rateLimit && !authRateLimit && !secretRateLimit) return null;
+  const limitsFor = listLimits(app.config);
   const findProject = openProjectFinder(app);
   /** Addresses that are beyond the limit, with the moment until which. */
   const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
   const told = new Set<string>();
-  const count = async (ctx: Context, limits: readonly AppliedLimit[], keyIn: KeyPlace | undefined): Promise<void> => {
+  const count = async (ctx: Context, rate: RateClass, keyIn: KeyPlace | undefined): Promise<void> => {
     const client = clientNetwork(ctx.ip);
     const key = keyOf(ctx, keyIn);
     const known = key === '' ? null : findProject(key, () => (refused.get(client) ?? 0) > app.clock.now());
     const project = known instanceof Promise ? await known : known;
+    let counted: LimitClass = rate;
+    let userId = '';
+    if (project && rate === 'plain') {
+      if (key.startsWith(KEY_PREFIX.secret)) {
+        counted = 'secret';
+      } else {
+        const reading = readBearerAhead(app, ctx, project);
+        const bearer = reading instanceof Promise ? await reading : reading;
+        if (bearer.state === 'user') [counted, userId] = ['user', bearer.userId];
+      }
+    }
     let tightest: Verdict | null = null;
-    for (const limit of limits) {
-      const consumed = consume(app, limit, client, project);
+    for (const limit of limitsFor[counted]) {
+      const consumed = consume(app, limit, limit.of === 'user' ? userId : client, project);
       const verdict = consumed instanceof Promise ? await consumed : consumed;
       if (!tightest || verdict.left <= tightest.left) tightest = verdict;
       if (verdict.allowed) continue;
@@ -64,20 +84,21 @@ export function limitRequests(app: App): RequestLimit | null {
       }
       throw refuse(ctx, limit, verdict, app.clock.now());
     }
-    tell(ctx, tightest!, app.clock.now());
+    if (tightest) tell(ctx, tightest, app.clock.now());
   };
   return (ctx, rate, keyIn) => {
     // A browser cannot keep from sending preflights.
     if (ctx.method === 'OPTIONS') return null;
     // Guesses at the one secret of the installation, and whoever has none, get no more than anybody.
-    const limits = limitsFor[rate === 'operator' && !presentsOperatorToken(ctx) ? 'plain' : rate];
-    return limits.length === 0 ? null : count(ctx, limits, keyIn);
+    const counted = rate === 'operator' && !presentsOperatorToken(ctx) ? 'plain' : rate;
+    const hasLimits = limitsFor[counted].length > 0 || (counted === 'plain' && limitsFor.secret.length > 0);
+    return hasLimits ? count(ctx, counted, keyIn) : null;
   };
 }
 
 /** Counts a request that turns out to be as much as a sign-in: 429 RATE_LIMITED beyond that limit. */
 export async function countSignIn(app: App, ctx: Context, project: Project): Promise<void> {
-  for (const limit of listLimits(null, app.config.authRateLimit)['sign-in']) {
+  for (const limit of listLimits({ ...app.config, rateLimit: null })['sign-in']) {
     const verdict = await consume(app, limit, clientNetwork(ctx.ip), project);
     if (!verdict.allowed) throw refuse(ctx, limit, verdict, app.clock.now());
   }
@@ -91,45 +112,65 @@ function keyOf(ctx: Context, keyIn: KeyPlace | undefined): string {
   return typeof key === 'string' && key.startsWith(KEY_PREFIX.publishable) ? key : '';
 }
 
-function listLimits(rateLimit: Rate | null, authRateLimit: Rate | null): Record<RateClass, AppliedLimit[]> {
-  const plain: AppliedLimit[] = rateLimit
-    ? [{ name: 'requests', setting: 'BSVC_RATE_LIMIT', rate: rateLimit, override: 'requests', times: 1 }]
-    : [];
-  const auth = (name: string, times: number): AppliedLimit[] =>
-    authRateLimit
-      ? [
-          {
-            name,
-            setting: 'BSVC_AUTH_RATE_LIMIT',
-            rate: { ...authRateLimit, count: authRateLimit.count * times },
-            override: 'authRequests',
-            times,
-          },
-        ]
-      : [];
+function listLimits({
+  rateLimit,
+  authRateLimit,
+  secretRateLimit,
+}: Pick<Config, 'rateLimit' | 'authRateLimit' | 'secretRateLimit'>): Record<LimitClass, AppliedLimit[]> {
+  const each = (rate: Rate | null, limit: Omit<AppliedLimit, 'rate'>): AppliedLimit[] =>
+    rate ? [{ ...limit, rate: { ...rate, count: rate.count * limit.times } }] : [];
+  const requests = (limit: Pick<AppliedLimit, 'name' | 'counted' | 'of' | 'times'>): AppliedLimit[] =>
+    each(rateLimit, { ...limit, setting: 'BSVC_RATE_LIMIT', override: 'requests' });
+  const auth = (limit: Pick<AppliedLimit, 'name' | 'counted' | 'times'>): AppliedLimit[] =>
+    each(authRateLimit, { ...limit, of: 'address', setting: 'BSVC_AUTH_RATE_LIMIT', override: 'authRequests' });
+  const secret: Omit<AppliedLimit, 'rate'> = {
+    name: 'secret',
+    counted: 'requests with the project’s secret key',
+    of: 'project',
+    setting: 'BSVC_SECRET_RATE_LIMIT',
+    override: null,
+    times: 1,
+  };
+  const plain = requests({ name: 'requests', counted: 'requests of one address', of: 'address', times: 1 });
   return {
     free: [],
     plain,
-    'sign-in': [...plain, ...auth('auth', 1)],
-    refresh: [...plain, ...auth('refresh', REFRESHES_PER_SIGN_IN)],
-    operator: plain.map((limit) => ({
-      ...limit,
+    'sign-in': [...plain, ...auth({ name: 'auth', counted: 'sign-ins of one address', times: 1 })],
+    refresh: [
+      ...plain,
+      ...auth({ name: 'refresh', counted: 'refreshed sessions of one address', times: REFRESHES_PER_SIGN_IN }),
+    ],
+    operator: requests({
       name: 'operators',
-      rate: { ...limit.rate, count: limit.rate.count * OPERATORS_TIMES },
-    })),
+      counted: 'requests of operators at one address',
+      of: 'address',
+      times: OPERATORS_TIMES,
+    }),
+    user: [
+      ...requests({ name: 'user', counted: 'requests of one user', of: 'user', times: 1 }),
+      ...requests({
+        name: 'users',
+        counted: 'requests of users at one address',
+        of: 'address',
+        times: USERS_PER_ADDRESS,
+      }),
+    ],
+    secret: each(secretRateLimit, secret),
   };
 }
 
-/** Requests of a project with a limit of its own are counted for themselves; all others of an address together. */
+/** Requests of a project with a limit of its own are counted apart from all others of the address. */
 function consume(
   app: App,
-  { name, rate, override, times }: AppliedLimit,
-  client: string,
+  { name, of, rate, override, times }: AppliedLimit,
+  party: string,
   project: Project | null,
 ): Verdict | Promise<Verdict> {
-  if (!project || !Object.hasOwn(project.limits, override)) return app.limits.consume(`${name} ${client}`, rate);
-  const own = { count: project.limits[override]! * times, windowMs: rate.windowMs };
-  return app.limits.consume(`${name} ${project._id.toHexString()} ${client}`, own);
+  const own = project && override && Object.hasOwn(project.limits, override) ? project.limits[override]! : null;
+  const counted = own === null ? rate : { count: own * times, windowMs: rate.windowMs };
+  if (!project || (of === 'address' && own === null)) return app.limits.consume(`${name} ${party}`, counted);
+  const ofProject = `${name} ${project._id.toHexString()}`;
+  return app.limits.consume(of === 'project' ? ofProject : `${ofProject} ${party}`, counted);
 }
 
 /** Finds the project of a request's key, from the copy that all requests share whenever it is there. */
@@ -153,10 +194,12 @@ function openProjectFinder(
 const BEYOND_LIMIT =
   'A client address is beyond a rate limit and gets 429: the setting raises it for all, a limit of a project for that project. Told once';
 
-function refuse(ctx: Context, { setting, override, rate }: AppliedLimit, verdict: Verdict, nowMs: number): Error {
+function refuse(ctx: Context, limit: AppliedLimit, verdict: Verdict, nowMs: number): Error {
   tell(ctx, verdict, nowMs);
+  const { counted, setting, override, rate } = limit;
   const minutes = Math.round(rate.windowMs / 60_000);
-  const message = `${verdict.limit} requests of one address in ${minutes} minutes: the server’s ${setting}, or the project’s limit ${override}`;
+  const orOwn = override ? `, or the project’s limit ${override}` : '';
+  const message = `${verdict.limit} ${counted} in ${minutes} minutes: the server’s ${setting}${orOwn}`;
   return overLimit('RATE_LIMITED', 'Too many requests: please try again later', {
     retryAfterSeconds: secondsUntil(verdict.resetMs, nowMs),
     details: [{ field: setting, rule: 'limit', message }],

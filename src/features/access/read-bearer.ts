@@ -1,3 +1,4 @@
+import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { findTokenKid, isOfNow, verifyToken, type TokenClaims } from '../../platform/secrets/jwt.js';
 import type { Project } from '../projects/project.js';
@@ -30,6 +31,28 @@ export function readBearer(app: App, project: Project, header: string): Bearer |
   const cutOff = isCutOff(app, project._id, claims.userId, id);
   if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? INVALID : user));
   return cutOff ? INVALID : user;
+}
+
+interface ReadAhead {
+  project: Project;
+  bearer: Bearer;
+}
+
+/** Reads a request's bearer before its guard does, who then takes what was read (`takeBearer`). */
+export function readBearerAhead(app: App, ctx: Context, project: Project): Bearer | Promise<Bearer> {
+  const keep = (bearer: Bearer): Bearer => {
+    ctx.state.bearer = { project, bearer } satisfies ReadAhead;
+    return bearer;
+  };
+  const bearer = readBearer(app, project, ctx.get('authorization'));
+  return bearer instanceof Promise ? bearer.then(keep) : keep(bearer);
+}
+
+/** The bearer that was read ahead, once; read now when it was not, or when a long request is judged again. */
+export function takeBearer(app: App, ctx: Context, project: Project): Bearer | Promise<Bearer> {
+  const ahead = ctx.state.bearer as ReadAhead | undefined;
+  ctx.state.bearer = undefined;
+  return ahead?.project === project ? ahead.bearer : readBearer(app, project, ctx.get('authorization'));
 }
 
 /** A token whose signature has been checked a moment ago. */

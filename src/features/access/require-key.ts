@@ -8,7 +8,7 @@ import { projectStore } from '../projects/project-store.js';
 import { admitsOrigin } from './admits-origin.js';
 import type { Caller } from './caller.js';
 import { noteKeyUse } from './note-key-use.js';
-import { readBearer } from './read-bearer.js';
+import { takeBearer } from './read-bearer.js';
 
 const MALFORMED =
   'This is not a whole API key: it begins with pk_live_ or sk_live_ and has 51 characters. Copy all of it';
@@ -61,7 +61,7 @@ function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | 
   }
   requireAdmittedOrigin(ctx, owner);
   const { project, key } = owner;
-  const bearer = readBearer(app, project, ctx.get('authorization'));
+  const bearer = takeBearer(app, ctx, project);
   if (!(bearer instanceof Promise)) {
     ctx.state.caller = { project, key, bearer } satisfies Caller;
     return null;

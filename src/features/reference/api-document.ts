@@ -92,7 +92,7 @@ const HEADERS: Record<string, object> = {
   RetryAfter: { description: 'Seconds to wait', schema: { type: 'string', pattern: '^\\d+$' } },
   RateLimitLimit: {
     description:
-      'Requests in a window; like the next two in every reply of a limited operation, unless the service has no limits',
+      'Requests in a window; like the next two in every reply of a limited operation, unless the service has no limits, or none for secret keys',
     schema: { type: 'string', pattern: '^\\d+$' },
   },
   RateLimitRemaining: { description: 'Requests left in the window', schema: { type: 'string', pattern: '^\\d+$' } },
