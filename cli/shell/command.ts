@@ -116,7 +116,7 @@ const yesOption = flag('--yes', 'do not ask for confirmation');
 
 const WARNINGS = {
   always: 'This cannot be undone: the name is to be typed, or --yes given.',
-  'at times': 'It asks before it does what cannot be undone; --yes answers.',
+  'at times': 'It asks first where something would be lost or access loosened; --yes agrees.',
 };
 
 export interface Definition<P extends Parameters> {

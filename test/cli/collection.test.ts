@@ -452,3 +452,19 @@ projects:
     expect(JSON.parse(stdout)).toMatchObject({ title: 'bsvc.yaml', properties: { format: { const: 'bsvc/1' } } });
   });
 });
+
+describe('bsvc collection rules', () => {
+  it('tells a mistake in a rule before it asks about loosening', async () => {
+    await inShop(['collection', 'add', 'lists', '--field', 'owner:String', '--server-only']);
+    const { code, stderr } = await inShop(['collection', 'rules', 'lists', '--read', 'doc.owner = user.idd']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('there is no user.idd')]);
+    expect(stderr).not.toContain('--yes');
+    const asked = await inShop(['collection', 'rules', 'lists', '--read', 'doc.owner = user.id']);
+    expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('--yes')]);
+    const file = join(home.dir, 'rules.json');
+    const collections = [{ name: 'lists', rules: { read: 'doc.owner = user.idd' } }];
+    writeFileSync(file, JSON.stringify({ format: 'bsvc-schema/1', collections }));
+    const applied = await inShop(['schema', 'apply', file]);
+    expect([applied.code, applied.stderr]).toEqual([1, expect.stringContaining('there is no user.idd')]);
+  });
+});

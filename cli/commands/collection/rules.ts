@@ -1,8 +1,7 @@
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
 import { RULE_NAMES, SERVER_ONLY } from '../../../src/features/collections/rules/collection-rules.js';
-import { listLoosenedRules } from '../../../src/features/collections/rules/compare-rules.js';
-import { setRules } from '../../../src/features/collections/set-rules.js';
+import { planRules, setRules } from '../../../src/features/collections/set-rules.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
@@ -41,12 +40,12 @@ export default defineCommand({
     if (ways !== 1) throw new UsageError('Give rules such as --read user, or --server-only, or --off.');
     const { app, project, collection } = await chooseCollection(context, input);
     const rules = input.off ? null : input.serverOnly ? SERVER_ONLY : completeRules({ ...collection.rules, ...given });
-    const loosens = listLoosenedRules(collection, { rules, rls: rules ? null : collection.rls });
-    if (loosens.length > 0) {
-      const what = `Loosens "${collection.name}" of project ${project.name}: ${loosens.join('; ')}.`;
+    const { loosened } = await planRules(app, collection, rules);
+    if (loosened.length > 0) {
+      const what = `Loosens "${collection.name}" of project ${project.name}: ${loosened.join('; ')}.`;
       await context.confirm({ what, name: project.name, reversible: true });
     }
-    const agreed = loosens.length > 0;
+    const agreed = loosened.length > 0;
     const changed = presentCollection(await setRules(app, project._id, collection.name, rules, { agreed }));
     return { json: changed, quiet: changed.id, text: () => `${changed.name}: ${presentRules(changed)}` };
   },

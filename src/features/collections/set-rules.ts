@@ -4,6 +4,21 @@ import { conflict } from '../../errors.js';
 import { changeCollection } from './change-collection.js';
 import type { AccessRules, Collection } from './collection.js';
 import { listLoosenedRules } from './rules/compare-rules.js';
+import { requireKnownNames } from './rules/require-sound-rules.js';
+
+/**
+ * What a collection would be with these rules, and what they loosen, one line each. 400 for a rule with a mistake: that
+ * is told before anybody is asked about loosening.
+ */
+export async function planRules(
+  app: App,
+  current: Collection,
+  rules: AccessRules | null,
+): Promise<{ next: Pick<Collection, 'rules' | 'rls'>; loosened: string[] }> {
+  const next = { rules, rls: rules ? null : current.rls };
+  await requireKnownNames(app, { ...current, ...next });
+  return { next, loosened: listLoosenedRules(current, next) };
+}
 
 /**
  * Gives a collection rules instead of those that it has, row-level security included; null for none. 409
@@ -16,9 +31,8 @@ export function setRules(
   rules: AccessRules | null,
   { agreed }: { agreed: boolean },
 ): Promise<Collection> {
-  return changeCollection(app, projectId, name, (current) => {
-    const next = { rules, rls: rules ? null : current.rls };
-    const loosened = listLoosenedRules(current, next);
+  return changeCollection(app, projectId, name, async (current) => {
+    const { next, loosened } = await planRules(app, current, rules);
     if (loosened.length > 0 && !agreed) throw unconfirmed(loosened);
     return next;
   });

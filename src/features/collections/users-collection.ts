@@ -15,6 +15,9 @@ const EMAIL: Field = { name: 'email', type: 'String', required: true, unique: tr
 export const PUBLIC_EMAIL: Field = { ...EMAIL, public: true };
 const PASSWORD: Field = { name: 'password', type: 'String', required: true };
 
+/** The fields of users until a project edits them. */
+export const defaultUserFields = (): Field[] => [EMAIL, PASSWORD, { name: 'name', type: 'String' }];
+
 /**
  * The `users` collection until a project edits it (decision 119); it exists from the start and is stored only then.
  * Its id is the project's, so that its documents have a place before there is a record. `name` is there because signup
@@ -27,7 +30,7 @@ export function defaultUsersCollection(projectId: ObjectId): Collection {
     projectId,
     name: USERS,
     mode: 'enforced',
-    fields: [EMAIL, PASSWORD, { name: 'name', type: 'String' }],
+    fields: defaultUserFields(),
     rls: null,
     indexes: [],
     version: 0,

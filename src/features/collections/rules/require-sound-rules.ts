@@ -26,6 +26,11 @@ export async function requireSoundRules(app: App, from: Collection | null, to: C
   if (from) await requireRuleFit(app, from, to);
 }
 
+/** 400 INVALID_RULE or INVALID_RULES for rules that name what is not there; stored documents are not looked at. */
+export async function requireKnownNames(app: App, collection: Collection): Promise<void> {
+  if (collection.rules) checkRules(collection, await findUsers(app, collection.projectId));
+}
+
 /** The rules of other collections may name what users are declared to have. */
 async function requireNamedAttributes(app: App, users: Collection): Promise<void> {
   const ruled = collectionStore(app).find({ projectId: users.projectId, state: 'active', rules: { $type: 'object' } });

@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { conflict, invalid } from '../../../errors.js';
 import type { CollectionSettings } from '../change-collection.js';
 import type { Collection } from '../collection.js';
-import { USERS } from '../users-collection.js';
+import { checkRules } from '../rules/check-rules.js';
+import { defaultUserFields, USERS } from '../users-collection.js';
 import { declareCollection, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
 import { listDifferences, listLoosened, mergeDeclaration } from './merge-declaration.js';
 
@@ -38,14 +40,23 @@ export function planSchema(
     wanted.set(declaration.name, declaration);
   }
   const present = new Map(existing.map((collection) => [collection.name, declareCollection(collection)]));
+  const merged = new Map(
+    [...wanted].map(([name, declaration]) => [
+      name,
+      mergeDeclaration(present.get(name) ?? nothing(name), declaration, options),
+    ]),
+  );
+  const users = merged.get(USERS) ?? present.get(USERS) ?? { fields: defaultUserFields() };
   const changes: SchemaChange[] = [];
   for (const [collection, declaration] of wanted) {
     const from = present.get(collection);
+    const to = merged.get(collection)!;
+    // A mistake is told before anybody is asked about what the plan loosens.
+    if (!isDeepStrictEqual(from?.rules, to.rules)) checkRules({ ...to, rules: to.rules ?? null }, users);
     if (!from) {
-      changes.push({ action: 'add', collection, to: mergeDeclaration(nothing(collection), declaration, options) });
+      changes.push({ action: 'add', collection, to });
       continue;
     }
-    const to = mergeDeclaration(from, declaration, options);
     const what = listDifferences(from, to);
     if (what.length === 0) continue;
     const loosens = listLoosened(from, to);
