@@ -24,6 +24,7 @@ export interface Auth<P> {
   /** Makes an account and signs in. */
   signUp(user: Part<P, 'users', 'Insert'>): Promise<Part<P, 'users', 'Document'>>;
   signIn(credentials: { email: string; password: string }): Promise<Part<P, 'users', 'Document'>>;
+  readonly code: CodeSignIn<P>;
   /** Ends the session here even when the service cannot be reached. */
   signOut(): Promise<void>;
   me(): Promise<Part<P, 'users', 'Document'>>;
@@ -54,6 +55,16 @@ export interface Auth<P> {
   socialUrl(provider: string, redirect?: string): Promise<string>;
   /** Signs in with the `rtCode` that came back in the address of the page. */
   finishSocial(rtCode: string): Promise<Part<P, 'users', 'Document'>>;
+}
+
+/** Sign-in by a mailed code, where the project allows it. */
+export interface CodeSignIn<P> {
+  /**
+   * Has a code mailed. With `redirect`, one of the project’s addresses, the mail links to that page, which finds
+   * `#email=…&otp=…` behind its own address.
+   */
+  send(email: string, redirect?: string): Promise<void>;
+  signIn(code: { email: string; otp: string }): Promise<Part<P, 'users', 'Document'>>;
 }
 
 /** A proof of who is signed in: the password, or a code that `sendStepUpCode` has mailed. */
@@ -222,6 +233,11 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     },
     signUp: (user: object) => enter('signup', user),
     signIn: (credentials: object) => enter('login', credentials),
+    code: {
+      send: async (email: string, redirect?: string) =>
+        void (await post('login/code', { email, ...(redirect !== undefined && { redirect }) }, undefined, true)),
+      signIn: (code: object) => enter('login/code/verify', code),
+    },
     async signOut() {
       const session = read();
       write(null);

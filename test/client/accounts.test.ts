@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClient } from '../../src/client/client.js';
+import { changeProject } from '../../src/features/declaration/change-project.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { readMailedCode } from '../helpers/user-client.js';
 
 let test: TestApp;
 let shop: TestProject;
@@ -59,6 +61,16 @@ describe('auth of the client', () => {
     expect(await api.auth.sessions.end('others')).toBe(1);
     expect(await api.auth.sessions.list()).toHaveLength(1);
     await expect(api.auth.sessions.end('nonesuch')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' });
+  });
+
+  it('signs in by a mailed code', async () => {
+    await changeProject(test.app, shop.project, { signIn: { codeLogin: 'signup' } });
+    const { api } = open();
+    const { email } = buildAccount();
+    await api.auth.code.send(email);
+    const otp = await readMailedCode(test, email);
+    expect(await api.auth.code.signIn({ email, otp })).toMatchObject({ email, emailVerified: true });
+    expect(await api.auth.me()).toEqual(api.auth.user);
   });
 
   it('deletes the account and signs out', async () => {

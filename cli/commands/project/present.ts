@@ -12,6 +12,8 @@ export function presentProjectTable(view: TextStyle, project: ReturnType<typeof 
       ['plan', project.plan],
       ['allowed domains', project.allowedDomains.join(', ')],
       ['own limits', limits.join(', ')],
+      ['sign-in by code', project.signIn.codeLogin],
+      ['addresses in mails', project.signIn.redirects.join(', ')],
       ['created', project.createdAt],
       ['updated', project.updatedAt],
     ],

@@ -1,6 +1,7 @@
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
+import { CODE_LOGINS, type CodeLogin, type SignInSettings } from '../../../src/features/projects/sign-in-settings.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { parseBytes } from '../../../src/config/setting-readers.js';
 import { changeProject } from '../../../src/features/declaration/change-project.js';
@@ -10,10 +11,11 @@ import { UsageError } from '../../view/exit.js';
 import { presentProjectTable } from './present.js';
 
 export default defineCommand({
-  details: 'Allowed domains replace the present ones; a limit set to "plan" follows the plan again.',
+  details: 'Allowed domains and redirects replace the present ones; a limit set to "plan" follows the plan again.',
   examples: [
     'bsvc project update shop --plan pro',
     'bsvc project update shop --allowed-domain https://shop.example --allowed-domain "*.shop.example"',
+    'bsvc project update shop --code-login signup --redirect https://shop.example/sign-in',
     'bsvc project update shop --limit mail=200 --limit database=2gb --limit webhooks=plan',
   ],
   audited: true,
@@ -31,13 +33,19 @@ export default defineCommand({
       'whether publishable keys may upload, and signed-in users delete what they uploaded',
       ['on', 'off'],
     ),
+    codeLogin: choice('--code-login <who>', 'who may sign in by a mailed code: no one, accounts, anybody', CODE_LOGINS),
+    redirects: list(
+      '--redirect <url>',
+      'address of the application that mails may link to; "none" for no such address',
+    ),
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
   },
-  async run(context, { project, name, plan, allowedDomains, mailFrom, publishableUploads, limits }) {
-    const single = [name, plan, publishableUploads, mailFrom];
+  async run(context, { project, name, plan, allowedDomains, mailFrom, publishableUploads, limits, ...ways }) {
+    const signIn = readSignIn(ways);
+    const single = [name, plan, publishableUploads, mailFrom, signIn];
     if (single.every((given) => given === undefined) && allowedDomains.length + limits.length === 0) {
       throw new UsageError(
-        'Nothing to change: give --name, --plan, --allowed-domain, --mail-from, --publishable-uploads or --limit.',
+        'Nothing to change: give --name, --plan, --allowed-domain, --mail-from, --publishable-uploads, --limit or a setting of sign-in.',
       );
     }
     const app = await context.app();
@@ -46,6 +54,7 @@ export default defineCommand({
       plan,
       ...(allowedDomains.length > 0 && { allowedDomains }),
       ...(publishableUploads && { publishableUploads: publishableUploads === 'on' }),
+      ...(signIn && { signIn }),
       ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
       ...(mailFrom !== undefined && { providerFromEmail: mailFrom === 'none' ? null : mailFrom }),
     });
@@ -53,6 +62,21 @@ export default defineCommand({
     return { json: updated, quiet: updated.id, text: (view) => presentProjectTable(view, updated) };
   },
 });
+
+/** Undefined when no setting of sign-in is given. */
+function readSignIn({
+  codeLogin,
+  redirects,
+}: {
+  codeLogin?: CodeLogin;
+  redirects: readonly string[];
+}): SignInSettings | undefined {
+  const given = {
+    ...(codeLogin !== undefined && { codeLogin }),
+    ...(redirects.length > 0 && { redirects: redirects.filter((url) => url !== 'none') }),
+  };
+  return Object.keys(given).length > 0 ? given : undefined;
+}
 
 function readLimit(text: string): [name: string, value: number | null] {
   const [, name, amount] = /^(\w+)=(\d+(?:[kKmMgG]?[bB])?|plan)$/.exec(text) ?? [];

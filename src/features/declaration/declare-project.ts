@@ -6,6 +6,7 @@ import type { Field } from '../collections/fields/field.js';
 import { templateStore } from '../mail/mail-template.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
+import { signInOf } from '../projects/sign-in-settings.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import type { ProjectDeclaration, TemplateDeclaration, WebhookDeclaration } from './project-declaration.js';
 
@@ -23,6 +24,7 @@ export async function declareProject(app: App, project: Project): Promise<Projec
     allowedDomains: project.allowedDomains,
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
     storage: { publishableUploads: project.storage?.publishableUploads ?? false },
+    ...(project.signIn && { signIn: signInOf(project) }),
     users: { fields: (users?.fields ?? []).filter(isOwn) },
     collections: collections
       .filter((collection) => collection !== users)

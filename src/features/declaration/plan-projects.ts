@@ -10,6 +10,7 @@ import { defaultUsersCollection, PUBLIC_EMAIL, USERS } from '../collections/user
 import { readMailChanges } from '../mail/project-mail.js';
 import { findProject } from '../projects/project-store.js';
 import type { Project } from '../projects/project.js';
+import { compareSignIn } from '../projects/sign-in-settings.js';
 import { readDomain, readProjectChanges } from '../projects/update-project.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import type { AnyProjectChanges } from './change-project.js';
@@ -95,7 +96,7 @@ function declareUsers(existing: readonly Collection[], fields: readonly Field[])
 
 function compareSettings(
   project: Project | null,
-  { plan, allowedDomains, limits, mail, storage }: ProjectDeclaration,
+  { plan, allowedDomains, limits, mail, storage, signIn }: ProjectDeclaration,
 ): { settings: AnyProjectChanges; what: string[]; loosens: string[] } {
   const settings: AnyProjectChanges = {};
   const what: string[] = [];
@@ -132,6 +133,11 @@ function compareSettings(
     settings.publishableUploads = storage.publishableUploads;
     what.push(`publishable uploads: ${uploads ? 'on' : 'off'} -> ${uploads ? 'off' : 'on'}`);
     if (!uploads) loosens.push('publishable uploads: on');
+  }
+  for (const { changes, said, isLoosening } of compareSignIn(project ?? {}, signIn ?? {})) {
+    settings.signIn = { ...settings.signIn, ...changes };
+    what.push(said);
+    if (isLoosening) loosens.push(said);
   }
   // In a project that is only being made nothing can be lost.
   return { settings, what, loosens: project ? loosens : [] };

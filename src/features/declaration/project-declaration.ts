@@ -9,6 +9,7 @@ import {
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Field } from '../collections/fields/field.js';
 import { PLAN_NAMES } from '../projects/project.js';
+import { SIGN_IN_CHANGES } from '../projects/sign-in-settings.js';
 
 export const PROJECTS_FORMAT = 'bsvc/1';
 
@@ -51,6 +52,7 @@ const PROJECT = object({
     'templates?': arrayOf(part<TemplateDeclaration>('template'), { maxItems: 200 }),
   }),
   'storage?': object({ 'publishableUploads?': FLAG }),
+  'signIn?': SIGN_IN_CHANGES,
 });
 export type ProjectDeclaration = TypeOf<typeof PROJECT>;
 

@@ -25,6 +25,7 @@ import { createProject } from '../projects/create-project.js';
 import { listProjects } from '../projects/list-projects.js';
 import { presentProject } from '../projects/present-project.js';
 import { PLAN_NAMES } from '../projects/project.js';
+import { SIGN_IN, SIGN_IN_CHANGES } from '../projects/sign-in-settings.js';
 import { rotateTokenSecret } from '../projects/rotate-token-secret.js';
 import { deleteProject } from './delete-project.js';
 import { GRACE } from './key-routes.js';
@@ -38,6 +39,7 @@ const FIELDS = {
   plan: PLAN,
   allowedDomains: arrayOf(TEXT),
   limits: object(Object.fromEntries(OVERRIDABLE_LIMITS.map((name) => [`${name}?`, WHOLE]))),
+  signIn: SIGN_IN,
   createdAt: MOMENT,
   updatedAt: MOMENT,
 };
@@ -123,6 +125,7 @@ export const PROJECT_ROUTES: RouteList = {
           providerFromEmail: MAIL_SETTING,
           providerWebhookSecret: MAIL_SETTING,
           storage: changes({ publishableUploads: FLAG }),
+          signIn: SIGN_IN_CHANGES,
         },
         'ProjectChanges',
       ),
@@ -134,6 +137,7 @@ export const PROJECT_ROUTES: RouteList = {
           'INVALID_NAME',
           'INVALID_DOMAIN',
           'INVALID_LIMIT',
+          'INVALID_SIGN_IN',
           'INVALID_MAIL',
           'INVALID_MAIL_KEY',
           'MAIL_KEY_REFUSED',

@@ -1,5 +1,6 @@
 import { isLiveKey } from './api-key.js';
 import type { ApiKey, Project } from './project.js';
+import { signInOf } from './sign-in-settings.js';
 
 /** A project as HTTP and command line show it: never keys' hashes or sealed secrets. */
 export function presentProject(project: Project) {
@@ -9,6 +10,7 @@ export function presentProject(project: Project) {
     plan: project.plan,
     allowedDomains: project.allowedDomains,
     limits: project.limits,
+    signIn: signInOf(project),
     createdAt: project.createdAt.toISOString(),
     updatedAt: project.updatedAt.toISOString(),
   };

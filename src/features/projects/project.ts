@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import type { SignInSettings } from './sign-in-settings.js';
 
 export const KEY_TYPES = ['publishable', 'secret'] as const;
 export type KeyType = (typeof KEY_TYPES)[number];
@@ -78,6 +79,7 @@ export interface Project {
   limits: Record<string, number>;
   mail?: ProjectMail;
   storage?: ProjectStorage;
+  signIn?: SignInSettings;
   state: 'active' | 'deleting';
   createdAt: Date;
   updatedAt: Date;

@@ -4,6 +4,7 @@ import { unlessDuplicate } from '../../platform/database/database.js';
 import { checkProjectName } from './create-project.js';
 import type { PlanName, Project } from './project.js';
 import { requireProject, updateProjectRecord } from './project-store.js';
+import { readSignInChanges, type SignInSettings } from './sign-in-settings.js';
 
 export interface ProjectChanges {
   name?: string;
@@ -17,6 +18,8 @@ export interface ProjectChanges {
    * uploaded.
    */
   publishableUploads?: boolean;
+  /** Sets single ways in. */
+  signIn?: SignInSettings;
 }
 
 interface ProjectUpdate {
@@ -62,6 +65,7 @@ export function readProjectChanges(changes: ProjectChanges): ProjectUpdate {
   if (changes.plan !== undefined) $set.plan = changes.plan;
   if (changes.allowedDomains !== undefined) $set.allowedDomains = changes.allowedDomains.map(readDomain);
   if (changes.publishableUploads !== undefined) $set['storage.publishableUploads'] = changes.publishableUploads;
+  if (changes.signIn !== undefined) Object.assign($set, readSignInChanges(changes.signIn));
   for (const [name, value] of Object.entries(changes.limits ?? {})) {
     if (!/^[A-Za-z]{1,40}$/.test(name)) throw invalid('INVALID_LIMIT', `"${name}" is not the name of a limit`);
     if (value === null) $unset[`limits.${name}`] = '';

@@ -11,6 +11,7 @@ export const GUIDES = [
   { name: 'client', title: 'Client' },
   { name: 'rest', title: 'REST guide by task' },
   { name: 'rules', title: 'Rules and security' },
+  { name: 'sign-in', title: 'Ways to sign in' },
   { name: 'files', title: 'Files and buckets' },
   { name: 'mail', title: 'Mail' },
   { name: 'webhooks', title: 'Webhooks' },

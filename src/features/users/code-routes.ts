@@ -4,19 +4,62 @@ import { openObject, text } from '../../platform/schema/schema.js';
 import { sessionOf } from '../access/caller.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { EMAIL, NEW_PASSWORD } from './accounts/describe-user.js';
+import { presentUser } from './accounts/present-user.js';
+import { logInByCode, sendLoginCode } from './codes/log-in-by-code.js';
 import { resetPassword } from './codes/reset-password.js';
 import { resendCodes, sendCode } from './codes/send-code.js';
 import { verifyEmail } from './codes/verify-email.js';
 import { normaliseEmail } from './credentials.js';
-import { clientOf } from './sessions/deliver-tokens.js';
+import { signedIn } from './describe-signed-in.js';
+import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
+import { REFRESH_MODE } from './sessions/describe-tokens.js';
 
 const OTP = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true, examples: ['123456'] });
 
 /** The same whether or not the address has an account. */
 const CODE_SENT = done('If the address belongs to an account, a code is on its way.');
 
+const CODE_LOGIN_OFF = { 403: ['CODE_LOGIN_OFF'] };
+
 /** Routes of mailed codes. */
 export const CODE_ROUTES: readonly Route[] = [
+  route('POST /api/userAuth/login/code', {
+    id: 'sendLoginCode',
+    bodySize: 'small',
+    summary: 'Have a code mailed that signs in',
+    description:
+      'Where the project has switched it on (`codeLogin`). With `redirect`, one of the project’s addresses, the mail links to that page, which finds address and code behind `#` and posts them.',
+    access: ANY_KEY,
+    body: openObject({ email: EMAIL, 'redirect?': text({ maxLength: 500 }) }),
+    example: { email: 'ada@example.com' },
+    answers: CODE_SENT,
+    refuses: { 400: ['VALIDATION_FAILED', 'REDIRECT_NOT_ALLOWED'], ...CODE_LOGIN_OFF },
+    handle: ({ app, project, body: { email, redirect } }) =>
+      sendLoginCode(app, project, normaliseEmail(email), redirect),
+  }),
+  route('POST /api/userAuth/login/code/verify', {
+    id: 'logInByCode',
+    bodySize: 'small',
+    summary: 'Sign in with a mailed code',
+    description:
+      'Proves the address: an account that never proved it loses its password, sessions and identities. Where the project says `codeLogin: signup`, an address without an account gets one.',
+    access: ANY_KEY,
+    headers: REFRESH_MODE,
+    body: openObject({ email: EMAIL, otp: OTP }),
+    example: { email: 'ada@example.com', otp: '123456' },
+    answers: signedIn(),
+    refuses: {
+      400: ['VALIDATION_FAILED', 'OTP_INVALID'],
+      401: ['INVALID_CREDENTIALS'],
+      403: ['CODE_LOGIN_OFF', 'ACCOUNT_DISABLED', 'QUOTA_EXCEEDED'],
+      409: ['CHANGED_MEANWHILE', 'DUPLICATE_VALUE'],
+    },
+    async handle({ app, ctx, project, body: { email, otp } }) {
+      const input = { email: normaliseEmail(email), otp };
+      const { user, tokens } = await logInByCode(app, project, input, clientOf(ctx));
+      return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+    },
+  }),
   route('POST /api/userAuth/request-password-reset', {
     id: 'requestPasswordReset',
     bodySize: 'small',

@@ -4,6 +4,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { sendSystemMail } from '../../mail/sending/send-system-mail.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
+import { signInOf } from '../../projects/sign-in-settings.js';
 import { CODE_LIFETIME_MS, findLetter, forgetLetter, type OpenLetter } from './one-time-code.js';
 import type { User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
@@ -18,30 +19,46 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
     const letter = await findLetter(app, codeId);
     if (!letter) return;
     const project = await projectStore(app).findOne({ _id: letter.projectId, state: 'active' });
-    const user = project && (await findReader(app, project, letter));
-    if (project && user) {
+    const reader = project && (await findReader(app, project, letter));
+    if (project && reader) {
       // Before the code, so that nobody confirms a change that its account was not told of.
-      if (letter.purpose === 'email-change' && user.emailVerified) {
+      if (letter.purpose === 'email-change' && reader.emailVerified) {
         const variables = { projectName: project.name };
-        await sendSystemMail(app, project, { template: 'email-change-notice', to: user.email, variables });
+        await sendSystemMail(app, project, { template: 'email-change-notice', to: reader.email, variables });
       }
       await sendSystemMail(app, project, {
         template: letter.purpose === 'login' ? 'login-code' : letter.purpose,
         to: letter.email,
-        variables: { code: letter.code, projectName: project.name, minutes: CODE_LIFETIME_MS / 60_000 },
+        variables: {
+          code: letter.code,
+          link: linkOf(letter),
+          projectName: project.name,
+          minutes: CODE_LIFETIME_MS / 60_000,
+        },
       });
     }
     await forgetLetter(app, codeId);
   },
 };
 
-/** The account that a letter is for, or null when nobody wants it any more. */
-async function findReader(app: App, project: Project, { purpose, email, userId }: OpenLetter): Promise<User | null> {
+/** The page that posts the code, with both behind `#`, where no server sees them; empty without a page. */
+function linkOf({ redirect, email, code }: OpenLetter): string {
+  return redirect === undefined ? '' : `${redirect}#${new URLSearchParams({ email, otp: code }).toString()}`;
+}
+
+type Reader = Pick<User, 'email' | 'emailVerified'>;
+
+/** The account that a letter is for, or who may make one by it; null when nobody wants it any more. */
+async function findReader(app: App, project: Project, letter: OpenLetter): Promise<Reader | null> {
+  const { purpose, email, userId } = letter;
   if (purpose === 'email-change') {
     const user = userId ? await findUser(app, project._id, userId) : null;
     return user?.[HIDDEN_FIELD].pendingEmail?.address === email ? user : null;
   }
   const user = await findUserByEmail(app, project._id, email);
-  if (purpose === 'login' && user?.[HIDDEN_FIELD].disabledAt) return null;
+  if (purpose === 'login') {
+    if (!user) return signInOf(project).codeLogin === 'signup' ? { email, emailVerified: false } : null;
+    return user[HIDDEN_FIELD].disabledAt ? null : user;
+  }
   return purpose === 'verification' && user?.emailVerified ? null : user;
 }

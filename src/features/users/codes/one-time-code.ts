@@ -43,6 +43,8 @@ export interface CodeLetter {
   purpose: CodePurpose;
   email: string;
   code: string;
+  /** The page that the mail links to: it finds address and code behind `#`. */
+  redirect?: string;
 }
 
 /** A letter that is to be mailed, and whose it is. */
@@ -60,7 +62,7 @@ export async function openCode(
   purpose: CodePurpose,
   email: string,
   mayMail: () => Promise<boolean>,
-  userId?: ObjectId,
+  { userId, redirect }: { userId?: ObjectId; redirect?: string } = {},
 ): Promise<string | null> {
   const now = app.clock.now();
   const id = codeId(app, projectId, purpose, email);
@@ -71,10 +73,11 @@ export async function openCode(
   if (await codeStore(app).findOne({ _id: id, $nor: [cool] }, { projection: { _id: 1 } })) return null;
   if (!(await mayMail())) return null;
   const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
+  const letter: CodeLetter = { purpose, email, code, ...(redirect !== undefined && { redirect }) };
   const fresh = {
     projectId,
     codeHash: hashCode(app, id, code),
-    sealedLetter: app.secrets.seal(JSON.stringify({ purpose, email, code } satisfies CodeLetter), sealContext(id)),
+    sealedLetter: app.secrets.seal(JSON.stringify(letter), sealContext(id)),
     tries: 0,
     sentAt: new Date(now),
     expiresAt: new Date(now + CODE_LIFETIME_MS),

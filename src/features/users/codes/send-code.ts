@@ -10,8 +10,15 @@ import { findUser } from '../user-store.js';
  * Has a new code mailed, unless one went out in the last minute or the address has had its mails; older ones end. Only
  * the worker looks up whether the address has an account, so that neither answer nor time shows it.
  */
-export async function sendCode(app: App, project: Project, purpose: CodePurpose, email: string): Promise<void> {
-  const codeId = await openCode(app, project._id, purpose, email, () => countMailTo(app, project._id, email));
+export async function sendCode(
+  app: App,
+  project: Project,
+  purpose: CodePurpose,
+  email: string,
+  redirect?: string,
+): Promise<void> {
+  const mayMail = (): Promise<boolean> => countMailTo(app, project._id, email);
+  const codeId = await openCode(app, project._id, purpose, email, mayMail, { redirect });
   if (codeId) await app.jobs.enqueue(mailCodeJob, { codeId }, { priority: 0 });
 }
 
@@ -35,7 +42,7 @@ export async function sendChangeCode(
     if (user.emailVerified && !(await countMailTo(app, projectId, user.email, { isCallers }))) return false;
     return countMailTo(app, projectId, address);
   };
-  const codeId = await openCode(app, projectId, 'email-change', address, mayMail, user._id);
+  const codeId = await openCode(app, projectId, 'email-change', address, mayMail, { userId: user._id });
   if (codeId) await app.jobs.enqueue(mailCodeJob, { codeId });
   return isAllowed;
 }

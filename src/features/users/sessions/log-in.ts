@@ -1,5 +1,5 @@
 import type { App } from '../../../app.js';
-import { forbidden, unauthenticated } from '../../../errors.js';
+import { forbidden, unauthenticated, type AppError } from '../../../errors.js';
 import type { PasswordWork } from '../../../platform/secrets/password.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -40,8 +40,12 @@ export async function logIn(
     throw unauthenticated('INVALID_CREDENTIALS', 'Invalid e-mail or password');
   };
   const user = await app.passwords.inTurn(project._id.toHexString(), checkPassword, client.gone);
-  if (user[HIDDEN_FIELD].disabledAt) throw forbidden('ACCOUNT_DISABLED', 'This account has been disabled');
+  if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
   return { user, tokens: await openSession(app, project, user, client, BY_PASSWORD) };
+}
+
+export function accountDisabled(): AppError {
+  return forbidden('ACCOUNT_DISABLED', 'This account has been disabled');
 }
 
 /** A changed cost setting reaches an account at its next sign-in. */

@@ -5,6 +5,7 @@ import type { SealedPlace } from '../../../platform/secrets/reseal.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { requirePublicTarget } from '../../../platform/network/require-public-target.js';
 import type { Project } from '../../projects/project.js';
+import { isRedirectTarget, isSafeWebAddress } from '../../projects/redirect-target.js';
 
 export const SOCIAL_PROVIDERS = 'social_providers';
 
@@ -166,26 +167,6 @@ function checkInput(input: SocialProviderInput, issuer: string, scopes: readonly
 
 function isText(text: string): boolean {
   return text.length > 0 && text.length <= MAX_TEXT;
-}
-
-const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
-
-/** Addresses that can stand in a `Location` header as they are; a fragment would swallow the appended query. */
-const PLAIN = /^[\x21\x22\x24-\x7e]*$/;
-
-/** https anywhere; http only where nothing leaves the machine. */
-export function isSafeWebAddress(text: string): boolean {
-  if (!URL.canParse(text) || text.length > MAX_TEXT || !PLAIN.test(text)) return false;
-  const url = new URL(text);
-  if (url.username || url.password) return false;
-  return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.has(url.hostname));
-}
-
-/** Schemes that a browser runs or opens by itself; any other that is not of the web belongs to an app. */
-const OWN_SCHEME = /^(?!(?:javascript|data|file|blob|vbscript|about|https?|ftp|wss?):)[a-z][a-z0-9+.-]*:\/\//;
-
-function isRedirectTarget(text: string): boolean {
-  return text.length <= MAX_TEXT && PLAIN.test(text) && (isSafeWebAddress(text) || OWN_SCHEME.test(text));
 }
 
 const refusal = (message: string): Error => invalid('INVALID_PROVIDER', message);

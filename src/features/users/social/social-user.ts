@@ -7,10 +7,8 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
-import { insertUser } from '../accounts/insert-user.js';
 import { identityStore, isLinkOf, removeLink, type LinkedIdentity } from '../accounts/linked-identity.js';
-import { readNewUser } from '../accounts/new-user.js';
-import { takeOver } from '../codes/ownership.js';
+import { claimAccount, createProvenUser } from '../codes/proven-address.js';
 import type { SocialIdentity } from './social-identity.js';
 import type { SocialProvider } from './social-provider.js';
 import type { User } from '../user.js';
@@ -67,21 +65,7 @@ async function findLinked(app: App, project: Project, _id: string): Promise<User
 
 /** Null when the account changed in between: look again. */
 async function claim(app: App, project: Project, user: User): Promise<User | SocialRefusal | null> {
-  const { disabledAt, unprovenPassword = false } = user[HIDDEN_FIELD];
-  if (disabledAt) return 'account_disabled';
-  if (user.emailVerified && !unprovenPassword) return user;
-  return takeOver(
-    app,
-    project,
-    user,
-    {
-      email: user.email,
-      emailVerified: user.emailVerified,
-      [`${HIDDEN_FIELD}.unprovenPassword`]: unprovenPassword || { $ne: true },
-    },
-    { [`${HIDDEN_FIELD}.passwordHash`]: null, [`${HIDDEN_FIELD}.unprovenPassword`]: false },
-    null,
-  );
+  return user[HIDDEN_FIELD].disabledAt ? 'account_disabled' : claimAccount(app, project, user);
 }
 
 /** Null when another request created the account first. */
@@ -95,10 +79,7 @@ async function create(
   const named =
     identity.name !== null && collection.fields.some(({ name, type }) => name === 'name' && type === 'String');
   try {
-    const body = { email, emailVerified: true, ...(named && { name: identity.name }) };
-    const { user } = readNewUser(collection, body, { setter: 'project', needsPassword: false }, app.clock.now());
-    await insertUser(app, collection, user);
-    return user;
+    return await createProvenUser(app, collection, email, named ? { name: identity.name } : {});
   } catch (error) {
     if (error instanceof AppError && error.code === 'EMAIL_TAKEN') return null;
     if (error instanceof AppError && error.code === 'QUOTA_EXCEEDED') return 'project_full';

@@ -1,0 +1,87 @@
+import { isDeepStrictEqual } from 'node:util';
+import { invalid } from '../../errors.js';
+import { arrayOf, changes, object, oneOf, text, type TypeOf } from '../../platform/schema/schema.js';
+import { isRedirectTarget } from './redirect-target.js';
+
+/** Who may sign in by a mailed code: nobody, those who have an account, or anybody, who then gets an account. */
+export const CODE_LOGINS = ['off', 'existing', 'signup'] as const;
+export type CodeLogin = (typeof CODE_LOGINS)[number];
+
+const MAX_REDIRECTS = 20;
+
+const REDIRECTS = {
+  ...arrayOf(text({ maxLength: 500 }), { maxItems: MAX_REDIRECTS }),
+  description: 'Exact addresses of the application that mails may link to.',
+};
+
+/** The ways in of a project's users beside passwords and providers; what is absent is off. */
+export interface SignInSettings {
+  codeLogin?: CodeLogin;
+  redirects?: string[];
+}
+
+const FIELDS = { codeLogin: oneOf(...CODE_LOGINS), redirects: REDIRECTS };
+
+/** The settings as they are shown, and as changes name some of them. */
+export const SIGN_IN = object(FIELDS, 'SignInSettings');
+export const SIGN_IN_CHANGES = changes(FIELDS);
+
+/** A project, as far as its settings of sign-in go. */
+interface ProjectWays {
+  signIn?: SignInSettings;
+}
+
+/** All settings with their defaults. */
+export function signInOf({ signIn }: ProjectWays): TypeOf<typeof SIGN_IN> {
+  return { codeLogin: 'off', redirects: [], ...signIn };
+}
+
+/** The changes as paths of a project's record. 400 INVALID_SIGN_IN for an address that no mail may link to. */
+export function readSignInChanges(changes: SignInSettings): Record<string, unknown> {
+  const bad = changes.redirects?.find((address) => !isRedirectTarget(address));
+  if (bad !== undefined || (changes.redirects?.length ?? 0) > MAX_REDIRECTS) {
+    const place = bad === undefined ? `more than ${MAX_REDIRECTS} addresses` : `"${bad.slice(0, 100)}"`;
+    throw invalid(
+      'INVALID_SIGN_IN',
+      `Mails cannot link to ${place}: use https, http on this machine, or an app’s own scheme, without #`,
+    );
+  }
+  return Object.fromEntries(
+    Object.entries(changes)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [`signIn.${name}`, value]),
+  );
+}
+
+/** One setting that differs from what is wanted. */
+interface SignInChange {
+  changes: SignInSettings;
+  /** In a line. */
+  said: string;
+  /** It lets somebody do what they could not. */
+  isLoosening: boolean;
+}
+
+type Comparison<T> = [present: T, wanted: T];
+
+/** The settings that differ from those that are wanted. */
+export function compareSignIn(project: ProjectWays, wanted: SignInSettings): SignInChange[] {
+  const present = signInOf(project);
+  const compare = <N extends keyof typeof present>(
+    name: N,
+    label: string,
+    isLoosening: (...both: Comparison<(typeof present)[N]>) => boolean,
+  ): SignInChange[] => {
+    const next = wanted[name] as (typeof present)[N] | undefined;
+    if (next === undefined || isDeepStrictEqual(next, present[name])) return [];
+    const show = (value: unknown): string => (Array.isArray(value) ? value.join(', ') || 'none' : String(value));
+    const said = `${label}: ${show(present[name])} -> ${show(next)}`;
+    return [{ changes: { [name]: next }, said, isLoosening: isLoosening(present[name], next) }];
+  };
+  return [
+    ...compare('codeLogin', 'sign-in by code', (before, after) => rank(after) > rank(before)),
+    ...compare('redirects', 'addresses in mails', (before, after) => after.some((url) => !before.includes(url))),
+  ];
+}
+
+const rank = (login: CodeLogin): number => CODE_LOGINS.indexOf(login);

@@ -1,0 +1,78 @@
+import type { App } from '../../../app.js';
+import { AppError, forbidden, invalid } from '../../../errors.js';
+import { requireCollection } from '../../collections/collection-store.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { USERS } from '../../collections/users-collection.js';
+import type { Project } from '../../projects/project.js';
+import { signInOf } from '../../projects/sign-in-settings.js';
+import { requireSigningKey } from '../../projects/token-secret.js';
+import { accountDisabled, type SignedIn } from '../sessions/log-in.js';
+import { openSession, type Client } from '../sessions/open-session.js';
+import type { User } from '../user.js';
+import { accountChanged, findUserByEmail } from '../user-store.js';
+import { checkCode, codeInvalid } from './one-time-code.js';
+import { claimAccount, createProvenUser } from './proven-address.js';
+import { sendCode } from './send-code.js';
+
+const MAX_RACES = 3;
+
+/**
+ * Has a code mailed that signs in, with a link to `redirect` if that is one of the project's addresses: 400
+ * REDIRECT_NOT_ALLOWED otherwise, 403 CODE_LOGIN_OFF where the project signs nobody in so.
+ */
+export async function sendLoginCode(app: App, project: Project, email: string, redirect?: string): Promise<void> {
+  requireCodeLogin(project);
+  if (redirect !== undefined && !signInOf(project).redirects.includes(redirect)) {
+    throw invalid('REDIRECT_NOT_ALLOWED', 'This address is not among those that mails of the project may link to');
+  }
+  await sendCode(app, project, 'login', email, redirect);
+}
+
+/**
+ * Signs in by a mailed code, which is used up first: it opens one session at most. Where the project says `signup`, an
+ * address without an account gets one. 400 OTP_INVALID alike for every address; 403 ACCOUNT_DISABLED only with the
+ * right code.
+ */
+export async function logInByCode(
+  app: App,
+  project: Project,
+  { email, otp }: { email: string; otp: string },
+  client: Client,
+): Promise<SignedIn> {
+  requireCodeLogin(project);
+  // Before the code is spent: without its tokens the sign-in would be lost.
+  requireSigningKey(app, project);
+  const code = await checkCode(app, project, 'login', email, otp);
+  if (!(await code.spend())) throw codeInvalid();
+  const user = await findProvenUser(app, project, email);
+  return { user, tokens: await openSession(app, project, user, client, { method: 'otp' }) };
+}
+
+async function findProvenUser(app: App, project: Project, email: string): Promise<User> {
+  for (let race = 0; race < MAX_RACES; race++) {
+    const existing = await findUserByEmail(app, project._id, email);
+    if (existing?.[HIDDEN_FIELD].disabledAt) throw accountDisabled();
+    if (!existing && signInOf(project).codeLogin !== 'signup') throw codeInvalid();
+    const user = existing ? await claimAccount(app, project, existing) : await create(app, project, email);
+    if (user) return user;
+  }
+  throw accountChanged();
+}
+
+/** Null when another request created the account first. */
+async function create(app: App, project: Project, email: string): Promise<User | null> {
+  try {
+    return await createProvenUser(app, await requireCollection(app, project._id, USERS), email);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'EMAIL_TAKEN') return null;
+    throw error;
+  }
+}
+
+function requireCodeLogin(project: Project): void {
+  if (signInOf(project).codeLogin !== 'off') return;
+  throw forbidden(
+    'CODE_LOGIN_OFF',
+    `Sign-in by a mailed code is off in this project: bsvc project update ${project.name} --code-login existing`,
+  );
+}
