@@ -17,7 +17,7 @@ process.on('exit', () => {
 
 const reportFile = process.env.BSVC_TEST_REPORT;
 
-// The API's tests run twice: on the engine in the process, and through the official driver over the engine's wire door.
+// The API's tests run twice: on the engine in the process, and through the official driver over the engine's wire transport.
 const everywhere = {
   // For what hangs: no test measures by them how long a machine takes.
   testTimeout: 120_000,
@@ -117,10 +117,10 @@ export default defineConfig({
             // Who may do what is decided before a database is asked; of operators no request gets as far as one.
             ...list('api/attacks', 'mass-assignment operator-injection other-projects'),
           ],
-          env: { BSVC_TEST_DOOR: 'wire' },
+          env: { BSVC_TEST_TRANSPORT: 'wire' },
         },
       },
-      { test: { ...everywhere, name: 'driver-alone', include: OWN_MODULES, env: { BSVC_TEST_DOOR: 'wire' } } },
+      { test: { ...everywhere, name: 'driver-alone', include: OWN_MODULES, env: { BSVC_TEST_TRANSPORT: 'wire' } } },
     ],
   },
 });

@@ -33,7 +33,7 @@ import { CONSOLE_ROUTES } from './features/console/console-routes.js';
 import { SERVICE_ROUTES } from './features/series/service-routes.js';
 import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { watchUnindexedReads } from './features/collections/indexes/unindexed-reads.js';
-import { OPERATORS_PARTY, partyOf, projectOf } from './http/admission/parties.js';
+import { OPERATORS_TENANT, tenantOf, projectOf } from './http/admission/tenants.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -103,11 +103,11 @@ export function createApi(app: App): Koa {
       ],
       observe: [measureRequests(app.metrics), accessLog(app.log)],
       log: app.log,
-      partyOf,
+      tenantOf,
       countHeld: (ctx, bytes) => {
-        const party = projectOf(ctx) || OPERATORS_PARTY;
-        app.replies.add(party, bytes);
-        return () => app.replies.giveBack(party, bytes);
+        const tenant = projectOf(ctx) || OPERATORS_TENANT;
+        app.replies.add(tenant, bytes);
+        return () => app.replies.giveBack(tenant, bytes);
       },
     }),
   );

@@ -112,7 +112,7 @@ export async function openApp(
     outbound,
     secrets,
     passwords: openPasswords(config.bcryptCost),
-    aggregations: openFairQueue({ concurrency: 4, perParty: 2, maxWaiting: 400, maxWaitingPerParty: 200 }),
+    aggregations: openFairQueue({ concurrency: 4, perTenant: 2, maxWaiting: 400, maxWaitingPerTenant: 200 }),
     replies: openReplyBudget(config.replyBudgetBytes),
     files,
     mail: openMailProvider(config, db, clock, secrets),

@@ -1,7 +1,7 @@
 import { unavailable } from './errors.js';
 
 /** For whom a piece of work is done. */
-export interface Party {
+export interface Tenant {
   /** Empty for work of no project. */
   project: string;
   /** The network address of a client; empty for work of the service itself, which is never refused. */
@@ -9,7 +9,7 @@ export interface Party {
 }
 
 /** The service itself. */
-export const OURS: Party = { project: '', address: '' };
+export const OURS: Tenant = { project: '', address: '' };
 
 /** Work of so many milliseconds is begun in one turn of the event loop before others get theirs. */
 const TURN_MS = 5;
@@ -52,16 +52,16 @@ export function waitingForTurns(): number {
  * such work, or one piece that is longer, whatever number of requests ask. Projects take turns, and in each of them its
  * addresses. Nothing to await for small work that has room. 503 BUSY after ten seconds.
  */
-export function turn(ms: number, party: Party = OURS, kind = ''): Promise<void> | void {
+export function turn(ms: number, tenant: Tenant = OURS, kind = ''): Promise<void> | void {
   if (ms < SMALL_MS && spent + ms <= TURN_MS) {
     spent += ms;
     arm();
     return;
   }
-  return wait(ms, party, kind);
+  return wait(ms, tenant, kind);
 }
 
-function wait(ms: number, { project, address }: Party, kind: string): Promise<void> {
+function wait(ms: number, { project, address }: Tenant, kind: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const begin = (refusal?: Error): void => {
       if (refusal) return reject(refusal);
@@ -117,16 +117,16 @@ const tooLate = (): Error =>
   unavailable('BUSY', 'Too much work is waiting: try again in a moment', { retryAfterSeconds: 1 });
 
 /** A turn of the event loop for one piece of work that takes milliseconds, always to be waited for. */
-export function ownTurn(party: Party = OURS): Promise<void> {
-  return wait(TURN_MS, party, '');
+export function ownTurn(tenant: Tenant = OURS): Promise<void> {
+  return wait(TURN_MS, tenant, '');
 }
 
 /** A function to be awaited between two pieces of work: it waits for a turn of its own when this one has lasted. */
-export function takeTurns(party: Party = OURS): () => Promise<void> | void {
+export function takeTurns(tenant: Tenant = OURS): () => Promise<void> | void {
   let started = performance.now();
   return () => {
     if (performance.now() - started < TURN_MS) return;
-    return ownTurn(party).then(() => {
+    return ownTurn(tenant).then(() => {
       started = performance.now();
     });
   };
@@ -136,10 +136,10 @@ export function takeTurns(party: Party = OURS): () => Promise<void> | void {
 export async function mapInTurns<T, R>(
   items: readonly T[],
   work: (item: T, at: number) => R,
-  party: Party = OURS,
+  tenant: Tenant = OURS,
 ): Promise<R[]> {
   const done: R[] = [];
-  const pause = takeTurns(party);
+  const pause = takeTurns(tenant);
   for (const [at, item] of items.entries()) {
     await pause();
     done.push(work(item, at));

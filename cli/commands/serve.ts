@@ -60,9 +60,10 @@ interface ServeInput {
 async function serve(context: Context, input: ServeInput): Promise<void> {
   const { config } = context.settings();
   const app = await context.app(input.migrate ? 'migrating service' : 'service');
-  const reportDoor = (error: unknown): void => app.log.error({ err: error }, 'a command by the wire protocol failed');
-  const door = config.engineListen ? await app.db.openDoor(config.engineListen, reportDoor) : null;
-  if (door) app.log.info({ uri: door }, 'the embedded engine answers the wire protocol of MongoDB');
+  const reportListener = (error: unknown): void =>
+    app.log.error({ err: error }, 'a command by the wire protocol failed');
+  const listener = config.engineListen ? await app.db.listen(config.engineListen, reportListener) : null;
+  if (listener) app.log.info({ uri: listener }, 'the embedded engine answers the wire protocol of MongoDB');
   const mark = await markServing(app.db, config.dataDir);
   if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
   const demo = input.demo ? await createDemo(app) : null;
@@ -104,7 +105,7 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
       const stopServing = (): Promise<void> =>
         server.stop(config.shutdownGraceMs, {
           drainMs: config.drainMs,
-          untilNobodyListens: () => app.processGroup?.meet() ?? Promise.resolve(),
+          untilNobodyListens: () => app.processGroup?.waitForAll() ?? Promise.resolve(),
         });
       await Promise.all([stopServing(), worker?.stop(), endSettling()]);
     },

@@ -69,7 +69,7 @@ async function greetSmtp(url: string): Promise<void> {
 }
 
 /** Checks that a server answers at BSVC_ENGINE_LISTEN; no check when it is not set. */
-export async function checkDoor({ engineListen, mongodbUri }: Config): Promise<CheckResult[]> {
+export async function checkListener({ engineListen, mongodbUri }: Config): Promise<CheckResult[]> {
   if (!engineListen) return [];
   if (mongodbUri) return [passed('wire protocol', 'BSVC_ENGINE_LISTEN has no effect beside MONGODB_URI')];
   const path = /^unix:(\/.+\.sock)$/.exec(engineListen)?.[1];

@@ -23,7 +23,7 @@ import { checkConsole } from './check-console.js';
 import { checkCookies } from './check-cookies.js';
 import { checkStore } from './check-store.js';
 import { checkKept } from './kept-data.js';
-import { checkCache, checkDoor, checkMail } from './check-neighbours.js';
+import { checkCache, checkListener, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { EXIT, presentFailure } from '../view/exit.js';
@@ -53,13 +53,13 @@ export async function diagnose(context: Context, options: { fix: boolean }): Pro
   }
   checks.push(await checkDataDir(config));
   // They wait for different machines, so they wait together.
-  const [stored, cache, mail, door] = await Promise.all([
+  const [stored, cache, mail, listener] = await Promise.all([
     checkDatabase(context, config, options),
     checkCache(config),
     checkMail(config),
-    checkDoor(config),
+    checkListener(config),
   ]);
-  return [...checks, ...stored, cache, mail, ...door, ...checkConsole(config)];
+  return [...checks, ...stored, cache, mail, ...listener, ...checkConsole(config)];
 }
 
 async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResult> {

@@ -61,7 +61,7 @@ export function openContext(
     const begun = act();
     // What may only be read notes nothing either.
     if (begun && (app.db.refusal?.() ?? null) === null) {
-      const { startAct } = await import('../../src/features/audit/audit-log.js');
+      const { startAuditEntry: startAct } = await import('../../src/features/audit/audit-log.js');
       recorded = { app, act: await startAct(app, begun) };
     }
     return app;
@@ -86,7 +86,7 @@ export function openContext(
     ...context,
     async finish(code) {
       if (!recorded || (recorded.app.db.kind === 'mongodb' && DATABASE_AWAY.has(code))) return;
-      const { finishAct } = await import('../../src/features/audit/audit-log.js');
+      const { finishAuditEntry: finishAct } = await import('../../src/features/audit/audit-log.js');
       // By now the words that a person was asked for are known too.
       await finishAct(recorded.app, recorded.act, { code, input: act()?.input ?? {} });
     },

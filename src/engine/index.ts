@@ -86,7 +86,7 @@ export interface Engine {
    */
   insertTogether(namespace: { db: string; collection: string }, documents: readonly object[]): Promise<void>;
   /**
-   * Opens the wire door on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
+   * Opens the wire listener on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
    * ListenError. It closes with the engine. `report` is told of errors behind it that are no fault of a client.
    */
   listen(address: string, report?: (error: unknown) => void): Promise<Listener>;
@@ -177,12 +177,12 @@ export function openEngine(options: EngineOptions): Engine {
   async function closeAll(): Promise<void> {
     clearTimeout(timer);
     for (const check of checks) clearInterval(check);
-    const doors = listeners.map((listener) => listener.close());
+    const closing = listeners.map((listener) => listener.close());
     core.cursors.closeAll();
     await readers?.close();
-    // What clients of the doors have begun, such as the building of an index, ends with the next write it asks for.
+    // What clients of the listeners have begun, such as the building of an index, ends with the next write it asks for.
     storage.queue.close();
-    await Promise.all([...doors, housekeeping]);
+    await Promise.all([...closing, housekeeping]);
     await storage.close();
   }
 

@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import type { Logger } from '../platform/observe/logger.js';
 import { leaveBody } from './requests/leave-body.js';
-import { sendReply, type CountHeld, type PartyOf } from './replies/reply.js';
+import { sendReply, type CountHeld, type TenantOf } from './replies/reply.js';
 import { writeError } from './replies/write-errors.js';
 
 /** Sets something on a request before anything can fail; neither asynchronous nor able to refuse. */
@@ -15,14 +15,14 @@ interface Steps {
   observe: readonly Observer[];
   log: Logger;
   countHeld?: CountHeld;
-  partyOf?: PartyOf;
+  tenantOf?: TenantOf;
 }
 
 /**
  * The frame of every request, one asynchronous function instead of one for each concern: preparations, then the rest,
  * then its error or its reply, then the observers.
  */
-export function answerRequests({ prepare, observe, log, countHeld, partyOf }: Steps): Middleware {
+export function answerRequests({ prepare, observe, log, countHeld, tenantOf }: Steps): Middleware {
   return async (ctx, next) => {
     const startedMs = performance.now();
     for (const step of prepare) step(ctx);
@@ -32,7 +32,7 @@ export function answerRequests({ prepare, observe, log, countHeld, partyOf }: St
       writeError(ctx, error, log);
     }
     if (!ctx.req.complete) leaveBody(ctx);
-    sendReply(ctx, countHeld, partyOf);
+    sendReply(ctx, countHeld, tenantOf);
     const ms = performance.now() - startedMs;
     for (const observer of observe) observer(ctx, ms);
   };

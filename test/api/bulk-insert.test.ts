@@ -179,7 +179,7 @@ describe('a bulk insert of an earlier version whose process died', () => {
   });
 });
 
-describe.runIf(process.env.BSVC_TEST_DOOR !== 'wire')('a bulk insert into the embedded engine', () => {
+describe.runIf(process.env.BSVC_TEST_TRANSPORT !== 'wire')('a bulk insert into the embedded engine', () => {
   it('is refused whole with 413 when its index entries are too many for one transaction', async () => {
     const { name } = await buildCollection(test.app, owner.project, { indexes: ['tags'] });
     const tags = Array.from({ length: 100 }, (_, tag) => tag);
@@ -221,7 +221,7 @@ describe.runIf(process.env.BSVC_TEST_DOOR !== 'wire')('a bulk insert into the em
  * Only where the database cannot store several documents at once; the embedded engine keeps nothing of a batch that is
  * not complete.
  */
-describe.runIf(process.env.BSVC_TEST_DOOR === 'wire')('a bulk insert that is under way in a MongoDB', () => {
+describe.runIf(process.env.BSVC_TEST_TRANSPORT === 'wire')('a bulk insert that is under way in a MongoDB', () => {
   const key = (): Record<string, string> => ({ 'x-api-key': owner.secret });
   const NAMES = ['p', 'q', 'r'];
 

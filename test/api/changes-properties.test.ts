@@ -15,8 +15,8 @@ import { openSeed } from '../helpers/seed.js';
 import { openStreamFollower } from '../helpers/stream-follower.js';
 
 const SEED = openSeed('changes');
-/** Each write and page costs more through the wire door. */
-const WRITES = process.env.BSVC_TEST_DOOR === 'wire' ? 60 : 120;
+/** Each write and page costs more through the wire transport. */
+const WRITES = process.env.BSVC_TEST_TRANSPORT === 'wire' ? 60 : 120;
 const USERS = ['ann', 'bob'].map((name) => ({ name, id: new ObjectId().toHexString() }));
 const STATES = ['open', 'late', 'done'];
 const FILTERS = [

@@ -19,7 +19,7 @@ const ENDLESS = [1, 2, 3, 4]
   .slice(0, 1);
 
 // The threads belong to the embedded engine; behind the driver it is the server's affair where a read runs.
-const PLACES = process.env.BSVC_TEST_DOOR === 'wire' ? ['off'] : ['off', '1'];
+const PLACES = process.env.BSVC_TEST_TRANSPORT === 'wire' ? ['off'] : ['off', '1'];
 
 describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (readerThreads) => {
   let test: TestApp;
@@ -116,9 +116,9 @@ describe('who leaves while passwords are worked on', () => {
       // More than run at once on any machine.
       const before = [1, 2, 3].map(() => inTurn('others', () => finished));
       let begun = 0;
-      const spy = vi.spyOn(passwords, 'inTurn').mockImplementation((party, work, gone) =>
+      const spy = vi.spyOn(passwords, 'inTurn').mockImplementation((tenant, work, gone) =>
         inTurn(
-          party,
+          tenant,
           (bcrypt) => {
             begun++;
             return work(bcrypt);

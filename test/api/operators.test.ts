@@ -82,8 +82,8 @@ describe('POST /api/admin/login', () => {
     const watched: TestApp['app'] = {
       ...test.app,
       passwords: {
-        inTurn: (party, work) =>
-          passwords.inTurn(party, (bcrypt) =>
+        inTurn: (tenant, work) =>
+          passwords.inTurn(tenant, (bcrypt) =>
             work({
               ...bcrypt,
               matches: (password, hash) => {
@@ -169,8 +169,8 @@ describe('an operator’s token', () => {
     const { id, email } = await buildOperator(test);
     const operator = await requireOperatorNamed(test.app, id);
     const { passwords } = test.app;
-    const inTurn: typeof passwords.inTurn = async (party, work, gone) => {
-      const proven = await passwords.inTurn(party, work, gone);
+    const inTurn: typeof passwords.inTurn = async (tenant, work, gone) => {
+      const proven = await passwords.inTurn(tenant, work, gone);
       await setOperatorPassword(test.app, operator, 'incorrect horse');
       return proven;
     };

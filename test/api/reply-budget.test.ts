@@ -11,7 +11,7 @@ const DOCUMENTS = 16;
 const CONNECTIONS = 40;
 const MAX_DELAY_MS = 100;
 /** What stands in for a MongoDB runs in this process, and its work would count. */
-const DATABASE_IS_HERE = process.env.BSVC_TEST_DOOR === 'wire';
+const DATABASE_IS_HERE = process.env.BSVC_TEST_TRANSPORT === 'wire';
 const PATIENCE = { headersMs: 10_000, requestMs: 60_000, silenceMs: 60_000, stallMs: 60_000, keepAliveMs: 5_000 };
 
 const KINDS: readonly [what: string, head: string, body: string][] = [

@@ -16,7 +16,7 @@ let owner: TestProject;
 let as: Record<'ada' | 'bob' | 'nobody' | 'expired' | 'server', Record<string, string>>;
 const ADA = new ObjectId().toHexString();
 const BOB = new ObjectId().toHexString();
-const ON_MONGODB = process.env.BSVC_TEST_DOOR === 'wire';
+const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
 
 const usersOf = (): ReturnType<TestApp['app']['db']['collection']> =>
   test.app.db.collection(documentsName(defaultUsersCollection(owner.project._id)));

@@ -5,9 +5,9 @@ import { soakChanges } from '../helpers/soak/changes-soak.js';
  * follower has in the end with what a list shows.
  */
 const seconds = Number(process.argv[2] ?? 600);
-const door = process.argv[3] === 'wire' ? 'wire' : 'embedded';
+const transport = process.argv[3] === 'wire' ? 'wire' : 'embedded';
 const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
-process.stderr.write(`seed ${seed}, ${seconds} s, ${door}\n`);
-const report = await soakChanges({ seconds, seed, door, processes: 3 });
+process.stderr.write(`seed ${seed}, ${seconds} s, ${transport}\n`);
+const report = await soakChanges({ seconds, seed, transport, processes: 3 });
 process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
 if (report.different.length + report.leaked.length > 0) process.exitCode = 1;

@@ -11,7 +11,7 @@ import { cpuSeconds } from './process-cost.js';
 
 /*
  * What the service adds to the official driver's own cost of reading a document by id, in CPU time of the process. The
- * database is the embedded engine behind its wire door, in a third process.
+ * database is the embedded engine behind its wire transport, in a third process.
  *
  * npm run bench driver -- 5        seconds for each case
  */
@@ -32,9 +32,9 @@ async function compare(): Promise<void> {
     return service.ready;
   };
   try {
-    const door = `127.0.0.1:${await findFreePort()}`;
-    const uri = `mongodb://${door}/?directConnection=true`;
-    await serve({ BSVC_DATA_DIR: join(folder, 'store'), BSVC_ENGINE_LISTEN: door });
+    const address = `127.0.0.1:${await findFreePort()}`;
+    const uri = `mongodb://${address}/?directConnection=true`;
+    await serve({ BSVC_DATA_DIR: join(folder, 'store'), BSVC_ENGINE_LISTEN: address });
     const secrets = { BSVC_SECRET_KEY: 'only-for-this-bench-0123456789abcdef-0123456789' };
     const service = await serve({ MONGODB_URI: uri, BSVC_DATA_DIR: join(folder, 'files'), ...secrets }, '--demo');
     const headers = { 'x-api-key': service.demo!.keys.secret };

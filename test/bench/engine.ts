@@ -1,6 +1,6 @@
 /**
  * Measures the embedded engine: CPU per operation, operations per second and memory, at 10,000, 200,000 and 1,000,000
- * documents of about 300 bytes, up to 200,000 through both doors, and at the end how the cost of each operation has
+ * documents of about 300 bytes, up to 200,000 through both transports, and at the end how the cost of each operation has
  * grown from the smallest to the largest. `npm run bench engine [-- documents...]`; a script, not a test. It runs as
  * compiled code, because loaders for TypeScript add work to every call.
  */
@@ -19,7 +19,7 @@ interface Measured {
 }
 
 const SIZES = process.argv.slice(2).length > 0 ? process.argv.slice(2).map(Number) : [10_000, 200_000, 1_000_000];
-/** The door's own cost does not depend on the size: larger collections are measured in the process alone. */
+/** The transport's own cost does not depend on the size: larger collections are measured in the process alone. */
 const LARGEST_BY_WIRE = 200_000;
 /** Of what takes as long as there are documents that match, or at all. */
 const EACH = ' (per document)';
@@ -220,7 +220,7 @@ async function createIndexes(items: Items): Promise<void> {
 
 /** Measures through the official driver, which runs in this process too: its share is in the figures. */
 async function measureByWire(engine: Engine, dataDir: string, size: number): Promise<Measured[]> {
-  const { uri } = await engine.listen(`unix:${join(dataDir, 'door.sock')}`);
+  const { uri } = await engine.listen(`unix:${join(dataDir, 'wire.sock')}`);
   const client = await MongoClient.connect(uri);
   const remote = client.db('bench').collection('items') as unknown as Items;
   const results = await measureAll(remote, size, size * 2 + 100_000, 1);
@@ -242,11 +242,11 @@ for (const size of SIZES) {
   const direct = await measureAll(items, size, size, scans);
   const results = [loaded, ...direct, ...(await measureChoices(items))];
   inProcess.push({ size, results });
-  print(`${size.toLocaleString('en')} documents, in-process door`, results);
+  print(`${size.toLocaleString('en')} documents, in-process transport`, results);
   if (size <= LARGEST_BY_WIRE) {
     const driven = await measureByWire(engine, dataDir, size);
     overTheWire.push({ size, results: driven });
-    print(`${size.toLocaleString('en')} documents, official driver over the wire door`, driven);
+    print(`${size.toLocaleString('en')} documents, official driver over the wire transport`, driven);
   }
   const { fileBytes, documentBytes } = engine.stats();
   const mega = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MB`;
@@ -257,6 +257,6 @@ for (const size of SIZES) {
   await remove();
 }
 if (SIZES.length > 1) {
-  printGrowth('In-process door', inProcess);
-  printGrowth('Official driver over the wire door', overTheWire);
+  printGrowth('in-process transport', inProcess);
+  printGrowth('Official driver over the wire transport', overTheWire);
 }

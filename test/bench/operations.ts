@@ -1,6 +1,6 @@
 /**
  * CPU per operation of the embedded engine as the API uses it: documents of about 450 bytes with the system fields and
- * the partial indexes that collections have, through the in-process door. Compare runs on one machine only.
+ * the partial indexes that collections have, through the in-process transport. Compare runs on one machine only.
  * `npm run bench operations [-- documents...]`; a script, not a test.
  */
 import { ObjectId } from 'mongodb';

@@ -2,7 +2,7 @@ import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.js';
-import { recordAct } from '../../src/features/audit/audit-log.js';
+import { withAuditEntry } from '../../src/features/audit/audit-log.js';
 import { beginRestore } from '../../src/platform/database/restore-mark.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openS3Double, type S3Double } from '../helpers/s3-double.js';
@@ -105,7 +105,7 @@ const CASES: Record<string, Case> = {
     fails: ['clock'],
     code: 1,
     spoil: () =>
-      inStore((app) => recordAct(app, { actor: 'a', action: 'b', input: {} }, () => Promise.resolve()), HOUR_MS),
+      inStore((app) => withAuditEntry(app, { actor: 'a', action: 'b', input: {} }, () => Promise.resolve()), HOUR_MS),
   },
   'cookies that do not count': {
     fails: ['cross-site cookies'],

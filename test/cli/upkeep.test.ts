@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
-import { recordAct } from '../../src/features/audit/audit-log.js';
+import { withAuditEntry } from '../../src/features/audit/audit-log.js';
 import { MIGRATIONS } from '../../src/migrations/index.js';
 import { beginRestore } from '../../src/platform/database/restore-mark.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
@@ -147,7 +147,7 @@ describe('bsvc doctor', () => {
       settings: { BSVC_DATA_DIR: join(late.dir, 'data') },
       clock: createFakeClock(Date.now() + 3_600_000),
     });
-    await recordAct(app.app, { actor: 'a', action: 'key create', input: {} }, () => Promise.resolve());
+    await withAuditEntry(app.app, { actor: 'a', action: 'key create', input: {} }, () => Promise.resolve());
     await app.close();
     const { code, stdout } = await late.bsvc(['doctor', '--json']);
     expect({ code, clock: find(stdout, 'clock') }).toMatchObject({ code: 1, clock: { ok: false } });
@@ -175,7 +175,7 @@ describe('bsvc doctor', () => {
   });
 
   it('says whether the wire protocol is answered, which serve opens', async () => {
-    const socket = join(home.dir, 'door.sock');
+    const socket = join(home.dir, 'wire.sock');
     const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_ENGINE_LISTEN: `unix:${socket}`, BSVC_LOG_LEVEL: 'warn' };
     expect(find((await home.bsvc(['doctor', '--json'], { env })).stdout, 'wire protocol').detail).toContain('closed');
     const service = await startService(['serve', '--port', '0', '--no-worker'], env);

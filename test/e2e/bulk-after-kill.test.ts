@@ -110,19 +110,19 @@ async function readUntilGone(url: string, way: string, sent: ReadonlySet<string>
   }
 }
 
-/** The database in a process of its own behind its wire door, as a MongoDB is one. */
-async function startDoor(): Promise<{ door: RunningService; env: Record<string, string> }> {
+/** The database in a process of its own behind its wire transport, as a MongoDB is one. */
+async function startDatabase(): Promise<{ database: RunningService; env: Record<string, string> }> {
   const port = await findFreePort();
   const env = { ...store, BSVC_ENGINE_LISTEN: `127.0.0.1:${port}` };
-  const door = await startService(['serve', '--port', '0', '--no-worker'], env);
-  return { door, env: { ...store, MONGODB_URI: `mongodb://127.0.0.1:${port}/?directConnection=true` } };
+  const database = await startService(['serve', '--port', '0', '--no-worker'], env);
+  return { database, env: { ...store, MONGODB_URI: `mongodb://127.0.0.1:${port}/?directConnection=true` } };
 }
 
 describe('bulk inserts while servers are killed', { timeout: 240_000 }, () => {
   it.each(['embedded', 'MongoDB'])(
     'are seen as a whole or not at all by every reader at every moment: %s',
     async (kind) => {
-      const { door, env } = kind === 'MongoDB' ? await startDoor() : { door: null, env: store };
+      const { database, env } = kind === 'MongoDB' ? await startDatabase() : { database: null, env: store };
       const [sent, answered, seen] = [new Set<string>(), new Set<string>(), [] as string[]];
       for (let round = 0; round < ROUNDS; round++) {
         const server = await startService(['serve', '--port', '0', '--no-worker'], env);
@@ -139,7 +139,7 @@ describe('bulk inserts while servers are killed', { timeout: 240_000 }, () => {
         await server.stop('SIGKILL');
         await Promise.all(clients);
       }
-      await door?.stop();
+      await database?.stop();
       expect(seen).toEqual([]);
       await withApp(store, async (app) => {
         const series = await seriesStore(app).findOne({ _id: items._id });

@@ -4,8 +4,8 @@ import { soakChanges } from '../helpers/soak/changes-soak.js';
 describe('followers of changes', () => {
   it.each(['embedded', 'wire'] as const)(
     'have what a list shows, and were told nothing else, after processes were killed under writes (%s)',
-    async (door) => {
-      const report = await soakChanges({ seconds: 12, seed: 20_261_122, door, processes: 3 });
+    async (transport) => {
+      const report = await soakChanges({ seconds: 12, seed: 20_261_122, transport, processes: 3 });
       expect(report).toMatchObject({ different: [], leaked: [] });
       for (const what of ['kills', 'cut', 'expired', 'paused', 'pages'] as const) {
         expect(report[what], what).toBeGreaterThan(0);

@@ -239,9 +239,9 @@ function holdLooks({ hints }: App): { look(): void } {
 
 describe.skipIf(!hasRedis)('a stream at one machine and writes at another', () => {
   /** Two machines with one database: the embedded one, or one that a driver reaches. */
-  async function openTwo(door: string): Promise<[TestApp, TestApp]> {
+  async function openTwo(transport: string): Promise<[TestApp, TestApp]> {
     const settings: Record<string, string> = { REDIS_URL: redis.url };
-    if (door === 'embedded') {
+    if (transport === 'embedded') {
       settings.BSVC_DATA_DIR = dir.path;
     } else {
       const engine = openEngine({ dataDir: join(dir.path, 'wire'), durability: 'relaxed' });
@@ -259,8 +259,8 @@ describe.skipIf(!hasRedis)('a stream at one machine and writes at another', () =
 
   it.each(['embedded', 'wire'])(
     'Redis tells at once, and what it loses is found by the next look (%s)',
-    async (door) => {
-      const [here, there] = await openTwo(door);
+    async (transport) => {
+      const [here, there] = await openTwo(transport);
       const owner = await buildProject(here.app);
       await buildCollection(here.app, owner.project, { name: 'notes' });
       await setChanges(here.app, owner.project._id, 'notes', { on: true });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataCollection, openEngine } from '../../src/engine/index.js';
 import { openRandom } from '../helpers/random.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 /** BSVC_TEST_FLIPS=1000 for the long form. */
 const FLIPS = Number(process.env['BSVC_TEST_FLIPS'] ?? 100);

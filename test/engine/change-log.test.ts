@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ChangeLogs, type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
 import { openRandom } from '../helpers/random.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 const SETTINGS = { first: ['owner'], omit: ['hidden'] };
 const EVERYTHING = { filter: {}, earlierAccess: {}, earlierConditions: {}, hold: null, limit: 1000, maxBytes: 1e9 };

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 it('serverStatus tells which commands were asked for, and that some were unknown', async () => {
   const dataDir = temporaryDir();

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { CommitQueue } from '../../src/engine/storage/commit-queue.js';
 import { type Environment, openEnvironment } from '../../src/engine/storage/file/environment.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 describe('the commit queue', () => {
   let dataDir: string;

@@ -17,24 +17,24 @@ import {
 } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DataCollection, type DataDb } from '../../src/engine/index.js';
-import { DOORS, type OpenDoor } from './doors.js';
+import { TRANSPORTS, type OpenTransport } from './transports.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape, with an _id of any type
 type Items = DataCollection<any>;
 
-describe.each(DOORS)('$name', ({ open, foreign }) => {
-  let door: OpenDoor;
+describe.each(TRANSPORTS)('$name', ({ open, foreign }) => {
+  let transport: OpenTransport;
   let db: DataDb;
   let items: Items;
 
   beforeAll(async () => {
-    door = await open();
-    db = door.db(`conformance_${randomUUID().slice(0, 8)}`);
+    transport = await open();
+    db = transport.db(`conformance_${randomUUID().slice(0, 8)}`);
   });
 
   afterAll(async () => {
     await db.dropDatabase();
-    await door.close();
+    await transport.close();
   });
 
   beforeEach(async () => {

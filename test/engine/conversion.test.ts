@@ -7,7 +7,7 @@ import { type Engine, openEngine } from '../../src/engine/index.js';
 import { openStorage } from '../../src/engine/storage/storage.js';
 import { eventually } from '../helpers/eventually.js';
 import { openRandom } from '../helpers/random.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 import { makeFormatOne } from './format-one.js';
 
 /** A script that has the store open for reading alone, says so, and stays. */

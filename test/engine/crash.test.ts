@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { openRandom } from '../helpers/random.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 /** BSVC_TEST_KILLS=100 for the long form. */
 const KILLS = Number(process.env['BSVC_TEST_KILLS'] ?? 6);

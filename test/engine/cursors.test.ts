@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
-describe('cursors of the in-process door', () => {
+describe('cursors of the in-process transport', () => {
   const dataDir = temporaryDir();
   let engine: Engine;
   let items: DataCollection;

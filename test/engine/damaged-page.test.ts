@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
 import { DOCUMENT_SPACE } from '../../src/engine/storage/file/environment.js';
 import { eventually } from '../helpers/eventually.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 import { firstEntryAt, flipBit, mapPages } from './page-map.js';
 
 const DOCUMENTS = 2_000;

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine, StorageError } from '../../src/engine/index.js';
 import { PageFile } from '../../src/engine/storage/file/page-file.js';
 import { eventually } from '../helpers/eventually.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 const ENGINE = join(import.meta.dirname, '../../src/engine/index.ts');
 

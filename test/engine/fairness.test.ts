@@ -5,7 +5,7 @@ import { type DataCollection, type Engine, openEngine } from '../../src/engine/i
 import { openBudget } from '../../src/engine/pipeline/budget.js';
 import { openStorage } from '../../src/engine/storage/storage.js';
 import { View } from '../../src/engine/storage/view.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 const DOCUMENTS = 20_000;
 

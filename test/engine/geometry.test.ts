@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeOf, halvesOf, leastAngle, mostAngle, WORLD, type Cell } from '../../src/engine/query/geometry/cell.js';
-import { DOORS, type OpenDoor } from './doors.js';
+import { TRANSPORTS, type OpenTransport } from './transports.js';
 import type { DataCollection, DataDb } from '../../src/engine/index.js';
 
 const EARTH_METERS = 6_378_100;
@@ -77,15 +77,15 @@ describe('cells', () => {
   });
 });
 
-describe.each(DOORS)('geometry, $name', (door) => {
-  let opened: OpenDoor;
+describe.each(TRANSPORTS)('geometry, $name', (transport) => {
+  let opened: OpenTransport;
   let db: DataDb;
   let shops: DataCollection<Shop>;
   let unindexed: DataCollection<Shop>;
   let all: Shop[];
 
   beforeAll(async () => {
-    opened = await door.open();
+    opened = await transport.open();
     db = opened.db('geometry');
     shops = db.collection<Shop>('shops');
     unindexed = db.collection<Shop>('unindexed');
@@ -280,10 +280,10 @@ describe.each(DOORS)('geometry, $name', (door) => {
   });
 });
 
-describe.each(DOORS.filter(({ foreign }) => !foreign))('geometry, $name', (door) => {
-  let opened: OpenDoor;
+describe.each(TRANSPORTS.filter(({ foreign }) => !foreign))('geometry, $name', (transport) => {
+  let opened: OpenTransport;
   beforeAll(async () => {
-    opened = await door.open();
+    opened = await transport.open();
   });
   afterAll(() => opened.close());
 

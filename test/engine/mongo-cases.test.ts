@@ -6,17 +6,17 @@ import type { Doc } from '../../src/engine/codec/document.js';
 import { type DataDb } from '../../src/engine/index.js';
 import { compareValues, identicalValues } from '../../src/engine/query/values/compare.js';
 import { type Case, cases, collections, deviationOf, textOf } from './cases/mongo-cases.js';
-import { DOORS, type OpenDoor } from './doors.js';
+import { TRANSPORTS, type OpenTransport } from './transports.js';
 
 /** The cases once more, from the driver's methods down to the stored bytes: with indexes, commands and both codecs. */
-describe.each(DOORS.filter(({ foreign }) => !foreign))('$name', ({ open }) => {
-  let door: OpenDoor;
+describe.each(TRANSPORTS.filter(({ foreign }) => !foreign))('$name', ({ open }) => {
+  let transport: OpenTransport;
   let db: DataDb;
   let scratch = 0;
 
   beforeAll(async () => {
-    door = await open();
-    db = door.db(`cases_${randomUUID().slice(0, 8)}`);
+    transport = await open();
+    db = transport.db(`cases_${randomUUID().slice(0, 8)}`);
     for (const [name, docs] of Object.entries(collections)) {
       for (const key of indexableFields(docs)) await db.collection(name).createIndex({ [key]: 1 });
       await db.collection(name).insertMany(docs.map((doc) => ({ ...doc })) as never[]);
@@ -24,7 +24,7 @@ describe.each(DOORS.filter(({ foreign }) => !foreign))('$name', ({ open }) => {
   });
 
   afterAll(async () => {
-    await door.close();
+    await transport.close();
   });
 
   /** Every top-level field gets an index, so that the planner takes part in the answers. */

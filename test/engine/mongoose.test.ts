@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import mongoose, { type Connection, type Model, Schema } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Engine, openEngine } from '../../src/engine/index.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 interface Author {
   name: string;
@@ -17,7 +17,7 @@ interface Book {
   tags: string[];
 }
 
-describe('mongoose over the wire door', () => {
+describe('mongoose over the wire transport', () => {
   const dataDir = temporaryDir();
   let engine: Engine;
   let connection: Connection;
@@ -26,7 +26,7 @@ describe('mongoose over the wire door', () => {
 
   beforeAll(async () => {
     engine = openEngine({ dataDir });
-    const { uri } = await engine.listen(`unix:${join(dataDir, 'door.sock')}`);
+    const { uri } = await engine.listen(`unix:${join(dataDir, 'wire.sock')}`);
     connection = await mongoose.createConnection(uri, { dbName: 'library' }).asPromise();
     const author = new Schema<Author>(
       { name: { type: String, required: true }, email: { type: String, unique: true } },

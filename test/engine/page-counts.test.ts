@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { SharedEntries } from '../../src/engine/planner/scans/shared-entries.js';
 import { DATA_FILE, openEnvironment } from '../../src/engine/storage/file/environment.js';
 import { PageRanges } from '../../src/engine/storage/file/page-ranges.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 import { openEnginePerTest } from './engine-per-test.js';
 
 interface Item {

@@ -5,7 +5,7 @@ import { type DataCollection, type DataDb, type Engine, openEngine } from '../..
 import { documentIndexes } from '../../src/features/collections/indexes/document-indexes.js';
 import { allOf, keysetFilters } from '../../src/features/documents/query/keyset-filter.js';
 import { sortKeyOf } from '../../src/features/documents/query/sort-key.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 /** More for a long search: BSVC_TEST_RUNS=20000, with BSVC_TEST_SEED for another one. */
 const CASES = Number(process.env['BSVC_TEST_RUNS'] ?? 60);

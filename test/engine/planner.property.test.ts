@@ -8,7 +8,7 @@ import { collationOf, type Strength } from '../../src/engine/query/collation/col
 import { compileSort } from '../../src/engine/query/sort.js';
 import { UnionScan } from '../../src/engine/planner/scans/union-scan.js';
 import { compareValues } from '../../src/engine/query/values/compare.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 /** More runs for a long search: BSVC_TEST_RUNS=5000 (and BSVC_TEST_SEED to repeat one). */
 const RUNS = Number(process.env['BSVC_TEST_RUNS'] ?? 60);

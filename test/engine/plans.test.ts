@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataDb } from '../../src/engine/index.js';
 import { UnionScan } from '../../src/engine/planner/scans/union-scan.js';
-import { DOORS, type OpenDoor } from './doors.js';
+import { TRANSPORTS, type OpenTransport } from './transports.js';
 
 interface Stage {
   stage: string;
@@ -24,12 +24,12 @@ interface Article {
 
 const DOCUMENTS = 3000;
 
-describe.each(DOORS.filter(({ foreign }) => !foreign))('plans, $name', (door) => {
-  let opened: OpenDoor;
+describe.each(TRANSPORTS.filter(({ foreign }) => !foreign))('plans, $name', (transport) => {
+  let opened: OpenTransport;
   let db: DataDb;
 
   beforeAll(async () => {
-    opened = await door.open();
+    opened = await transport.open();
     db = opened.db('plans');
     const articles = db.collection<Article>('articles');
     await articles.createIndexes([
@@ -185,7 +185,7 @@ describe.each(DOORS.filter(({ foreign }) => !foreign))('plans, $name', (door) =>
       expect(new Set(found.map(({ _id }) => _id)).size).toBe(300);
       expect(found).toHaveLength(300);
       // Beside what its branches had read: every document, once. The threads' limit is their own.
-      if (!door.name.includes('threads'))
+      if (!transport.name.includes('threads'))
         expect((await explain({ filter: twoFields })).stats.totalKeysExamined).toBeGreaterThan(DOCUMENTS);
     } finally {
       UnionScan.maxSeen = maxSeen;

@@ -5,7 +5,7 @@ import { openEngine } from '../../src/engine/index.js';
 import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
 import { HEADER_BYTES, PageFile } from '../../src/engine/storage/file/page-file.js';
 import { eventually } from '../helpers/eventually.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 import { flipBit, mapPages, PAGE_BYTES } from './page-map.js';
 
 interface Item {

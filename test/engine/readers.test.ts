@@ -8,7 +8,7 @@ import { DATA_FILE, type DataCollection, type Engine, openEngine } from '../../s
 import { ReaderPool } from '../../src/engine/readers/reader-pool.js';
 import { openStorage } from '../../src/engine/storage/storage.js';
 import { eventually } from '../helpers/eventually.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
 type Items = DataCollection<any>;

@@ -6,9 +6,9 @@ import { deserialize, Long, serialize } from 'bson';
 import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Engine, ListenError, openEngine } from '../../src/engine/index.js';
-import { temporaryDir } from './doors.js';
+import { temporaryDir } from './transports.js';
 
-describe('the wire door', () => {
+describe('the wire transport', () => {
   let dataDir: string;
   let engine: Engine;
   let path: string;
@@ -16,7 +16,7 @@ describe('the wire door', () => {
   beforeEach(() => {
     dataDir = temporaryDir();
     engine = openEngine({ dataDir });
-    path = join(dataDir, 'door.sock');
+    path = join(dataDir, 'wire.sock');
   });
 
   afterEach(async () => {
@@ -272,7 +272,7 @@ describe('the wire door', () => {
       'example.test:1',
       '27017',
       'unix:relative.sock',
-      `unix:${dataDir}/door`,
+      `unix:${dataDir}/transport`,
     ]) {
       await expect(engine.listen(address), address).rejects.toBeInstanceOf(ListenError);
     }
@@ -301,7 +301,7 @@ describe('the wire door', () => {
     writeFileSync(path, 'precious');
     await expect(engine.listen(`unix:${path}`)).rejects.toBeInstanceOf(ListenError);
     expect(readFileSync(path, 'utf8')).toBe('precious');
-    await expect(engine.listen(`unix:${path}/below/door.sock`)).rejects.toBeInstanceOf(ListenError);
+    await expect(engine.listen(`unix:${path}/below/wire.sock`)).rejects.toBeInstanceOf(ListenError);
   });
 
   it('stops working for a client that is gone', async () => {

@@ -11,7 +11,7 @@ export interface CommandLog {
   stop(): void;
 }
 
-/** Notes every command that engines of this process run, by whichever door it comes, until stopped. */
+/** Notes every command that engines of this process run, by any transport, until stopped. */
 export function listenToCommands(): CommandLog {
   const seen: SeenCommand[] = [];
   const originals = [...new Set(Object.values(ENGINE_COMMANDS))].map((command) => ({ command, run: command.run }));

@@ -35,12 +35,12 @@ export interface TestAppOptions {
 }
 
 /**
- * The real application on a new, empty database: the embedded engine, the driver over its wire door when
- * BSVC_TEST_DOOR=wire, or the server that BSVC_TEST_MONGODB_URI names.
+ * The real application on a new, empty database: the embedded engine, the driver over its wire transport when
+ * BSVC_TEST_TRANSPORT=wire, or the server that BSVC_TEST_MONGODB_URI names.
  */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { path: dataDir, remove } = await openTempDir();
-  const door = await openDoor(dataDir);
+  const database = await openTestDatabase(dataDir);
   const logLines: string[] = [];
   const { config } = loadConfig([
     {
@@ -54,7 +54,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
         BSVC_AUTH_RATE_LIMIT: '1000000/15m',
         // Each would have to be started from source; what needs them says so.
         BSVC_READER_THREADS: 'off',
-        ...door.settings,
+        ...database.settings,
         ...options.settings,
       },
     },
@@ -74,7 +74,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
     async close() {
       await close();
       await app.close();
-      await door.close();
+      await database.close();
       await remove();
       throwViolations();
     },
@@ -83,7 +83,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
 
 const MASTER_KEY = 'a-master-key-for-tests-only-0123456789';
 
-interface TestDoor {
+interface TestDatabase {
   settings: Record<string, string>;
   close(): Promise<void>;
 }
@@ -92,7 +92,7 @@ interface TestDoor {
  * A database of its own on the server that BSVC_TEST_MONGODB_URI names, whatever database stands there; dropped at the
  * end.
  */
-function openForeign(uri: string): TestDoor {
+function openForeign(uri: string): TestDatabase {
   const name = `bsvc_test_${randomBytes(8).toString('hex')}`;
   const [, server = '', path = '', query = ''] = /^([^/]+:\/\/[^/?]+)\/?([^?]*)\??(.*)$/.exec(uri) ?? [];
   const options = new URLSearchParams(query);
@@ -110,10 +110,10 @@ function openForeign(uri: string): TestDoor {
 }
 
 /** Where the test's data is: nowhere yet, on another server, or an engine of its own that the driver connects to. */
-async function openDoor(dataDir: string): Promise<TestDoor> {
+async function openTestDatabase(dataDir: string): Promise<TestDatabase> {
   const foreign = process.env.BSVC_TEST_MONGODB_URI;
   if (foreign !== undefined) return openForeign(foreign);
-  if (process.env.BSVC_TEST_DOOR !== 'wire') return { settings: {}, close: () => Promise.resolve() };
+  if (process.env.BSVC_TEST_TRANSPORT !== 'wire') return { settings: {}, close: () => Promise.resolve() };
   const engine = openEngine({ dataDir: join(dataDir, 'wire'), durability: 'relaxed' });
   const { uri } = await engine.listen('127.0.0.1:0');
   return {

@@ -13,14 +13,14 @@ function openRoom(maxWaitMs = 60_000) {
 }
 
 const client = (): ServerResponse => new EventEmitter() as ServerResponse;
-const party = (project: string, address: string) => ({ project, address });
+const tenant = (project: string, address: string) => ({ project, address });
 
-/** Lets as many of a party in as there is room for; their number. */
+/** Lets as many of a tenant in as there is room for; their number. */
 function fill(room: Room, project: string, address: string): number {
   const before = room.held;
   for (;;) {
     const res = client();
-    const waits = room.enter(party(project, address), 1, res);
+    const waits = room.enter(tenant(project, address), 1, res);
     if (waits === null) continue;
     waits.catch(() => undefined);
     res.emit('close');
@@ -43,7 +43,7 @@ describe('a room', () => {
     const { room } = openRoom();
     const taken: { project: string; address: string }[] = [];
     for (let at = 0; at < 50; at++) {
-      const who = party(`p${at % 7}`, `a${at % 23}`);
+      const who = tenant(`p${at % 7}`, `a${at % 23}`);
       for (let more = 0; more < 10; more++) {
         const res = client();
         const waits = room.enter(who, 1, res);
@@ -60,24 +60,24 @@ describe('a room', () => {
 
   it('lets those who hold least in first', async () => {
     const { room } = openRoom();
-    for (let at = 0; at < MOST; at++) room.add(party(`p${at % 2}`, `a${at}`), 1);
+    for (let at = 0; at < MOST; at++) room.add(tenant(`p${at % 2}`, `a${at}`), 1);
     const order: string[] = [];
     const wait = (project: string, address: string) =>
-      room.enter(party(project, address), 1, client())!.then(() => order.push(project));
+      room.enter(tenant(project, address), 1, client())!.then(() => order.push(project));
     const waiting = [wait('p0', 'x'), wait('p0', 'y'), wait('new', 'z')];
-    room.leave(party('p0', 'a0'), 1);
-    room.leave(party('p0', 'a2'), 1);
-    room.leave(party('p0', 'a4'), 1);
+    room.leave(tenant('p0', 'a0'), 1);
+    room.leave(tenant('p0', 'a2'), 1);
+    room.leave(tenant('p0', 'a4'), 1);
     await Promise.all(waiting);
     expect(order).toEqual(['new', 'p0', 'p0']);
   });
 
-  it('lets no party fill the waiting line, and says who was refused', async () => {
+  it('lets no tenant fill the waiting line, and says who was refused', async () => {
     const { room, refusals } = openRoom(1);
     fill(room, 'a', '1');
     const waits = Array.from({ length: MOST }, async () => {
       try {
-        return await room.enter(party('a', '1'), 1, client());
+        return await room.enter(tenant('a', '1'), 1, client());
       } catch (error) {
         return error as Error;
       }
@@ -85,6 +85,6 @@ describe('a room', () => {
     expect(room.waiting).toBe(MOST / 4);
     for (const outcome of await Promise.all(waits)) expect(outcome).toMatchObject({ code: 'OVERLOADED' });
     expect(refusals).toHaveLength(MOST);
-    expect(refusals[0]).toEqual({ stage: 'test', unit: 'things', party: 'address', limit: MOST / 10 });
+    expect(refusals[0]).toEqual({ stage: 'test', unit: 'things', scope: 'address', limit: MOST / 10 });
   });
 });

@@ -25,11 +25,11 @@ let notes: Collection;
 beforeEach(async () => {
   dir = await openTempDir();
   engine = openEngine({ dataDir: join(dir.path, 'engine') });
-  const { port: door } = new URL((await engine.listen('127.0.0.1:0')).uri);
+  const { port } = new URL((await engine.listen('127.0.0.1:0')).uri);
   sockets = [];
   isCut = false;
   cable = createServer((socket) => {
-    const target = connect(Number(door), '127.0.0.1');
+    const target = connect(Number(port), '127.0.0.1');
     const pass = (bytes: Buffer): void => {
       if (isCut) unanswered += bytes.length;
       else target.write(bytes);

@@ -48,7 +48,7 @@ describe('a MongoDB that bsvc works with as it is', () => {
       'MongoDB 10.1.0, replica set rs0 with 3 members',
     ],
     [
-      'the wire door of another bsvc',
+      'the wire transport of another bsvc',
       { hello: PRIMARY, modules: ['bsvc embedded engine'] },
       'the embedded engine of another bsvc, by the wire protocol',
     ],

@@ -4,7 +4,7 @@ import type { AppError } from '../../src/errors.js';
 import { openPasswords, type PasswordLimits } from '../../src/platform/secrets/password.js';
 import { eventually } from '../helpers/eventually.js';
 
-const LIMITS: PasswordLimits = { concurrency: 1, maxWaiting: 4, maxWaitingPerParty: 3 };
+const LIMITS: PasswordLimits = { concurrency: 1, maxWaiting: 4, maxWaitingPerTenant: 3 };
 
 /** Work that ends when told to. */
 function buildWork() {
@@ -23,10 +23,10 @@ function buildWork() {
   };
 }
 
-describe('the door to bcrypt', () => {
+describe('passwords', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  it('lets parties take turns, however many one of them has waiting', async () => {
+  it('lets tenants take turns, however many one of them has waiting', async () => {
     const passwords = openPasswords(4, LIMITS);
     const { order, work, finishNext } = buildWork();
     const done = ['a1', 'a2', 'a3', 'a4', 'b1'].map((name) => passwords.inTurn(name[0]!, work(name)));
@@ -35,7 +35,7 @@ describe('the door to bcrypt', () => {
     expect(order).toEqual(['a1', 'a2', 'b1', 'a3', 'a4']);
   });
 
-  it('refuses with 503 and Retry-After when one party or all together wait too much', async () => {
+  it('refuses with 503 and Retry-After when one tenant or all together wait too much', async () => {
     const passwords = openPasswords(4, LIMITS);
     const { work, finishNext } = buildWork();
     const done = ['a1', 'a2', 'a3', 'a4'].map((name) => passwords.inTurn('a', work(name)));
@@ -58,7 +58,7 @@ describe('the door to bcrypt', () => {
   });
 
   it('never runs more at once than it may', async () => {
-    const passwords = openPasswords(4, { concurrency: 2, maxWaiting: 100, maxWaitingPerParty: 100 });
+    const passwords = openPasswords(4, { concurrency: 2, maxWaiting: 100, maxWaitingPerTenant: 100 });
     let running = 0;
     let most = 0;
     const work = async (): Promise<void> => {
@@ -106,7 +106,7 @@ describe('the door to bcrypt', () => {
     const workOf = async (hash: string | null): Promise<number> => {
       compare.mockClear();
       const passwords = openPasswords(7, LIMITS);
-      expect(await passwords.inTurn('a', (door) => door.matches('wrong', hash))).toBe(false);
+      expect(await passwords.inTurn('a', (bcrypt) => bcrypt.matches('wrong', hash))).toBe(false);
       return compare.mock.calls.reduce((sum, [, used]) => sum + 2 ** Number(used.split('$')[2]), 0);
     };
     expect(await workOf(null)).toBe(2 ** 7);

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { openReplyBudget } from '../../src/platform/processes/reply-budget.js';
 
-const LIMITS = { inAll: 5, ofParty: 3, ms: 60_000 };
+const LIMITS = { inAll: 5, ofTenant: 3, ms: 60_000 };
 const BUSY = { kind: 'unavailable', code: 'BUSY', retryAfterSeconds: 1 };
 
 /** Asks for room and notes its name when it has it. */
 function openQueue(limits = LIMITS) {
   const budget = openReplyBudget(100, limits);
   const started: string[] = [];
-  const ask = (name: string, party: string, bytes: number, signal?: AbortSignal): Promise<unknown> =>
-    budget.wait(party, bytes, signal).then(() => started.push(name));
+  const ask = (name: string, tenant: string, bytes: number, signal?: AbortSignal): Promise<unknown> =>
+    budget.wait(tenant, bytes, signal).then(() => started.push(name));
   return { budget, started, ask, settle: () => new Promise((resolve) => setImmediate(resolve)) };
 }
 
 describe('the budget of replies under way', () => {
-  it('gives one party half at most, so that others have room', () => {
+  it('gives one tenant half at most, so that others have room', () => {
     const { budget } = openQueue();
     expect(budget.take('a', 50)).toBe(true);
     expect(budget.take('a', 1)).toBe(false);
@@ -23,11 +23,11 @@ describe('the budget of replies under way', () => {
     expect(budget.take('c', 1)).toBe(false);
   });
 
-  it('gives a request that wants more than there is for a party all of that', async () => {
+  it('gives a request that wants more than there is for a tenant all of that', async () => {
     expect(await openQueue().budget.wait('a', 1_000)).toBe(50);
   });
 
-  it('lets those wait for whom there is no room, the party that holds least first, each in order', async () => {
+  it('lets those wait for whom there is no room, the tenant that holds least first, each in order', async () => {
     const { budget, started, ask, settle } = openQueue();
     budget.add('a', 40);
     budget.add('b', 50);
@@ -43,7 +43,7 @@ describe('the budget of replies under way', () => {
     expect(budget.held()).toBe(80);
   });
 
-  it('does not let a small one pass a large one of the same party', async () => {
+  it('does not let a small one pass a large one of the same tenant', async () => {
     const { budget, started, ask, settle } = openQueue();
     budget.add('a', 30);
     const large = ask('large', 'a', 40);
@@ -55,12 +55,12 @@ describe('the budget of replies under way', () => {
     expect(budget.take('a', 1)).toBe(true);
   });
 
-  it('refuses those beyond the number that may wait with BUSY, of one party first', async () => {
+  it('refuses those beyond the number that may wait with BUSY, of one tenant first', async () => {
     const { budget, ask } = openQueue();
     budget.add('a', 50);
     budget.add('b', 50);
     const gone = new AbortController();
-    const waiting = ['a', 'a', 'a', 'b', 'b'].map((party, at) => ask(`${party}${at}`, party, 10, gone.signal));
+    const waiting = ['a', 'a', 'a', 'b', 'b'].map((tenant, at) => ask(`${tenant}${at}`, tenant, 10, gone.signal));
     const ends = Promise.allSettled(waiting);
     await expect(budget.wait('a', 1)).rejects.toMatchObject(BUSY);
     await expect(budget.wait('c', 1)).rejects.toMatchObject(BUSY);
@@ -103,7 +103,7 @@ describe('the budget of replies under way', () => {
     expect([budget.room('a'), budget.take('a', 10)]).toEqual([null, true]);
   });
 
-  it('tells a party that is over its share to wait, and nobody else', async () => {
+  it('tells a tenant that is over its share to wait, and nobody else', async () => {
     const { budget } = openQueue();
     expect(budget.room('a')).toBeNull();
     budget.add('a', 70);

@@ -71,8 +71,8 @@ describe('a receiver that hangs', () => {
   });
 });
 
-// These need processes on one data directory: with the driver the app's data is behind another process's door.
-describe.skipIf(process.env.BSVC_TEST_DOOR === 'wire')('bsvc worker', () => {
+// These need processes on one data directory: with the driver the app's data is behind another process.
+describe.skipIf(process.env.BSVC_TEST_TRANSPORT === 'wire')('bsvc worker', () => {
   it('stopped with SIGSTOP loses its work to another; what it writes when it goes on is refused', async () => {
     const receiver = await openReceiver();
     const held: ServerResponse[] = [];

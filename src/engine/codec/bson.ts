@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type * as Bson from 'bson';
 
 // The driver loads the CommonJS build of `bson`; importing the ESM build here would give a second set of classes and
-// `value instanceof ObjectId` would be false for what the in-process door gives. All of the engine takes them from
+// `value instanceof ObjectId` would be false for what the in-process transport gives. All of the engine takes them from
 // here.
 const bson = createRequire(import.meta.url)('bson') as typeof Bson;
 

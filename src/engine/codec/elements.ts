@@ -1,4 +1,4 @@
-/** Thrown for bytes that are not well-formed BSON; the doors answer it as a client error. */
+/** Thrown for bytes that are not well-formed BSON; the transports answer it as a client error. */
 export class BsonFormatError extends Error {}
 
 /** The int32 at this place. */

@@ -100,7 +100,7 @@ export async function* eachDocument(
 }
 
 /** Charges a budget for what a stage holds, until it is closed. */
-export class Gauge {
+export class MemoryCharge {
   private charged = 0;
 
   constructor(private readonly budget: Budget) {}
@@ -124,7 +124,7 @@ export class Gauge {
 }
 
 /** Everything a source has, charged to the gauge. */
-export async function collect(source: Source, run: Run, gauge: Gauge): Promise<Doc[]> {
+export async function collect(source: Source, run: Run, gauge: MemoryCharge): Promise<Doc[]> {
   const docs: Doc[] = [];
   for await (const batch of source) {
     for (const doc of batch) {

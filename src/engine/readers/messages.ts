@@ -101,7 +101,7 @@ export function packError(id: number, error: unknown): ReaderAnswer {
     const { code, message, extra } = error;
     return { id, refusal: { code, message, ...(extra === undefined ? {} : { extra: packBody({ ...extra }) }) } };
   }
-  // As at the wire door: what a client's values make of a reply is the client's affair.
+  // As at the wire transport: what a client's values make of a reply is the client's affair.
   if (error instanceof BsonFormatError) return { id, refusal: { code: CODES.InvalidBSON, message: error.message } };
   if (error instanceof BsonValueError) return { id, refusal: { code: CODES.BadValue, message: error.message } };
   if (error instanceof StorageError) {

@@ -7,7 +7,7 @@ import type { LongRead } from '../storage/long-read.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';
 
-/** So many commands take turns in one thread, and so many of one party for each thread. */
+/** So many commands take turns in one thread, and so many of one tenant for each thread. */
 const AT_ONCE = 4;
 const AT_ONCE_OF_ONE = 2;
 const MAX_WAITING = 1000;
@@ -54,7 +54,7 @@ type RowsAnswer = Extract<Answer, { rows: unknown }>;
  */
 export class ReaderPool implements Readers {
   private readonly threads = new Set<Thread>();
-  /** By party, each in the order of coming; the first party is next. */
+  /** By tenant, each in the order of coming; the first tenant is next. */
   private readonly waiting = new Map<string, Job[]>();
   private waitingCount = 0;
   private lastId = 0;
@@ -101,7 +101,7 @@ export class ReaderPool implements Readers {
         reject(new Error('the engine is closed'));
       } else if (request.pinned !== null) {
         this.start(request.pinned, job);
-      } else if (this.isFull(partyOf(request.ns))) {
+      } else if (this.isFull(tenantOf(request.ns))) {
         reject(new EngineError(CODES.TemporarilyUnavailable, 'too many reads are waiting'));
       } else {
         this.enqueue(job);
@@ -117,9 +117,9 @@ export class ReaderPool implements Readers {
   }
 
   private enqueue(job: Job): void {
-    const party = partyOf(job.ns);
-    const own = this.waiting.get(party);
-    if (own === undefined) this.waiting.set(party, [job]);
+    const tenant = tenantOf(job.ns);
+    const own = this.waiting.get(tenant);
+    if (own === undefined) this.waiting.set(tenant, [job]);
     else own.push(job);
     this.waitingCount++;
     job.onAbort = () => {
@@ -145,30 +145,30 @@ export class ReaderPool implements Readers {
     }
   }
 
-  private isFull(party: string): boolean {
-    return this.waitingCount >= MAX_WAITING || (this.waiting.get(party)?.length ?? 0) >= MAX_WAITING_OF_ONE;
+  private isFull(tenant: string): boolean {
+    return this.waitingCount >= MAX_WAITING || (this.waiting.get(tenant)?.length ?? 0) >= MAX_WAITING_OF_ONE;
   }
 
-  /** Parties take turns, each with half of all places at most, and suspects come one after the other. */
+  /** Tenants take turns, each with half of all places at most, and suspects come one after the other. */
   private findNext(): Job | null {
     const running = new Map<string, number>();
     for (const thread of this.threads) {
-      for (const { ns } of thread.running.values()) running.set(partyOf(ns), (running.get(partyOf(ns)) ?? 0) + 1);
+      for (const { ns } of thread.running.values()) running.set(tenantOf(ns), (running.get(tenantOf(ns)) ?? 0) + 1);
     }
-    for (const [party, jobs] of this.waiting) {
-      const hasAll = (running.get(party) ?? 0) >= AT_ONCE_OF_ONE * this.most;
+    for (const [tenant, jobs] of this.waiting) {
+      const hasAll = (running.get(tenant) ?? 0) >= AT_ONCE_OF_ONE * this.most;
       const job = jobs.find(({ suspect }) => (suspect ? !this.suspectRuns : !hasAll));
       if (job !== undefined) return job;
     }
     return null;
   }
 
-  /** Its party goes to the end of the line. */
+  /** Its tenant goes to the end of the line. */
   private leaveLine(job: Job): void {
-    const party = partyOf(job.ns);
-    const others = this.waiting.get(party)!.filter((other) => other !== job);
-    this.waiting.delete(party);
-    if (others.length > 0) this.waiting.set(party, others);
+    const tenant = tenantOf(job.ns);
+    const others = this.waiting.get(tenant)!.filter((other) => other !== job);
+    this.waiting.delete(tenant);
+    if (others.length > 0) this.waiting.set(tenant, others);
     this.waitingCount--;
   }
 
@@ -320,7 +320,7 @@ class ThreadRows implements RowSource {
 }
 
 /** Collections whose names are the same up to the last `_` share their places and turns: they are of one owner. */
-function partyOf(ns: string): string {
+function tenantOf(ns: string): string {
   return ns.slice(0, ns.lastIndexOf('_') + 1) || ns;
 }
 

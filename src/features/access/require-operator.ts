@@ -4,7 +4,7 @@ import { forbidden, missing, unauthenticated } from '../../errors.js';
 import { readFlagParameter } from '../../http/routes/read-parameter.js';
 import { findObjectId } from '../../platform/ids.js';
 import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
-import { recordAct } from '../audit/audit-log.js';
+import { withAuditEntry } from '../audit/audit-log.js';
 import type { Project } from '../projects/project.js';
 import { findProject } from '../projects/project-store.js';
 import {
@@ -38,7 +38,7 @@ export function recordRequest<T>(
   run: () => Promise<T>,
 ): Promise<T> {
   if (looks !== undefined && readFlagParameter(ctx.query, looks, false)) return run();
-  return recordAct(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx, withoutBody) }, run);
+  return withAuditEntry(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx, withoutBody) }, run);
 }
 
 export interface Recording {

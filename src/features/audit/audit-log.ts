@@ -31,7 +31,7 @@ const MAX_ITEMS = 50;
 const auditStore = storeOf<AuditEntry>(AUDIT_LOG);
 
 /** Records an act before it is carried out, so that one that dies in the middle leaves a trace. */
-export async function startAct(app: App, { actor, action, input }: NewAuditEntry): Promise<AuditEntry> {
+export async function startAuditEntry(app: App, { actor, action, input }: NewAuditEntry): Promise<AuditEntry> {
   const act: AuditEntry = {
     _id: new ObjectId(),
     at: new Date(app.clock.now()),
@@ -50,7 +50,7 @@ export async function startAct(app: App, { actor, action, input }: NewAuditEntry
  * Notes how an act ended and with which input in the end; `code` is the error's, null for success. Written whole, as a
  * restore replaces the log.
  */
-export async function finishAct(
+export async function finishAuditEntry(
   app: App,
   act: AuditEntry,
   end: { code: string | null; input: AuditEntry['input'] },
@@ -65,8 +65,8 @@ export async function finishAct(
  * Carries out `work` and records it as an act: before it begins, and how it ended. An end that cannot be recorded is
  * logged and does not undo the work's answer.
  */
-export async function recordAct<T>(app: App, act: NewAuditEntry, work: () => Promise<T>): Promise<T> {
-  const begun = await startAct(app, act);
+export async function withAuditEntry<T>(app: App, act: NewAuditEntry, work: () => Promise<T>): Promise<T> {
+  const begun = await startAuditEntry(app, act);
   let code: string | null = null;
   try {
     return await work();
@@ -74,7 +74,7 @@ export async function recordAct<T>(app: App, act: NewAuditEntry, work: () => Pro
     code = error instanceof AppError ? error.code : (findOutage(error)?.code ?? 'INTERNAL');
     throw error;
   } finally {
-    await finishAct(app, begun, { code, input: act.input }).catch((error: unknown) =>
+    await finishAuditEntry(app, begun, { code, input: act.input }).catch((error: unknown) =>
       app.log.error({ err: error, action: act.action }, 'the end of an act could not be recorded'),
     );
   }

@@ -42,7 +42,7 @@ export const METRICS_ROUTES: RouteList = {
       answers: own(200, 'Prometheus’ text format', { 'text/plain': TEXT }),
       refuses: { 404: ['NOT_FOUND'] },
       async handle({ app, ctx }) {
-        const parts = app.processGroup ? await app.processGroup.gather('metrics') : [await app.metrics.collect()];
+        const parts = app.processGroup ? await app.processGroup.collect('metrics') : [await app.metrics.collect()];
         const { text, contentType } = await formatMetrics(parts as Awaited<ReturnType<Metrics['collect']>>[]);
         ctx.set('Content-Type', contentType);
         ctx.set('Cache-Control', 'no-store');
@@ -54,7 +54,7 @@ export const METRICS_ROUTES: RouteList = {
 
 /** Adds the measures of jobs and store, and gives this process's part to the one that is asked for all. */
 export function offerMetrics(app: App): void {
-  app.processGroup?.onGather('metrics', () => app.metrics.collect());
+  app.processGroup?.onCollect('metrics', () => app.metrics.collect());
   app.metrics.gauge(
     'jobs',
     'Background jobs by state',

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
-import { OPERATORS_PARTY } from '../../http/admission/parties.js';
+import { OPERATORS_TENANT } from '../../http/admission/tenants.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { operatorStore, type Operator, type OperatorRole } from '../access/operator.js';
 import type { Project } from '../projects/project.js';
@@ -27,7 +27,7 @@ export async function addOperator(app: App, input: NewOperator): Promise<Operato
     email,
     role: input.role,
     projects: input.projects && input.projects.map(({ _id }) => _id),
-    passwordHash: await app.passwords.inTurn(OPERATORS_PARTY, (bcrypt) => bcrypt.hash(input.password)),
+    passwordHash: await app.passwords.inTurn(OPERATORS_TENANT, (bcrypt) => bcrypt.hash(input.password)),
     createdAt: new Date(app.clock.now()),
   };
   if (!(await unlessDuplicate(operatorStore(app).insertOne(operator)))) throw operatorExists(email);

@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
 import { operatorSessionStore, operatorStore, type Operator } from '../access/operator.js';
-import { recordAct } from '../audit/audit-log.js';
+import { withAuditEntry } from '../audit/audit-log.js';
 import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
 
 const CONSOLE_SESSION_MS = 12 * 3_600_000;
@@ -44,8 +44,10 @@ export async function openByLink(app: App, link: string): Promise<OpenedSession 
       'This link was used already or is too old: make a new one with "bsvc console"',
     );
   }
-  const opened = await recordAct(app, { actor: operator.email, action: 'operator login', input: { by: 'link' } }, () =>
-    openOperatorSession(app, operator, CONSOLE_SESSION_MS, { isConsole: true }),
+  const opened = await withAuditEntry(
+    app,
+    { actor: operator.email, action: 'operator login', input: { by: 'link' } },
+    () => openOperatorSession(app, operator, CONSOLE_SESSION_MS, { isConsole: true }),
   );
   return { operator, ...opened };
 }

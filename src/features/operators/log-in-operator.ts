@@ -1,10 +1,10 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
-import { OPERATORS_PARTY } from '../../http/admission/parties.js';
+import { OPERATORS_TENANT } from '../../http/admission/tenants.js';
 import type { PasswordWork } from '../../platform/secrets/password.js';
 import { hashOperatorToken, operatorSessionStore, operatorStore, type Operator } from '../access/operator.js';
-import { finishAct, recordAct, startAct, type NewAuditEntry } from '../audit/audit-log.js';
+import { finishAuditEntry, withAuditEntry, startAuditEntry, type NewAuditEntry } from '../audit/audit-log.js';
 import { loginLock } from '../users/sessions/login-lock.js';
 import { findOperatorByEmail } from './operator-email.js';
 import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
@@ -49,7 +49,7 @@ export async function logInOperator(
   { isConsole = false } = {},
 ): Promise<OpenedSession & { operator: Operator }> {
   const operator = await proveOperator(app, input, asking, SIGN_IN);
-  const opened = await recordAct(app, { actor: operator.email, action: 'operator login', input: {} }, async () => {
+  const opened = await withAuditEntry(app, { actor: operator.email, action: 'operator login', input: {} }, async () => {
     const session = await openOperatorSession(app, operator, SESSION_MS, { isConsole });
     await requireStillProven(app, operator, session);
     return session;
@@ -89,7 +89,7 @@ export async function proveOperator(
     if (action !== null) await recordFailure(app, { actor: input.email, action, input: { from: ip } });
     throw unauthenticated('INVALID_CREDENTIALS', refusal);
   };
-  return app.passwords.inTurn(OPERATORS_PARTY, checkPassword, gone);
+  return app.passwords.inTurn(OPERATORS_TENANT, checkPassword, gone);
 }
 
 /** So many failures are recorded in an hour, in all processes together: nobody is to fill the log from outside. */
@@ -97,6 +97,6 @@ const RECORDED = { count: 100, windowMs: 3_600_000 };
 
 async function recordFailure(app: App, tried: NewAuditEntry): Promise<void> {
   if (!(await app.limits.consume('recorded failures of operators', RECORDED)).allowed) return;
-  const act = await startAct(app, tried);
-  await finishAct(app, act, { code: 'INVALID_CREDENTIALS', input: act.input });
+  const act = await startAuditEntry(app, tried);
+  await finishAuditEntry(app, act, { code: 'INVALID_CREDENTIALS', input: act.input });
 }

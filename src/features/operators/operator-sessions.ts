@@ -1,6 +1,6 @@
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import { OPERATORS_PARTY } from '../../http/admission/parties.js';
+import { OPERATORS_TENANT } from '../../http/admission/tenants.js';
 import {
   forgetOperators,
   isIdle,
@@ -55,7 +55,7 @@ export async function setOperatorPassword(app: App, operator: OneOperator, passw
 
 /** Stores a password that has been checked; 404 when the operator was removed meanwhile. */
 export async function storeOperatorPassword(app: App, { _id }: OneOperator, password: string): Promise<void> {
-  const passwordHash = await app.passwords.inTurn(OPERATORS_PARTY, (bcrypt) => bcrypt.hash(password));
+  const passwordHash = await app.passwords.inTurn(OPERATORS_TENANT, (bcrypt) => bcrypt.hash(password));
   const { matchedCount } = await operatorStore(app).updateOne({ _id }, { $set: { passwordHash } });
   if (matchedCount === 0) throw missing('OPERATOR_NOT_FOUND', 'The operator no longer exists');
 }

@@ -8,7 +8,7 @@ import { OPERATOR_ROLES, type Operator, type SignedInOperator } from '../access/
 import { OPERATOR } from '../access/operator-access.js';
 import { clearConsoleCookie, requireConsole, setConsoleCookie } from '../access/operator-token.js';
 import type { ActingOperator } from '../access/require-operator.js';
-import { recordAct } from '../audit/audit-log.js';
+import { withAuditEntry } from '../audit/audit-log.js';
 import { refuseHostileValue } from '../documents/store/hostile-keys.js';
 import { MAX_EMAIL_CHARACTERS, normaliseEmail } from '../users/credentials.js';
 import { openByLink } from './console-session.js';
@@ -118,7 +118,7 @@ export const OPERATOR_SESSION_ROUTES = [
       refuseHostileValue(body.newPassword);
       const signedIn = requireSignedIn(operator);
       const act = { actor: operator.name, action: 'operator set-password', input: {} };
-      await recordAct(app, act, () => changeOwnPassword(app, signedIn, body, askingOf(ctx)));
+      await withAuditEntry(app, act, () => changeOwnPassword(app, signedIn, body, askingOf(ctx)));
     },
   }),
   route('POST /api/admin/me/confirm', {
@@ -165,7 +165,7 @@ export const OPERATOR_SESSION_ROUTES = [
     async handle({ app, operator }) {
       const signedIn = requireSignedIn(operator);
       const act = { actor: operator.name, action: 'operator end-sessions', input: {} };
-      return { ended: await recordAct(app, act, () => endOthers(app, signedIn)) };
+      return { ended: await withAuditEntry(app, act, () => endOthers(app, signedIn)) };
     },
   }),
 ];

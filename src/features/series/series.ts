@@ -67,14 +67,14 @@ export function startSeries(app: App): Series {
     lagMs: Math.max(0, delay.max / 1e6 - 100),
     storedBytes: app.db.stats?.().fileBytes ?? null,
   });
-  app.processGroup?.onGather('series', contribute);
+  app.processGroup?.onCollect('series', contribute);
   const fine = openRing(...RINGS['1h']);
   const coarse = openRing(...RINGS['24h']);
   let before: { parts: readonly Contribution[]; atMs: number } | null = null;
 
   const series: Series = {
     async look() {
-      const gathered = app.processGroup ? await app.processGroup.gather('series') : [await contribute()];
+      const gathered = app.processGroup ? await app.processGroup.collect('series') : [await contribute()];
       const parts = gathered as Contribution[];
       const nowMs = app.clock.now();
       const seconds = before ? (nowMs - before.atMs) / SECOND_MS : 0;

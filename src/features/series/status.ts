@@ -29,12 +29,12 @@ const FULL = 0.9;
 
 /** Answers `readStatus` of other processes. */
 export function offerStatus(app: App): void {
-  app.processGroup?.onGather('status', readOwnStatus);
+  app.processGroup?.onCollect('status', readOwnStatus);
 }
 
 /** The state of the service, all its processes together. 400 QUERY_TIMEOUT when its jobs take long to count. */
 export async function readStatus(app: App) {
-  const gathered = app.processGroup ? await app.processGroup.gather('status') : [await readOwnStatus()];
+  const gathered = app.processGroup ? await app.processGroup.collect('status') : [await readOwnStatus()];
   const processes = gathered as ProcessStatus[];
   const [disk, jobs, backup] = await Promise.all([readDisk(app), countJobs(app), findBackupAge(app)]);
   return {

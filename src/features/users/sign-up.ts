@@ -29,8 +29,8 @@ export async function signUp(
   // Before the slow hash; the unique index has the last word.
   if (await findUserByEmail(app, project._id, user.email)) throw emailTaken();
   if (password !== null) {
-    const party = project._id.toHexString();
-    user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(party, (bcrypt) => bcrypt.hash(password), gone);
+    const tenant = project._id.toHexString();
+    user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(password), gone);
   }
   await insertUser(app, collection, user);
   if (!user.emailVerified) {

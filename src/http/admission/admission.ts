@@ -1,11 +1,11 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { abandoned } from '../../errors.js';
-import { observeTurns, turn, waitingForTurns, type Party } from '../../turns.js';
+import { observeTurns, turn, waitingForTurns, type Tenant } from '../../turns.js';
 import { countValues } from '../requests/count-values.js';
 import { parseJson, requireFewValues, type BodyLimit } from '../requests/read-body.js';
 import { declaredLength, readBytes } from '../requests/read-bytes.js';
-import { partyOf } from './parties.js';
+import { tenantOf } from './tenants.js';
 import { refusalReport } from './refusals.js';
 import { Room, type RoomRefusal } from './room.js';
 import { estimateBody, estimateScan, TurnRatios } from './weights.js';
@@ -87,12 +87,12 @@ export class Admission {
   /** Reads a JSON body, and waits for a turn that has time for all the work on it; `kind` names the work in metrics. */
   async readJson(ctx: Context, limit: BodyLimit, kind: string): Promise<unknown> {
     const bytes = await this.read(ctx, limit.bytes);
-    const party = partyOf(ctx);
-    const scan = turn(estimateScan(bytes.length), party);
+    const tenant = tenantOf(ctx);
+    const scan = turn(estimateScan(bytes.length), tenant);
     if (scan) await scan;
     const values = countValues(bytes);
     requireFewValues(values, limit);
-    const pause = turn(estimateBody(bytes.length, values), party, kind);
+    const pause = turn(estimateBody(bytes.length, values), tenant, kind);
     if (pause) {
       await pause;
       if (ctx.res.destroyed) throw abandoned();
@@ -108,13 +108,13 @@ class Visit {
 
   constructor(
     private readonly ctx: Context,
-    private readonly party: Party,
+    private readonly tenant: Tenant,
   ) {
     ctx.res.on('close', this.#end);
   }
 
   hold(room: Room, amount: number): Promise<void> | null {
-    const waits = room.enter(this.party, amount, this.ctx.res);
+    const waits = room.enter(this.tenant, amount, this.ctx.res);
     if (!waits) {
       this.#note(room, amount);
       return null;
@@ -125,7 +125,7 @@ class Visit {
   /** Takes room whether or not there is any. */
   add(room: Room, amount: number): void {
     if (this.#isOver) return;
-    room.add(this.party, amount);
+    room.add(this.tenant, amount);
     this.#held.set(room, amount);
   }
 
@@ -133,7 +133,7 @@ class Visit {
     const amount = this.#held.get(room);
     if (amount === undefined) return;
     this.#held.delete(room);
-    room.leave(this.party, amount);
+    room.leave(this.tenant, amount);
   }
 
   /** Holds nothing any more, and needs no word of the end. */
@@ -157,7 +157,7 @@ const VISIT = Symbol('visit');
 type WithVisit = Context & { [VISIT]?: Visit };
 
 function visitOf(ctx: Context): Visit {
-  return ((ctx as WithVisit)[VISIT] ??= new Visit(ctx, partyOf(ctx)));
+  return ((ctx as WithVisit)[VISIT] ??= new Visit(ctx, tenantOf(ctx)));
 }
 
 const known = new WeakMap<App['hints'], Admission>();

@@ -11,14 +11,14 @@ export function refusalReport({ log, metrics }: Pick<App, 'log' | 'metrics'>): (
     [...counts.values()].map(({ labels, value }) => ({ labels, value })),
   );
   return (refusal) => {
-    const { stage, unit, party } = refusal;
-    const key = `${stage} ${unit} ${party}`;
+    const { stage, unit, scope } = refusal;
+    const key = `${stage} ${unit} ${scope}`;
     let count = counts.get(key);
-    if (!count) counts.set(key, (count = { labels: { stage, unit, party }, value: 0, nextMs: 0 }));
+    if (!count) counts.set(key, (count = { labels: { stage, unit, scope }, value: 0, nextMs: 0 }));
     count.value++;
     const now = performance.now();
     if (now < count.nextMs) return;
     count.nextMs = now + LOG_EVERY_MS;
-    log.warn({ ...refusal, refusals: count.value }, 'requests are refused: the party has its share, or all is taken');
+    log.warn({ ...refusal, refusals: count.value }, 'requests are refused: the tenant has its share, or all is taken');
   };
 }

@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { abandoned, unavailable } from '../../errors.js';
-import type { Party } from '../../turns.js';
+import type { Tenant } from '../../turns.js';
 
 /** Who was refused: an address or a project that has its share, or anybody. */
-export type RefusedParty = 'address' | 'project' | 'all';
+export type RefusedScope = 'address' | 'project' | 'all';
 
 /** A refusal, for the log and the metrics. */
 export interface RoomRefusal {
   stage: string;
   unit: string;
-  party: RefusedParty;
+  scope: RefusedScope;
   limit: number;
 }
 
@@ -25,7 +25,7 @@ export interface RoomOptions {
   onRefusal?: (refusal: RoomRefusal) => void;
 }
 
-/** What parties hold of a whole. */
+/** What tenants hold of a whole. */
 export class Shares {
   total = 0;
   readonly #byProject = new Map<string, number>();
@@ -37,17 +37,17 @@ export class Shares {
    * Who has to leave something for others before `amount` fits; null when it fits. A project has half at most. An
    * address has a tenth; more only while half of all, and of its project's share, stays free for others.
    */
-  refused({ project, address }: Party, amount: number): { party: RefusedParty; limit: number } | null {
+  refused({ project, address }: Tenant, amount: number): { scope: RefusedScope; limit: number } | null {
     const half = Math.max(1, this.most / 2);
     const tenth = Math.max(1, this.most / 10);
-    if (this.total + amount > this.most) return { party: 'all', limit: this.most };
-    if (this.ofProject(project) + amount > half) return { party: 'project', limit: half };
+    if (this.total + amount > this.most) return { scope: 'all', limit: this.most };
+    if (this.ofProject(project) + amount > half) return { scope: 'project', limit: half };
     if (this.ofAddress(address) + amount <= tenth) return null;
     const leavesRoom = this.total + amount <= half && this.ofProject(project) + amount <= half / 2;
-    return leavesRoom ? null : { party: 'address', limit: tenth };
+    return leavesRoom ? null : { scope: 'address', limit: tenth };
   }
 
-  change({ project, address }: Party, by: number): void {
+  change({ project, address }: Tenant, by: number): void {
     this.total += by;
     add(this.#byProject, project, by);
     add(this.#byAddress, address, by);
@@ -63,7 +63,7 @@ export class Shares {
 }
 
 interface Waiting {
-  party: Party;
+  tenant: Tenant;
   amount: number;
   start: () => void;
 }
@@ -88,26 +88,26 @@ export class Room {
   }
 
   /**
-   * Takes `amount`, at once (null) or when there is room and it is the party's turn: those who hold least come first.
+   * Takes `amount`, at once (null) or when there is room and it is the tenant's turn: those who hold least come first.
    * 503 OVERLOADED when too many wait, or for too long; ends when the client leaves.
    */
-  enter(party: Party, amount: number, res: ServerResponse): Promise<void> | null {
+  enter(tenant: Tenant, amount: number, res: ServerResponse): Promise<void> | null {
     const wanted = this.#within(amount);
-    if (this.#waiting.size === 0 && !this.#held.refused(party, wanted)) {
-      this.#held.change(party, wanted);
+    if (this.#waiting.size === 0 && !this.#held.refused(tenant, wanted)) {
+      this.#held.change(tenant, wanted);
       return null;
     }
-    return this.#wait(party, wanted, res);
+    return this.#wait(tenant, wanted, res);
   }
 
   /** Takes `amount` whether or not there is room. */
-  add(party: Party, amount: number): void {
-    this.#held.change(party, this.#within(amount));
+  add(tenant: Tenant, amount: number): void {
+    this.#held.change(tenant, this.#within(amount));
   }
 
   /** Gives back what `enter` or `add` took. */
-  leave(party: Party, amount: number): void {
-    this.#held.change(party, -this.#within(amount));
+  leave(tenant: Tenant, amount: number): void {
+    this.#held.change(tenant, -this.#within(amount));
     if (this.#waiting.size > 0) this.#startNext();
   }
 
@@ -116,33 +116,33 @@ export class Room {
     return Math.min(amount, Math.max(1, this.options.most / 10));
   }
 
-  #wait(party: Party, amount: number, res: ServerResponse): Promise<void> {
-    const full = this.#lines.refused(party, 1);
+  #wait(tenant: Tenant, amount: number, res: ServerResponse): Promise<void> {
+    const full = this.#lines.refused(tenant, 1);
     if (full) throw this.#refusal(full);
     return new Promise((resolve, reject) => {
       const leaveLine = (): void => {
         clearTimeout(timer);
         res.off('close', goAway);
         this.#waiting.delete(entry);
-        this.#lines.change(party, -1);
+        this.#lines.change(tenant, -1);
       };
       const start = (): void => {
         leaveLine();
-        this.#held.change(party, amount);
+        this.#held.change(tenant, amount);
         resolve();
       };
-      const entry: Waiting = { party, amount, start };
+      const entry: Waiting = { tenant, amount, start };
       const goAway = (): void => {
         leaveLine();
         reject(abandoned());
       };
       const timer = setTimeout(() => {
         leaveLine();
-        reject(this.#refusal(this.#held.refused(party, amount) ?? { party: 'all', limit: this.options.most }));
+        reject(this.#refusal(this.#held.refused(tenant, amount) ?? { scope: 'all', limit: this.options.most }));
       }, this.options.maxWaitMs);
       res.on('close', goAway);
       this.#waiting.add(entry);
-      this.#lines.change(party, 1);
+      this.#lines.change(tenant, 1);
       this.#startNext();
     });
   }
@@ -154,25 +154,25 @@ export class Room {
   #findNext(): Waiting | null {
     let next: Waiting | null = null;
     for (const entry of this.#waiting) {
-      if (this.#held.refused(entry.party, entry.amount)) continue;
-      if (!next || this.#holdsLess(entry.party, next.party)) next = entry;
+      if (this.#held.refused(entry.tenant, entry.amount)) continue;
+      if (!next || this.#holdsLess(entry.tenant, next.tenant)) next = entry;
     }
     return next;
   }
 
-  #holdsLess(one: Party, other: Party): boolean {
+  #holdsLess(one: Tenant, other: Tenant): boolean {
     const projects = this.#held.ofProject(one.project) - this.#held.ofProject(other.project);
     return projects < 0 || (projects === 0 && this.#held.ofAddress(one.address) < this.#held.ofAddress(other.address));
   }
 
-  #refusal(who: { party: RefusedParty; limit: number }): Error {
+  #refusal(who: { scope: RefusedScope; limit: number }): Error {
     const { stage, unit, onRefusal } = this.options;
     onRefusal?.({ stage, unit, ...who });
-    return unavailable('OVERLOADED', TEXTS[who.party], { retryAfterSeconds: 1 });
+    return unavailable('OVERLOADED', TEXTS[who.scope], { retryAfterSeconds: 1 });
   }
 }
 
-const TEXTS: Readonly<Record<RefusedParty, string>> = {
+const TEXTS: Readonly<Record<RefusedScope, string>> = {
   all: 'The server has too much to do just now: try again in a moment',
   project: 'The project has too many requests under way: try again in a moment',
   address: 'Your address has too many requests under way: try again in a moment',

@@ -1,7 +1,7 @@
 import type Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
-import { OURS, type Party } from '../../turns.js';
+import { OURS, type Tenant } from '../../turns.js';
 import { partsOf, sendParts, type Part } from './send-parts.js';
 
 /** JSON that is ready to be sent: a text in `latin1` stands for bytes that are UTF-8 already. */
@@ -71,7 +71,7 @@ export function replyStream(ctx: Context, stream: StreamReply): void {
 }
 
 /** Whose turn of the event loop it is when a part of a large reply is made. */
-export type PartyOf = (ctx: Context) => Party;
+export type TenantOf = (ctx: Context) => Tenant;
 
 /** Counts what large replies hold that were made without asking for room. */
 export type CountHeld = (ctx: Context, bytes: number) => () => void;
@@ -83,7 +83,7 @@ export type CountHeld = (ctx: Context, bytes: number) => () => void;
 export function sendReply(
   ctx: Context,
   countHeld: CountHeld = () => () => undefined,
-  partyOf: PartyOf = () => OURS,
+  tenantOf: TenantOf = () => OURS,
 ): void {
   if (!(ctx as WithReply)[REPLY] && isPlain(ctx.body)) replyJson(ctx, ctx.body, ctx.status);
   const { [REPLY]: reply, [HEADERS]: headers = [] } = ctx as WithReply;
@@ -103,11 +103,11 @@ export function sendReply(
   const type = ['Content-Type', 'application/json; charset=utf-8', 'Cache-Control', 'no-store'];
   if (large) {
     writeHead(ctx, status, headers, type);
-    return sendLarge(ctx, large, partyOf(ctx));
+    return sendLarge(ctx, large, tenantOf(ctx));
   }
   writeHead(ctx, status, headers, [...type, 'Content-Length', `${Buffer.byteLength(text, encoding)}`]);
   if (text.length > LARGE_CHARACTERS) {
-    return sendLarge(ctx, { parts: partsOf(text, encoding), release: countHeld(ctx, text.length) }, partyOf(ctx));
+    return sendLarge(ctx, { parts: partsOf(text, encoding), release: countHeld(ctx, text.length) }, tenantOf(ctx));
   }
   if (sending.length === 0) setImmediate(sendAll);
   sending.push({ res, text: ctx.req.method === 'HEAD' ? '' : text, encoding });
@@ -152,12 +152,12 @@ function forgetRequest(req: IncomingMessage & { _parsedUrl?: unknown }): void {
 
 const NO_HEADERS: string[] = [];
 
-function sendLarge(ctx: Context, { parts, release }: LargeReply, party: Party): void {
+function sendLarge(ctx: Context, { parts, release }: LargeReply, tenant: Tenant): void {
   const { res } = ctx;
   res.once('close', release);
   if (ctx.req.method === 'HEAD') res.end();
   // Its own error is a fault of ours, logged like every other that comes too late for an answer.
-  else sendParts(res, parts, party).catch((error: unknown) => ctx.app.emit('error', error, ctx));
+  else sendParts(res, parts, tenant).catch((error: unknown) => ctx.app.emit('error', error, ctx));
 }
 
 function writeHead(ctx: Context, status: number, headers: string[], own: readonly string[]): void {

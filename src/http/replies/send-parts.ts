@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { ownTurn, type Party } from '../../turns.js';
+import { ownTurn, type Tenant } from '../../turns.js';
 
 /** A piece of a body: bytes, or `latin1` text that stands for them. */
 export type Part = string | Buffer;
@@ -9,17 +9,17 @@ export const PART_BYTES = 256 * 1024;
 
 /**
  * Sends a body part by part, each made only when the client has taken those before, with a turn of the event loop for
- * others in between: all replies of a party share its turns. Ends early, without an error, when the client has gone;
+ * others in between: all replies of a tenant share its turns. Ends early, without an error, when the client has gone;
  * cuts the connection and fails when a part cannot be made.
  */
-export async function sendParts(res: ServerResponse, parts: Iterable<Part>, party: Party): Promise<void> {
+export async function sendParts(res: ServerResponse, parts: Iterable<Part>, tenant: Tenant): Promise<void> {
   try {
     for (const part of parts) {
       for (let at = 0; at < part.length; at += PART_BYTES) {
         if (res.destroyed) return;
         const piece = part.length <= PART_BYTES ? part : cut(part, at);
         if (!res.write(piece, 'latin1')) await untilTaken(res);
-        await ownTurn(party);
+        await ownTurn(tenant);
       }
     }
     if (!res.destroyed) res.end();

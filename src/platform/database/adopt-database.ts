@@ -29,7 +29,7 @@ export async function adoptDatabase(engine: Engine, name: string): Promise<void>
   if (more.length > 0 || areBothWhole) {
     throw unavailable(
       'DATABASE_AMBIGUOUS',
-      `The embedded store has no projects in the database ${name}, but in ${holding.join(', ')}, made when BSVC_MONGODB_DB said so: drop the database ${name} through the door of BSVC_ENGINE_LISTEN with the version that made them, and the other one takes its place.`,
+      `The embedded store has no projects in the database ${name}, but in ${holding.join(', ')}, made when BSVC_MONGODB_DB said so: drop the database ${name} through the listener of BSVC_ENGINE_LISTEN with the version that made them, and the other one takes its place.`,
     );
   }
   const collections = await engine.db(old!).collections();

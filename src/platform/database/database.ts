@@ -73,9 +73,9 @@ export interface Database {
   /**
    * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until the database is
    * closed, and answers the address to give them. 400 when it cannot be listened on; null for a MongoDB, which has its
-   * own door. `report` gets errors behind it that no client is to blame for.
+   * own listener. `report` gets its errors that no client is to blame for.
    */
-  openDoor(address: string, report: (error: unknown) => void): Promise<string | null>;
+  listen(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
   /**
@@ -218,7 +218,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),
     ping: async () => void (await db.command({ ping: 1, maxTimeMS: 5_000 })),
     freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
-    openDoor: () => Promise.resolve(null),
+    listen: () => Promise.resolve(null),
     listOtherProcesses: () => [],
     useReserve: (work) => work(),
     onLongRead: (listen) => {
@@ -310,7 +310,7 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
         await engine.backup(join(dir, DATA_FILE));
         return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 }, false);
       },
-      async openDoor(address, report) {
+      async listen(address, report) {
         try {
           return (await engine.listen(address, report)).uri;
         } catch (error) {

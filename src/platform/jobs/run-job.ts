@@ -26,7 +26,7 @@ export function startJob<Deps extends JobDependencies>(
   const lost = new AbortController();
   const log = deps.log.child({ job: job.name, jobId: job._id.toHexString(), attempt: job.attempts });
 
-  const beat = async (): Promise<void> => {
+  const renewLease = async (): Promise<void> => {
     try {
       if (await extendLease(deps, job, leaseMs)) return;
       log.warn('the lease was lost while the job was running');
@@ -35,7 +35,7 @@ export function startJob<Deps extends JobDependencies>(
       log.warn({ err: error }, 'the lease could not be extended');
     }
   };
-  const heartbeat = setInterval(() => void beat(), leaseMs / 3);
+  const heartbeat = setInterval(() => void renewLease(), leaseMs / 3);
 
   const run = async (): Promise<void> => {
     try {

@@ -160,7 +160,7 @@ function presentEvents(name: CountedEvent, outcomes: Map<string, number>): Metri
   return describe(`bsvc_${name}_total`, EVENT_HELP[name], 'counter', values);
 }
 
-/** A gauge that cannot be read just now is left out, and so is one that takes longer than a sibling waits for all. */
+/** A gauge that cannot be read just now is left out, and so is one that takes longer than another process waits. */
 function readGauge({ read }: Gauge): Promise<GaugeValues | null> {
   return withTimeout(
     (async () => read())().catch(() => null),

@@ -14,17 +14,17 @@ export interface ProcessGroup {
    * The results of what `onGather` was given for the topic, in each process, this one included; those that do not
    * answer within a second are left out.
    */
-  gather(topic: GatherTopic): Promise<unknown[]>;
-  onGather(topic: GatherTopic, contribute: () => Promise<unknown>): void;
+  collect(topic: ReportTopic): Promise<unknown[]>;
+  onCollect(topic: ReportTopic, contribute: () => Promise<unknown>): void;
   /** Resolves when all of them have come here, at the latest after two seconds. Used once, when they stop. */
-  meet(): Promise<void>;
+  waitForAll(): Promise<void>;
 }
 
 /** Topics on which processes report: for Prometheus, for figures over time, for the state of the service. */
-export type GatherTopic = 'metrics' | 'series' | 'status';
+export type ReportTopic = 'metrics' | 'series' | 'status';
 
-const GATHER_MS = 2 * ANSWER_MS;
-const MEETING_MS = 2_000;
+const COLLECT_MS = 2 * ANSWER_MS;
+const BARRIER_MS = 2_000;
 
 interface Asked {
   resolve(answer: unknown): void;
@@ -83,13 +83,13 @@ export function joinProcessGroup(): ProcessGroup | null {
     tell: (what, input) => send({ bsvc: 'tell', what, input }),
     signal: (text) => send({ bsvc: 'signal', text }),
     onSignal: (listener) => void listeners.push(listener),
-    gather: (topic) => ask((id) => ({ bsvc: 'gather', id, topic }), GATHER_MS),
-    onGather: (topic, give) => void contributions.set(topic, give),
-    async meet() {
+    collect: (topic) => ask((id) => ({ bsvc: 'gather', id, topic }), COLLECT_MS),
+    onCollect: (topic, give) => void contributions.set(topic, give),
+    async waitForAll() {
       let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
         proceed = resolve;
-        timer = setTimeout(resolve, MEETING_MS);
+        timer = setTimeout(resolve, BARRIER_MS);
         send({ bsvc: 'arrived' });
       });
       clearTimeout(timer);

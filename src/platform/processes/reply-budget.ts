@@ -1,76 +1,76 @@
 import { abandoned, unavailable } from '../../errors.js';
 
-/** Bytes of large replies that a process holds until their clients have taken them, shared out by party. */
+/** Bytes of large replies that a process holds until their clients have taken them, shared out by tenant. */
 export interface ReplyBudget {
   held(): number;
   /**
-   * Reserves so many bytes at once; false when they are not free, or when others of the party have waited for longer.
+   * Reserves so many bytes at once; false when they are not free, or when others of the tenant have waited for longer.
    */
-  take(party: string, bytes: number): boolean;
+  take(tenant: string, bytes: number): boolean;
   /**
-   * Reserves so many bytes, or as many as one party may have, when it is the party's turn, and returns their number.
+   * Reserves so many bytes, or as many as one tenant may have, when it is the tenant's turn, and returns their number.
    * 503 BUSY when too many wait, or for too long; ends when `signal` aborts.
    */
-  wait(party: string, bytes: number, signal?: AbortSignal): Promise<number>;
+  wait(tenant: string, bytes: number, signal?: AbortSignal): Promise<number>;
   /** Reserves what is in memory already, beyond the budget too: others then wait the longer. */
-  add(party: string, bytes: number): void;
-  giveBack(party: string, bytes: number): void;
+  add(tenant: string, bytes: number): void;
+  giveBack(tenant: string, bytes: number): void;
   /**
-   * Waits until the party has some room; null when it has now. For work whose reply is not known before: it is counted
+   * Waits until the tenant has some room; null when it has now. For work whose reply is not known before: it is counted
    * by `add`. Fails as `wait`.
    */
-  room(party: string): Promise<void> | null;
+  room(tenant: string): Promise<void> | null;
 }
 
 interface Waiting {
-  party: string;
+  tenant: string;
   bytes: number;
   start: () => void;
 }
 
-const WAITING_LIMITS = { inAll: 400, ofParty: 200, ms: 10_000 };
+const WAITING_LIMITS = { inAll: 400, ofTenant: 200, ms: 10_000 };
 
 /**
- * A budget of `total` bytes, of which one party has half at most: others are answered although it reads slowly. The
- * party that holds least is next.
+ * A budget of `total` bytes, of which one tenant has half at most: others are answered although it reads slowly. The
+ * tenant that holds least is next.
  */
 export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBudget {
   const share = Math.floor(total / 2);
-  const byParty = new Map<string, number>();
+  const byTenant = new Map<string, number>();
   const waiting: Waiting[] = [];
   let held = 0;
 
-  const heldBy = (party: string): number => byParty.get(party) ?? 0;
-  const fitsParty = (party: string, bytes: number): boolean => heldBy(party) + bytes <= share;
-  const fits = (party: string, bytes: number): boolean => held + bytes <= total && fitsParty(party, bytes);
-  const add = (party: string, bytes: number): void => {
+  const heldBy = (tenant: string): number => byTenant.get(tenant) ?? 0;
+  const fitsTenant = (tenant: string, bytes: number): boolean => heldBy(tenant) + bytes <= share;
+  const fits = (tenant: string, bytes: number): boolean => held + bytes <= total && fitsTenant(tenant, bytes);
+  const add = (tenant: string, bytes: number): void => {
     held += bytes;
-    const now = heldBy(party) + bytes;
-    if (now > 0) byParty.set(party, now);
-    else byParty.delete(party);
+    const now = heldBy(tenant) + bytes;
+    if (now > 0) byTenant.set(tenant, now);
+    else byTenant.delete(tenant);
   };
-  /** The one that has waited longest of the party that holds least and may have more. */
+  /** The one that has waited longest of the tenant that holds least and may have more. */
   const findNext = (): Waiting | undefined => {
     const first = new Map<string, Waiting>();
-    for (const entry of waiting) if (!first.has(entry.party)) first.set(entry.party, entry);
+    for (const entry of waiting) if (!first.has(entry.tenant)) first.set(entry.tenant, entry);
     let next: Waiting | undefined;
     for (const entry of first.values()) {
-      if (!fitsParty(entry.party, entry.bytes)) continue;
-      if (!next || heldBy(entry.party) < heldBy(next.party)) next = entry;
+      if (!fitsTenant(entry.tenant, entry.bytes)) continue;
+      if (!next || heldBy(entry.tenant) < heldBy(next.tenant)) next = entry;
     }
     return next;
   };
   const startNext = (): void => {
-    for (let next = findNext(); next && fits(next.party, next.bytes); next = findNext()) {
+    for (let next = findNext(); next && fits(next.tenant, next.bytes); next = findNext()) {
       waiting.splice(waiting.indexOf(next), 1);
-      add(next.party, next.bytes);
+      add(next.tenant, next.bytes);
       next.start();
     }
   };
-  const wait = async (party: string, wanted: number, signal?: AbortSignal): Promise<number> => {
+  const wait = async (tenant: string, wanted: number, signal?: AbortSignal): Promise<number> => {
     const bytes = Math.min(wanted, share);
-    const ofParty = waiting.filter((other) => other.party === party).length;
-    if (waiting.length >= limits.inAll || ofParty >= limits.ofParty) throw busy();
+    const ofTenant = waiting.filter((other) => other.tenant === tenant).length;
+    if (waiting.length >= limits.inAll || ofTenant >= limits.ofTenant) throw busy();
     if (signal?.aborted) throw abandoned();
     await new Promise<void>((resolve, reject) => {
       const settle = (): void => {
@@ -78,7 +78,7 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
         signal?.removeEventListener('abort', leave);
       };
       const entry: Waiting = {
-        party,
+        tenant,
         bytes,
         start() {
           settle();
@@ -99,27 +99,27 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
     });
     return bytes;
   };
-  /** Those of a party that have waited for longer come first. */
-  const mayTake = (party: string, bytes: number): boolean =>
-    fits(party, bytes) && !waiting.some((other) => other.party === party);
-  const giveBack = (party: string, bytes: number): void => {
-    add(party, -bytes);
+  /** Those of a tenant that have waited for longer come first. */
+  const mayTake = (tenant: string, bytes: number): boolean =>
+    fits(tenant, bytes) && !waiting.some((other) => other.tenant === tenant);
+  const giveBack = (tenant: string, bytes: number): void => {
+    add(tenant, -bytes);
     if (waiting.length > 0) startNext();
   };
 
   return {
     held: () => held,
-    take(party, bytes) {
-      if (!mayTake(party, bytes)) return false;
-      add(party, bytes);
+    take(tenant, bytes) {
+      if (!mayTake(tenant, bytes)) return false;
+      add(tenant, bytes);
       return true;
     },
     wait,
     add,
     giveBack,
-    room(party) {
-      if (held === 0 || mayTake(party, 1)) return null;
-      return wait(party, 1).then((reserved) => giveBack(party, reserved));
+    room(tenant) {
+      if (held === 0 || mayTake(tenant, 1)) return null;
+      return wait(tenant, 1).then((reserved) => giveBack(tenant, reserved));
     },
   };
 }

@@ -6,7 +6,7 @@ export interface RedisConnection {
   /** Resolves when it answers, throws otherwise: half a second of silence counts as no answer. */
   ping(): Promise<void>;
   client(): Redis;
-  /** A connection of its own, as subscriptions need; closed with the door. */
+  /** A connection of its own, as subscriptions need; closed with this one. */
   subscriber(): Redis;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { openFairQueue, type FairQueueLimits } from '../processes/fair-queue.js'
 /** bcrypt reads no further (decisions.md 2). */
 export const MAX_PASSWORD_BYTES = 72;
 
-export type PasswordLimits = Pick<FairQueueLimits, 'concurrency' | 'maxWaiting' | 'maxWaitingPerParty'>;
+export type PasswordLimits = Pick<FairQueueLimits, 'concurrency' | 'maxWaiting' | 'maxWaitingPerTenant'>;
 
 /** The slow work on passwords, off the event loop, within a turn. */
 export interface PasswordWork {
@@ -20,7 +20,7 @@ export interface PasswordWork {
 }
 
 /**
- * The queue for bcrypt: few turns at once, waiting ones served party by party, so that one project's logins delay
+ * The queue for bcrypt: few turns at once, waiting ones served tenant by tenant, so that one project's logins delay
  * neither another's nor other requests.
  */
 export interface Passwords {
@@ -28,13 +28,13 @@ export interface Passwords {
    * Runs `work` when it is its turn. 503 BUSY with Retry-After when too many wait already; gives its place up when
    * `gone` aborts before.
    */
-  inTurn<T>(party: string, work: (bcrypt: PasswordWork) => Promise<T>, gone?: AbortSignal): Promise<T>;
+  inTurn<T>(tenant: string, work: (bcrypt: PasswordWork) => Promise<T>, gone?: AbortSignal): Promise<T>;
 }
 
 /** Leaves one processor to the event loop, and one of libuv's four threads to files and names. */
 function defaultLimits(): PasswordLimits {
   const concurrency = Math.max(1, Math.min(availableParallelism() - 1, 3));
-  return { concurrency, maxWaiting: 200, maxWaitingPerParty: 100 };
+  return { concurrency, maxWaiting: 200, maxWaitingPerTenant: 100 };
 }
 
 // Any well-formed hash does: what counts is that comparing with it costs what its cost says. No password is known to
@@ -47,7 +47,7 @@ export function openPasswords(cost: number, limits: PasswordLimits = defaultLimi
   let averageMs = 2 ** (cost - 10) * 60;
   const queue = openFairQueue({
     ...limits,
-    perParty: limits.concurrency,
+    perTenant: limits.concurrency,
     refusal: (waiting) =>
       unavailable('BUSY', 'Too many sign-ins at once: please try again in a moment', {
         retryAfterSeconds: Math.max(1, (waiting * averageMs) / limits.concurrency / 1000),
@@ -70,9 +70,9 @@ export function openPasswords(cost: number, limits: PasswordLimits = defaultLimi
   };
 
   return {
-    inTurn: (party, run, gone) =>
+    inTurn: (tenant, run, gone) =>
       queue.inTurn(
-        party,
+        tenant,
         async () => {
           const started = performance.now();
           try {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { updateProject } from '../../../src/features/projects/update-project.js';
 import { ADMIN_TOKEN, buildEstate, fire, openStage, type Answer, type Estate, type Stage } from './stage.js';
-import { fill, ROUTE_TABLE, type Door, type RouteRow } from './routes-table.js';
+import { fill, ROUTE_TABLE, type Pass, type RouteRow } from './routes-table.js';
 
 const SERVICE_LIMIT = 1_000_000;
 /** What the project's own limits say; of nobody else. */
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-const KEY_DOORS: readonly Door[] = ['a key', 'the secret key', 'the secret key to write', 'an end user'];
+const KEY_PASSES: readonly Pass[] = ['a key', 'the secret key', 'the secret key to write', 'an end user'];
 const isOperators = ({ path }: RouteRow): boolean => /^\/(api\/(admin|projects)|metrics)(\/|$)/.test(path);
 const titled = (rows: readonly RouteRow[]): [title: string, row: RouteRow][] =>
   rows.map((row) => [`${row.method} ${row.path}`, row]);
@@ -42,10 +42,10 @@ const corsOf = ({ headers }: Answer): string[] =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'));
 
 describe('an origin off the project’s allowlist', () => {
-  const rows = ROUTE_TABLE.filter(({ door }) => KEY_DOORS.includes(door) || door === 'a key in the query');
+  const rows = ROUTE_TABLE.filter(({ pass }) => KEY_PASSES.includes(pass) || pass === 'a key in the query');
 
   it.each(titled(rows))('is refused with every key, and told nothing: %s', async (_title, row) => {
-    const kinds = row.door === 'a key in the query' ? ['publishable' as const] : (['publishable', 'secret'] as const);
+    const kinds = row.pass === 'a key in the query' ? ['publishable' as const] : (['publishable', 'secret'] as const);
     for (const kind of kinds) {
       const answer = await send(row, { origin: FOREIGN, 'x-api-key': own[kind] }, own[kind]);
       expect({ kind, status: answer.status, code: answer.code }).toEqual({
@@ -101,11 +101,11 @@ describe('a key chooses the limit', () => {
       told[`${kind} in the query`] = limitOf(await send({ ...row, path, body: undefined }, {}));
     }
     const mine = unknown && OWN_LIMIT;
-    const inHeader = KEY_DOORS.includes(row.door) ? mine : unknown;
+    const inHeader = KEY_PASSES.includes(row.pass) ? mine : unknown;
     expect(told).toEqual({
       'publishable in the header': inHeader,
       'secret in the header': inHeader,
-      'publishable in the query': row.door === 'a key in the query' ? mine : unknown,
+      'publishable in the query': row.pass === 'a key in the query' ? mine : unknown,
       'secret in the query': unknown,
     });
     if (unknown !== null) expect(unknown).toBe(SERVICE_LIMIT);

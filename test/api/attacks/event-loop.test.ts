@@ -130,8 +130,8 @@ describe('the event loop', () => {
   }, 600_000);
 
   it('is not held by any route, whatever stands in its body or its query', async () => {
-    const all = ROUTE_TABLE.filter(({ spends }) => !spends).flatMap(({ method, path, door, body }) => {
-      const headers = passFor(door, estate);
+    const all = ROUTE_TABLE.filter(({ spends }) => !spends).flatMap(({ method, path, pass, body }) => {
+      const headers = passFor(pass, estate);
       const own = fill(path, estate.names);
       const ask = (rest: { path?: string; body?: string }) => () =>
         fire(unwatched, { method, path: own, headers, ...rest });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CALLERS, DOORS, fill, patternOf, ROUTE_TABLE, type CallerName, type RouteRow } from './routes-table.js';
+import { CALLERS, PASSES, fill, patternOf, ROUTE_TABLE, type CallerName, type RouteRow } from './routes-table.js';
 import { ADMIN_TOKEN, buildEstate, fire, listRoutes, openStage, outcomeOf, type Estate, type Stage } from './stage.js';
 
 let stage: Stage;
@@ -44,7 +44,7 @@ async function knock(row: RouteRow, caller: CallerName, own: Estate): Promise<st
     headers: {
       ...fill(row.headers ?? {}, own.names),
       // Where the key comes in the query, it comes there alone.
-      ...(key !== undefined && row.door !== 'a key in the query' && { 'x-api-key': key }),
+      ...(key !== undefined && row.pass !== 'a key in the query' && { 'x-api-key': key }),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     },
     body: fill(row.body, own.names),
@@ -58,15 +58,15 @@ describe('every route', () => {
     expect(ROUTE_TABLE.map(patternOf).sort()).toEqual(mounted.sort());
   });
 
-  it.each(ROUTE_TABLE.map((row) => [`${row.method} ${row.path}`, row.door, row] as const))(
+  it.each(ROUTE_TABLE.map((row) => [`${row.method} ${row.path}`, row.pass, row] as const))(
     '%s is for %s',
-    async (_title, door, row) => {
+    async (_title, pass, row) => {
       const told: Partial<Record<CallerName, string>> = {};
       for (const caller of CALLERS) {
-        const own = row.spends && DOORS[door][caller] === 'in' ? await buildEstate(stage) : estate;
+        const own = row.spends && PASSES[pass][caller] === 'in' ? await buildEstate(stage) : estate;
         told[caller] = await knock(row, caller, own);
       }
-      const expected = Object.entries(DOORS[door]).map(([caller, outcome]) => {
+      const expected = Object.entries(PASSES[pass]).map(([caller, outcome]) => {
         return [caller, outcome === 'in' ? row.allowed : outcome];
       });
       expect(told).toEqual(Object.fromEntries(expected));

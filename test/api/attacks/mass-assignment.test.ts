@@ -231,14 +231,14 @@ const CLOSED = new Set(
 );
 const RECORDS = ROUTE_TABLE.filter((row) => CLOSED.has(patternOf(row)) || `${row.method} ${row.path}` in FIELDS);
 
-describe.each(RECORDS)('$method $path', ({ method, path, door, body }) => {
+describe.each(RECORDS)('$method $path', ({ method, path, pass, body }) => {
   it.each(FIELDS[`${method} ${path}`] ?? COMMON)('is refused with the field %s', async (field) => {
     const before = await readEverything(stage, estate);
     const sent = { ...(body as object), [field]: field === 'storage' ? { bucket: {} } : 'assigned' };
     const answer = await fire(stage, {
       method,
       path: fill(path, estate.names),
-      headers: passFor(door, estate),
+      headers: passFor(pass, estate),
       body: fill(sent, estate.names),
     });
     expect(answer.status).toBe(400);

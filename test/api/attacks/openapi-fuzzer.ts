@@ -123,7 +123,7 @@ function requestArbitrary(
     }));
 }
 
-/** What gets in, so that most requests get past the door. */
+/** What gets in, so that most requests get past the guards. */
 function fittingCredentials({ security }: Operation): Carried[] {
   const schemes = JSON.stringify(security).toLowerCase();
   if (schemes.includes('operator') || schemes.includes('admin')) return ['operator', 'operator', 'viewer'];

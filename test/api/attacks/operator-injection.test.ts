@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fill, ROUTE_TABLE, type Door } from './routes-table.js';
+import { fill, ROUTE_TABLE, type Pass } from './routes-table.js';
 import { buildEstate, fire, openStage, outcomeOf, passFor, type Answer, type Estate, type Stage } from './stage.js';
 
 let stage: Stage;
@@ -14,8 +14,8 @@ afterAll(async () => {
   await stage.close();
 });
 
-function send(door: Door, method: string, path: string, body?: unknown): Promise<Answer> {
-  return fire(stage, { method, path: fill(path, estate.names), headers: passFor(door, estate), body });
+function send(pass: Pass, method: string, path: string, body?: unknown): Promise<Answer> {
+  return fire(stage, { method, path: fill(path, estate.names), headers: passFor(pass, estate), body });
 }
 
 /** JSON that means more than it says: to a query, to a prototype, to the driver, or to code that expects a text. */
@@ -44,7 +44,7 @@ const FIELD = { name: 'title', type: 'String' };
  * Every field of every body that a route reads. What may be anything by its nature (documents, variables of a mail) is
  * not here.
  */
-const BODIES: readonly [method: string, path: string, door: Door, fields: Record<string, unknown>][] = [
+const BODIES: readonly [method: string, path: string, pass: Pass, fields: Record<string, unknown>][] = [
   ['POST', '/api/userAuth/signup', 'a key', { email: 'a@example.test', password: 'long enough', name: 'Ann' }],
   ['POST', '/api/userAuth/login', 'a key', { email: ':email', password: ':password' }],
   ['POST', '/api/userAuth/request-password-reset', 'a key', { email: ':email' }],
@@ -180,11 +180,11 @@ const BODIES: readonly [method: string, path: string, door: Door, fields: Record
   ],
 ];
 
-describe.each(BODIES)('%s %s', (method, path, door, fields) => {
+describe.each(BODIES)('%s %s', (method, path, pass, fields) => {
   it.each(Object.keys(fields))('refuses everything but a plain value as %s', async (field) => {
     for (const value of HOSTILE_VALUES) {
       const text = JSON.stringify({ ...fill(fields, estate.names), [field]: '@hostile@' });
-      const answer = await send(door, method, path, text.replace('"@hostile@"', value));
+      const answer = await send(pass, method, path, text.replace('"@hostile@"', value));
       expect({ value, status: answer.status, body: answer.text }).toMatchObject({ value, status: 400 });
       expect(JSON.parse(answer.text)).toMatchObject({ success: false, data: {} });
     }
@@ -192,7 +192,7 @@ describe.each(BODIES)('%s %s', (method, path, door, fields) => {
 });
 
 describe('the fields of a webhook, of a collection and of a batch', () => {
-  const nested: [string, Door, string, string, (value: string) => string][] = [
+  const nested: [string, Pass, string, string, (value: string) => string][] = [
     [
       'an event',
       'an owner',
@@ -261,9 +261,9 @@ describe('the fields of a webhook, of a collection and of a batch', () => {
       (v) => `{"pipeline":[{"$limit":${v}}]}`,
     ],
   ];
-  it.each(nested)('refuse everything but a plain value as %s', async (_what, door, method, path, bodyWith) => {
+  it.each(nested)('refuse everything but a plain value as %s', async (_what, pass, method, path, bodyWith) => {
     for (const value of HOSTILE_VALUES) {
-      const answer = await send(door, method, path, bodyWith(value));
+      const answer = await send(pass, method, path, bodyWith(value));
       expect({ value, status: answer.status, body: answer.text }).toMatchObject({ value, status: 400 });
     }
   });
@@ -296,7 +296,7 @@ describe('keys that a body should not have', () => {
       for (const key of EXTRA_KEYS) {
         const plain = JSON.stringify(fill(row.body, estate.names));
         const text = `{"${key}":{"polluted":true,"$ne":null}${plain === '{}' ? '' : ','}${plain.slice(1)}`;
-        const answer = await send(row.door, row.method, row.path, text);
+        const answer = await send(row.pass, row.method, row.path, text);
         expect([row.allowed, '400'], `${key}: ${answer.text}`).toContain(
           answer.status === 400 ? '400' : outcomeOf(answer),
         );
@@ -331,7 +331,7 @@ describe('a body that is no object', () => {
         // A broadcast can be sent without a body, tokens rotated, and the own account deleted.
         const optional = /\/(broadcasts\/[^/]+\/send|rotate-tokens|userAuth\/me)$/.test(row.path);
         if (optional && text.trim() === '') continue;
-        const answer = await send(row.door, row.method, row.path, text);
+        const answer = await send(row.pass, row.method, row.path, text);
         expect({ text, status: answer.status, body: answer.text }).toMatchObject({ text, status: 400 });
       }
     },
@@ -376,7 +376,7 @@ describe('a name in a path', () => {
     for (const hostile of HOSTILE_NAMES.filter((one) => !(foreignIds && one === '__proto__'))) {
       const names = { ...estate.names, key: estate.publishable, [name]: hostile };
       const path = fill(row.path, names);
-      const headers = { ...fill(row.headers ?? {}, estate.names), ...passFor(row.door, estate) };
+      const headers = { ...fill(row.headers ?? {}, estate.names), ...passFor(row.pass, estate) };
       const answer = await fire(stage, { method: row.method, path, headers, body: fill(row.body, estate.names) });
       expect({ path, status: answer.status, in: [400, 403, 404, 405].includes(answer.status) }).toMatchObject({
         in: true,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildCollection } from '../../helpers/build-project.js';
-import { fill, ROUTE_TABLE, type Door, type RouteRow } from './routes-table.js';
+import { fill, ROUTE_TABLE, type Pass, type RouteRow } from './routes-table.js';
 import {
   asSecret,
   buildEstate,
@@ -46,8 +46,8 @@ const STRANGERS: Record<string, (own: Stranger, other: Estate) => { key?: string
   viewer: (own) => ({ token: own.viewer }),
 };
 
-/** Who of the strangers passes a door with what is its own, and so gets to ask for what is not. */
-const PASSES: Record<Door, string> = {
+/** Who of the strangers is let in with what is its own, and so gets to ask for what is not. */
+const PASSES: Record<Pass, string> = {
   everybody: 'nobody',
   'a key': 'secret',
   'a key in the query': 'publishable',
@@ -82,7 +82,7 @@ describe('a stranger who names what belongs to another project', () => {
     async (_title, foreign, row) => {
       // Signing out ends what it is called with.
       const own = row.spends ? await buildStranger(stage) : stranger;
-      expect(outcomeOf(await ask(row, PASSES[row.door], own))).toBe(foreign);
+      expect(outcomeOf(await ask(row, PASSES[row.pass], own))).toBe(foreign);
       for (const who of Object.keys(STRANGERS)) {
         const answer = await ask(row, who, own);
         expect({ who, leaks: leaksOf(answer, victim) }).toEqual({ who, leaks: [] });

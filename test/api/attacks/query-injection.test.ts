@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fill, type Door } from './routes-table.js';
+import { fill, type Pass } from './routes-table.js';
 import { buildEstate, fire, openStage, outcomeOf, passFor, type Answer, type Estate, type Stage } from './stage.js';
 
 let stage: Stage;
@@ -11,12 +11,12 @@ beforeAll(async () => {
 });
 afterAll(() => stage.close());
 
-function send(door: Door, method: string, path: string, body?: unknown): Promise<Answer> {
-  return fire(stage, { method, path: fill(path, estate.names), headers: passFor(door, estate), body });
+function send(pass: Pass, method: string, path: string, body?: unknown): Promise<Answer> {
+  return fire(stage, { method, path: fill(path, estate.names), headers: passFor(pass, estate), body });
 }
 
 /** Query strings that try to be more than texts, beyond those of lists of documents, which have tests of their own. */
-const QUERIES: readonly [method: string, path: string, door: Door, query: string, outcome: string][] = [
+const QUERIES: readonly [method: string, path: string, pass: Pass, query: string, outcome: string][] = [
   ['GET', '/api/mail/logs', 'the secret key', 'page[$gt]=0', '200'],
   ['GET', '/api/mail/logs', 'the secret key', 'page=1&page=2', '400 INVALID_QUERY'],
   ['GET', '/api/mail/logs', 'the secret key', 'limit=-1', '400 INVALID_QUERY'],
@@ -142,10 +142,10 @@ const QUERIES: readonly [method: string, path: string, door: Door, query: string
 ];
 
 describe('a query string', () => {
-  it.each(QUERIES)('%s %s, as %s, with ?%s: %s', async (method, path, door, query, outcome) => {
+  it.each(QUERIES)('%s %s, as %s, with ?%s: %s', async (method, path, pass, query, outcome) => {
     const body = method === 'GET' || method === 'DELETE' ? undefined : {};
     const written = encodeURI(fill(query, { ...estate.names, key: estate.publishable })).replaceAll('%25', '%');
-    const answer = await send(door, method, `${path}?${written}`, body);
+    const answer = await send(pass, method, `${path}?${written}`, body);
     expect(outcomeOf(answer)).toBe(outcome);
   });
 

@@ -108,7 +108,7 @@ const replies = (text: string): number => text.match(/HTTP\/1\.1 [2-5]\d\d /g)?.
 async function sendAndGoOn(row: RouteRow, refused: Refusable, chunked: boolean): Promise<string> {
   const headers = {
     ...fill(row.headers ?? {}, own.names),
-    ...passFor(row.door, own),
+    ...passFor(row.pass, own),
     'content-type': refused.type,
     ...(refused.encoding && { 'content-encoding': refused.encoding }),
     ...(chunked

@@ -1,7 +1,7 @@
 import { ROUTE_LISTS } from '../../../src/api.js';
 
 /** Who may come in by a route. */
-export type Door =
+export type Pass =
   /** Anybody, without any key. */
   | 'everybody'
   /** Any live key of the project. */
@@ -27,7 +27,7 @@ export type Door =
   /** BSVC_ADMIN_TOKEN. */
   | 'the admin token';
 
-/** Whoever stands before a door, of the project itself. */
+/** The callers, of the project itself. */
 export const CALLERS = [
   'nobody',
   'publishable',
@@ -42,8 +42,8 @@ export const CALLERS = [
 ] as const;
 export type CallerName = (typeof CALLERS)[number];
 
-/** What each caller is told at each door; `in` = what the route answers to who is let in. */
-export const DOORS: Record<Door, Record<CallerName, string>> = {
+/** The answer to each caller for each pass; `in` = what the route answers a caller that is let in. */
+export const PASSES: Record<Pass, Record<CallerName, string>> = {
   everybody: everyone('in'),
   'a key': {
     ...everyone('401 API_KEY_MISSING'),
@@ -146,11 +146,11 @@ export interface RouteRow {
   method: string;
   /** `:parameters` are filled in from what the project owns. */
   path: string;
-  door: Door;
+  pass: Pass;
   /** What the route answers to who is let in. */
   allowed: string;
   /**
-   * What another project is told that passes this door with its own keys and names what is not its own; it never
+   * The answer to another project that is let in with its own keys and names what is not its own; it never
    * succeeds where something is named.
    */
   foreign: string;
@@ -165,14 +165,14 @@ type More = Pick<RouteRow, 'body' | 'headers' | 'spends'>;
 const row = (
   method: string,
   path: string,
-  door: Door,
+  pass: Pass,
   allowed: string,
   foreign: string,
   more: More = {},
 ): RouteRow => ({
   method,
   path,
-  door,
+  pass,
   allowed,
   foreign,
   ...more,
@@ -191,16 +191,16 @@ const FILE = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.tx
 
 const SUBSCRIPTIONS = { subscriptions: [{ collection: ':collectionName' }] };
 
-const data = (method: string, rest: string, door: Door, allowed: string, more: More = {}): RouteRow =>
-  row(method, `/api/data/:collectionName${rest}`, door, allowed, NO_COLLECTION, more);
+const data = (method: string, rest: string, pass: Pass, allowed: string, more: More = {}): RouteRow =>
+  row(method, `/api/data/:collectionName${rest}`, pass, allowed, NO_COLLECTION, more);
 
 /** A route of a server about one user of its project. */
 const ofUser = (method: string, rest: string, allowed: string, more: More = {}): RouteRow =>
   row(method, `/api/userAuth/users/:user${rest}`, 'the secret key', allowed, '404 USER_NOT_FOUND', more);
 
 /** A route below one project: everybody else is told that there is no such project. */
-const inProject = (method: string, rest: string, door: Door, allowed: string, more: More = {}): RouteRow =>
-  row(method, `/api/projects/:projectId${rest}`, door, allowed, NO_PROJECT, more);
+const inProject = (method: string, rest: string, pass: Pass, allowed: string, more: More = {}): RouteRow =>
+  row(method, `/api/projects/:projectId${rest}`, pass, allowed, NO_PROJECT, more);
 
 /** Rows of the routes that tell something else than their place says (`byPlace`). */
 const OWN_ROWS: readonly RouteRow[] = [

@@ -64,7 +64,7 @@ const WAYS: readonly Slow[] = [
 ];
 
 function start(row: RouteRow, { rest, drop }: Slow): Socket {
-  const { 'content-type': _type, ...headers } = { ...fill(row.headers ?? {}, own.names), ...passFor(row.door, own) };
+  const { 'content-type': _type, ...headers } = { ...fill(row.headers ?? {}, own.names), ...passFor(row.pass, own) };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const path = fill(row.path, { ...own.names, key: own.publishable });
   const socket = connect(server.port, '127.0.0.1', () =>

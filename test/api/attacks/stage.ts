@@ -20,7 +20,7 @@ import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { buildOperator } from '../../helpers/operator-client.js';
 import { openStorageClient } from '../../helpers/storage-client.js';
 import { openUserClient, PASSWORD } from '../../helpers/user-client.js';
-import type { Door } from './routes-table.js';
+import type { Pass } from './routes-table.js';
 
 export const ADMIN_TOKEN = 'admin-token-of-the-attacked-service';
 export const EVENT_SECRET = `whsec_${Buffer.from('the secret of the mail provider').toString('base64')}`;
@@ -58,7 +58,7 @@ export async function openStage(settings: Record<string, string> = {}, clock?: C
   };
 }
 
-/** Who may stand before a door of a project. */
+/** The callers of a project. */
 export interface Credentials {
   revoked: string;
   rotated: string;
@@ -324,10 +324,10 @@ export async function readEverything({ app }: Stage, { project }: TestProject): 
   return lines.join('\n');
 }
 
-/** The headers of somebody of the project who is let in by a door. */
-export function passFor(door: Door, own: Credentials & TestProject): Record<string, string> {
+/** The headers of a caller of the project that has the pass. */
+export function passFor(pass: Pass, own: Credentials & TestProject): Record<string, string> {
   const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
-  switch (door) {
+  switch (pass) {
     case 'everybody':
     case 'a key in the query':
       return {};

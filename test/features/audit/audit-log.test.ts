@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listActs, recordAct } from '../../../src/features/audit/audit-log.js';
+import { listActs, withAuditEntry } from '../../../src/features/audit/audit-log.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => test.close());
 
 async function record(input: Record<string, unknown>): Promise<Record<string, unknown>> {
-  await recordAct(test.app, { actor: 'ann', action: 'user create', input }, () => Promise.resolve());
+  await withAuditEntry(test.app, { actor: 'ann', action: 'user create', input }, () => Promise.resolve());
   const [act] = await listActs(test.app, { limit: 1 });
   return act!.input;
 }

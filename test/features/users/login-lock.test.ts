@@ -36,8 +36,8 @@ function comparingTogether(apps: App[], count: number): App[] {
   return apps.map((app) => ({
     ...app,
     passwords: {
-      async inTurn(party, work) {
-        const bcrypt = await app.passwords.inTurn(party, (real) => Promise.resolve(real));
+      async inTurn(tenant, work) {
+        const bcrypt = await app.passwords.inTurn(tenant, (real) => Promise.resolve(real));
         const matches = async (password: string, hash: string | null): Promise<boolean> => {
           const same = await bcrypt.matches(password, hash);
           if (++compared === count) release();
@@ -78,8 +78,8 @@ describe('the lock of an account in several processes', () => {
     const late: App = {
       ...others[0]!,
       passwords: {
-        inTurn: (party, work) =>
-          others[0]!.passwords.inTurn(party, (bcrypt) =>
+        inTurn: (tenant, work) =>
+          others[0]!.passwords.inTurn(tenant, (bcrypt) =>
             work({
               ...bcrypt,
               async matches(password, hash) {

@@ -17,7 +17,7 @@ import { withApp } from '../with-app.js';
 export interface ChangesSoak {
   seconds: number;
   seed: number;
-  door: 'embedded' | 'wire';
+  transport: 'embedded' | 'wire';
   processes: number;
 }
 
@@ -69,9 +69,9 @@ interface Audience {
  * are killed. Followers with eight filters, by a secret key, as two users and without one, are cut off, do not read,
  * lose their tokens, and go on by a stream or a page at another process. Needs `npm run build`.
  */
-export async function soakChanges({ seconds, seed, door, processes }: ChangesSoak): Promise<ChangesSoakReport> {
+export async function soakChanges({ seconds, seed, transport, processes }: ChangesSoak): Promise<ChangesSoakReport> {
   const dir = await openTempDir();
-  const engine = door === 'wire' ? openEngine({ dataDir: join(dir.path, 'wire'), durability: 'relaxed' }) : null;
+  const engine = transport === 'wire' ? openEngine({ dataDir: join(dir.path, 'wire'), durability: 'relaxed' }) : null;
   const mongodb: Record<string, string> = engine ? { MONGODB_URI: (await engine.listen('127.0.0.1:0')).uri } : {};
   const env = {
     BSVC_DATA_DIR: dir.path,

@@ -31,7 +31,7 @@ import { withApp } from '../with-app.js';
 export interface SoakOptions {
   seconds: number;
   seed: number;
-  /** The data are kept by a process of its own, behind its wire door, as a MongoDB's are. */
+  /** The data are kept by a process of its own, behind its wire transport, as a MongoDB's are. */
   wire?: boolean;
   /** Longest pause between two kills. */
   pauseMs?: number;
@@ -45,7 +45,7 @@ export interface SoakOptions {
 export interface SoakReport {
   seed: number;
   seconds: number;
-  database: 'embedded' | 'wire door';
+  database: 'embedded' | 'wire transport';
   /** How often each kind was killed, and how long it took until the service was healthy again. */
   kills: Record<string, { count: number; medianMs: number; slowestMs: number }>;
   /** Replies by kind of request and status; `cut` had none. */
@@ -77,11 +77,11 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const mail = await startMailProviderDouble();
   const hooks = await openRestartingReceiver();
   const dataDir = join(dir.path, 'data');
-  const doorPort = await findFreePort();
+  const databasePort = await findFreePort();
   const storeEnv = { BSVC_DATA_DIR: dataDir, BSVC_SECRET_KEY: MASTER_KEY, BSVC_LOG_LEVEL: 'warn', TMPDIR: dir.path };
   const env = {
     ...storeEnv,
-    ...(wire && { MONGODB_URI: `mongodb://127.0.0.1:${doorPort}/?directConnection=true` }),
+    ...(wire && { MONGODB_URI: `mongodb://127.0.0.1:${databasePort}/?directConnection=true` }),
     BSVC_BCRYPT_COST: '4',
     BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
     RESEND_API_KEY: 're_soak',
@@ -89,7 +89,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     BSVC_MAIL_FROM: 'soak@example.test',
     BSVC_MAIL_RATE: '50/1s',
   };
-  const databaseEnv = wire ? { ...storeEnv, BSVC_ENGINE_LISTEN: `127.0.0.1:${doorPort}` } : null;
+  const databaseEnv = wire ? { ...storeEnv, BSVC_ENGINE_LISTEN: `127.0.0.1:${databasePort}` } : null;
   const embeddedEnv = without(env, 'MONGODB_URI');
   const owner = await prepare(embeddedEnv, hooks.url, seconds);
   const services = await startServices({ env, databaseEnv });
@@ -158,7 +158,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     return {
       seed,
       seconds,
-      database: wire ? 'wire door' : 'embedded',
+      database: wire ? 'wire transport' : 'embedded',
       kills: Object.fromEntries([...restarts].map(([kind, times]) => [kind, summarise(times)])),
       requests: sorted(caller.counts),
       commands: { ended: sorted(books.commands.ended), killed: sorted(books.commands.killed) },

@@ -11,7 +11,7 @@ import { countRounds, type Scope } from '../../query/operators/operator.js';
 import {
   BATCH_SIZE,
   eachDocument,
-  Gauge,
+  MemoryCharge,
   inBatches,
   type Run,
   type Source,
@@ -211,7 +211,7 @@ export const sample: StageCompiler = (spec) => {
   if (size === null) throw refusal(28746, 'size argument to $sample must be a number');
   if (size <= 0) throw refusal(28747, 'size argument to $sample must be a positive integer');
   return passing(async function* (source, { budget }) {
-    const gauge = new Gauge(budget);
+    const gauge = new MemoryCharge(budget);
     const kept: Doc[] = [];
     let seen = 0;
     try {

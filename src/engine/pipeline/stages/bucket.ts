@@ -4,7 +4,7 @@ import { compileExpression, type ExpressionContext } from '../../query/expressio
 import { NO_SCOPE } from '../../query/operators/operator.js';
 import { compareValues } from '../../query/values/compare.js';
 import { integerOf, rankOf } from '../../query/values/value.js';
-import { Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
+import { MemoryCharge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { compileAccumulation, type GroupFields, presentGroup } from './accumulate.js';
 import { groupStage } from './group.js';
 import { type KeyedDocument, sortKeyed } from './sort.js';
@@ -93,7 +93,7 @@ export const bucketAuto: StageCompiler = (spec, { environment }) => {
   return {
     async *run(source, run) {
       const { budget, scope } = run;
-      const gauge = new Gauge(budget);
+      const gauge = new MemoryCharge(budget);
       try {
         const items: KeyedDocument[] = [];
         for await (const batch of source) {

@@ -2,7 +2,7 @@ import { type Doc, isDocument, setField } from '../../codec/document.js';
 import { CODES, failedToParse, refusal } from '../../errors.js';
 import { compileExpression } from '../../query/expression.js';
 import { typeOf } from '../../query/values/value.js';
-import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
+import { collect, MemoryCharge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 
 /** Appends the documents of another collection, possibly through a pipeline. */
 export const unionWith: StageCompiler = (spec, tools) => {
@@ -46,7 +46,7 @@ export const facet: StageCompiler = (spec, tools) => {
   });
   return {
     async *run(source, run) {
-      const gauge = new Gauge(run.budget);
+      const gauge = new MemoryCharge(run.budget);
       try {
         const docs = await collect(source, run, gauge);
         const result: Doc = {};

@@ -9,7 +9,7 @@ import { compileSort } from '../../query/sort.js';
 import { compareValues } from '../../query/values/compare.js';
 import { integerOf, isNullish, isNumber, numberOf } from '../../query/values/value.js';
 import { keyOf } from '../../query/values/value-key.js';
-import { collect, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
+import { collect, MemoryCharge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { plainPath, withPath } from './basic.js';
 import { partitionExpression } from './fill.js';
 import { partitionSource } from './partition.js';
@@ -82,7 +82,7 @@ export const densify: StageCompiler = (spec, { environment }) => {
   return {
     async *run(source, run) {
       const { budget } = run;
-      const gauge = new Gauge(budget);
+      const gauge = new MemoryCharge(budget);
       let made = 0;
       try {
         const docs = await collect(source, run, gauge);

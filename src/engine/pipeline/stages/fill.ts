@@ -4,7 +4,7 @@ import { compileExpression, type Expression } from '../../query/expression.js';
 import { splitPath } from '../../query/values/path.js';
 import { compileSort } from '../../query/sort.js';
 import { isNullish } from '../../query/values/value.js';
-import { eachDocument, Gauge, inBatches, type StageCompiler, unionOf } from '../stage.js';
+import { eachDocument, MemoryCharge, inBatches, type StageCompiler, unionOf } from '../stage.js';
 import { plainPath, withPath } from './basic.js';
 import { partitionSource } from './partition.js';
 import { carryForward, interpolate } from './window-functions.js';
@@ -99,7 +99,7 @@ export const fill: StageCompiler = (spec, { environment }) => {
   return {
     async *run(source, run) {
       const { budget, scope } = run;
-      const gauge = new Gauge(budget);
+      const gauge = new MemoryCharge(budget);
       try {
         for (const part of await partitionSource(source, run, gauge, by, sort)) {
           const docs = part.map(({ doc }) => doc);

@@ -5,7 +5,7 @@ import { compileFilter } from '../../query/match/match.js';
 import { readPath, splitPath } from '../../query/values/path.js';
 import { integerOf, isNullish } from '../../query/values/value.js';
 import { keyOf } from '../../query/values/value-key.js';
-import { type Gauge, type Run, type StageCompiler, unionOf } from '../stage.js';
+import { type MemoryCharge, type Run, type StageCompiler, unionOf } from '../stage.js';
 import { withPath } from './basic.js';
 import { equalityFilter, joinEach, MAX_ASKED } from './join.js';
 import { requireSourceName, requireFieldPath } from './lookup.js';
@@ -53,7 +53,7 @@ export const graphLookup: StageCompiler = (spec, tools) => {
     }
   }
 
-  async function search(doc: Doc, run: Run, gauge: Gauge): Promise<Doc[]> {
+  async function search(doc: Doc, run: Run, gauge: MemoryCharge): Promise<Doc[]> {
     const { budget, scope } = run;
     scope.root = doc;
     const results: Doc[] = [];

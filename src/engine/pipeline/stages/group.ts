@@ -6,7 +6,7 @@ import type { Accumulation } from '../../query/operators/accumulations.js';
 import { compileSort } from '../../query/sort.js';
 import { weigh } from '../../query/values/weight.js';
 import { keyOf } from '../../query/values/value-key.js';
-import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler, unionOf } from '../stage.js';
+import { MemoryCharge, inBatches, type Run, type Source, type Stage, type StageCompiler, unionOf } from '../stage.js';
 import { compileAccumulation, type GroupFields, presentGroup } from './accumulate.js';
 import { sortSource } from './sort.js';
 
@@ -19,7 +19,7 @@ interface Group {
 async function groupSource(
   source: Source,
   run: Run,
-  gauge: Gauge,
+  gauge: MemoryCharge,
   idOf: (doc: Doc, run: Run) => unknown,
   fields: GroupFields,
   collation: Collation | null,
@@ -64,7 +64,7 @@ export function groupStage(
   const sort = order === undefined ? null : compileSort(order);
   return {
     async *run(source, run) {
-      const gauge = new Gauge(run.budget);
+      const gauge = new MemoryCharge(run.budget);
       try {
         const groups = await groupSource(source, run, gauge, idOf, fields, collation);
         yield* inBatches(sort === null ? groups : await sortSource(inBatches(groups), sort, run, gauge));

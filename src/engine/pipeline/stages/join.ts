@@ -4,7 +4,7 @@ import { compareValues } from '../../query/values/compare.js';
 import { typeOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import { keyOf } from '../../query/values/value-key.js';
-import { STAGE_BATCH_BYTES, BATCH_SIZE, Gauge, type Run } from '../stage.js';
+import { STAGE_BATCH_BYTES, BATCH_SIZE, MemoryCharge, type Run } from '../stage.js';
 
 /** The documents of another collection that share a value with given ones. */
 export interface Join {
@@ -149,10 +149,10 @@ export async function* attachLists(
 export async function* joinEach(
   docs: readonly Doc[],
   { budget }: Run,
-  find: (doc: Doc, index: number, gauge: Gauge) => Promise<readonly Doc[]>,
+  find: (doc: Doc, index: number, gauge: MemoryCharge) => Promise<readonly Doc[]>,
   attach: Attach,
 ): AsyncGenerator<Doc[]> {
-  const gauge = new Gauge(budget);
+  const gauge = new MemoryCharge(budget);
   let out: Doc[] = [];
   let bytes = 0;
   try {

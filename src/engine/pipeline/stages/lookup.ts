@@ -8,7 +8,7 @@ import { weigh } from '../../query/values/weight.js';
 import {
   STAGE_BATCH_BYTES,
   collect,
-  Gauge,
+  MemoryCharge,
   inBatches,
   type InnerPipeline,
   type Run,
@@ -159,7 +159,7 @@ async function* joinByPipeline(
   bind: (doc: Doc, run: Run) => Run,
   attach: Attach,
 ): AsyncGenerator<Doc[]> {
-  const shared = new Gauge(run.budget);
+  const shared = new MemoryCharge(run.budget);
   let same: Doc[] | null = null;
   try {
     for await (const batch of source) {
@@ -194,7 +194,7 @@ async function* joinByBoth(
   try {
     for await (const batch of regroup(source)) {
       const found = await join.matches(batch);
-      const through = (doc: Doc, i: number, gauge: Gauge) =>
+      const through = (doc: Doc, i: number, gauge: MemoryCharge) =>
         collect(pipeline.over(inBatches(found[i]!), bind(doc, run)), run, gauge);
       yield* joinEach(batch, run, through, attach);
     }

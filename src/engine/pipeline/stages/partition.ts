@@ -3,7 +3,7 @@ import type { Expression } from '../../query/expression.js';
 import type { Sort } from '../../query/sort.js';
 import { compareValues } from '../../query/values/compare.js';
 import { keyOf } from '../../query/values/value-key.js';
-import type { Gauge, Run, Source } from '../stage.js';
+import type { MemoryCharge, Run, Source } from '../stage.js';
 import { type Keyed, type KeyedDocument, orderOf, sortKeyed } from './sort.js';
 
 /** The documents of one partition in order, with what they are ordered by. */
@@ -18,7 +18,7 @@ interface OpenPartition extends Keyed {
 export async function partitionSource(
   source: Source,
   run: Run,
-  gauge: Gauge,
+  gauge: MemoryCharge,
   by: Expression | null,
   sort: Sort | null,
 ): Promise<Partition[]> {

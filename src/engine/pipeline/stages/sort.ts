@@ -4,7 +4,7 @@ import type { ExpressionContext } from '../../query/expression.js';
 import { compileSort, type KeyTuple, type Sort } from '../../query/sort.js';
 import { compareStrings, compareValues } from '../../query/values/compare.js';
 import type { Budget } from '../budget.js';
-import { Gauge, inBatches, type Run, type Source, type Stage, type StageCompiler } from '../stage.js';
+import { MemoryCharge, inBatches, type Run, type Source, type Stage, type StageCompiler } from '../stage.js';
 
 /** Something with its key, computed once. */
 export interface Keyed {
@@ -98,7 +98,7 @@ export async function sortSource(
   source: Source,
   sort: Pick<Sort, 'keysOf' | 'compareKeys' | 'parts'>,
   run: Run,
-  gauge: Gauge,
+  gauge: MemoryCharge,
   most = Infinity,
 ): Promise<Doc[]> {
   const { budget } = run;
@@ -127,7 +127,7 @@ export async function sortSource(
 export function sortStage(sort: Sort, most = Infinity): Stage {
   return {
     async *run(source, run) {
-      const gauge = new Gauge(run.budget);
+      const gauge = new MemoryCharge(run.budget);
       try {
         yield* inBatches(await sortSource(source, sort, run, gauge, most));
       } finally {

@@ -9,7 +9,7 @@ import type { Accumulator } from '../../query/operators/accumulators.js';
 import { integerOf, numberOf } from '../../query/values/value.js';
 import { weigh } from '../../query/values/weight.js';
 import type { Budget } from '../budget.js';
-import { eachDocument, Gauge, inBatches, type Run, type StageCompiler, unionOf } from '../stage.js';
+import { eachDocument, MemoryCharge, inBatches, type Run, type StageCompiler, unionOf } from '../stage.js';
 import { withPath } from './basic.js';
 import { type Partition, partitionSource } from './partition.js';
 import { compileWindowFunction, type WindowFunction } from './window-functions.js';
@@ -66,7 +66,7 @@ export const setWindowFields: StageCompiler = (spec, { environment }) => {
   );
   return {
     async *run(source, run) {
-      const gauge = new Gauge(run.budget);
+      const gauge = new MemoryCharge(run.budget);
       try {
         for (const part of await partitionSource(source, run, gauge, by, sort)) {
           const docs = part.map(({ doc }) => doc);
@@ -139,7 +139,7 @@ async function computeOutput(
   part: Partition,
   sort: Sort | null,
   run: Run,
-  gauge: Gauge,
+  gauge: MemoryCharge,
 ): Promise<unknown[]> {
   const { budget, scope } = run;
   const columns: unknown[][] = [];

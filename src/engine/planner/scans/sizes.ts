@@ -6,9 +6,9 @@ import type { KeyRange } from '../key-ranges.js';
 import type { Sizes } from '../plan-cost.js';
 
 /** Of more ranges than that so many are looked at, spread over all of them. */
-const MOST_RANGES = 32;
+const MAX_RANGES = 32;
 /** Where pages cannot be read, so many entries are counted one by one. */
-const MOST_ENTRIES = 200;
+const MAX_ENTRIES = 200;
 
 /** The sizes by which plans for a collection are weighed, as they are now; `beforeAsking` is called for each. */
 export function sizesOf(storage: Storage, collection: CollectionEntry, beforeAsking?: () => void): Sizes {
@@ -19,14 +19,14 @@ export function sizesOf(storage: Storage, collection: CollectionEntry, beforeAsk
       return pages.estimate(state(), start, end);
     } catch (error) {
       // A guess is not what tells of damage.
-      if (error instanceof PageError) return reader.count(start, end, MOST_ENTRIES);
+      if (error instanceof PageError) return reader.count(start, end, MAX_ENTRIES);
       throw error;
     }
   };
   return {
     entriesOf({ ranges }) {
       beforeAsking?.();
-      const looked = Math.min(ranges.length, MOST_RANGES);
+      const looked = Math.min(ranges.length, MAX_RANGES);
       let sum = 0;
       for (let n = 0; n < looked; n++) sum += sizeOf(ranges[Math.floor(((n + 0.5) * ranges.length) / looked)]!);
       return looked === 0 ? 0 : (sum * ranges.length) / looked;

@@ -37,19 +37,19 @@ export class TrialScan implements Scan {
 
   readChunk(visit: VisitRow, most?: number): boolean {
     const { scan, handed } = this;
-    const meets = (bytes: Buffer, adds: boolean): boolean => {
+    const matches = (bytes: Buffer, adds: boolean): boolean => {
       const id = this.idOf(bytes);
       return handed.meet(id, 0, id.length, adds);
     };
     if (this.turned) {
-      const stopped = scan.readChunk((bytes, doc) => !meets(bytes, false) && visit(bytes, doc), most);
+      const stopped = scan.readChunk((bytes, doc) => !matches(bytes, false) && visit(bytes, doc), most);
       this.lastRead = scan.lastRead;
       return stopped;
     }
     const left = Math.max(this.most - scan.keysExamined, 1);
     const stopped = scan.readChunk(
       (bytes, doc) => {
-        meets(bytes, true);
+        matches(bytes, true);
         return visit(bytes, doc);
       },
       Math.min(left, most ?? LARGEST_STEP),

@@ -115,7 +115,7 @@ function polygon(corners: readonly Pair[]): Region {
     relationOf(cell) {
       const outer = around.relationOf(cell);
       if (outer === 'apart' || isSlow) return outer === 'apart' ? 'apart' : 'across';
-      if (corners.some((corner, n) => meets(corner, corners[(n + 1) % corners.length]!, cell))) return 'across';
+      if (corners.some((corner, n) => intersects(corner, corners[(n + 1) % corners.length]!, cell))) return 'across';
       // No edge passes the cell: it is inside or outside as a whole.
       return contains({ lng: cell.west, lat: cell.south }) ? 'within' : 'apart';
     },
@@ -129,7 +129,7 @@ const most = (numbers: readonly number[]): number => numbers.reduce((a, b) => Ma
 const ROUNDING = 1e-9;
 
 /** True if an edge may have a point in common with a cell: it is cut at the cell's sides one after the other. */
-function meets([x1, y1]: Pair, [x2, y2]: Pair, { west, south, east, north }: Cell): boolean {
+function intersects([x1, y1]: Pair, [x2, y2]: Pair, { west, south, east, north }: Cell): boolean {
   let from = 0;
   let to = 1;
   const dx = x2 - x1;

@@ -5,8 +5,8 @@ import { translateStorageError } from '../file/translate-error.js';
 
 const NOTES_FILE = 'damage-met';
 /** What a process notes of one collection, and what all of them may fill. */
-const MOST_OF_ONE = 3;
-const MOST_BYTES = 64 * 1024;
+const MAX_OF_ONE = 3;
+const MAX_BYTES = 64 * 1024;
 
 /** Damage that a process met while it worked. */
 export interface MetDamage {
@@ -59,9 +59,9 @@ export class DamageNotes {
   private note({ message, ns }: StorageError): void {
     const times = (this.noted.get(ns) ?? 0) + 1;
     this.noted.set(ns, times);
-    if (times > MOST_OF_ONE) return;
+    if (times > MAX_OF_ONE) return;
     try {
-      if ((statSync(this.path, { throwIfNoEntry: false })?.size ?? 0) > MOST_BYTES) return;
+      if ((statSync(this.path, { throwIfNoEntry: false })?.size ?? 0) > MAX_BYTES) return;
       const met: MetDamage = { at: new Date().toISOString(), message };
       appendFileSync(this.path, `${JSON.stringify(met)}\n`, { mode: 0o600 });
     } catch {

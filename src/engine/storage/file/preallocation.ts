@@ -47,7 +47,7 @@ const PAGES_PER_ENTRY = 1.25;
 /** The file grows by so much at once, so that hardly any commit has to look; a larger one takes what the disk has. */
 const STEP_BYTES = 512 * 1024;
 /** More than this is not written ahead on a disk that is nearly full. */
-const MOST_WRITTEN_AHEAD = 4 * 1024 * 1024;
+const MAX_WRITTEN_AHEAD = 4 * 1024 * 1024;
 /** A disk with less than this is nearly full: nothing is set aside beyond what is needed. */
 const PLENTY_BYTES = 2 * 1024 * 1024;
 const ZEROS = Buffer.alloc(64 * 1024);
@@ -97,7 +97,7 @@ export class Preallocation {
     // A file system of no blocks does not tell what it has.
     const hasPlenty = blocks === 0 || bavail * bsize >= missing + PLENTY_BYTES;
     if (hasPlenty) this.isTight = false;
-    if (missing > (hasPlenty ? STEP_BYTES : MOST_WRITTEN_AHEAD)) return hasPlenty;
+    if (missing > (hasPlenty ? STEP_BYTES : MAX_WRITTEN_AHEAD)) return hasPlenty;
     this.grow(file, hasPlenty ? needed + STEP_BYTES : needed);
     return needed <= this.allocated;
   }

@@ -154,9 +154,9 @@ class Turn {
     const idBytes = documents.encodeIdOf(entry.earlier);
     const key = idBytes.latin1Slice();
     const current = documents.read(this.collection, idBytes);
-    if (current !== undefined && search.hold !== null && meets(search.hold, current)) return null;
+    if (current !== undefined && search.hold !== null && matches(search.hold, current)) return null;
     const known = found.get(key);
-    const isFound = current !== undefined && meets(search.filter, current);
+    const isFound = current !== undefined && matches(search.filter, current);
     const document = isFound ? current : null;
     if (search.earlierOf !== undefined) {
       const earlier = known?.earlier ?? [];
@@ -185,6 +185,6 @@ class Turn {
   }
 }
 
-function meets(filter: Filter, bytes: Buffer): boolean {
+function matches(filter: Filter, bytes: Buffer): boolean {
   return filter.testBytes(bytes) ?? filter.matches(decodeDocument(bytes, 'engine', filter.fields ?? undefined));
 }

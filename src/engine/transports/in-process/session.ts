@@ -6,7 +6,7 @@ import { runCommand } from '../../commands/index.js';
 import { readEqualities } from '../../query/match/equalities.js';
 import { toDriverError } from './driver-errors.js';
 
-/** One database as the in-process door sees it: how values come in, and how commands are run. */
+/** One database as the in-process transport sees it: how values come in, and how commands are run. */
 export interface CommandSession {
   /**
    * Runs a command of engine values, at once where nothing has to be waited for; refusals come as the driver's errors.

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import type { Core } from '../../commands/command.js';
 import { type ReportError, serveConnection } from './connection.js';
 
-/** An open wire door. */
+/** an open wire listener. */
 export interface Listener {
   /** The address to connect to: `mongodb://127.0.0.1:port` or `mongodb://%2Fpath.sock`. */
   readonly uri: string;
@@ -19,7 +19,7 @@ const MAX_SOCKET_PATH_BYTES = 107;
 const MAX_CONNECTIONS = 1000;
 
 /**
- * Opens the wire door on `127.0.0.1:port` (any loopback address) or `unix:/path/name.sock`. There is no authentication:
+ * Opens the wire listener on `127.0.0.1:port` (any loopback address) or `unix:/path/name.sock`. There is no authentication:
  * other addresses are refused, and the socket is readable by its owner only.
  */
 export async function listen(core: Core, address: string, report: ReportError): Promise<Listener> {
@@ -59,7 +59,7 @@ async function listenOnPort(server: Server, address: string): Promise<string> {
   }
   const isLoopback = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
   if (!isLoopback) {
-    throw new ListenError(`the wire door has no authentication and listens on loopback only, not on ${host}`);
+    throw new ListenError(`the wire listener has no authentication and listens on loopback only, not on ${host}`);
   }
   await started(server, () => server.listen(port, host));
   const bound = server.address() as AddressInfo;

@@ -31,9 +31,9 @@ export async function readExport(
   collection: Collection,
   options: ExportOptions,
 ): Promise<{ documents: AsyncIterable<PresentedDocument>; release: () => void }> {
-  const party = project._id.toHexString();
-  const held = await app.replies.wait(party, EXPORT_BYTES, options.signal);
-  return { documents: exportDocuments(app, collection, options), release: () => app.replies.giveBack(party, held) };
+  const tenant = project._id.toHexString();
+  const held = await app.replies.wait(tenant, EXPORT_BYTES, options.signal);
+  return { documents: exportDocuments(app, collection, options), release: () => app.replies.giveBack(tenant, held) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import type { LargeReply } from '../../../http/replies/reply.js';
 import { estimateReply } from '../../../http/admission/weights.js';
-import { ownTurn, turn, type Party } from '../../../turns.js';
+import { ownTurn, turn, type Tenant } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
 import { decodeStored, encodeDocuments, encodeInParts } from '../reply/encode-document.js';
 import type { Presentation } from '../query/parse-list-query.js';
@@ -26,7 +26,7 @@ export type EncodedReply = string | LargeReply;
 const TURN_BYTES = 256 * 1024;
 
 /** What has been read is not refused any more. */
-const partyOfReply = ({ project }: Caller): Party => ({ project: project._id.toHexString(), address: '' });
+const tenantOfReply = ({ project }: Caller): Tenant => ({ project: project._id.toHexString(), address: '' });
 
 /** The documents as objects, populated. */
 export async function presentStored(
@@ -40,7 +40,7 @@ export async function presentStored(
   for (const row of rows) {
     if (bytes > TURN_BYTES) {
       bytes = 0;
-      await ownTurn(partyOfReply(caller));
+      await ownTurn(tenantOfReply(caller));
     }
     bytes += row.length;
     const document = decodeStored(row);
@@ -59,7 +59,7 @@ export async function encodeStored(
 ): Promise<EncodedReply> {
   const { rows, selected, size } = stored;
   const release = (): void => size.release();
-  const pause = turn(estimateReply(Math.min(size.bytes, TURN_BYTES)), partyOfReply(caller), 'reply');
+  const pause = turn(estimateReply(Math.min(size.bytes, TURN_BYTES)), tenantOfReply(caller), 'reply');
   if (pause) await pause;
   if (selected === null && query.populate.length === 0) {
     if (!size.isLarge) return encodeDocuments(rows, query.meta);

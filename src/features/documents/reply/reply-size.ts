@@ -90,19 +90,19 @@ export async function readInTurn<T>(
   signal: AbortSignal,
   read: (size: ReplySize) => Promise<T>,
 ): Promise<T> {
-  const party = project.toHexString();
+  const tenant = project.toHexString();
   const done = await turns.inTurn(
-    party,
+    tenant,
     async () => {
-      if (!budget.take(party, WHOLE_REPLY_BYTES)) return null;
+      if (!budget.take(tenant, WHOLE_REPLY_BYTES)) return null;
       return { result: await readReserved(new ReplySize({ budget, project }, WHOLE_REPLY_BYTES), read) };
     },
     signal,
   );
   if (done) return done.result;
-  const size = new ReplySize({ budget, project }, await budget.wait(party, WHOLE_REPLY_BYTES, signal));
+  const size = new ReplySize({ budget, project }, await budget.wait(tenant, WHOLE_REPLY_BYTES, signal));
   try {
-    return await turns.inTurn(party, () => readReserved(size, read), signal);
+    return await turns.inTurn(tenant, () => readReserved(size, read), signal);
   } catch (error) {
     size.release();
     throw error;

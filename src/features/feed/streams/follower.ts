@@ -86,7 +86,7 @@ export class Follower implements Member {
   }
 
   /** The text for a client that has heard nothing for a while. */
-  beat(): string {
+  heartbeat(): string {
     return this.#group && this.#watcher ? this.#group.readyAt(this.form, this.#watcher.told) : '';
   }
 
@@ -185,12 +185,12 @@ export class Follower implements Member {
     const { app, turns } = this.shares;
     const project = following.collection.projectId;
     const { signal } = following;
-    const party = { project: project.toHexString(), address: '' };
+    const tenant = { project: project.toHexString(), address: '' };
     const read = (): Promise<FeedPage> =>
       turns.inTurn(
-        party.project,
+        tenant.project,
         async () => {
-          await ownTurn(party);
+          await ownTurn(tenant);
           return readWithin(
             app.replies,
             project,

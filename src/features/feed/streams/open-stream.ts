@@ -60,10 +60,10 @@ const NEVER = new AbortController().signal;
 export async function openStream(app: App, request: StreamRequest): Promise<OpenedStream> {
   const { caller, subscriptions, hasIds } = request;
   const all: Opened[] = [];
-  const party = { project: caller.project._id.toHexString(), address: request.address };
+  const tenant = { project: caller.project._id.toHexString(), address: request.address };
   for (const [n, subscription] of subscriptions.entries()) {
     const wanted = new OwnFollowRequest(app, caller, subscription.collection, subscription.query);
-    await turn(SUBSCRIPTION_MS + subscription.query.length * QUERY_MS_PER_CHARACTER, party, 'subscription');
+    await turn(SUBSCRIPTION_MS + subscription.query.length * QUERY_MS_PER_CHARACTER, tenant, 'subscription');
     try {
       const following = await wanted.resolve(subscription.since, NEVER);
       all.push({ wanted, following, from: findGenuine(app, following) });
@@ -72,7 +72,7 @@ export async function openStream(app: App, request: StreamRequest): Promise<Open
     }
   }
   const conditions = all.reduce((sum, { following }) => sum + countConditions(following.query), 0);
-  return new OpenedStream(app, request, streamHub(app).takeStream(party, caller.project, conditions), all);
+  return new OpenedStream(app, request, streamHub(app).takeStream(tenant, caller.project, conditions), all);
 }
 
 /** A subscription that was found good, and the position of its cursor; null when it has none that is good. */

@@ -1,8 +1,8 @@
 import type { App } from '../../../app.js';
 import { overLimit, unavailable, forbidden } from '../../../errors.js';
-import { Shares, type RefusedParty, type RoomRefusal } from '../../../http/admission/room.js';
+import { Shares, type RefusedScope, type RoomRefusal } from '../../../http/admission/room.js';
 import { admission } from '../../../http/admission/admission.js';
-import { takeTurns, type Party } from '../../../turns.js';
+import { takeTurns, type Tenant } from '../../../turns.js';
 import { isRestoring } from '../../../platform/database/restore-mark.js';
 import { openFairQueue } from '../../../platform/processes/fair-queue.js';
 import { admitsOrigin } from '../../access/admits-origin.js';
@@ -18,9 +18,9 @@ import { Watchers } from './watchers.js';
 /** So often it is looked whether streams may go on. */
 const LOOK_MS = 500;
 /** A stream says something at least this often: proxies end connections that say nothing. */
-const BEAT_LOOKS = 50;
+const HEARTBEAT_LOOKS = 50;
 /** The first heartbeat is not earlier; of those who come at once each has it at another look. */
-const FIRST_BEAT_LOOKS = BEAT_LOOKS / 2;
+const FIRST_HEARTBEAT_LOOKS = HEARTBEAT_LOOKS / 2;
 /** Followers that read at once what they have missed, and of one project. */
 const READING_AT_ONCE = 8;
 const READING_OF_PROJECT = 4;
@@ -33,7 +33,7 @@ class OpenStream implements EndListener {
     readonly stream: Stream,
     readonly followers: readonly Follower[],
     /** Which of the looks between two of its heartbeats they come with. */
-    readonly beat: number,
+    readonly heartbeat: number,
     private readonly place: Place,
   ) {}
 
@@ -53,7 +53,7 @@ interface KeyStreams {
 
 /** What a stream holds beside its place. */
 interface StreamShare {
-  party: Party;
+  tenant: Tenant;
   conditions: number;
 }
 
@@ -77,7 +77,7 @@ class StreamHub {
   readonly shares: FollowerShares;
   readonly #byKey = new Map<string, KeyStreams>();
   /** By the look that their heartbeats come with: a look touches no other stream that nothing can have ended. */
-  readonly #byBeat = Array.from({ length: BEAT_LOOKS }, () => new Set<OpenStream>());
+  readonly #byHeartbeat = Array.from({ length: HEARTBEAT_LOOKS }, () => new Set<OpenStream>());
   readonly #streamsOf = new Shares(Infinity);
   readonly #conditions: Shares;
   readonly #report: (refusal: RoomRefusal) => void;
@@ -94,10 +94,10 @@ class StreamHub {
     this.#report = admission(app).report;
     const turns = openFairQueue({
       concurrency: READING_AT_ONCE,
-      perParty: READING_OF_PROJECT,
+      perTenant: READING_OF_PROJECT,
       // Each stream has so many subscriptions at most, and each waits once.
       maxWaiting: most * 50,
-      maxWaitingPerParty: most * 50,
+      maxWaitingPerTenant: most * 50,
     });
     this.shares = { app, watchers: new Watchers(app), turns };
     app.metrics.gauge('streams', 'Open streams of changes', () => [{ value: this.#streams }]);
@@ -117,8 +117,8 @@ class StreamHub {
   giveBack(share: StreamShare | null): void {
     this.#taken--;
     if (share === null) return;
-    this.#streamsOf.change(share.party, -1);
-    this.#conditions.change(share.party, -share.conditions);
+    this.#streamsOf.change(share.tenant, -1);
+    this.#conditions.change(share.tenant, -share.conditions);
   }
 
   /**
@@ -126,29 +126,29 @@ class StreamHub {
    * of what `countConditions` counts in their filters, and 403 QUOTA_EXCEEDED for a project that has all streams of its
    * plan.
    */
-  takeStream(party: Party, project: Project, conditions: number): Place {
+  takeStream(tenant: Tenant, project: Project, conditions: number): Place {
     const { streamsPerAddress } = this.app.config;
-    if (this.#streamsOf.ofAddress(party.address) >= streamsPerAddress) {
+    if (this.#streamsOf.ofAddress(tenant.address) >= streamsPerAddress) {
       const text = `One address may have ${streamsPerAddress} streams at once: close others, or share one among several subscriptions`;
       throw overLimit('TOO_MANY_STREAMS', text, { retryAfterSeconds: SECONDS_TO_RETRY });
     }
     const limit = findLimit(project, 'streams');
-    if (limit !== null && this.#streamsOf.ofProject(party.project) >= limit) {
+    if (limit !== null && this.#streamsOf.ofProject(tenant.project) >= limit) {
       throw forbidden('QUOTA_EXCEEDED', `The project may have ${limit} streams at once`);
     }
     this.#requireRoom();
-    this.#requireConditions(party, conditions);
+    this.#requireConditions(tenant, conditions);
     this.#taken++;
-    this.#streamsOf.change(party, 1);
-    this.#conditions.change(party, conditions);
-    return new Place(this, { party, conditions });
+    this.#streamsOf.change(tenant, 1);
+    this.#conditions.change(tenant, conditions);
+    return new Place(this, { tenant, conditions });
   }
 
-  #requireConditions(party: Party, conditions: number): void {
-    const full = this.#conditions.refused(party, conditions);
+  #requireConditions(tenant: Tenant, conditions: number): void {
+    const full = this.#conditions.refused(tenant, conditions);
     if (!full) return;
     this.#report({ stage: 'kept', unit: 'conditions', ...full });
-    const text = `The filters of the streams of ${WHOSE[full.party]} hold too many conditions and values: follow with fewer, or with shorter lists`;
+    const text = `The filters of the streams of ${WHOSE[full.scope]} hold too many conditions and values: follow with fewer, or with shorter lists`;
     throw overLimit('TOO_MANY_STREAMS', text, { retryAfterSeconds: SECONDS_TO_RETRY });
   }
 
@@ -162,13 +162,13 @@ class StreamHub {
   /** Looks after a stream until it is over, and gives back its place then. */
   add(stream: Stream, followers: readonly Follower[], place: Place): void {
     const { hash } = stream.caller.key;
-    const firstBeat = this.#looks + BEAT_LOOKS - (this.#added++ % FIRST_BEAT_LOOKS);
-    const open = new OpenStream(this, stream, followers, firstBeat % BEAT_LOOKS, place);
+    const firstHeartbeat = this.#looks + HEARTBEAT_LOOKS - (this.#added++ % FIRST_HEARTBEAT_LOOKS);
+    const open = new OpenStream(this, stream, followers, firstHeartbeat % HEARTBEAT_LOOKS, place);
     let known = this.#byKey.get(hash);
     if (!known) this.#byKey.set(hash, (known = { all: new Set(), judged: new Set() }));
     known.all.add(open);
     if (stream.origin !== null || stream.expiresMs !== Infinity) known.judged.add(open);
-    this.#byBeat[open.beat]!.add(open);
+    this.#byHeartbeat[open.heartbeat]!.add(open);
     this.#streams++;
     this.#timer ??= setInterval(() => void this.#look(), LOOK_MS).unref();
     stream.onOver(open);
@@ -180,7 +180,7 @@ class StreamHub {
     const known = this.#byKey.get(hash);
     if (!known?.all.delete(open)) return;
     known.judged.delete(open);
-    this.#byBeat[open.beat]!.delete(open);
+    this.#byHeartbeat[open.heartbeat]!.delete(open);
     if (known.all.size === 0) this.#byKey.delete(hash);
     if (--this.#streams > 0 || !this.#timer) return;
     clearInterval(this.#timer);
@@ -189,7 +189,7 @@ class StreamHub {
 
   async #look(): Promise<void> {
     this.#looks++;
-    this.#beat();
+    this.#heartbeat();
     if (this.#looking) return;
     this.#looking = true;
     try {
@@ -217,12 +217,12 @@ class StreamHub {
     }
   }
 
-  #beat(): void {
+  #heartbeat(): void {
     // Those of a group are told the same.
     const made = new Map<string, EventBytes>();
-    for (const { stream, followers } of this.#byBeat[this.#looks % BEAT_LOOKS]!) {
+    for (const { stream, followers } of this.#byHeartbeat[this.#looks % HEARTBEAT_LOOKS]!) {
       if (stream.isFull) continue;
-      const text = `: \n\n${followers.map((follower) => follower.beat()).join('')}`;
+      const text = `: \n\n${followers.map((follower) => follower.heartbeat()).join('')}`;
       let bytes = made.get(text);
       if (!bytes) made.set(text, (bytes = new EventBytes(text)));
       stream.write(bytes);
@@ -254,7 +254,7 @@ class StreamHub {
   }
 }
 
-const WHOSE: Readonly<Record<RefusedParty, string>> = {
+const WHOSE: Readonly<Record<RefusedScope, string>> = {
   address: 'this address',
   project: 'this project',
   all: 'all clients',

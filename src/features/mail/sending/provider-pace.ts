@@ -24,7 +24,7 @@ const MAX_WAIT_MS = 60_000;
 const lines = new WeakMap<App['config'], Map<string, { queue: FairQueue; callers: number }>>();
 
 /** One call at a time: each project once before any of them twice. */
-const LINE = { concurrency: 1, perParty: 1, maxWaiting: Infinity, maxWaitingPerParty: Infinity };
+const LINE = { concurrency: 1, perTenant: 1, maxWaiting: Infinity, maxWaitingPerTenant: Infinity };
 
 async function inLine<T>({ config }: App, id: string, project: Project, work: () => Promise<T>): Promise<T> {
   const known = lines.get(config) ?? new Map<string, { queue: FairQueue; callers: number }>();

@@ -30,8 +30,8 @@ export async function resetPassword(
   { ip, gone }: Pick<Client, 'ip' | 'gone'>,
 ): Promise<void> {
   const code = await checkCode(app, project, 'password-reset', input.email, input.otp);
-  const party = project._id.toHexString();
-  const passwordHash = await app.passwords.inTurn(party, (bcrypt) => bcrypt.hash(input.newPassword), gone);
+  const tenant = project._id.toHexString();
+  const passwordHash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(input.newPassword), gone);
   if (!(await code.spend()) || !(await store(app, project, input.email, passwordHash))) throw codeInvalid();
   await lockUser(app, project._id, input.email, ip).clear();
 }

@@ -5,14 +5,14 @@ import { MongoClient } from 'mongodb';
 import { type DataDb, openEngine } from '../../src/engine/index.js';
 
 /** One way to reach a database with the driver's interface. */
-export interface Door {
+export interface Transport {
   name: string;
   /** True for a server that is not ours: what only our engine promises is left out. */
   foreign: boolean;
-  open(): Promise<OpenDoor>;
+  open(): Promise<OpenTransport>;
 }
 
-export interface OpenDoor {
+export interface OpenTransport {
   db(name: string): DataDb;
   close(): Promise<void>;
 }
@@ -22,8 +22,8 @@ export function temporaryDir(): string {
   return mkdtempSync(join(tmpdir(), 'bsvc-engine-'));
 }
 
-const inProcess: Door = {
-  name: 'in-process door',
+const inProcess: Transport = {
+  name: 'in-process transport',
   foreign: false,
   open() {
     const dataDir = temporaryDir();
@@ -38,8 +38,8 @@ const inProcess: Door = {
   },
 };
 
-const throughThreads: Door = {
-  name: 'in-process door with reader threads',
+const throughThreads: Transport = {
+  name: 'in-process transport with reader threads',
   foreign: false,
   open() {
     const dataDir = temporaryDir();
@@ -54,13 +54,13 @@ const throughThreads: Door = {
   },
 };
 
-const overTheWire: Door = {
-  name: 'official driver over the wire door',
+const overTheWire: Transport = {
+  name: 'official driver over the wire transport',
   foreign: false,
   async open() {
     const dataDir = temporaryDir();
     const engine = openEngine({ dataDir });
-    const { uri } = await engine.listen(`unix:${join(dataDir, 'door.sock')}`);
+    const { uri } = await engine.listen(`unix:${join(dataDir, 'wire.sock')}`);
     const client = await MongoClient.connect(uri);
     return {
       db: (name) => client.db(name) as unknown as DataDb,
@@ -73,7 +73,7 @@ const overTheWire: Door = {
   },
 };
 
-function otherServer(uri: string): Door {
+function otherServer(uri: string): Transport {
   return {
     name: 'another server',
     foreign: true,
@@ -86,8 +86,8 @@ function otherServer(uri: string): Door {
 
 const uri = process.env['BSVC_TEST_MONGODB_URI'];
 
-/** Every door the conformance suite runs through. */
-export const DOORS: readonly Door[] = [
+/** Each transport the conformance suite runs through. */
+export const TRANSPORTS: readonly Transport[] = [
   inProcess,
   throughThreads,
   overTheWire,

@@ -16,7 +16,7 @@ let stream: StreamClient | null = null;
 beforeAll(async () => {
   test = await openTestApp();
   owner = await buildProject(test.app);
-  const uri = await test.app.db.openDoor('127.0.0.1:0', () => undefined);
+  const uri = await test.app.db.listen('127.0.0.1:0', () => undefined);
   if (uri === null) return;
   const collection = await buildCollection(test.app, owner.project, { name: 'items', mode: 'flexible' });
   driver = await MongoClient.connect(uri);
@@ -33,7 +33,7 @@ const shown = (fields: Document): Document => {
   return { _id: new ObjectId(), ...fields, isDeleted: false, deletedAt: null, createdAt: at, updatedAt: at };
 };
 
-describe('changes that a driver makes at the wire door of the embedded engine', () => {
+describe('changes that a driver makes at the wire transport of the embedded engine', () => {
   it('are told of in the feed and in streams, entering and leaving a filter included', async ({ skip }) => {
     if (test.app.db.kind !== 'embedded') skip();
     const headers = { 'x-api-key': owner.secret };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { openFairQueue } from '../../src/platform/processes/fair-queue.js';
 
-const LIMITS = { concurrency: 3, perParty: 2, maxWaiting: 4, maxWaitingPerParty: 3 };
+const LIMITS = { concurrency: 3, perTenant: 2, maxWaiting: 4, maxWaitingPerTenant: 3 };
 
 /** Work that ends when it is told to. */
 function buildWork() {
@@ -19,7 +19,7 @@ function buildWork() {
 }
 
 describe('turns', () => {
-  it('lets no party have all of them, and passes over one that has enough', async () => {
+  it('lets no tenant have all of them, and passes over one that has enough', async () => {
     const turns = openFairQueue(LIMITS);
     const { work, names, end } = buildWork();
     const all = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) => turns.inTurn(name[0]!, work(name)));
@@ -64,7 +64,7 @@ describe('turns', () => {
     expect(await next).toBe('b2');
   });
 
-  it('answers 503 at once when too many wait, of one party or in all', async () => {
+  it('answers 503 at once when too many wait, of one tenant or in all', async () => {
     const turns = openFairQueue(LIMITS);
     const { work, end } = buildWork();
     const accepted = ['a1', 'a2', 'a3', 'a4', 'a5'].map((name) => turns.inTurn('a', work(name)));
@@ -82,9 +82,9 @@ describe('turns', () => {
     expect(await Promise.all(accepted)).toHaveLength(7);
   });
 
-  it('costs as little when thousands of one party wait as when few do, those who give up included', async () => {
+  it('costs as little when thousands of one tenant wait as when few do, those who give up included', async () => {
     const most = 15_000;
-    const turns = openFairQueue({ concurrency: 8, perParty: 4, maxWaiting: most, maxWaitingPerParty: most });
+    const turns = openFairQueue({ concurrency: 8, perTenant: 4, maxWaiting: most, maxWaitingPerTenant: most });
     const gone: AbortController[] = [];
     const told: number[] = [];
     const before = process.cpuUsage();

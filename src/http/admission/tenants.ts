@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { Context } from 'koa';
-import type { Party } from '../../turns.js';
+import type { Tenant } from '../../turns.js';
 import { clientNetwork } from '../requests/client-address.js';
 
 /** What guards have found out about a request. */
@@ -9,22 +9,22 @@ interface Settled {
   operator?: unknown;
 }
 
-export const OPERATORS_PARTY = 'operators';
+export const OPERATORS_TENANT = 'operators';
 
 /** Whose project the work of a request is: that of its key, the operators', or none that is known yet. */
 export function projectOf(ctx: Context): string {
   const { caller, operator } = ctx.state as Settled;
   if (caller) return caller.project._id.toHexString();
-  return operator === undefined ? '' : OPERATORS_PARTY;
+  return operator === undefined ? '' : OPERATORS_TENANT;
 }
 
-const PARTY = Symbol('party');
+const TENANT = Symbol('tenant');
 
 /** Whose request it is, once its guard has settled the key. */
-export function partyOf(ctx: Context): Party {
-  const known = (ctx as Context & { [PARTY]?: Party })[PARTY];
+export function tenantOf(ctx: Context): Tenant {
+  const known = (ctx as Context & { [TENANT]?: Tenant })[TENANT];
   if (known) return known;
-  const party = { project: projectOf(ctx), address: clientNetwork(ctx.ip) };
-  (ctx as Context & { [PARTY]?: Party })[PARTY] = party;
-  return party;
+  const tenant = { project: projectOf(ctx), address: clientNetwork(ctx.ip) };
+  (ctx as Context & { [TENANT]?: Tenant })[TENANT] = tenant;
+  return tenant;
 }

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { observeTurns, ownTurn, turn, waitingForTurns } from '../../src/turns.js';
 
-const party = (project: string, address = '1') => ({ project, address });
+const tenant = (project: string, address = '1') => ({ project, address });
 const nextLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('turns of the event loop', () => {
   it('small work passes without a promise until a turn is full, and again in the next', async () => {
     await nextLoop();
     await nextLoop();
-    const passed = Array.from({ length: 60 }, () => turn(0.1, party('a')));
+    const passed = Array.from({ length: 60 }, () => turn(0.1, tenant('a')));
     expect(passed.filter((each) => each === undefined)).toHaveLength(50);
     for (const each of passed) await each;
     await nextLoop();
-    expect(turn(0.1, party('a'))).toBeUndefined();
+    expect(turn(0.1, tenant('a'))).toBeUndefined();
   });
 
   it('projects take turns, and addresses in each of them, however many pieces one has', async () => {
     const order: string[] = [];
     const work = async (project: string, address: string): Promise<void> => {
-      await turn(20, party(project, address));
+      await turn(20, tenant(project, address));
       order.push(`${project}${address}`);
     };
     const all = [
@@ -39,7 +39,7 @@ describe('turns of the event loop', () => {
     };
     setImmediate(countLoops);
     const begun = async (ms: number): Promise<number> => {
-      await turn(ms, party('a'));
+      await turn(ms, tenant('a'));
       return loops;
     };
     const heavy = await Promise.all(Array.from({ length: 10 }, () => begun(8)));
@@ -52,8 +52,8 @@ describe('turns of the event loop', () => {
   it('the work of the service itself waits for its turn beside that of clients', async () => {
     const order: string[] = [];
     const all = [
-      turn(20, party('a'))!.then(() => order.push('a')),
-      turn(20, party('a'))!.then(() => order.push('a')),
+      turn(20, tenant('a'))!.then(() => order.push('a')),
+      turn(20, tenant('a'))!.then(() => order.push('a')),
       ownTurn().then(() => order.push('own')),
     ];
     expect(waitingForTurns()).toBe(3);
@@ -65,7 +65,7 @@ describe('turns of the event loop', () => {
   it('says of each kind of work what was estimated and what it took', async () => {
     const seen: [string, number][] = [];
     observeTurns((kind, estimated) => seen.push([kind, estimated]));
-    await turn(7, party('a'), 'document');
+    await turn(7, tenant('a'), 'document');
     await nextLoop();
     observeTurns(() => undefined);
     expect(seen).toEqual([['document', 7]]);
