@@ -197,6 +197,13 @@ describe('the house keeps its walls', () => {
     ]);
   });
 
+  it('stores what it keeps for a project at one place only, which asks the quota', () => {
+    const stores = ['session', 'code', 'attempt', 'identity', 'file'].map((name) => `${name}Store`).join('|');
+    const inserts = new RegExp(`(${stores})\\(app\\)\\s*\\.insert`);
+    const storing = files.filter(({ path }) => inserts.test(readFileSync(join(ROOT, path), 'utf8')));
+    expect(storing.map(({ path }) => path)).toEqual([]);
+  });
+
   it('begins transactions of the data file at one place only: any other would not begin from the last commit', () => {
     const committers = files
       .filter((file) => /transaction(Sync|Async)|childTransaction/.test(readFileSync(join(ROOT, file.path), 'utf8')))
@@ -211,6 +218,7 @@ const FEATURE_ROWS = [
   ['projects', 'health', 'audit'],
   ['plans', 'collections'],
   ['access', 'changes'],
+  ['quota'],
   ['webhooks', 'mail'],
   ['documents'],
   ['users', 'feed'],

@@ -18,6 +18,7 @@ import { indexFileLists } from './019-list-files.js';
 import { slimWebhookDeliveries } from './020-slim-webhook-deliveries.js';
 import { createMailCountIndexes } from './021-create-mail-count-indexes.js';
 import { indexTrashAndSorts } from './022-index-trash-and-sorts.js';
+import { keepIdsOfRepeatedRequests } from './023-keep-ids-of-repeated-requests.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -40,4 +41,5 @@ export const MIGRATIONS: readonly Migration[] = [
   slimWebhookDeliveries,
   createMailCountIndexes,
   indexTrashAndSorts,
+  keepIdsOfRepeatedRequests,
 ];

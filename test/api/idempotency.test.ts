@@ -41,11 +41,33 @@ describe('Idempotency-Key', () => {
     expect(await stored()).toBe(before + 1);
   });
 
-  it('keeps answering the first answer when the document has changed or gone since', async () => {
+  it('answers the document as it is now, and nothing of it once it is gone', async () => {
     const first = await insert('order-2', { item: 'tea' }).expect(201);
-    const path = `/api/data/orders/${first.body._id}?permanent=true`;
-    await request(test.server).delete(path).set('x-api-key', owner.secret).expect(200);
-    expect((await insert('order-2', { item: 'tea' })).body).toEqual(first.body);
+    const path = `/api/data/orders/${first.body._id}`;
+    const changed = await request(test.server).patch(path).set('x-api-key', owner.secret).send({ item: 'coffee' });
+    expect((await insert('order-2', { item: 'tea' }).expect(201)).body).toEqual(changed.body.data);
+    const before = await stored();
+    for (const then of ['', '?permanent=true']) {
+      await request(test.server)
+        .delete(path + then)
+        .set('x-api-key', owner.secret)
+        .expect(200);
+      const again = await insert('order-2', { item: 'tea' });
+      expect([again.status, again.body.code]).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+    }
+    expect(await stored()).toBe(before - 1);
+  });
+
+  it('keeps ids and hashes, no word of what was sent or stored', async () => {
+    const secret = 'words that nobody keeps';
+    const keys = test.app.db.collection('idempotency_keys');
+    const earlier = (await keys.find({}).toArray()).map(({ _id }) => String(_id));
+    const { body } = await insert('secret-1', { item: secret }).expect(201);
+    await insert('secret-2', [{ item: secret }, { item: secret }], 'orders/bulk').expect(201);
+    const kept = (await keys.find({}).toArray()).filter(({ _id }) => !earlier.includes(String(_id)));
+    expect(kept.map(({ ids }) => (ids as unknown[]).length).sort()).toEqual([1, 2]);
+    expect(JSON.stringify(kept)).toContain(body._id);
+    expect(JSON.stringify(kept)).not.toContain(secret);
   });
 
   it('answers 422 for another body under the same key', async () => {
@@ -106,6 +128,14 @@ describe('Idempotency-Key', () => {
     }
     const last = await insert('bulk-1', body, 'orders/bulk').expect(201);
     for (const { status, body: answer } of attempts) if (status === 201) expect(answer).toEqual(last.body);
+    for (const id of (last.body as { data: { ids: string[] } }).data.ids.slice(0, 1)) {
+      await request(test.server).delete(`/api/data/orders/${id}`).set('x-api-key', owner.secret).expect(200);
+    }
+    expect((await insert('bulk-1', body, 'orders/bulk').expect(201)).body).toEqual(last.body);
+    await request(test.server)
+      .patch(`/api/data/orders/${(last.body as { data: { ids: string[] } }).data.ids[0]!}/recover`)
+      .set('x-api-key', owner.secret)
+      .expect(200);
     expect(await stored()).toBe(before + 2);
   });
 

@@ -4,6 +4,7 @@ import { documentsName, type Collection } from '../../src/features/collections/c
 import { collectionStore } from '../../src/features/collections/collection-store.js';
 import { documentIndexes } from '../../src/features/collections/indexes/document-indexes.js';
 import { createOwnerIndexes } from '../../src/migrations/014-create-owner-indexes.js';
+import { keepIdsOfRepeatedRequests } from '../../src/migrations/023-keep-ids-of-repeated-requests.js';
 import { findMigrationStatus, migrate } from '../../src/migrations/migrate.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -15,6 +16,30 @@ beforeAll(async () => {
   shop = await buildProject(test.app);
 });
 afterAll(() => test.close());
+
+describe('023-keep-ids-of-repeated-requests', () => {
+  it('forgets answers that hold documents, not those of mails', async () => {
+    const requests = test.app.db.collection<{ _id: string; [field: string]: unknown }>('idempotency_keys');
+    const common = { projectId: shop.project._id, bodyHash: 'hash', expiresAt: new Date() };
+    const ids = Array.from({ length: 100 }, () => new ObjectId());
+    await requests.insertMany([
+      { _id: 'done', ...common, ids: ids.slice(1), answer: '{"title":"private words"}' },
+      { _id: 'under way', ...common, ids: ids.slice(99), answer: null },
+      { _id: 'mail', ...common, ids: ids.slice(99), answer: '{"id":1}', leaseUntil: new Date() },
+    ]);
+    for (let run = 0; run < 2; run++) await keepIdsOfRepeatedRequests.up(test.app.db);
+    const kept = await requests
+      .find({ bodyHash: 'hash' })
+      .sort({ _id: 1 })
+      .project<{ _id: string }>({ ids: 0 })
+      .toArray();
+    expect(kept).toEqual([
+      { _id: 'done', ...common, isDone: true, size: 2_048 },
+      { _id: 'mail', ...common, answer: '{"id":1}', leaseUntil: expect.any(Date) as Date, size: 512 },
+      { _id: 'under way', ...common, isDone: false, size: 512 },
+    ]);
+  });
+});
 
 describe('014-create-owner-indexes', () => {
   const ID = '014-create-owner-indexes';

@@ -26,17 +26,20 @@ interface StreamTicket {
   expiresAt: Date;
 }
 
-/** A new ticket with the rights of the caller. */
-export async function issueTicket(app: App, { project, key, bearer }: Caller): Promise<string> {
+/** A new ticket with the rights of the caller, and the record that has to be stored of it. */
+export function newTicket(
+  { clock }: Pick<App, 'clock'>,
+  { project, key, bearer }: Caller,
+): { ticket: string; record: StreamTicket } {
   const ticket = randomToken(32);
-  await app.db.collection<StreamTicket>(STREAM_TICKETS).insertOne({
+  const record = {
     _id: hash(ticket),
     projectId: project._id,
     keyHash: key.hash,
     user: bearer.state === 'user' && bearer.token ? { id: bearer.userId, token: bearer.token } : null,
-    expiresAt: new Date(app.clock.now() + TICKET_MS),
-  });
-  return ticket;
+    expiresAt: new Date(clock.now() + TICKET_MS),
+  };
+  return { ticket, record };
 }
 
 /**

@@ -75,7 +75,7 @@ export const WRITE_ROUTES: readonly Route[] = [
     openBody: NEW_DOCUMENT,
     example: { title: 'Hello', views: 0 },
     answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
-    refuses: { ...INSERT_REFUSALS, 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
+    refuses: { ...INSERT_REFUSALS, 404: ['DOCUMENT_NOT_FOUND'], 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
     async handle({ app, ctx, target, body }) {
       return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx)));
     },

@@ -21,10 +21,11 @@ import {
 import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, text, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
-import { issueTicket, settleTicket, TICKET_MS } from '../access/stream-ticket.js';
+import { newTicket, settleTicket, TICKET_MS } from '../access/stream-ticket.js';
 import { listUnstreamed } from '../documents/query/filter-operators.js';
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
 import { requireFollowable } from './admit-follower.js';
+import { keepRecord } from '../quota/keep-record.js';
 import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { DEFAULT_CHANGES, MAX_CHANGES, MAX_WAIT_S } from './feed-query.js';
 import { readFeed } from './read-feed.js';
@@ -253,8 +254,11 @@ export const STREAM_ROUTES: RouteList = {
         'A browser’s `EventSource` sends no headers: it opens `/api/data/{collectionName}/changes?ticket=…` with the rights of whoever asked for the ticket, once.',
       access: ASKS_FOR_TICKET,
       answers: created(object({ ticket: TEXT, expiresIn: text({ examples: ['60s'] }) }), 'Ticket created'),
+      refuses: { 403: ['QUOTA_EXCEEDED'] },
       async handle({ app, caller }) {
-        return { ticket: await issueTicket(app, caller), expiresIn: `${TICKET_MS / 1000}s` };
+        const { ticket, record } = newTicket(app, caller);
+        await keepRecord(app, 'tickets', record);
+        return { ticket, expiresIn: `${TICKET_MS / 1000}s` };
       },
     }),
   ],

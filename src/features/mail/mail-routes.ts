@@ -155,6 +155,7 @@ export const MAIL_ROUTES: RouteList = {
       refuses: {
         ...QUEUED.refuses,
         400: [...QUEUED.refuses[400], 'INVALID_IDEMPOTENCY_KEY'],
+        403: ['QUOTA_EXCEEDED'],
         409: ['REQUEST_UNDER_WAY'],
         422: ['IDEMPOTENCY_KEY_REUSED'],
       },
@@ -177,6 +178,7 @@ export const MAIL_ROUTES: RouteList = {
       answers: ok(arrayOf(BATCH_RESULT), 'Batch processed'),
       refuses: {
         400: ['INVALID_MAIL', 'SENDER_MISSING', 'INVALID_IDEMPOTENCY_KEY'],
+        403: ['QUOTA_EXCEEDED'],
         409: ['REQUEST_UNDER_WAY', 'BATCH_UNCERTAIN'],
         422: ['IDEMPOTENCY_KEY_REUSED'],
         429: ['RATE_LIMITED', 'MAIL_QUOTA_EXCEEDED'],

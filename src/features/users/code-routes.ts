@@ -68,7 +68,7 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL }),
     example: { email: 'ada@example.com' },
     answers: CODE_SENT,
-    refuses: { 400: ['VALIDATION_FAILED'] },
+    refuses: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'] },
     handle: ({ app, project, body }) => sendCode(app, project, 'password-reset', normaliseEmail(body.email)),
   }),
   route('POST /api/userAuth/reset-password', {
@@ -108,7 +108,7 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL }),
     example: { email: 'ada@example.com' },
     answers: CODE_SENT,
-    refuses: { 400: ['VALIDATION_FAILED'] },
+    refuses: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'] },
     handle: ({ app, project, body }) => resendCodes(app, project, normaliseEmail(body.email)),
   }),
 ];

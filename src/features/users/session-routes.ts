@@ -1,5 +1,4 @@
 import { AppError, unauthenticated } from '../../errors.js';
-import { clientSignal } from '../../http/requests/client-signal.js';
 import { done, plain, route, type Route } from '../../http/routes/route.js';
 import { object, oneOf, openObject } from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
@@ -12,10 +11,8 @@ import { clearRefreshCookie, clientOf, deliverTokens, readRefreshToken } from '.
 import { REFRESH_MODE, REFRESH_TOKEN, TOKEN_FIELDS, TOKEN_HEADERS } from './sessions/describe-tokens.js';
 import { logIn } from './sessions/log-in.js';
 import { logOut } from './sessions/log-out.js';
-import { openSession } from './sessions/open-session.js';
-import { BY_PASSWORD } from './sessions/proof.js';
 import { refreshSession } from './sessions/refresh-session.js';
-import { signUp } from './sign-up.js';
+import { signUpSignedIn } from './sign-up.js';
 
 /** Sign-up, sign-in and what keeps a session. */
 export const SESSION_ROUTES: readonly Route[] = [
@@ -38,8 +35,7 @@ export const SESSION_ROUTES: readonly Route[] = [
       503: ['BUSY'],
     },
     async handle({ app, ctx, caller, project, body }) {
-      const user = await signUp(app, project, body, setterOf(caller), { gone: clientSignal(ctx) });
-      const tokens = await openSession(app, project, user, clientOf(ctx), BY_PASSWORD);
+      const { user, tokens } = await signUpSignedIn(app, project, body, setterOf(caller), clientOf(ctx));
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
     },
   }),
@@ -55,7 +51,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     refuses: {
       400: ['VALIDATION_FAILED'],
       401: ['INVALID_CREDENTIALS'],
-      403: ['ACCOUNT_DISABLED'],
+      403: ['ACCOUNT_DISABLED', 'QUOTA_EXCEEDED'],
       423: ['ACCOUNT_LOCKED'],
       503: ['BUSY'],
     },

@@ -7,8 +7,18 @@ import { requireSigningKey } from '../projects/token-secret.js';
 import { emailTaken, insertUser } from './accounts/insert-user.js';
 import { readNewUser, type FieldSetter } from './accounts/new-user.js';
 import { sendCode } from './codes/send-code.js';
+import type { SignedIn } from './sessions/log-in.js';
+import { openSession, type Client, type Tokens } from './sessions/open-session.js';
+import { BY_PASSWORD } from './sessions/proof.js';
 import type { User } from './user.js';
 import { findUserByEmail } from './user-store.js';
+
+interface SignUpOptions {
+  gone?: AbortSignal;
+  needsPassword?: boolean;
+  /** Stores the user by `store`, together with what else belongs to the sign-up. */
+  storeWith?: (user: User, store: () => Promise<void>) => Promise<void>;
+}
 
 /**
  * Creates an account from a body of schema fields and sends the code that confirms its address. 400 with every problem,
@@ -19,7 +29,7 @@ export async function signUp(
   project: Project,
   body: unknown,
   setter: FieldSetter,
-  { gone, needsPassword = true }: { gone?: AbortSignal; needsPassword?: boolean } = {},
+  { gone, needsPassword = true, storeWith = (_, store) => store() }: SignUpOptions = {},
 ): Promise<User> {
   // Everything the reply needs is there before anything is stored: an account whose reply was an error could not be
   // made again.
@@ -32,11 +42,29 @@ export async function signUp(
     const tenant = project._id.toHexString();
     user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(password), gone);
   }
-  await insertUser(app, collection, user);
+  await storeWith(user, () => insertUser(app, collection, user));
   if (!user.emailVerified) {
     await sendCode(app, project, 'verification', user.email).catch((error: unknown) =>
       app.log.error({ err: error, userId: user._id.toHexString() }, 'verification mail could not be sent'),
     );
   }
   return user;
+}
+
+/** signUp by which the user is signed in at once: both happen or neither does. */
+export async function signUpSignedIn(
+  app: App,
+  project: Project,
+  body: unknown,
+  setter: FieldSetter,
+  client: Client,
+): Promise<SignedIn> {
+  let tokens: Tokens | undefined;
+  const user = await signUp(app, project, body, setter, {
+    gone: client.gone,
+    async storeWith(fresh, store) {
+      tokens = await openSession(app, project, fresh, client, BY_PASSWORD, store);
+    },
+  });
+  return { user, tokens: tokens! };
 }

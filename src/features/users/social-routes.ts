@@ -43,7 +43,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
       code_challenge_method: parameter('S256 is the only one', oneOf('S256')),
     },
     answers: own(302, 'To the provider', undefined, { Location: 'The provider’s page' }),
-    refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'] },
+    refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'], 403: ['QUOTA_EXCEEDED'] },
     async handle({ app, ctx, project, params: { provider }, query }) {
       const { redirect, state, code_challenge: challenge, code_challenge_method: method } = query;
       if (method !== undefined && challenge === undefined) {
@@ -74,7 +74,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     answers: own(302, 'Back to the application', undefined, {
       Location: 'The address with `rtCode` or `error`; with `#token=` too where the provider’s settings say so',
     }),
-    refuses: { 400: ['SOCIAL_STATE_INVALID'] },
+    refuses: { 400: ['SOCIAL_STATE_INVALID'], 403: ['QUOTA_EXCEEDED'] },
     async handle({ app, ctx, params: { provider } }) {
       const query = new URLSearchParams(ctx.querystring);
       const name = attemptCookie(query.get('state') ?? '');
@@ -99,7 +99,11 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     }),
     example: { rtCode: 'the value from the address' },
     answers: signedIn(),
-    refuses: { 400: ['VALIDATION_FAILED'], 401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'] },
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'],
+      403: ['QUOTA_EXCEEDED'],
+    },
     async handle({ app, ctx, project, body: { rtCode, code_verifier: codeVerifier = null } }) {
       const { user, tokens } = await exchangeSocialCode(app, project, { rtCode, codeVerifier }, clientOf(ctx));
       const delivered = deliverTokens(app, ctx, project, tokens);

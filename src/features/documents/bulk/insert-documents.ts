@@ -57,20 +57,27 @@ export async function insertDocuments(
   if (idempotencyKey === null) {
     const documents = await readAll(app, place, body);
     await insertTogether(app, place, documents);
-    return outcomeOf(documents);
+    return outcomeOf(documents.map(({ _id }) => _id));
   }
   const insertOnce = () =>
-    runIdempotent(app, { place, action: 'bulk', key: idempotencyKey, body }, async () => {
-      const documents = await readAll(app, place, body);
-      return {
-        ids: documents.map(({ _id }) => _id),
-        async run(ids) {
-          const named = documents.map((document, at) => ({ ...document, _id: ids[at]! }));
-          await insertTogether(app, place, named);
-          return outcomeOf(named);
+    runIdempotent(
+      app,
+      { place, action: 'bulk', key: idempotencyKey, body },
+      {
+        async prepare() {
+          const documents = await readAll(app, place, body);
+          return {
+            ids: documents.map(({ _id }) => _id),
+            async run(ids) {
+              const named = documents.map((document, at) => ({ ...document, _id: ids[at]! }));
+              await insertTogether(app, place, named);
+              return outcomeOf(ids);
+            },
+          };
         },
-      };
-    });
+        answerAgain: outcomeOf,
+      },
+    );
   try {
     return await insertOnce();
   } catch (error) {
@@ -80,8 +87,8 @@ export async function insertDocuments(
   }
 }
 
-function outcomeOf(documents: readonly StoredDocument[]): BulkOutcome {
-  return { insertedCount: documents.length, ids: documents.map(({ _id }) => _id.toHexString()) };
+function outcomeOf(ids: readonly ObjectId[]): BulkOutcome {
+  return { insertedCount: ids.length, ids: ids.map((id) => id.toHexString()) };
 }
 
 async function readAll(

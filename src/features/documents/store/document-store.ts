@@ -16,8 +16,8 @@ import {
   type OutboxEntry,
   type OutboxPaths,
 } from '../../webhooks/outbox/outbox-field.js';
+import { requireRoomFor, type AddedBytes } from '../../quota/database-quota.js';
 import type { Action } from '../../webhooks/webhook-event.js';
-import { requireRoomFor, type AddedBytes } from './database-quota.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { writeWithImage, type Changed } from './image-before.js';
 import {

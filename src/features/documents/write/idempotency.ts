@@ -5,17 +5,24 @@ import { KEY_KEPT_MS } from '../../../http/routes/idempotency-key.js';
 import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
+import { requireRoomFor } from '../../quota/database-quota.js';
+import { answerSize, REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { WriteTarget } from './write-target.js';
 
-/** The memory of one idempotency key. */
+/**
+ * The memory of one idempotency key. It holds no word of the body or of the answer: what was removed for good does not
+ * come back by it.
+ */
 interface IdempotencyRecord {
   _id: string;
   projectId: ObjectId;
   bodyHash: string;
   /** The ids that the request's documents get, the same for every attempt. */
   ids: ObjectId[];
-  /** The answer as JSON once there is one. */
-  answer: string | null;
+  /** True once the request was carried out: repeated, it is answered from what is stored. */
+  isDone: boolean;
+  /** What it counts for in the project's quota. */
+  size: number;
   expiresAt: Date;
 }
 
@@ -26,10 +33,16 @@ export interface RepeatableRequest {
   body: unknown;
 }
 
-/** A checked request, ready to be carried out under the ids it is given: its own, or those of its first attempt. */
+/** A request, checked, ready to be carried out under the ids it is given: its own, or those of its first attempt. */
 export interface PreparedRequest<T> {
   ids: ObjectId[];
   run(ids: readonly ObjectId[]): Promise<T>;
+}
+
+export interface RepeatableSteps<T> {
+  prepare: () => PreparedRequest<T> | Promise<PreparedRequest<T>>;
+  /** The answer to a request that was carried out before, from what is stored now. */
+  answerAgain: (ids: readonly ObjectId[]) => T | Promise<T>;
 }
 
 /** Answers after which nothing was stored: the key is free again for a corrected request. */
@@ -38,48 +51,49 @@ const REFUSALS: ReadonlySet<ErrorKind> = new Set(['invalid', 'forbidden', 'confl
 /** Code of the 409 for a request whose first attempt may still succeed. */
 export const UNDER_WAY = 'REQUEST_UNDER_WAY';
 
+/** Bytes of a record with its index entries, and of each id in it. */
+const RECORD_BYTES = 400;
+const ID_BYTES = 16;
+
 /**
- * Carries a request out once per key, collection and writer within 24 hours: the same key and body gets the first
- * answer again, another body 422. Attempts at the same time, and one after a crash, work with the ids that were written
- * down first, so that they cannot store anything twice.
+ * Carries a request out once per key, collection and writer within 24 hours: the same key and body is answered from
+ * what the first one stored, another body is 422. Attempts at the same time, and one after a crash, work with the ids
+ * that were written down first, so that they cannot store anything twice.
  */
 export async function runIdempotent<T>(
   app: App,
   request: RepeatableRequest,
-  prepare: () => PreparedRequest<T> | Promise<PreparedRequest<T>>,
+  { prepare, answerAgain }: RepeatableSteps<T>,
 ): Promise<T> {
-  const store = answerStore(app);
+  const store = requestStore(app);
   const _id = requestId(request);
+  const { projectId } = request.place.collection;
   const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');
   const earlier = await findEarlier(app, store, _id);
-  if (earlier?.bodyHash === bodyHash && earlier.answer !== null) return JSON.parse(earlier.answer) as T;
   if (earlier && earlier.bodyHash !== bodyHash) throw otherBody();
+  if (earlier?.isDone) return answerAgain(earlier.ids);
   const prepared = await prepare();
-  const record =
-    earlier ??
-    (await remember(app, store, { _id, projectId: request.place.collection.projectId, bodyHash, ids: prepared.ids }));
+  const record = earlier ?? (await remember(app, store, { _id, projectId, bodyHash, ids: prepared.ids }));
   if (record.bodyHash !== bodyHash) throw otherBody();
+  if (record.isDone) return answerAgain(record.ids);
   try {
     const answer = await prepared.run(record.ids);
-    await keepAnswer(app, store, _id, JSON.stringify(answer));
+    await noteDone(app, store, _id);
     return answer;
   } catch (error) {
     if (error instanceof AppError && REFUSALS.has(error.kind) && error.code !== UNDER_WAY) {
-      await store.deleteOne({ _id, answer: null });
+      await store.deleteOne({ _id, isDone: false });
     }
     throw error;
   }
 }
 
-/**
- * Keeps the answer for repeated requests. A failure to keep it refuses nothing: a repeated request finds the documents
- * by their ids.
- */
-async function keepAnswer(app: App, store: Store<IdempotencyRecord>, _id: string, answer: string): Promise<void> {
+/** A failure to note it refuses nothing: a repeated request finds the documents by their ids. */
+async function noteDone(app: App, store: Store<IdempotencyRecord>, _id: string): Promise<void> {
   try {
-    await store.updateOne({ _id, answer: null }, { $set: { answer } });
+    await store.updateOne({ _id, isDone: false }, { $set: { isDone: true } });
   } catch (error) {
-    app.log.error({ err: error }, 'the answer to a request with an Idempotency-Key could not be kept');
+    app.log.error({ err: error }, 'that a request with an Idempotency-Key was carried out could not be noted');
   }
 }
 
@@ -90,15 +104,15 @@ function requestId({ place: { collection, writer }, action, key }: RepeatableReq
 /** Removes keys older than 24 hours and returns their number. */
 export async function removeExpiredRecords(app: App): Promise<number> {
   const expired = { expiresAt: { $lte: new Date(app.clock.now()) } };
-  return (await answerStore(app).deleteMany(expired)).deletedCount;
+  return (await requestStore(app).deleteMany(expired)).deletedCount;
 }
 
 /** Removes what is remembered of a project. */
 export async function removeProjectRecords(app: App, projectId: ObjectId): Promise<void> {
-  await answerStore(app).deleteMany({ projectId });
+  await requestStore(app).deleteMany({ projectId });
 }
 
-const answerStore = storeOf<IdempotencyRecord>('idempotency_keys');
+const requestStore = storeOf<IdempotencyRecord>(REPEATED_REQUESTS);
 
 /** An expired record may still be there: they are removed once an hour. */
 async function findEarlier(app: App, store: Store<IdempotencyRecord>, _id: string): Promise<IdempotencyRecord | null> {
@@ -113,7 +127,9 @@ async function remember(
   store: Store<IdempotencyRecord>,
   first: Pick<IdempotencyRecord, '_id' | 'projectId' | 'bodyHash' | 'ids'>,
 ): Promise<IdempotencyRecord> {
-  const record: IdempotencyRecord = { ...first, answer: null, expiresAt: new Date(app.clock.now() + KEY_KEPT_MS) };
+  const size = answerSize(RECORD_BYTES + first.ids.length * ID_BYTES);
+  const record = { ...first, isDone: false, size, expiresAt: new Date(app.clock.now() + KEY_KEPT_MS) };
+  await requireRoomFor(app, first.projectId, { kept: size });
   try {
     await store.insertOne(record);
     return record;

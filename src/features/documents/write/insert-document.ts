@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
-import { AppError } from '../../../errors.js';
-import type { StoredDocument } from '../store/document.js';
+import { AppError, missing } from '../../../errors.js';
+import { visibleDocuments, type StoredDocument } from '../store/document.js';
 import { documentStore, insertDocumentRecord } from '../store/document-store.js';
 import { readableFilter } from './admit-write.js';
 import { readNewDocument } from './new-document.js';
@@ -10,7 +10,8 @@ import type { WriteTarget } from './write-target.js';
 
 /**
  * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken
- * unique value. With an idempotency key, repeating the request stores nothing more and gets the first answer.
+ * unique value. With an idempotency key, repeating the request stores nothing more and answers the document as it is
+ * now, 404 when it is there no longer.
  */
 export async function insertDocument(
   app: App,
@@ -25,29 +26,46 @@ export async function insertDocument(
     await insertDocumentRecord(app, collection, document);
     return presentDocument(document);
   }
-  return runIdempotent(app, { place, action: 'insert', key: idempotencyKey, body }, () => {
-    const document = read();
-    return {
-      ids: [document._id],
-      async run([id]) {
-        const named = { ...document, _id: id! };
-        try {
-          await insertDocumentRecord(app, collection, named);
-          return presentDocument(named);
-        } catch (error) {
-          // The same request may have stored it already: at the same moment, or before it died without an answer.
-          const earlier =
-            error instanceof AppError && error.kind === 'conflict'
-              ? await documentStore(app, collection).findOne({ _id: id! })
-              : null;
-          if (!earlier) throw error;
-          // Others may have changed it since to what the writer may not read.
-          const readable = readableFilter(writer);
-          const isShown =
-            !readable || (await documentStore(app, collection).findOne({ $and: [readable, { _id: id! }] }));
-          return presentDocument(isShown ? earlier : named);
-        }
+  return runIdempotent(
+    app,
+    { place, action: 'insert', key: idempotencyKey, body },
+    {
+      prepare() {
+        const document = read();
+        return {
+          ids: [document._id],
+          async run([id]) {
+            const named = { ...document, _id: id! };
+            try {
+              await insertDocumentRecord(app, collection, named);
+              return presentDocument(named);
+            } catch (error) {
+              if (!(error instanceof AppError && error.kind === 'conflict')) throw error;
+              // The same request may have stored it already: at the same moment, or before it died without an answer.
+              const earlier = await documentStore(app, collection).findOne({ _id: id! });
+              if (!earlier) throw error;
+              return showAgain(earlier, () => named);
+            }
+          },
+        };
       },
-    };
-  });
+      async answerAgain([id]) {
+        const stored = await documentStore(app, collection).findOne({ _id: id!, ...visibleDocuments() });
+        if (!stored) throw documentGone();
+        return showAgain(stored, read);
+      },
+    },
+  );
+
+  /** A stored document as its writer may see it: others may have changed it since to what the writer may not read. */
+  async function showAgain(stored: StoredDocument, sent: () => StoredDocument): Promise<PresentedDocument> {
+    const { _id, createdAt } = stored;
+    const readable = readableFilter(writer);
+    const isShown = !readable || (await documentStore(app, collection).findOne({ $and: [readable, { _id }] }));
+    return presentDocument(isShown ? stored : { ...sent(), _id, createdAt, updatedAt: createdAt });
+  }
+}
+
+function documentGone(): AppError {
+  return missing('DOCUMENT_NOT_FOUND', 'The document that this request stored was removed since');
 }

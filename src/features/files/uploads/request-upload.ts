@@ -3,6 +3,7 @@ import { overLimit } from '../../../errors.js';
 import { fileTooLarge } from '../../../http/requests/multipart.js';
 import { findLimit } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
+import { keepRecord } from '../../quota/keep-record.js';
 import { requireRoom } from './confirm-file.js';
 import { newObject, providerOf, SIGNED_URL_MS } from '../file.js';
 import { choosePlace, openPlace } from '../file-places.js';
@@ -44,7 +45,7 @@ export async function requestUpload(
   // the address is good.
   const uploadTo = store.kind === 's3' ? newObject(file.path) : null;
   const signedUrl = await store.signPutUrl(uploadTo ?? file.path, grant, serviceUrl);
-  await fileStore(app).insertOne({ ...file, ...(uploadTo !== null && { uploadTo, objects: [uploadTo] }) });
+  await keepRecord(app, 'files', { ...file, ...(uploadTo !== null && { uploadTo, objects: [uploadTo] }) });
   return { signedUrl, filePath: file.path };
 }
 

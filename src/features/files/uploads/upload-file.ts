@@ -1,6 +1,7 @@
 import type { App } from '../../../app.js';
 import type { IncomingFile } from '../../../http/requests/multipart.js';
 import type { Project } from '../../projects/project.js';
+import { keepRecord } from '../../quota/keep-record.js';
 import { confirmFile, requireRoom } from './confirm-file.js';
 import { isContentType, isShownInline, UNKNOWN_TYPE } from '../content-type.js';
 import { discardUpload } from './discard-upload.js';
@@ -28,7 +29,7 @@ export async function uploadFile(
   const isInternal = providerOf(place) === 'internal';
   const store = (await openPlace(app, project, file))!;
   if (isInternal) await requireRoom(app, project, 1);
-  await fileStore(app).insertOne(file);
+  await keepRecord(app, 'files', file);
   try {
     const size = await store.put(objectOf(file), body, { contentType: type, attachment: !isShownInline(type) });
     await fileStore(app).updateOne({ _id: file._id, state: 'requested' }, { $set: { state: 'stored', size } });

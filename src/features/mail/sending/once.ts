@@ -5,6 +5,8 @@ import { KEY_KEPT_MS } from '../../../http/routes/idempotency-key.js';
 import { isDuplicateKey, type Store, unlessDuplicate } from '../../../platform/database/database.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import type { Project } from '../../projects/project.js';
+import { requireRoomFor } from '../../quota/database-quota.js';
+import { answerSize, REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import { mailLogStore } from '../mail-log.js';
 import type { BatchItem, MailRequest } from '../read-mail.js';
 import { readSlots, refundSlot } from './mail-slots.js';
@@ -19,11 +21,15 @@ interface KeyRecord {
   /** Of the mail that the key stands for; none for a batch, whose mails have ids of their own. */
   ids: ObjectId[];
   answer: string | null;
+  /** What it counts for in the project's quota. */
+  size: number;
   /** Until then an attempt without an answer is under way. */
   leaseUntil: Date;
   expiresAt: Date;
 }
 
+/** Of a record without its answer, with its index entries. */
+const RECORD_BYTES = 400;
 /** Longer than an attempt takes. */
 const LEASE_MS = 30_000;
 
@@ -111,7 +117,7 @@ export async function sendBatchOnce(
 
 async function answerOnce<T>(app: App, project: Project, attempt: Attempt<T>): Promise<T> {
   const { kind, key, body, ids } = attempt;
-  const store: Store<KeyRecord> = app.db.collection<KeyRecord>('idempotency_keys');
+  const store: Store<KeyRecord> = app.db.collection<KeyRecord>(REPEATED_REQUESTS);
   const now = app.clock.now();
   const mine: KeyRecord = {
     _id: sha256Hex([project._id.toHexString(), kind, key].join('\n')),
@@ -119,15 +125,18 @@ async function answerOnce<T>(app: App, project: Project, attempt: Attempt<T>): P
     bodyHash: sha256Hex(JSON.stringify(body)),
     ids,
     answer: null,
+    size: answerSize(RECORD_BYTES),
     leaseUntil: new Date(now + LEASE_MS),
     expiresAt: new Date(now + KEY_KEPT_MS),
   };
+  await requireRoomFor(app, project._id, { kept: mine.size });
   const earlier = await begin(store, mine, now);
   if (earlier?.answer != null) return JSON.parse(earlier.answer) as T;
   const { _id } = mine;
   try {
     const answer = earlier ? await attempt.resume(earlier) : await attempt.run(mine);
-    await store.updateOne({ _id }, { $set: { answer: JSON.stringify(answer) } });
+    const text = JSON.stringify(answer);
+    await store.updateOne({ _id }, { $set: { answer: text, size: answerSize(RECORD_BYTES + text.length) } });
     return answer;
   } catch (error) {
     // Nothing was sent: the key is free for another try.

@@ -6,6 +6,7 @@ import { DAY_MS, CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import type { Project } from '../../projects/project.js';
+import { keepRecord } from '../../quota/keep-record.js';
 
 export const ONE_TIME_CODES = 'one_time_codes';
 
@@ -84,7 +85,7 @@ export async function openCode(
     ...(userId !== undefined && { userId }),
   };
   const newDay = { dayEndsAt: new Date(now + DAY_MS), dayTries: 0 };
-  if (await unlessDuplicate(codeStore(app).insertOne({ _id: id, ...fresh, ...newDay }))) return id;
+  if (await unlessDuplicate(keepRecord(app, 'codes', { _id: id, ...fresh, ...newDay }))) return id;
   const thisDay = { dayEndsAt: { $gt: new Date(now), $lte: new Date(now + DAY_MS + CLOCKS_DIFFER_MS) } };
   const next = await codeStore(app).updateOne({ _id: id, ...cool, ...thisDay }, { $set: fresh });
   if (next.matchedCount === 1) return id;

@@ -4,6 +4,7 @@ import { unauthenticated } from '../../../errors.js';
 import { signAccessToken } from '../../access/sign-access-token.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
+import { keepRecord } from '../../quota/keep-record.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
 import { BY_PASSWORD, proofOf, type Proof } from './proof.js';
 import { sessionStore, type Session } from './session.js';
@@ -26,7 +27,8 @@ export interface Tokens {
 
 /**
  * Starts a session for a user just read. The account is looked at again after the session is stored: whoever disables
- * it, deletes it or changes its password in between ends this session too, with 401.
+ * it, deletes it or changes its password in between ends this session too, with 401. A user who is not stored yet is
+ * stored by `storeUser` after the session, so that there is never an account whose sign-up was refused for its session.
  */
 export async function openSession(
   app: App,
@@ -34,6 +36,7 @@ export async function openSession(
   user: User,
   { ip, userAgent }: Client,
   { method, identity }: Proof,
+  storeUser: (() => Promise<void>) | null = null,
 ): Promise<Tokens> {
   const id = randomUUID();
   const token = generateRefreshToken(app.secrets, id);
@@ -44,7 +47,7 @@ export async function openSession(
     accessToken: issueAccessToken(app, project, user, { _id: id, ...proof }, now),
     refreshToken: formatRefreshToken(token),
   };
-  await sessionStore(app).insertOne({
+  await keepRecord(app, 'sessions', {
     _id: id,
     projectId: project._id,
     userId: user._id,
@@ -60,6 +63,12 @@ export async function openSession(
     ip,
     userAgent,
   });
+  try {
+    await storeUser?.();
+  } catch (error) {
+    await forgetSession(app, id);
+    throw error;
+  }
   const unchanged = await userStore(app, project._id).findOne({
     _id: user._id,
     isDeleted: false,
@@ -67,8 +76,13 @@ export async function openSession(
     [`${HIDDEN_FIELD}.stamp`]: stamp ?? null,
   });
   if (unchanged) return tokens;
-  await sessionStore(app).deleteOne({ _id: id });
+  await forgetSession(app, id);
   throw unauthenticated('INVALID_CREDENTIALS', 'The account was changed while you signed in: please try again');
+}
+
+/** Also on a full disk; nobody was given its tokens. */
+async function forgetSession(app: App, _id: string): Promise<void> {
+  await app.db.useReserve(() => sessionStore(app).deleteOne({ _id }));
 }
 
 /**

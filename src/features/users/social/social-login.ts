@@ -8,6 +8,7 @@ import { cutOffTokens } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
+import { keepRecord } from '../../quota/keep-record.js';
 import type { SignedIn } from '../sessions/log-in.js';
 import { openSession, type Client } from '../sessions/open-session.js';
 import { parseRefreshToken } from '../sessions/refresh-token.js';
@@ -88,7 +89,7 @@ export async function startSocialLogin(
   const { url, checks } = begun;
   const id = sha256Hex(checks.state);
   const browser = randomToken(32);
-  await attemptStore(app).insertOne({
+  await keepRecord(app, 'socialAttempts', {
     _id: id,
     stage: 'out',
     projectId: project._id,
@@ -219,7 +220,7 @@ async function storeCode(
 ): Promise<string> {
   const { projectId, provider, codeChallenge } = attempt;
   const code = randomToken(32);
-  await attemptStore(app).insertOne({
+  await keepRecord(app, 'socialAttempts', {
     _id: sha256Hex(code),
     stage: 'back',
     projectId,

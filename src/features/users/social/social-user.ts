@@ -6,6 +6,7 @@ import { requireCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
+import { keepRecord } from '../../quota/keep-record.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
 import { identityStore, isLinkOf, removeLink, type LinkedIdentity } from '../accounts/linked-identity.js';
 import { claimAccount, createProvenUser } from '../codes/proven-address.js';
@@ -103,5 +104,5 @@ async function link(app: App, project: Project, provider: SocialProvider, _id: s
     ...(ownership !== undefined && { ownership }),
     createdAt: new Date(app.clock.now()),
   };
-  return (await unlessDuplicate(identityStore(app).insertOne(made))) !== null;
+  return (await unlessDuplicate(keepRecord(app, 'socialIdentities', made))) !== null;
 }

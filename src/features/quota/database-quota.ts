@@ -1,11 +1,12 @@
 import { calculateObjectSize, type Document, type ObjectId } from 'bson';
-import type { App } from '../../../app.js';
-import { forbidden } from '../../../errors.js';
-import { countLogs } from '../../changes/log-bound.js';
-import { documentsName } from '../../collections/collection.js';
-import { listCollections } from '../../collections/list-collections.js';
-import { findLimit } from '../../plans/plan-limits.js';
-import { projectStore } from '../../projects/project-store.js';
+import type { App } from '../../app.js';
+import { forbidden } from '../../errors.js';
+import { countLogs } from '../changes/log-bound.js';
+import { documentsName } from '../collections/collection.js';
+import { listCollections } from '../collections/list-collections.js';
+import { findLimit } from '../plans/plan-limits.js';
+import { projectStore } from '../projects/project-store.js';
+import { countKept, keptBytes, type KeptRecord } from './kept-records.js';
 
 /** A project's room, as a process knows it. */
 interface Room {
@@ -23,27 +24,43 @@ const FRESH_BYTES = 512 * 1024;
 const MAX_KNOWN = 10_000;
 /** A change of so little is let in beyond the limit too: otherwise nothing could be marked or corrected any more. */
 const SMALL_CHANGE_BYTES = 1024;
-/** The part of the limit until which small changes are let in. */
+/** The parts of the limit until which small changes, and what the service keeps, are let in. */
 const CORRECTIONS = 1.05;
+const KEPT = 1.1;
 
 const rooms = new WeakMap<App['db'], Map<string, Promise<Room>>>();
 
-/** What a write adds: new documents, or the values that a stored one is given. */
-export type AddedBytes = { documents: readonly Document[] } | { change: Document } | null;
+/**
+ * What a write adds: new documents, the values that a stored one is given, or a record that the service keeps, by its
+ * kind or its bytes.
+ */
+export type AddedBytes =
+  { documents: readonly Document[] } | { change: Document } | { kept: KeptRecord | number } | null;
 
 /**
  * 403 QUOTA_EXCEEDED when what a write adds would not fit into what the project's plan grants; small changes find a
- * little more room, so that what is stored can be marked and corrected. Processes measure by themselves, every two
- * seconds or 512 KiB of their own, so together they may store up to that much more each.
+ * little more room, so that what is stored can be marked and corrected, and so do kept records, so that users of a full
+ * project can sign in. Processes measure by themselves, every two seconds or 512 KiB of their own, so together they may
+ * store up to that much more each.
  */
 export async function requireRoomFor(app: App, projectId: ObjectId, added: Exclude<AddedBytes, null>): Promise<void> {
   const room = await findRoom(app, projectId);
   if (room.limit === null) return;
-  const documents = 'documents' in added ? added.documents : [added.change];
-  const bytes = documents.reduce<number>((sum, document) => sum + calculateObjectSize(document), 0);
-  const isSmall = 'change' in added && bytes <= SMALL_CHANGE_BYTES;
-  if (room.used + room.added + bytes > (isSmall ? room.limit * CORRECTIONS : room.limit)) throw quotaExceeded();
+  const bytes = bytesOf(added);
+  if (room.used + room.added + bytes > room.limit * partFor(added, bytes)) throw quotaExceeded();
   room.added += bytes;
+}
+
+function bytesOf(added: Exclude<AddedBytes, null>): number {
+  if ('kept' in added) return typeof added.kept === 'number' ? added.kept : keptBytes(added.kept);
+  const documents = 'documents' in added ? added.documents : [added.change];
+  return documents.reduce<number>((sum, document) => sum + calculateObjectSize(document), 0);
+}
+
+/** The part of the limit until which it is let in. */
+function partFor(added: Exclude<AddedBytes, null>, bytes: number): number {
+  if ('kept' in added) return KEPT;
+  return 'change' in added && bytes <= SMALL_CHANGE_BYTES ? CORRECTIONS : 1;
 }
 
 function quotaExceeded(): Error {
@@ -77,6 +94,6 @@ async function measureRoom(app: App, projectId: ObjectId): Promise<Room> {
   if (limit === null) return { limit, used: 0, added: 0, measuredAt };
   const collections = await listCollections(app, projectId);
   const sizes = await Promise.all(collections.map((collection) => app.db.measure(documentsName(collection))));
-  const logs = await countLogs(app, projectId, collections, limit);
-  return { limit, used: sizes.reduce((sum, { bytes }) => sum + bytes, logs), added: 0, measuredAt };
+  const beside = (await countLogs(app, projectId, collections, limit)) + (await countKept(app, projectId));
+  return { limit, used: sizes.reduce((sum, { bytes }) => sum + bytes, beside), added: 0, measuredAt };
 }

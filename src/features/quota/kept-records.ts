@@ -1,0 +1,54 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+
+/** Records that the service keeps for a project beside its documents, all projects' in one stored collection. */
+interface KeptRecords {
+  store: string;
+  /** What one takes at most, with its index entries and the job that it may have. */
+  bytes: number;
+}
+
+const KEPT_RECORDS = {
+  sessions: { store: 'sessions', bytes: 1_024 },
+  tickets: { store: 'stream_tickets', bytes: 512 },
+  codes: { store: 'one_time_codes', bytes: 1_024 },
+  mailCounts: { store: 'mail_counts', bytes: 512 },
+  loginFailures: { store: 'login_failures', bytes: 512 },
+  socialAttempts: { store: 'social_attempts', bytes: 1_024 },
+  socialIdentities: { store: 'social_identities', bytes: 512 },
+  tokenCutoffs: { store: 'token_cutoffs', bytes: 256 },
+  mailLogs: { store: 'mail_logs', bytes: 2_048 },
+  files: { store: 'files', bytes: 1_024 },
+} satisfies Record<string, KeptRecords>;
+
+export type KeptRecord = keyof typeof KEPT_RECORDS;
+
+/** Answers for repeated requests say by themselves how much room they take: one of these. */
+const ANSWER_SIZES = [512, 2_048, 16_384, 65_536] as const;
+export const REPEATED_REQUESTS = 'idempotency_keys';
+
+/** What a kept record counts for. */
+export function keptBytes(record: KeptRecord): number {
+  return KEPT_RECORDS[record].bytes;
+}
+
+/** The stored collection of a kind. */
+export function storeOfKept(record: KeptRecord): string {
+  return KEPT_RECORDS[record].store;
+}
+
+/** The size as which an answer of so many bytes counts. */
+export function answerSize(bytes: number): number {
+  return ANSWER_SIZES.find((size) => bytes <= size) ?? bytes;
+}
+
+/** The bytes of what is kept for a project beside its documents and logs: counted by indexes, so none is read. */
+export async function countKept(app: Pick<App, 'db'>, projectId: ObjectId): Promise<number> {
+  const count = async (store: string, filter: object, bytes: number): Promise<number> =>
+    (await app.db.collection(store).countDocuments({ projectId, ...filter })) * bytes;
+  const counted = await Promise.all([
+    ...Object.values(KEPT_RECORDS).map(({ store, bytes }) => count(store, {}, bytes)),
+    ...ANSWER_SIZES.map((size) => count(REPEATED_REQUESTS, { size }, size)),
+  ]);
+  return counted.reduce((sum, bytes) => sum + bytes, 0);
+}
