@@ -103,7 +103,22 @@ function conditionOf({ random, below, one, skewed }: Random): Document {
   ])();
 }
 
-function shapeOf(random: Random, docs: readonly Document[]): Shape {
+/** What rules leave of a list: own documents, those of a list that names the user, those of some of many values. */
+const READ_RULE = 'doc.userId = user.id or user.id in doc.tags or doc.author in user.authors';
+const RULES = { read: READ_RULE, create: READ_RULE, update: READ_RULE, delete: READ_RULE };
+
+function conditionOfRules({ random, below, skewed }: Random): Document {
+  const authors = Array.from({ length: 1 + below(random() < 0.5 ? 3 : 14) }, () => `a${skewed(16)}`);
+  const alternatives: Document[] = [
+    { userId: `u${skewed(12)}` },
+    { tags: `t${skewed(30)}` },
+    { author: authors.length === 1 ? authors[0] : { $in: authors } },
+  ].filter(() => random() < 0.8);
+  if (alternatives.length === 0) return { userId: `u${skewed(12)}` };
+  return alternatives.length === 1 ? alternatives[0]! : { $or: alternatives };
+}
+
+function shapeOf(random: Random, docs: readonly Document[], ruled: boolean): Shape {
   const path = random.one(SORTS);
   const fields = path.split(',').map((part) => {
     return part.startsWith('-')
@@ -112,7 +127,8 @@ function shapeOf(random: Random, docs: readonly Document[]): Shape {
   });
   if (fields[0]!.path !== '_id') fields.push({ path: '_id', direction: fields.at(-1)!.direction });
   const conditions: Document[] = [
-    ...(random.random() < 0.4 ? [{ userId: `u${random.skewed(12)}` }] : []),
+    ...(ruled && random.random() < 0.8 ? [conditionOfRules(random)] : []),
+    ...(!ruled && random.random() < 0.4 ? [{ userId: `u${random.skewed(12)}` }] : []),
     ...(random.random() < 0.9 ? [{ isDeleted: false }] : [{ isDeleted: { $in: [false, true] } }]),
     ...Array.from({ length: random.below(3) }, () => conditionOf(random)),
   ];
@@ -145,12 +161,15 @@ describe('the plan of a list', () => {
   });
 
   /** A collection as the service keeps it, with indexes of other kinds beside them. */
-  async function makeCollection(random: Random, name: string): Promise<{ items: Docs; docs: Document[] }> {
+  async function makeCollection(random: Random, name: string, ruled: boolean) {
     const items: Docs = db.collection(name);
     const indexes = documentIndexes({
       mode: 'flexible',
       fields: [],
-      rls: random.one([null, { mode: 'private', ownerField: 'userId' }, { mode: 'public-read', ownerField: 'userId' }]),
+      rls: ruled
+        ? null
+        : random.one([null, { mode: 'private', ownerField: 'userId' }, { mode: 'public-read', ownerField: 'userId' }]),
+      ...(ruled ? { rules: RULES } : {}),
       indexes: random.some([...SPECS, 'tags'], 4),
     } as never);
     await items.createIndexes(indexes as never);
@@ -158,7 +177,7 @@ describe('the plan of a list', () => {
     if (random.random() < 0.3) {
       await items.createIndex({ views: 1 }, { partialFilterExpression: { status: 'held' }, name: 'partial' });
     }
-    const total = 2500 + random.below(3000);
+    const total = 1000 + random.below(1500);
     const docs = Array.from({ length: total }, (_, n) => documentOf(random, n, total));
     await items.insertMany(docs);
     return { items, docs };
@@ -185,22 +204,25 @@ describe('the plan of a list', () => {
   it(
     'reads at most three times what the best of all does, and answers the same',
     async () => {
+      let underRules = 0;
       for (let collection = 0; collection * PER_COLLECTION < CASES; collection++) {
         const random = generator(SEED + collection);
         const name = `items${String(collection)}`;
-        const { items, docs } = await makeCollection(random, name);
+        const ruled = collection % 3 === 1;
+        const { items, docs } = await makeCollection(random, name, ruled);
         const hints = (await items.indexes())
           .map((index) => index['name'] as string)
           .filter((each) => !SPECIAL.has(each));
         for (let n = 0; n < PER_COLLECTION; n++) {
-          const shape = shapeOf(random, docs);
+          const shape = shapeOf(random, docs, ruled);
           const note = `seed ${String(SEED + collection)}, case ${String(n)}: ${JSON.stringify(shape)}`;
           const taken = (await readsOf(name, shape))!;
+          if (ruled) underRules++;
           const expected = await answer(items, shape, { $natural: 1 });
           expect(await answer(items, shape), note).toEqual(expected);
           // A partial index that does not hold all answers serves nobody.
           const isActive = JSON.stringify(shape.filter).includes('"isDeleted":false');
-          for (const hint of [{ $natural: 1 }, ...(isActive ? hints : [])]) {
+          for (const hint of [{ $natural: 1 }, ...(isActive ? random.some(hints, 6) : [])]) {
             const forced = await readsOf(name, shape, hint).catch(() => null);
             if (forced === null || taken.reads <= forced.reads * 3 + 100) continue;
             expect(taken.reads, `${note}\n${JSON.stringify(hint)}: ${JSON.stringify(taken.plan)}`).toBeLessThanOrEqual(
@@ -210,7 +232,44 @@ describe('the plan of a list', () => {
         }
         await items.drop();
       }
+      expect(underRules).toBeGreaterThan(0);
     },
     120_000 + CASES * 500,
   );
+
+  it('is remembered for lists and alternatives, and filled with the values of each query', async () => {
+    const random = generator(SEED);
+    const { items } = await makeCollection(random, 'remembered', true);
+    const value = (of: string): string | null => (random.random() < 0.05 ? null : `${of}${String(random.below(18))}`);
+    const list = (): (string | null)[] => Array.from({ length: 1 + random.below(12) }, () => value('a'));
+    const shapes: (() => Document)[] = [
+      () => ({ isDeleted: false, author: { $in: list() } }),
+      () => ({ isDeleted: false, $or: [{ userId: value('u') }, { tags: value('t') }, { author: { $in: list() } }] }),
+      () => ({ $and: [{ $or: [{ userId: value('u') }, { author: value('a') }] }, { isDeleted: false }] }),
+      () => ({ isDeleted: false, status: 'done', $or: [{ tags: value('t') }, { author: { $in: list() } }] }),
+      () => ({ isDeleted: false, $or: [{ tags: { $in: ['t1', value('t')] } }, { userId: value('u'), status: 'new' }] }),
+      () => ({ isDeleted: random.random() < 0.5, $or: [{ author: value('a') }, { author: value('a') }] }),
+    ];
+    let found = 0;
+    for (let n = 0; n < Math.max(100, CASES); n++) {
+      const shape = {
+        filter: random.one(shapes)(),
+        sort: random.one([{ createdAt: -1, _id: -1 }, { views: -1, _id: -1 }, {}] as Record<string, 1 | -1>[]),
+        limit: random.one([3, 20, 0]),
+        skip: 0,
+      };
+      const note = JSON.stringify(shape);
+      const answers = await answer(items, shape);
+      found += answers.length;
+      const expected = await answer(items, { ...shape, limit: 0 }, { $natural: 1 });
+      if (Object.keys(shape.sort).length > 0) {
+        expect(answers, note).toEqual(shape.limit === 0 ? expected : expected.slice(0, shape.limit));
+      } else {
+        expect(answers.length, note).toBe(shape.limit === 0 ? expected.length : Math.min(shape.limit, expected.length));
+        for (const id of answers) expect(expected, note).toContain(id);
+      }
+      expect(await items.countDocuments(shape.filter as never), note).toBe(expected.length);
+    }
+    expect(found).toBeGreaterThan(100);
+  });
 });

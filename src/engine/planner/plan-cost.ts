@@ -38,9 +38,14 @@ export function cheapest(plans: readonly Plan[], query: PlanQuery, sizes: Sizes)
   if (first === undefined) return null;
   if (others.length === 0) return first;
   // Reading little but answers, in the wanted order, cannot be beaten.
-  const mostRanges = query.limit === 0 ? Infinity : Math.max(query.limit, FEW_RANGES);
+  const mostRanges = mostRangesFor(query.limit);
   const best = plans.find((plan) => readsOnlyAnswers(plan) && rangesOf(plan) <= mostRanges);
   return best ?? chooseByCost(costsOf(plans, query, sizes), query, sizes);
+}
+
+/** So many ranges are read side by side without asking whether there is something better. */
+export function mostRangesFor(limit: number): number {
+  return limit === 0 ? Infinity : Math.max(limit, FEW_RANGES);
 }
 
 /** With so few ranges it is not worth to ask whether there is something better. */
@@ -98,7 +103,8 @@ function entriesOf(plan: Plan, sizes: Sizes): number {
   return plan.branches.reduce((sum, branch) => sum + entriesOf(branch, sizes), 0);
 }
 
-function rangesOf({ branches, merges, ranges }: Plan): number {
+/** How many ranges of a plan are read side by side. */
+export function rangesOf({ branches, merges, ranges }: Plan): number {
   if (branches === null) return merges ? ranges.length : 1;
   return branches.reduce((sum, branch) => sum + rangesOf(branch), 0);
 }

@@ -1,7 +1,7 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue, CODES, EngineError } from '../../errors.js';
 import { choosePlan, considerPlans } from '../../planner/choose-plan.js';
-import { planEqualities } from '../../planner/equality-plan.js';
+import { planByShape } from '../../planner/remembered-plan.js';
 import { IdSet } from '../../planner/scans/id-set.js';
 import { scanWhole } from '../../planner/index-plan.js';
 import type { Plan, PlanQuery } from '../../planner/plan.js';
@@ -58,7 +58,6 @@ export function compileQuery(filter: Doc, sort: Doc = {}, hint?: unknown, enviro
 
 /** The plan for a query on a collection as it is now. */
 export function planQuery(storage: Storage, collection: CollectionEntry, query: Query, limit: number): Plan {
-  const { equalities } = query.filter;
   let probed = false;
   const choose = (): Plan =>
     choosePlan(
@@ -66,8 +65,8 @@ export function planQuery(storage: Storage, collection: CollectionEntry, query: 
       planQueryOf(collection, query, limit),
       sizesOf(storage, collection, () => (probed = true)),
     );
-  if (equalities === null || query.natural !== null || query.hint !== undefined) return choose();
-  return planEqualities(collection, equalities, query.sort?.parts ?? NO_SORT, () => ({ plan: choose(), probed }));
+  if (query.natural !== null || query.hint !== undefined || query.collation !== null) return choose();
+  return planByShape(collection, query.filter, query.sort?.parts ?? NO_SORT, limit, () => ({ plan: choose(), probed }));
 }
 
 const NO_SORT: readonly SortPart[] = [];

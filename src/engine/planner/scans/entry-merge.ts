@@ -5,6 +5,7 @@ import type { View } from '../../storage/view.js';
 import type { KeyRange } from '../key-ranges.js';
 import type { Plan } from '../plan.js';
 import { keep, type PlanScan, type Scan, type VisitRow } from './scan.js';
+import { type MergeSide, SideHeap } from './side-heap.js';
 
 /** So many entries are read, or handed over, before the clock is looked at. */
 const CHUNK = 512;
@@ -19,7 +20,7 @@ interface Entry {
 }
 
 /** One range, read in steps that grow. */
-class Side {
+class Side implements MergeSide {
   readonly ahead: Entry[] = [];
   /** The next of `ahead`. */
   next = 0;
@@ -97,11 +98,7 @@ class Side {
 export class EntryMerge implements Scan {
   lastRead = 0;
   keysExamined = 0;
-  private readonly sides: readonly Side[];
-  /** Those that have something ahead, as a heap: what comes first is on top. */
-  private heap: Side[] = [];
-  /** Those that have to read before it is known what comes first. */
-  private empty: Side[];
+  private readonly sides: SideHeap<Side>;
   private handed: string | null = null;
 
   constructor(
@@ -111,16 +108,13 @@ export class EntryMerge implements Scan {
     private readonly parts: readonly PlanScan[],
     private readonly view: View | null,
   ) {
-    this.sides = parts.flatMap((part) => part.plan.ranges.map((range) => new Side(range, part)));
-    this.empty = [...this.sides];
-    this.before =
-      this.sides[0]?.documents.plan.reverse === true ? (a, b) => a.tail > b.tail : (a, b) => a.tail < b.tail;
+    const sides = parts.flatMap((part) => part.plan.ranges.map((range) => new Side(range, part)));
+    const reverse = parts[0]?.plan.reverse === true;
+    this.sides = new SideHeap(sides, reverse ? (a, b) => a.tail > b.tail : (a, b) => a.tail < b.tail);
   }
 
-  private readonly before: (a: Side, b: Side) => boolean;
-
   get finished(): boolean {
-    return this.heap.length === 0 && this.empty.length === 0;
+    return this.sides.finished;
   }
 
   get documentsExamined(): number {
@@ -152,19 +146,17 @@ export class EntryMerge implements Scan {
   }
 
   dropAhead(): void {
-    for (const side of this.sides) side.drop();
-    this.heap = [];
-    this.empty = this.sides.filter(({ finished }) => !finished);
+    this.sides.dropAhead();
   }
 
   private readOn(visit: VisitRow): boolean {
+    const { sides } = this;
     while (this.lastRead < CHUNK) {
       if (!this.fillEmpty()) return false;
-      const side = this.heap[0];
+      const side = sides.first;
       if (side === undefined) return false;
       const entry = side.take();
-      if (side.isEmpty) this.removeTop(side);
-      else this.sink();
+      sides.moved();
       // The same tail stands for the same document.
       if (entry.tail === this.handed) continue;
       this.handed = entry.tail;
@@ -178,54 +170,16 @@ export class EntryMerge implements Scan {
 
   /** True when every range has something ahead or nothing more; false when the chunk ended before. */
   private fillEmpty(): boolean {
-    const { empty } = this;
+    const { sides } = this;
     const { reader } = this.storage.environment;
-    while (empty.length > 0) {
+    while (sides.empty.length > 0) {
       if (this.lastRead >= CHUNK) return false;
-      const side = empty.pop()!;
+      const side = sides.empty.pop()!;
       const read = side.fill(reader);
       this.keysExamined += read;
       this.lastRead += Math.max(read, 1);
-      if (read > 0) this.add(side);
+      if (read > 0) sides.add(side);
     }
     return true;
-  }
-
-  private add(side: Side): void {
-    const { heap, before } = this;
-    let at = heap.length;
-    heap.push(side);
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (!before(side, heap[parent]!)) break;
-      heap[at] = heap[parent]!;
-      at = parent;
-    }
-    heap[at] = side;
-  }
-
-  private removeTop(side: Side): void {
-    const last = this.heap.pop()!;
-    if (last !== side) {
-      this.heap[0] = last;
-      this.sink();
-    }
-    if (!side.finished) this.empty.push(side);
-  }
-
-  /** Puts what is on top to its place. */
-  private sink(): void {
-    const { heap, before } = this;
-    const side = heap[0]!;
-    let at = 0;
-    for (;;) {
-      let child = at * 2 + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++;
-      if (!before(heap[child]!, side)) break;
-      heap[at] = heap[child]!;
-      at = child;
-    }
-    heap[at] = side;
   }
 }

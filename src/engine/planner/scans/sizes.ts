@@ -3,6 +3,7 @@ import type { PageRanges } from '../../storage/file/page-ranges.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import type { KeyRange } from '../key-ranges.js';
+import { isBounded } from '../plan.js';
 import type { Sizes } from '../plan-cost.js';
 
 /** Of more ranges than that so many are looked at, spread over all of them. */
@@ -24,8 +25,16 @@ export function sizesOf(storage: Storage, collection: CollectionEntry, beforeAsk
     }
   };
   return {
-    entriesOf({ ranges }) {
+    entriesOf(plan) {
       beforeAsking?.();
+      const { index, ranges } = plan;
+      if (!isBounded(plan)) {
+        const { documents, indexes } = storage.catalog.counts(collection.id);
+        if (index === null) return documents;
+        // Of what format 1 stored entries are counted once it is converted.
+        const counted = collection.definition.checked === true ? indexes.get(index.definition.id) : undefined;
+        if (counted !== undefined) return counted.entries;
+      }
       const looked = Math.min(ranges.length, MAX_RANGES);
       let sum = 0;
       for (let n = 0; n < looked; n++) sum += sizeOf(ranges[Math.floor(((n + 0.5) * ranges.length) / looked)]!);

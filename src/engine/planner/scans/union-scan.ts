@@ -5,6 +5,7 @@ import type { Storage } from '../../storage/storage.js';
 import type { IdSet } from './id-set.js';
 import type { Plan } from '../plan.js';
 import { keep, type PlanScan, type ScanPosition, type Scan, type VisitRow } from './scan.js';
+import { type MergeSide, SideHeap } from './side-heap.js';
 
 /**
  * Reads the branches of a plan one after the other; they share what they have seen. When that has become too much to be
@@ -82,7 +83,7 @@ const LARGEST_STEP = 256;
 /** With more branches than that each reads but a little at first, since few documents of each will be wanted. */
 const FEW_BRANCHES = 16;
 
-class Branch {
+class Branch implements MergeSide {
   readonly ahead: Ahead[] = [];
   /** The next of `ahead` to be handed over. */
   next = 0;
@@ -93,6 +94,10 @@ class Branch {
     readonly scan: PlanScan,
     private step: number,
   ) {}
+
+  get finished(): boolean {
+    return this.scan.finished;
+  }
 
   get isEmpty(): boolean {
     return this.next >= this.ahead.length;
@@ -137,10 +142,7 @@ class Branch {
 export class MergedScan implements Scan {
   lastRead = 0;
   private readonly branches: Branch[];
-  /** Those that have something ahead, as a heap: what comes first is on top. */
-  private heap: Branch[] = [];
-  /** Those that have to read before it is known what comes first. */
-  private empty: Branch[];
+  private readonly sides: SideHeap<Branch>;
   /** Documents handed over with these keys: only among equals a document can come twice. */
   private readonly seen = new Set<string>();
   private seenKeys: KeyTuple | null = null;
@@ -153,11 +155,11 @@ export class MergedScan implements Scan {
   ) {
     const step = scans.length > FEW_BRANCHES ? 2 : 8;
     this.branches = scans.map((scan) => new Branch(scan, step));
-    this.empty = [...this.branches];
+    this.sides = new SideHeap(this.branches, (a, b) => sort.compareKeys(a.first().keys, b.first().keys) < 0);
   }
 
   get finished(): boolean {
-    return this.heap.length === 0 && this.empty.length === 0;
+    return this.sides.finished;
   }
 
   get keysExamined(): number {
@@ -172,11 +174,10 @@ export class MergedScan implements Scan {
     this.lastRead = 0;
     for (let left = most; ; left--) {
       if (!this.fillEmpty(most, Math.max(left, 1))) return false;
-      const branch = this.heap[0];
+      const branch = this.sides.first;
       if (branch === undefined) return false;
       const first = branch.take();
-      if (branch.isEmpty) this.removeTop(branch);
-      else this.sink(0);
+      this.sides.moved();
       if (this.isNew(first) && visit(first.bytes, first.doc)) return true;
     }
   }
@@ -192,9 +193,7 @@ export class MergedScan implements Scan {
   }
 
   dropAhead(): void {
-    for (const branch of this.branches) branch.drop();
-    this.heap = [];
-    this.empty = this.branches.filter(({ scan }) => !scan.finished);
+    this.sides.dropAhead();
   }
 
   /**
@@ -202,13 +201,14 @@ export class MergedScan implements Scan {
    * so many documents at most are still to be handed over.
    */
   private fillEmpty(most: number, wanted: number): boolean {
-    while (this.empty.length > 0) {
+    const { empty } = this.sides;
+    while (empty.length > 0) {
       if (this.lastRead >= most) return false;
-      const branch = this.empty.at(-1)!;
+      const branch = empty.at(-1)!;
       branch.fill(this.sort, wanted);
       this.lastRead += Math.max(branch.scan.lastRead, 1);
       if (branch.isEmpty && !branch.scan.finished) continue;
-      this.empty.pop();
+      empty.pop();
       if (!branch.isEmpty) this.add(branch);
     }
     return true;
@@ -226,50 +226,13 @@ export class MergedScan implements Scan {
   }
 
   private add(branch: Branch): void {
-    const { heap } = this;
-    if (sumOf(heap, ({ bytes }) => bytes) + branch.bytes > MAX_AHEAD_BYTES) {
+    if (this.sides.sum(({ bytes }) => bytes) + branch.bytes > MAX_AHEAD_BYTES) {
       throw new EngineError(
         CODES.QueryExceededMemoryLimitNoDiskUseAllowed,
         `Sort exceeded memory limit of ${MAX_AHEAD_BYTES} bytes`,
       );
     }
-    let at = heap.length;
-    heap.push(branch);
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (this.order(heap[parent]!, branch) <= 0) break;
-      heap[at] = heap[parent]!;
-      at = parent;
-    }
-    heap[at] = branch;
-  }
-
-  private removeTop(branch: Branch): void {
-    const last = this.heap.pop()!;
-    if (last !== branch) {
-      this.heap[0] = last;
-      this.sink(0);
-    }
-    if (!branch.scan.finished) this.empty.push(branch);
-  }
-
-  private sink(from: number): void {
-    const { heap } = this;
-    const branch = heap[from]!;
-    let at = from;
-    for (;;) {
-      let child = at * 2 + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && this.order(heap[child + 1]!, heap[child]!) < 0) child++;
-      if (this.order(branch, heap[child]!) <= 0) break;
-      heap[at] = heap[child]!;
-      at = child;
-    }
-    heap[at] = branch;
-  }
-
-  private order(a: Branch, b: Branch): number {
-    return this.sort.compareKeys(a.first().keys, b.first().keys);
+    this.sides.add(branch);
   }
 }
 

@@ -62,7 +62,8 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-function isPlainValue(value: unknown): value is PlainValue {
+/** True for a value that a comparison of bytes can find. */
+export function isPlainValue(value: unknown): value is PlainValue {
   switch (typeof value) {
     case 'string':
     case 'boolean':

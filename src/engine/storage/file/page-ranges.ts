@@ -49,6 +49,8 @@ type Reading = Pick<Walk, 'state' | 'left' | 'pages'>;
 const MAX_BRANCHES = 1024;
 /** So many leaves, and so many branches, below a branch are looked at to tell how many entries all of them have. */
 const LEAF_SAMPLES = 4;
+/** Branches may be nearly empty beside full ones. */
+const LOWEST_BRANCH_SAMPLES = 8;
 const BRANCH_SAMPLES = 2;
 /** Numbers about several ranges that are remembered, and how many branch pages each may lie under. */
 const MAX_FACTS = 500;
@@ -116,7 +118,7 @@ export class PageRanges {
 
   /**
    * About how many entries there are from `start` up to, not including, `end`: exactly where they lie in few pages,
-   * beyond that as many as a few pages among them let expect. Reads some 50 pages at most.
+   * beyond that as many as a few pages among them let expect. Reads some 100 pages at most.
    */
   estimate(state: PageState, start: Buffer, end: Buffer): number {
     const { root } = state;
@@ -143,7 +145,8 @@ export class PageRanges {
       else if (below[n]! >= 0) sum += below[n]!;
       else unknown.push(n);
     }
-    const samples = Math.min(unknown.length, level === depth - 1 ? LEAF_SAMPLES : BRANCH_SAMPLES);
+    const most = [LEAF_SAMPLES, LOWEST_BRANCH_SAMPLES][depth - 1 - level] ?? BRANCH_SAMPLES;
+    const samples = Math.min(unknown.length, most);
     let sampled = 0;
     for (let n = 0; n < samples; n++) {
       const child = unknown[Math.floor(((n + 0.5) * unknown.length) / samples)]!;

@@ -115,8 +115,8 @@ function ownerIndexes(collection: Settings): Named[] {
   return [
     ...served.map((spec) => behindOwner(`${purpose}_${own}:${spec}`, requestedKey(spec))),
     ...served
-      .filter((spec) => rls && givesOrder(collection, spec))
-      .map((spec) => behindOwner(`own_sort_${own}:${spec}`, sortKey(spec))),
+      .filter((spec) => givesOrder(collection, spec))
+      .map((spec) => behindOwner(`${purpose}_sort_${own}:${spec}`, sortKey(spec))),
   ];
 }
 
