@@ -1,4 +1,9 @@
 import {
+  CONSTRAINT_NAMES,
+  constraintRow,
+  type ConstraintRow,
+} from '../../src/features/collections/fields/constraints/constraint-rows.js';
+import {
   FIELD_TYPES,
   OWN_USER,
   type Field,
@@ -7,14 +12,16 @@ import {
 } from '../../src/features/collections/fields/field.js';
 import { UsageError } from '../view/exit.js';
 
+const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 const DEFAULTABLE: readonly FieldType[] = ['String', 'Number', 'Boolean'];
 /** Deeper text is refused before it can exhaust the parser's stack; the rule for stored schemas is stricter. */
 const MAX_DEPTH = 16;
 
 /**
  * Reads `name:Type[!][&][=default]` (cli.md, Field SPEC) with `Ref(users)`, `Object{a:String!,b:Number}`,
- * `Array(String)`, `=user.id`, `@fixed`, `@protected` and `@public`. Throws a UsageError that points at the offending
- * character. A default with special characters is written as a JSON string: `note:String="a, b"`.
+ * `Array(String)`, constraints such as `String{enum:a|b}` (writes.md 2), `=user.id`, `@fixed`, `@protected` and
+ * `@public`. Throws a UsageError that points at the offending character. A default with special characters is written
+ * as a JSON string: `note:String="a, b"`.
  */
 export function parseFieldSpec(spec: string): Field {
   const reader = new SpecReader(spec);
@@ -22,6 +29,9 @@ export function parseFieldSpec(spec: string): Field {
   reader.expectEnd();
   return field;
 }
+
+const constraintsOf = (type: FieldType): string =>
+  CONSTRAINT_NAMES.filter((name) => constraintRow(name).types.includes(type)).join(', ');
 
 class SpecReader {
   private at = 0;
@@ -60,7 +70,7 @@ class SpecReader {
     if (type === 'Ref') return this.readRef();
     if (type === 'Object') return this.readObject(depth);
     if (type === 'Array') return this.readArray(depth);
-    return { type };
+    return this.withConstraints({ type });
   }
 
   private readRef(): FieldShape {
@@ -84,10 +94,53 @@ class SpecReader {
   }
 
   private readArray(depth: number): FieldShape {
-    if (!this.take('(')) return { type: 'Array' };
+    if (!this.take('(')) return this.withConstraints({ type: 'Array' });
     const items = this.readShape(depth + 1);
     if (!this.take(')')) this.fail('expected ")" after the type of the items');
-    return { type: 'Array', items };
+    return this.withConstraints({ type: 'Array', items });
+  }
+
+  /** `{min:0,integer}` behind a type; the values of a list are separated by `|`. */
+  private withConstraints(shape: FieldShape): FieldShape {
+    if (!this.take('{')) return shape;
+    do {
+      const start = this.at;
+      const word = /^\w*/.exec(this.spec.slice(this.at))![0];
+      const name = CONSTRAINT_NAMES.find((known) => known === word);
+      if (!name) this.failAt(start, `expected a constraint: ${constraintsOf(shape.type)}`);
+      if (shape[name] !== undefined) this.failAt(start, `${name} is given twice`);
+      this.at += word.length;
+      const { written } = constraintRow(name);
+      if (written !== 'flag' && !this.take(':')) this.fail(`expected ":" and a value after ${name}`);
+      Object.assign(shape, { [name]: this.readSetting(written, shape.type) });
+    } while (this.take(','));
+    if (!this.take('}')) this.fail('expected "," or "}"');
+    return shape;
+  }
+
+  private readSetting(written: ConstraintRow['written'], type: FieldType): unknown {
+    if (written === 'flag') return true;
+    if (written === 'count') return this.readNumber(/[,}]/);
+    if (written === 'bound') return type === 'Number' ? this.readNumber(/[,}]/) : this.readPart(/[,}]/);
+    if (written === 'text') return this.readPart(/[,}]/);
+    const values: (string | number)[] = [];
+    do values.push(type === 'Number' ? this.readNumber(/[|,}]/) : this.readPart(/[|,}]/));
+    while (this.take('|'));
+    return values;
+  }
+
+  private readPart(end: RegExp): string {
+    const start = this.at;
+    const text = this.peek() === '"' ? this.readQuoted() : this.readUntil(end);
+    if (text === '') this.failAt(start, 'expected a value; a text with special characters stands in quotes');
+    return text;
+  }
+
+  private readNumber(end: RegExp): number {
+    const start = this.at;
+    const text = this.readUntil(end);
+    if (!NUMBER.test(text) || !Number.isFinite(Number(text))) this.failAt(start, 'expected a number');
+    return Number(text);
   }
 
   private readMarks(field: Field, depth: number): void {
@@ -135,14 +188,18 @@ class SpecReader {
       if (text === 'true' || text === 'false') return text === 'true';
       this.failAt(start, 'expected true or false');
     }
-    if (!/^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) || !Number.isFinite(Number(text))) {
+    if (!NUMBER.test(text) || !Number.isFinite(Number(text))) {
       this.failAt(start, 'expected a number');
     }
     return Number(text);
   }
 
   private readBare(depth: number): string {
-    const end = (depth > 0 ? /[,}@]/ : /@/).exec(this.spec.slice(this.at));
+    return this.readUntil(depth > 0 ? /[,}@]/ : /@/);
+  }
+
+  private readUntil(ends: RegExp): string {
+    const end = ends.exec(this.spec.slice(this.at));
     const text = this.spec.slice(this.at, end ? this.at + end.index : undefined);
     this.at += text.length;
     return text;

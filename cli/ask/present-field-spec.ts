@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
+import { namesOf } from '../../src/features/collections/fields/constraints/check-value.js';
+import { constraintRow } from '../../src/features/collections/fields/constraints/constraint-rows.js';
 import type { Field, FieldShape } from '../../src/features/collections/fields/field.js';
 import { parseFieldSpec } from './field-spec.js';
 
@@ -32,7 +34,22 @@ function writeDefault(value: string | number | boolean): string {
 /** The type as a field spec writes it: `Array(Ref(users))`. */
 export function presentType(shape: FieldShape): string {
   if (shape.type === 'Ref' && shape.ref) return `Ref(${shape.ref})`;
-  if (shape.type === 'Array' && shape.items) return `Array(${presentType(shape.items)})`;
+  if (shape.type === 'Array') {
+    return `Array${shape.items ? `(${presentType(shape.items)})` : ''}${writeConstraints(shape)}`;
+  }
   if (shape.type === 'Object' && shape.fields) return `Object{${shape.fields.map(writeField).join(',')}}`;
-  return shape.type;
+  return `${shape.type}${writeConstraints(shape)}`;
+}
+
+function writeConstraints(shape: FieldShape): string {
+  const parts = namesOf(shape).map((name) => {
+    const { written } = constraintRow(name);
+    if (written === 'flag') return name;
+    return `${name}:${[shape[name]].flat().map(writeSetting).join('|')}`;
+  });
+  return parts.length > 0 ? `{${parts.join(',')}}` : '';
+}
+
+function writeSetting(value: unknown): string {
+  return typeof value === 'string' && !/^[^",|{}\s]+$/.test(value) ? JSON.stringify(value) : String(value);
 }

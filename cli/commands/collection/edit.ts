@@ -13,10 +13,11 @@ import { presentCollectionText } from './present.js';
 
 export default defineCommand({
   details:
-    'Without options, at a terminal, it asks for the change. Stored documents are left as they are: one that no longer fits is refused when it is next written. --check reports such documents and changes nothing.',
+    'Without options, at a terminal, it asks for the change. Stored documents are left as they are: one that no longer fits is refused when it is next written. A constraint that stored documents break changes nothing and names ten of them, unless it is --for-new-writes. --check reports all such documents and changes nothing.',
   examples: [
     'bsvc collection edit posts --project shop --add-field subtitle:String',
     "bsvc collection edit posts --project shop --set-field 'title:String!&' --check",
+    "bsvc collection edit posts --project shop --set-field 'status:String{enum:draft|public}'",
     'bsvc collection edit posts --project shop --drop-field subtitle',
   ],
   audited: ({ check }) => !check,
@@ -28,6 +29,7 @@ export default defineCommand({
     dropFields: list('--drop-field <name>', 'no longer declare a field (repeatable)'),
     mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
     indexes: list('--index <fields>', 'replace the indexes (repeatable)'),
+    forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
     check: flag('--check', 'only report the stored documents that would not fit'),
   },
   async run(context, input) {
@@ -68,7 +70,9 @@ export default defineCommand({
               )}`,
       };
     }
-    const edited = await editCollection(app, project._id, collection.name, edit);
+    const edited = await editCollection(app, project._id, collection.name, edit, {
+      forNewWrites: input.forNewWrites,
+    });
     const named = new Set([...(edit.addFields ?? []), ...(edit.setFields ?? [])].map(({ name }) => name));
     for (const name of findTellingFields(edited).filter((field) => named.has(field))) {
       context.out.warn(

@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
 import { isDuplicateKey } from '../../platform/database/database.js';
+import { requireConstraintFit } from './fields/constraints/constraint-misfits.js';
 import { checkIndexSpecs } from './indexes/check-index-specs.js';
 import { checkRls } from './fields/check-rls.js';
 import type { Collection } from './collection.js';
@@ -13,17 +14,24 @@ import { checkUsersContract } from './users-collection.js';
 
 export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes'>;
 
+export interface ChangeOptions {
+  /** New constraints are kept by later writes: stored documents that break them stay as they are. */
+  forNewWrites?: boolean;
+}
+
 /**
  * Changes a collection's settings by compare-and-swap on its version: two changes at once both take effect, in some
  * order. New indexes exist before the record asks for them and old ones go after, so a crash in between costs nothing
  * but an index too many. 409 with the values that stand in the way when stored documents keep a field from being
- * unique; then nothing has changed.
+ * unique, and 409 CONSTRAINT_MISFITS when they break a new constraint that is not `forNewWrites` only; then nothing has
+ * changed.
  */
 export async function changeCollection(
   app: App,
   projectId: ObjectId,
   name: string,
   change: (current: Collection) => Partial<CollectionSettings> | Promise<Partial<CollectionSettings>>,
+  { forNewWrites = false }: ChangeOptions = {},
 ): Promise<Collection> {
   for (;;) {
     const current = await requireStoredCollection(app, projectId, name);
@@ -32,6 +40,7 @@ export async function changeCollection(
     checkIndexSpecs(changed);
     checkUsersContract(changed);
     await requireSoundRules(app, current, changed);
+    if (!forNewWrites) await requireConstraintFit(app, current, changed);
     await buildIndexes(app, current, changed);
     const { mode, fields, rls, rules = null, indexes } = changed;
     const saved = await collectionStore(app).findOneAndUpdate(

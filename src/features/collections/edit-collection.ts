@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, invalid, missing } from '../../errors.js';
-import { changeCollection } from './change-collection.js';
+import { changeCollection, type ChangeOptions } from './change-collection.js';
 import { checkFields } from './fields/check-fields.js';
 import type { Collection, CollectionMode } from './collection.js';
 import type { Field } from './fields/field.js';
@@ -18,10 +18,16 @@ export interface CollectionEdit {
 
 /**
  * Changes the schema of a collection; stored documents are left as they are. 404 for a field that is not there, 409 for
- * one that is there already.
+ * one that is there already, 409 CONSTRAINT_MISFITS for a constraint that stored documents break.
  */
-export function editCollection(app: App, projectId: ObjectId, name: string, edit: CollectionEdit): Promise<Collection> {
-  return changeCollection(app, projectId, name, (current) => applyEdit(current, edit));
+export function editCollection(
+  app: App,
+  projectId: ObjectId,
+  name: string,
+  edit: CollectionEdit,
+  options: ChangeOptions = {},
+): Promise<Collection> {
+  return changeCollection(app, projectId, name, (current) => applyEdit(current, edit), options);
 }
 
 /** A collection's settings after an edit. Pure; refuses what editCollection refuses. */

@@ -68,6 +68,7 @@ const CHANGES = withFieldDefs(
     mode: MODE,
     indexes: INDEXES,
     rls: orNull(RLS),
+    forNewWrites: { ...FLAG, description: 'Keep new constraints from now on, whatever is stored breaks them.' },
   }),
 );
 
@@ -176,15 +177,24 @@ export const COLLECTION_ROUTES: RouteList = {
       refuses: {
         400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
         404: ['FIELD_NOT_FOUND'],
-        409: ['FIELD_EXISTS', 'DUPLICATE_VALUE', 'INDEX_REFUSED', 'NAMED_BY_RULE', 'RULE_MISFITS'],
+        409: [
+          'FIELD_EXISTS',
+          'DUPLICATE_VALUE',
+          'INDEX_REFUSED',
+          'NAMED_BY_RULE',
+          'RULE_MISFITS',
+          'CONSTRAINT_MISFITS',
+        ],
       },
-      async handle({ app, ctx, project: { _id }, params, query, body }) {
+      async handle({ app, ctx, project: { _id }, params, query, body: { forNewWrites = false, ...body } }) {
         if (query.check) {
           const current = await requireStoredCollection(app, _id, params.collection);
           const report = await checkStoredDocuments(app, { ...current, ...readSettings(current, body) }, whenGone(ctx));
           return say(report, `${report.misfits} of ${report.checked} would not fit`);
         }
-        const changed = await changeCollection(app, _id, params.collection, (current) => readSettings(current, body));
+        const changed = await changeCollection(app, _id, params.collection, (current) => readSettings(current, body), {
+          forNewWrites,
+        });
         return presentCollection(changed);
       },
     }),
@@ -246,7 +256,7 @@ export const COLLECTION_ROUTES: RouteList = {
  */
 function readSettings(
   current: Collection,
-  { fields, rls, ...edit }: TypeOf<typeof CHANGES>,
+  { fields, rls, ...edit }: Omit<TypeOf<typeof CHANGES>, 'forNewWrites'>,
 ): Partial<CollectionSettings> {
   const names = Object.values({ ...edit }).some((part) => part !== undefined && part.length > 0);
   const mode = edit.mode ?? current.mode;

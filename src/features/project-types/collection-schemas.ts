@@ -1,3 +1,5 @@
+import { namesOf } from '../collections/fields/constraints/check-value.js';
+import { constraintRow } from '../collections/fields/constraints/constraint-rows.js';
 import type { Field, FieldShape } from '../collections/fields/field.js';
 import { listSuffixes } from '../documents/query/filter-operators.js';
 import { FLAG, ID, MOMENT, orNull, TEXT, type Schema } from '../../platform/schema/schema.js';
@@ -105,6 +107,11 @@ function schemaOfField(field: Field, populate?: Populate): Schema {
 }
 
 function schemaOf(shape: FieldShape, populate?: Populate): Schema {
+  const keywords = namesOf(shape).map((name) => constraintRow(name).keywords?.(shape[name], shape.type));
+  return Object.assign(schemaOfType(shape, populate), ...keywords) as Schema;
+}
+
+function schemaOfType(shape: FieldShape, populate?: Populate): Schema {
   switch (shape.type) {
     case 'String':
       return { type: 'string' };
@@ -160,5 +167,5 @@ function filtersOf(fields: readonly Field[], prefix: string): Record<string, Sch
 
 function filtersAt(shape: FieldShape, path: string): Record<string, Schema> {
   if (shape.type === 'Array') return shape.items ? filtersAt(shape.items, path) : { [path]: {} };
-  return shape.type === 'Object' ? filtersOf(shape.fields ?? [], `${path}.`) : { [path]: schemaOf(shape) };
+  return shape.type === 'Object' ? filtersOf(shape.fields ?? [], `${path}.`) : { [path]: schemaOfType(shape) };
 }

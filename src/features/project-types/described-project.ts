@@ -1,5 +1,7 @@
 import type { App } from '../../app.js';
 import type { Collection } from '../collections/collection.js';
+import { namesOf } from '../collections/fields/constraints/check-value.js';
+import { constraintRow } from '../collections/fields/constraints/constraint-rows.js';
 import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
 import { listCollections } from '../collections/list-collections.js';
 import { ROLES } from '../collections/user-roles.js';
@@ -93,6 +95,7 @@ function sortShape(shape: FieldShape): FieldShape {
     ...(shape.ref !== undefined && { ref: shape.ref }),
     ...(shape.fields && { fields: sortFields(shape.fields) }),
     ...(shape.items && { items: sortShape(shape.items) }),
+    ...Object.fromEntries(namesOf(shape).map((name) => [name, shape[name]])),
   };
 }
 
@@ -136,6 +139,7 @@ export function tellRules(field: Field, { isSent = false } = {}): string {
     field.type === 'Ref' && (field.ref === undefined ? 'Id of a document' : `Id of a document of ${field.ref}`),
     field.required && 'Required',
     field.unique && 'Unique',
+    ...namesOf(field).map((name) => constraintRow(name).about(field[name])),
     field.default !== undefined && `Default ${JSON.stringify(field.default)}`,
     field.protected && 'Protected: users cannot set it',
     field.public && 'Public: part of public profiles',

@@ -184,6 +184,7 @@ function refsOf(shape: FieldShape, path: string, known: Known): string[] {
 }
 
 function typeOf(shape: FieldShape, direction: Direction, indent: string): string {
+  if (shape.enum) return shape.enum.map((value) => (typeof value === 'string' ? literal(value) : value)).join(' | ');
   switch (shape.type) {
     case 'String':
     case 'Ref':

@@ -67,7 +67,9 @@ export function oneOf<const T extends string | number | boolean | null>(...value
 
 /** The schema, or null. */
 export function orNull<T>(schema: Schema<T>): Schema<T | null> {
-  if (schema.title !== undefined || typeof schema.type !== 'string') return { anyOf: [schema, { type: 'null' }] };
+  if (schema.title !== undefined || schema.enum !== undefined || typeof schema.type !== 'string') {
+    return { anyOf: [schema, { type: 'null' }] };
+  }
   return { ...schema, type: [schema.type, 'null'] };
 }
 

@@ -39,6 +39,10 @@ function shapes(level: number): fc.Arbitrary<FieldShape> {
     { type: 'Ref', ref: 'users' },
     { type: 'Object' },
     { type: 'Array' },
+    { type: 'Date', min: '2000-01-01T00:00:00Z', max: 'now' },
+    { type: 'Array', items: { type: 'String', enum: ['a|b', ' ', '"', 'owner'] }, maxItems: 3, uniqueItems: true },
+    { type: 'Array', items: { type: 'Number', min: -1.5, integer: true }, minItems: 1 },
+    { type: 'Array', items: { type: 'String', pattern: '^a{1,3}\\."|b$', format: 'url', trim: true, maxLength: 9 } },
   );
   if (level === 0) return plain;
   return fc.oneof(

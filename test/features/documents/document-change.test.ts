@@ -34,11 +34,12 @@ const fields: Field[] = [
   },
 ];
 const posts = buildCollection({ fields });
-const change = (body: Record<string, unknown>): DocumentChange => readDocumentChange(posts, id, body);
+const NOW = Date.UTC(2024, 0, 1);
+const change = (body: Record<string, unknown>): DocumentChange => readDocumentChange(posts, id, body, NOW);
 
 function refusal(body: Record<string, unknown>, collection = posts): AppError {
   try {
-    readDocumentChange(collection, id, body);
+    readDocumentChange(collection, id, body, NOW);
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;
@@ -142,7 +143,7 @@ describe('the change that an update makes', () => {
 
   it('hands an owner in the body on, at any spelling, as one that must be stored already', () => {
     const owned = buildCollection({ fields, rls: { mode: 'private', ownerField: 'userId' } });
-    const owner = (body: Record<string, unknown>): unknown => readDocumentChange(owned, id, body).owner;
+    const owner = (body: Record<string, unknown>): unknown => readDocumentChange(owned, id, body, NOW).owner;
     expect(owner({ userId: 'u1' })).toEqual({ value: 'u1' });
     for (const body of [{ userId: null }, { userId: ['u1'] }, { 'userId.x': 'u1' }, { 'userId.0': 'u1' }]) {
       expect(owner(body)).toEqual({ value: null });

@@ -1,5 +1,6 @@
 import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
+import { collectionSchemas } from '../../../src/features/project-types/collection-schemas.js';
 import { describeCollections } from '../../../src/features/project-types/described-project.js';
 import { writeTypeFile } from '../../../src/features/project-types/type-file.js';
 import type { Field } from '../../../src/features/collections/fields/field.js';
@@ -143,5 +144,44 @@ describe('types.d.ts', () => {
     const changed = { ...first!, fields: [...first!.fields, { name: 'added', type: 'String' as const }] };
     expect(await write([changed, ...rest])).not.toBe(await write());
     expect(await write([{ ...first!, _id: new ObjectId(), version: 9 }, ...rest])).toBe(await write());
+  });
+});
+
+describe('constraints of fields', () => {
+  const held = {
+    ...estateCollections()[0]!,
+    name: 'held',
+    fields: [
+      { name: 'level', type: 'Number', enum: [1, 2] },
+      { name: 'price', type: 'Number', min: 0, integer: true },
+      { name: 'roles', type: 'Array', items: { type: 'String', enum: ["o'clock", 'editor'] }, maxItems: 3 },
+    ] satisfies Field[],
+  };
+
+  it('are unions where values are listed, and told in words', async () => {
+    const text = await write([held]);
+    expect(text).toContain("  roles?: ('o\\'clock' | 'editor')[];");
+    expect(text).toContain('  level?: 1 | 2;');
+    expect(text).toContain('  level?: 1 | 2 | null;');
+    expect(text).toContain('/** At least 0. A whole number. */');
+    expect(text).toContain('/** At most 3 items. */');
+  });
+
+  it('are keywords of JSON Schema, where an optional field may be null in a change too', () => {
+    const [described] = describeCollections('shop', [held], { isPublic: false }).collections;
+    const { Insert, Update } = collectionSchemas(described!, () => null);
+    expect(Insert.properties).toEqual({
+      level: { type: 'number', enum: [1, 2], description: 'One of 1, 2.' },
+      price: { type: 'integer', minimum: 0, description: 'At least 0. A whole number.' },
+      roles: {
+        type: 'array',
+        items: { type: 'string', enum: ["o'clock", 'editor'] },
+        maxItems: 3,
+        description: 'At most 3 items.',
+      },
+    });
+    expect((Update.properties as Record<string, unknown>).level).toEqual({
+      anyOf: [{ type: 'number', enum: [1, 2], description: 'One of 1, 2.' }, { type: 'null' }],
+    });
   });
 });

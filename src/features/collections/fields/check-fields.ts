@@ -1,4 +1,6 @@
 import { invalid, type FieldProblem } from '../../../errors.js';
+import { constraintProblems, defaultProblem } from './constraints/check-constraints.js';
+import { CONSTRAINT_NAMES } from './constraints/constraint-rows.js';
 import { FIELD_TYPE_RULES, isWellFormed } from './field-type.js';
 import { FIELD_TYPES, KEPT_FIELDS, OWN_USER, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
 import { isCollectionName } from '../collection-name.js';
@@ -76,6 +78,9 @@ class Review {
         this.refuse(path, 'default', `has a default that is not a ${field.type}`);
       } else if (typeof field.default === 'string' && !isWellFormed(field.default)) {
         this.refuse(path, 'default', 'has a default with half a surrogate pair, which is not a character');
+      } else {
+        const problem = defaultProblem(checked, field.default);
+        if (problem !== null) this.refuse(path, 'default', problem);
       }
       checked.default = field.default;
     }
@@ -124,6 +129,10 @@ class Review {
     if (shape.items !== undefined) {
       if (shape.type !== 'Array') this.refuse(path, 'items', 'cannot declare items: only an Array can');
       else checked.items = this.#shape(shape.items, `${path}.items`, level + 1);
+    }
+    for (const { name, text } of constraintProblems(shape)) this.refuse(path, name, text);
+    for (const name of CONSTRAINT_NAMES) {
+      if (shape[name] !== undefined) Object.assign(checked, { [name]: shape[name] });
     }
     return checked;
   }

@@ -1,9 +1,11 @@
+import type { Constraints } from './constraints/constraint.js';
+
 /** The seven types of rest-api.md 2.3. */
 export const FIELD_TYPES = ['String', 'Number', 'Boolean', 'Date', 'Object', 'Array', 'Ref'] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
 /** The type of a value without a name of its own: what an Array's items are. */
-export interface FieldShape {
+export interface FieldShape extends Constraints {
   type: FieldType;
   /** Ref: name of the collection it points into; absent = any. */
   ref?: string;

@@ -3,6 +3,7 @@ import { compileCheck } from '../../../platform/schema/check-schema.js';
 import type { Schema } from '../../../platform/schema/schema.js';
 import { lifetime, presentDuration } from '../../../config/setting-readers.js';
 import type { AccessRules, ChangesSetting, Collection, CollectionMode, Rls } from '../collection.js';
+import { CONSTRAINT_NAMES, constraintRow } from '../fields/constraints/constraint-rows.js';
 import { FIELD_TYPES, OWN_USER, type Field } from '../fields/field.js';
 import { completeRules } from '../rules/check-rules.js';
 import { RULE_NAMES, SERVER_ONLY } from '../rules/collection-rules.js';
@@ -51,6 +52,7 @@ const SHAPE_PROPERTIES = {
   ref: { type: 'string' },
   fields: { type: 'array', items: { $ref: '#/$defs/field' }, maxItems: 1000 },
   items: { $ref: '#/$defs/shape' },
+  ...Object.fromEntries(CONSTRAINT_NAMES.map((name) => [name, constraintRow(name).setting])),
 };
 
 export const MAX_DECLARED_INDEXES = 50;

@@ -5,6 +5,7 @@ import { ID_PATH, RULE_NAMES } from '../rules/collection-rules.js';
 import { documentPaths } from '../rules/rule.js';
 import { parseRule } from '../rules/rule-text.js';
 import { listLoosenedRules, listRuleDifferences } from '../rules/compare-rules.js';
+import { listTightened } from '../fields/constraints/check-value.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
 import {
@@ -126,7 +127,9 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
       if (field[mark] && !now?.[mark]) lines.push(`${field.name}: no longer ${mark}`);
     }
     if (now?.public && !field.public) lines.push(`${field.name}: now public`);
-    if (now) for (const path of listLostParts(field, now)) lines.push(`${field.name}${path}: no longer declared`);
+    if (!now) continue;
+    for (const path of listLostParts(field, now)) lines.push(`${field.name}${path}: no longer declared`);
+    for (const constraint of listTightened(now, field, field.name)) lines.push(`${constraint} is given up or widened`);
   }
   return lines;
 }

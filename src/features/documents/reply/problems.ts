@@ -1,8 +1,11 @@
+import type { CheckedMoment } from '../../collections/fields/constraints/constraint-rows.js';
 import { invalid, type AppError, type FieldProblem } from '../../../errors.js';
 
 const MAX_LISTED = 50;
 /** Keys that a client invented can be a megabyte long; a refusal is not. */
 const MAX_SHOWN = 300;
+/** Steps of matching patterns for one body: some 40 ms at worst. */
+const MAX_PATTERN_STEPS = 2_000_000;
 
 /**
  * Gathers what is wrong with a body. The path of the value in hand is kept as a stack, so that a value without problems
@@ -11,6 +14,8 @@ const MAX_SHOWN = 300;
 export class Problems {
   readonly #listed: FieldProblem[] = [];
   readonly #path: (string | number)[] = [];
+
+  #steps = 0;
 
   constructor(prefix: readonly string[] = []) {
     this.#path.push(...prefix);
@@ -30,6 +35,11 @@ export class Problems {
     const path = (part === undefined ? this.#path : [...this.#path, part]).join('.');
     const field = path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path;
     this.#listed.push({ field, rule, message: `${field} ${text}` });
+  }
+
+  /** The moment for which values are checked, null for stored ones, and what their patterns may still cost. */
+  at(now: number | null): CheckedMoment {
+    return { now, afford: (steps) => (this.#steps += steps) <= MAX_PATTERN_STEPS };
   }
 
   take(problems: Problems): void {

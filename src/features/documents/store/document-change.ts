@@ -37,6 +37,7 @@ export function readDocumentChange(
   collection: Collection,
   id: ObjectId,
   body: Record<string, unknown>,
+  now: number,
 ): DocumentChange {
   const keys = Object.keys(body);
   if (keys.length === 0) throw invalid('INVALID_BODY', 'The body is empty: name at least one field to change');
@@ -45,8 +46,10 @@ export function readDocumentChange(
   const reading: Reading = {
     change: { set: {}, unset: [], conditions: [] },
     problems: new Problems(),
+    now,
     supplied: suppliedPaths(body),
     seen: new Set(),
+    placed: new Set(),
   };
   const shape = documentShape(collection);
   for (const key of keys) {
@@ -63,10 +66,13 @@ export function readDocumentChange(
 interface Reading {
   change: DocumentChange;
   problems: Problems;
+  now: number;
   /** The paths that the body gives a value, with their parents. */
   supplied: ReadonlySet<string>;
   /** Filters already among the conditions, as text. */
   seen: Set<string>;
+  /** Lists without repeated items of which a position is given a value: one at a time. */
+  placed: Set<string>;
 }
 
 function suppliedPaths(body: Record<string, unknown>): Set<string> {
@@ -121,8 +127,8 @@ function readKeptField({ change, problems }: Reading, id: ObjectId, parts: strin
 }
 
 function readOwner(root: ObjectShape, parts: string[], value: unknown): { value: string | null } {
-  const [name] = parts;
-  const fits = parts.length === 1 && storeValue(root.fields.get(name!)!.shape, value, new Problems()) !== undefined;
+  const { shape } = root.fields.get(parts[0]!)!;
+  const fits = parts.length === 1 && 'store' in shape && shape.store(value) !== undefined;
   return { value: fits && typeof value === 'string' ? value : null };
 }
 
@@ -131,6 +137,7 @@ function readPath(reading: Reading, root: ObjectShape, parts: string[], value: u
   const conditions: Condition[] = [];
   let shape: ValueShape = root;
   let clearable = false;
+  let unique: string | null = null;
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at]!;
     const parent = parts.slice(0, at).join('.');
@@ -149,6 +156,10 @@ function readPath(reading: Reading, root: ObjectShape, parts: string[], value: u
         return reading.problems.add('type', `must name a position: ${short(parent)} is an Array`, path);
       }
       conditions.push(existingItem(parent, part, true));
+      if (shape.uniqueItems) {
+        if (at < parts.length - 1) return reading.problems.add('uniqueItems', `${ONLY_WHOLE} ${short(parent)}`, path);
+        unique = parent;
+      }
       shape = shape.items;
     } else if (shape.type === 'any') {
       if (/^\d+$/.test(part)) conditions.push(existingItem(parent, part, false));
@@ -163,8 +174,25 @@ function readPath(reading: Reading, root: ObjectShape, parts: string[], value: u
   }
   for (const condition of conditions) addCondition(reading, condition);
   const problems = new Problems(parts);
-  reading.change.set[path] = storeValue(shape, value, problems);
+  reading.change.set[path] = storeValue(shape, value, problems, reading.now);
   reading.problems.take(problems);
+  if (unique === null) return;
+  if (reading.placed.has(unique)) return reading.problems.add('uniqueItems', 'is the second item of one list', path);
+  reading.placed.add(unique);
+  addCondition(reading, noOtherItem(unique, path, reading.change.set[path]));
+}
+
+const ONLY_WHOLE = 'cannot be changed alone, since no item may be there twice: send all of';
+
+/** A list without repeated items gets one at a position: no other may be equal. */
+function noOtherItem(list: string, path: string, value: unknown): Condition {
+  const message = `${list} must not have the same item twice`;
+  return {
+    filter: {
+      $or: [{ [path]: { $eq: value, $not: { $type: 'array' } } }, { [list]: { $not: { $elemMatch: { $eq: value } } } }],
+    },
+    problem: { field: list, rule: 'uniqueItems', message },
+  };
 }
 
 /** A change inside an object may create it: then its required fields must come along, or be there already. */

@@ -1,4 +1,5 @@
 import type { Collection } from '../../collections/collection.js';
+import { compileConstraints, type ValueCheck } from '../../collections/fields/constraints/check-value.js';
 import { FIELD_TYPE_RULES, isJsonObject } from '../../collections/fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../../collections/fields/field.js';
 import { ruledPaths } from '../../collections/rules/collection-rules.js';
@@ -7,9 +8,19 @@ import type { Problems } from '../reply/problems.js';
 /** A declared value, ready to check. `any` is content that nothing declares. */
 export type ValueShape =
   | { type: 'any' }
-  | { type: Exclude<FieldType, 'Object' | 'Array'>; store: (value: unknown) => unknown }
+  | { type: Exclude<FieldType, 'Object' | 'Array'>; store: (value: unknown) => unknown; check: ValueCheck | null }
   | ObjectShape
-  | { type: 'Array'; items: ValueShape };
+  | ArrayShape;
+
+export interface ArrayShape {
+  type: 'Array';
+  items: ValueShape;
+  /** What is asked of the whole list; null = nothing. */
+  check: ValueCheck | null;
+  maxItems: number | undefined;
+  minItems: number | undefined;
+  uniqueItems: boolean;
+}
 
 export interface ObjectShape {
   type: 'Object';
@@ -76,31 +87,40 @@ function compileObject(fields: readonly Field[], open: boolean): ObjectShape {
 
 function compileValue(shape: FieldShape): ValueShape {
   if (shape.type === 'Object') return compileObject(shape.fields ?? [], shape.fields === undefined);
-  if (shape.type === 'Array') return { type: 'Array', items: shape.items ? compileValue(shape.items) : ANY };
-  return { type: shape.type, store: FIELD_TYPE_RULES[shape.type].store };
+  const check = compileConstraints(shape);
+  if (shape.type !== 'Array') return { type: shape.type, store: FIELD_TYPE_RULES[shape.type].store, check };
+  const { items, maxItems, minItems, uniqueItems = false } = shape;
+  return { type: 'Array', items: items ? compileValue(items) : ANY, check, maxItems, minItems, uniqueItems };
 }
 
 /**
- * The stored form of a value: dates converted, defaults filled in, cleared fields left out. Notes what does not fit;
- * the result then means nothing.
+ * The stored form of a value: dates converted, texts settled, defaults filled in, cleared fields left out. Notes what
+ * does not fit; the result then means nothing.
  */
-export function storeValue(shape: ValueShape, value: unknown, problems: Problems): unknown {
+export function storeValue(shape: ValueShape, value: unknown, problems: Problems, now: number): unknown {
   switch (shape.type) {
     case 'any':
       return value;
     case 'Object':
-      if (isJsonObject(value)) return storeObject(shape, value, problems);
+      if (isJsonObject(value)) return storeObject(shape, value, problems, now);
       break;
     case 'Array':
-      if (Array.isArray(value)) return storeItems(shape.items, value, problems);
+      if (Array.isArray(value)) return storeItems(shape, value, problems, now);
       break;
     default: {
       const stored = shape.store(value);
-      if (stored !== undefined) return stored;
+      if (stored !== undefined) return settled(shape.check, stored, problems, now);
     }
   }
   problems.add('type', `must be a ${shape.type}`);
   return undefined;
+}
+
+function settled(check: ValueCheck | null, value: unknown, problems: Problems, now: number): unknown {
+  if (!check) return value;
+  const stored = check.settle(value);
+  check.find(stored, problems.at(now), (rule, text) => problems.add(rule, text));
+  return stored;
 }
 
 /** storeValue for an object: declared fields in declared order, then the further ones of an open object. */
@@ -108,6 +128,7 @@ export function storeObject(
   shape: ObjectShape,
   value: Record<string, unknown>,
   problems: Problems,
+  now: number,
 ): Record<string, unknown> {
   if (shape.open && shape.fields.size === 0) return value;
   const stored: Record<string, unknown> = {};
@@ -119,7 +140,7 @@ export function storeObject(
       continue;
     }
     problems.enter(field.name);
-    stored[field.name] = storeValue(field.shape, given, problems);
+    stored[field.name] = storeValue(field.shape, given, problems, now);
     problems.leave();
   }
   for (const key of Object.keys(value)) {
@@ -131,13 +152,18 @@ export function storeObject(
   return stored;
 }
 
-function storeItems(shape: ValueShape, items: readonly unknown[], problems: Problems): readonly unknown[] {
-  if (shape.type === 'any') return items;
+function storeItems(
+  { items, check }: ArrayShape,
+  values: readonly unknown[],
+  problems: Problems,
+  now: number,
+): unknown {
+  if (items.type === 'any') return settled(check, values, problems, now);
   const stored: unknown[] = [];
-  for (let at = 0; at < items.length && !problems.full; at++) {
+  for (let at = 0; at < values.length && !problems.full; at++) {
     problems.enter(at);
-    stored.push(storeValue(shape, items[at], problems));
+    stored.push(storeValue(items, values[at], problems, now));
     problems.leave();
   }
-  return stored;
+  return settled(check, stored, problems, now);
 }

@@ -1,3 +1,4 @@
+import type { ValueCheck } from '../../collections/fields/constraints/check-value.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { ObjectShape, ValueShape } from './document-shape.js';
 import type { Problems } from '../reply/problems.js';
@@ -35,9 +36,14 @@ function findMisfit(shape: ValueShape, value: unknown, problems: Problems): void
       findMisfit(shape.items, value[at], problems);
       problems.leave();
     }
-    return;
+    return findBroken(shape.check, value, problems);
   }
   if (!isStoredForm(shape, value)) problems.add('type', `must be a ${shape.type}`);
+  else if ('check' in shape) findBroken(shape.check, value, problems);
+}
+
+function findBroken(check: ValueCheck | null, value: unknown, problems: Problems): void {
+  check?.find(value, problems.at(null), (rule, text) => problems.add(rule, text));
 }
 
 function isStoredForm(shape: ValueShape, value: unknown): boolean {

@@ -36,7 +36,7 @@ export function checkNewDocument(
   refuseHostileValue(body);
   const fields = withStamps(collection, withOwner(body, writer), writer);
   const own = withoutKeptFields(fields, problems);
-  const stored = storeObject(documentShape(collection), own, problems);
+  const stored = storeObject(documentShape(collection), own, problems, now);
   const moment = new Date(now);
   const document = {
     _id: new ObjectId(),

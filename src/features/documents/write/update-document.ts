@@ -36,7 +36,7 @@ export async function updateDocument(
   const { collection } = place;
   const id = requireDocumentId(idText);
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
-  const change = readDocumentChange(collection, id, body);
+  const change = readDocumentChange(collection, id, body, app.clock.now());
   const fixed = takeFixed(place, change);
   const after = filtersAfter(place.writer, change);
   const active = { _id: id, isDeleted: false };

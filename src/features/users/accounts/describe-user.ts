@@ -1,7 +1,8 @@
 import { arrayOf, FLAG, ID, MOMENT, object, orNull, text, TEXT, type Schema } from '../../../platform/schema/schema.js';
 import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
 import type { PresentedDocument } from '../../documents/reply/present-document.js';
-import { MAX_EMAIL_CHARACTERS, MIN_PASSWORD_BYTES } from '../credentials.js';
+import { MAX_EMAIL_CHARACTERS } from '../../collections/fields/constraints/text-format.js';
+import { MIN_PASSWORD_BYTES } from '../credentials.js';
 
 const FIELDS = { _id: ID, email: TEXT, emailVerified: FLAG, createdAt: MOMENT, updatedAt: MOMENT };
 /** Never there, whatever the schema of `users` says. */

@@ -54,7 +54,7 @@ export function readNewUser(
   const isWithout = !needsPassword && !Object.hasOwn(own, 'password');
   // It only satisfies the schema; nothing of it is stored.
   if (isWithout) own.password = WITHOUT_PASSWORD;
-  const { password, ...stored } = storeObject(documentShape(collection), own, problems);
+  const { password, ...stored } = storeObject(documentShape(collection), own, problems, now);
   const email = typeof stored.email === 'string' ? normaliseEmail(stored.email) : '';
   if (typeof stored.email === 'string' && !isEmail(email)) problems.add('format', 'must be an e-mail address', 'email');
   if (typeof password === 'string') checkNewPassword(password, problems, 'password');

@@ -1,0 +1,74 @@
+import type { Document } from 'bson';
+import type { App } from '../../../../app.js';
+import { conflict } from '../../../../errors.js';
+import { takeTurns } from '../../../../turns.js';
+import { documentsName, type Collection } from '../../collection.js';
+import type { Field, FieldShape } from '../field.js';
+import { REMOVED } from '../../indexes/document-indexes.js';
+import { compileConstraints, listTightened } from './check-value.js';
+
+const MAX_LISTED = 10;
+
+type Constrained = Pick<Collection, 'mode' | 'fields'>;
+
+/**
+ * 409 CONSTRAINT_MISFITS with the number and ten ids when stored documents, trashed ones too, break a constraint that
+ * `to` adds or narrows. Reads all documents, in turns; changes nothing. What others store meanwhile is not seen.
+ */
+export async function requireConstraintFit(app: Pick<App, 'db'>, from: Collection, to: Collection): Promise<void> {
+  const fields = tightenedFields(from, to);
+  if (fields.length === 0) return;
+  const checks = fields.map((field) => ({ name: field.name, find: compileMisfit(field) }));
+  const projection = Object.fromEntries(fields.map(({ name }) => [name, 1 as const]));
+  const stored = app.db.collection<Document>(documentsName(to)).find({ isDeleted: { $ne: REMOVED } }, { projection });
+  const found: { id: string; message: string }[] = [];
+  let count = 0;
+  const turn = takeTurns();
+  for await (const document of stored) {
+    await turn();
+    const message = checks.map(({ name, find }) => find(document[name], name)).find((text) => text !== null);
+    if (message === undefined) continue;
+    count++;
+    if (found.length < MAX_LISTED) found.push({ id: String(document._id), message });
+  }
+  if (count === 0) return;
+  const documents = count === 1 ? '1 stored document does' : `${count} stored documents do`;
+  const message = `${documents} not fit the constraints of "${to.name}", such as ${found.map(({ id }) => id).join(', ')}: change them first, or ask for new writes only`;
+  throw conflict('CONSTRAINT_MISFITS', message, {
+    details: found.map(({ id, message: text }) => ({ field: id, rule: 'constraint', message: text })),
+  });
+}
+
+function tightenedFields(from: Constrained, to: Constrained): Field[] {
+  if (to.mode !== 'enforced') return [];
+  const known = from.mode === 'enforced' ? from.fields : [];
+  return to.fields.filter(
+    (field) => listTightened(known.find(({ name }) => name === field.name) ?? null, field, field.name).length > 0,
+  );
+}
+
+type FindMisfit = (value: unknown, path: string) => string | null;
+
+/** What a stored value breaks first at any depth. Absent and null always fit, another type is told elsewhere. */
+function compileMisfit(shape: FieldShape): FindMisfit {
+  const check = compileConstraints(shape);
+  const items = shape.items && compileMisfit(shape.items);
+  const inner = (shape.fields ?? []).map((field) => ({ name: field.name, find: compileMisfit(field) }));
+  return (value, path) => {
+    if (value === undefined || value === null || !isOfType(shape, value)) return null;
+    let broken: string | null = null;
+    check?.find(value, { now: null, afford: () => true }, (_, text) => (broken ??= `${path} ${text}`));
+    if (broken !== null) return broken;
+    if (items) return firstOf((value as unknown[]).map((item, at) => items(item, `${path}.${at}`)));
+    return firstOf(inner.map(({ name, find }) => find((value as Document)[name], `${path}.${name}`)));
+  };
+}
+
+const firstOf = (texts: (string | null)[]): string | null => texts.find((text) => text !== null) ?? null;
+
+function isOfType({ type }: FieldShape, value: unknown): boolean {
+  if (type === 'Array') return Array.isArray(value);
+  if (type === 'Date') return value instanceof Date;
+  if (type === 'Object') return typeof value === 'object' && !Array.isArray(value);
+  return typeof value === (type === 'Number' ? 'number' : type === 'Boolean' ? 'boolean' : 'string');
+}

@@ -1,0 +1,240 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Schema } from '../../../../platform/schema/schema.js';
+import type { FieldType } from '../field.js';
+import { findDate } from '../find-date.js';
+import { NOW, TEXT_FORMATS, type ConstraintName, type Constraints } from './constraint.js';
+import { compileFieldPattern, patternProblem } from './field-pattern.js';
+import { FORMAT_RULES } from './text-format.js';
+
+/** What a check of one value may know: the moment of the write, null for what is stored already. */
+export interface CheckedMoment {
+  now: number | null;
+  /** Takes steps of pattern matching from what one document may cost; false when that is used up. */
+  afford: (steps: number) => boolean;
+}
+
+/** A constraint: what it is set to, and what that makes of values. The rest of a sentence follows the field's path. */
+export interface ConstraintRow<S = unknown> {
+  types: readonly FieldType[];
+  /** How a field spec writes what it is set to; a `flag` is written by its name alone. */
+  written: 'count' | 'flag' | 'text' | 'bound' | 'list';
+  /** The form of what it is set to, as JSON. */
+  setting: Schema;
+  /** Why it cannot be set to this for a field of the type; null = it can. */
+  problem?(this: void, setting: S, type: FieldType): string | null;
+  /** True if whatever fits `setting` fits `other` too; equal settings always do. */
+  implies?(this: void, setting: S, other: S, type: FieldType): boolean;
+  /** The stored form of a value. */
+  settle?(this: void, value: unknown): unknown;
+  /** What is wrong with a value of the type; null = it fits. Made once for a setting. */
+  check?(this: void, setting: S, type: FieldType): (value: unknown, at: CheckedMoment) => string | null;
+  /** What JSON Schema says of the values. */
+  keywords?(this: void, setting: S, type: FieldType): Schema;
+  /** What the type cannot say, for people. */
+  about(this: void, setting: S): string;
+}
+
+type Rows = { readonly [Name in ConstraintName]-?: ConstraintRow<NonNullable<Constraints[Name]>> };
+
+const COUNT: Schema = { type: 'integer', minimum: 0, maximum: 1_000_000_000 };
+const FLAG: Schema = { const: true };
+const MAX_ENUM = 100;
+const MAX_ENUM_CHARACTERS = 200;
+
+const characters = (count: number): string => `${count} ${count === 1 ? 'character' : 'characters'}`;
+const items = (count: number): string => `${count} ${count === 1 ? 'item' : 'items'}`;
+
+/** Code points, as JSON Schema counts; most texts are not looked at. */
+function isLongerThan(text: unknown, count: number): boolean {
+  const { length } = text as string;
+  return length > count && (length > count * 2 || [...(text as string)].length > count);
+}
+
+/** A bound as the number that values are compared by; null where it is not judged. */
+function boundOf(setting: number | string, type: FieldType, now: number | null): number | null {
+  if (type === 'Number') return setting as number;
+  return setting === NOW ? now : findDate(setting as string)!.getTime();
+}
+
+function boundProblem(setting: number | string, type: FieldType): string | null {
+  if (type === 'Number') return Number.isFinite(setting) ? null : 'must be a number';
+  const isMoment = typeof setting === 'string' && (setting === NOW || findDate(setting) !== null);
+  return isMoment ? null : 'must be a date such as 2024-12-31 or 2024-12-31T12:00:00Z, or now';
+}
+
+const bound = (name: 'min' | 'max', keyword: string, sign: 1 | -1): ConstraintRow<number | string> => ({
+  types: ['Number', 'Date'],
+  written: 'bound',
+  setting: { type: ['number', 'string'] },
+  problem: boundProblem,
+  implies(setting, other, type) {
+    if (setting === NOW || other === NOW) return setting === other;
+    return sign * boundOf(setting, type, null)! >= sign * boundOf(other, type, null)!;
+  },
+  check:
+    (setting, type) =>
+    (value, { now }) => {
+      const limit = boundOf(setting, type, now);
+      const word = sign === 1 ? 'at least' : 'at most';
+      if (limit === null || sign * Number(value) >= sign * limit) return null;
+      if (type === 'Number') return `must be ${word} ${setting}`;
+      const moment = setting === NOW ? 'the moment of the write' : setting;
+      return `must be ${sign === 1 ? 'no earlier' : 'no later'} than ${moment}`;
+    },
+  keywords: (setting, type) => (type === 'Number' ? { [keyword]: setting } : {}),
+  about: (setting) => `${sign === 1 ? 'At least' : 'At most'} ${setting}`,
+});
+
+/** Every constraint of writes.md 2. */
+const CONSTRAINTS: Rows = {
+  trim: {
+    types: ['String'],
+    written: 'flag',
+    setting: FLAG,
+    settle: (value) => (value as string).trim(),
+    about: () => 'White space around it is taken off',
+  },
+  lowercase: {
+    types: ['String'],
+    written: 'flag',
+    setting: FLAG,
+    settle: (value) => (value as string).toLowerCase(),
+    about: () => 'Stored in lower case',
+  },
+  minLength: {
+    types: ['String'],
+    written: 'count',
+    setting: COUNT,
+    implies: (setting, other) => setting >= other,
+    check: (setting) => (value) =>
+      setting > 0 && !isLongerThan(value, setting - 1) ? `must have at least ${characters(setting)}` : null,
+    keywords: (minLength) => ({ minLength }),
+    about: (setting) => `At least ${characters(setting)}`,
+  },
+  maxLength: {
+    types: ['String'],
+    written: 'count',
+    setting: COUNT,
+    implies: (setting, other) => setting <= other,
+    check: (setting) => (value) => (isLongerThan(value, setting) ? `must have at most ${characters(setting)}` : null),
+    keywords: (maxLength) => ({ maxLength }),
+    about: (setting) => `At most ${characters(setting)}`,
+  },
+  pattern: {
+    types: ['String'],
+    written: 'text',
+    setting: { type: 'string', minLength: 1 },
+    problem: patternProblem,
+    check: (setting) => {
+      const { test, size } = compileFieldPattern(setting);
+      return (value, { afford }) => {
+        const text = value as string;
+        if (!afford(text.length * size)) return 'has too much text for its pattern: send less at once';
+        return test(text) ? null : `must match ${setting}`;
+      };
+    },
+    keywords: (pattern) => (isScriptPattern(pattern) ? { pattern } : {}),
+    about: (setting) => `Matches ${setting}`,
+  },
+  format: {
+    types: ['String'],
+    written: 'text',
+    setting: { enum: [...TEXT_FORMATS] },
+    check: (setting) => (value) =>
+      FORMAT_RULES[setting].test(value as string) ? null : `must be ${FORMAT_RULES[setting].about}`,
+    keywords: (setting) => ({ format: FORMAT_RULES[setting].keyword }),
+    about: (setting) => FORMAT_RULES[setting].about.replace(/^an? /, 'Is $&'),
+  },
+  min: bound('min', 'minimum', 1),
+  max: bound('max', 'maximum', -1),
+  integer: {
+    types: ['Number'],
+    written: 'flag',
+    setting: FLAG,
+    check: () => (value) => (Number.isInteger(value) ? null : 'must be a whole number'),
+    keywords: () => ({ type: 'integer' }),
+    about: () => 'A whole number',
+  },
+  enum: {
+    types: ['String', 'Number'],
+    written: 'list',
+    setting: { type: 'array', items: { type: ['string', 'number'] }, minItems: 1, maxItems: MAX_ENUM },
+    problem(setting, type) {
+      const wanted = type === 'Number' ? 'number' : 'string';
+      if (setting.length === 0 || setting.length > MAX_ENUM) return `must list 1 to ${MAX_ENUM} values`;
+      if (setting.some((value) => typeof value !== wanted)) return `must list values of type ${type}`;
+      if (setting.some((value) => typeof value === 'string' && value.length > MAX_ENUM_CHARACTERS)) {
+        return `must list values of at most ${MAX_ENUM_CHARACTERS} characters`;
+      }
+      return new Set(setting).size < setting.length ? 'lists a value twice' : null;
+    },
+    implies: (setting, other) => setting.every((value) => other.includes(value)),
+    check(setting) {
+      const known = new Set<unknown>(setting);
+      return (value) => (known.has(value) ? null : `must be one of ${listed(setting)}`);
+    },
+    keywords: (values) => ({ enum: [...values] }),
+    about: (setting) => `One of ${listed(setting)}`,
+  },
+  minItems: {
+    types: ['Array'],
+    written: 'count',
+    setting: COUNT,
+    implies: (setting, other) => setting >= other,
+    check: (setting) => (value) =>
+      (value as unknown[]).length < setting ? `must have at least ${items(setting)}` : null,
+    keywords: (minItems) => ({ minItems }),
+    about: (setting) => `At least ${items(setting)}`,
+  },
+  maxItems: {
+    types: ['Array'],
+    written: 'count',
+    setting: COUNT,
+    implies: (setting, other) => setting <= other,
+    check: (setting) => (value) =>
+      (value as unknown[]).length > setting ? `must have at most ${items(setting)}` : null,
+    keywords: (maxItems) => ({ maxItems }),
+    about: (setting) => `At most ${items(setting)}`,
+  },
+  uniqueItems: {
+    types: ['Array'],
+    written: 'flag',
+    setting: FLAG,
+    check: () => (value) => (hasRepeated(value as unknown[]) ? 'must not have the same item twice' : null),
+    keywords: () => ({ uniqueItems: true }),
+    about: () => 'No item twice',
+  },
+};
+
+export const CONSTRAINT_NAMES = Object.keys(CONSTRAINTS) as ConstraintName[];
+
+/** The row of a constraint whose setting is read by its name. */
+export function constraintRow(name: ConstraintName): ConstraintRow {
+  return CONSTRAINTS[name];
+}
+
+/** True if whatever fits the setting of a constraint fits the other one too. */
+export function isAsTight(name: ConstraintName, type: FieldType, setting: unknown, other: unknown): boolean {
+  if (isDeepStrictEqual(setting, other)) return true;
+  return constraintRow(name).implies?.(setting, other, type) ?? false;
+}
+
+function listed(values: readonly (string | number)[]): string {
+  const shown = values.slice(0, 20).join(', ');
+  return values.length > 20 ? `${shown}, …` : shown;
+}
+
+/** By what the database calls equal: the order of keys counts. */
+function hasRepeated(values: readonly unknown[]): boolean {
+  const seen = new Set(values.map((value) => JSON.stringify(value)));
+  return seen.size < values.length;
+}
+
+/** True for a pattern that JavaScript reads as well, which is what JSON Schema means by one. */
+function isScriptPattern(pattern: string): boolean {
+  try {
+    return new RegExp(pattern, 'u') instanceof RegExp;
+  } catch {
+    return false;
+  }
+}
