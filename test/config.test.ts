@@ -106,6 +106,7 @@ describe('wrong settings', () => {
     ['BSVC_PUBLIC_URL', 'ftp://api.example', 'must be an http(s) address'],
     ['BSVC_PUBLIC_URL', 'https://api.example/?a=b', 'must be an http(s) address without ? and #'],
     ['REDIS_URL', 'redis://', 'must start with redis:// or rediss://'],
+    ['REDIS_URL', 'redis://a:6379,b:6379', 'must name one host, as in redis://user:password@host:6379'],
     ['BSVC_SMTP_URL', 'mail.example', 'must start with smtp:// or smtps://'],
   ])('are those that could not be kept: %s=%s', (env, value, why) => {
     expect(problemsOf({ [env]: value })).toEqual([expect.stringContaining(`${env} ${why}`)]);

@@ -21,7 +21,9 @@ export async function checkCache({ redisUrl }: Config): Promise<CheckResult> {
     disableClientInfo: true,
     retryStrategy: () => null,
   });
-  redis.on('error', () => undefined);
+  // The connection is given up with words of its own; why it failed is said before.
+  let cause: Error | null = null;
+  redis.on('error', (error: Error) => (cause ??= error));
   try {
     await redis.connect();
     await redis.ping();
@@ -29,7 +31,7 @@ export async function checkCache({ redisUrl }: Config): Promise<CheckResult> {
   } catch (error) {
     return unreachable(
       'cache',
-      `Redis does not answer (${(error as Error).message})`,
+      `Redis does not answer (${oneLine(cause ?? error)})`,
       'Check REDIS_URL and that it runs.',
     );
   } finally {

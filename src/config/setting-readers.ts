@@ -83,6 +83,15 @@ export const address =
     return value;
   };
 
+/** The same of a server that has one host: lists of hosts, as for a MongoDB, are refused. */
+export const addressOfOneHost =
+  (...schemes: string[]): SettingReader<string> =>
+  (value) => {
+    const checked = address(...schemes)(value);
+    if (!URL.canParse(checked)) throw new Error('must name one host, as in redis://user:password@host:6379');
+    return checked;
+  };
+
 /**
  * The database that the address of a MongoDB names in its path, null when it names none; `admin` is where users are
  * kept, and never where data goes.

@@ -1,5 +1,5 @@
 import { defaulted, optional } from './setting.js';
-import { address, among, asIs, wholeWithin } from './setting-readers.js';
+import { address, addressOfOneHost, among, asIs, wholeWithin } from './setting-readers.js';
 
 /** Where data is stored. */
 export const STORE_SETTINGS = {
@@ -33,7 +33,7 @@ export const STORE_SETTINGS = {
   ),
   redisUrl: optional(
     'REDIS_URL',
-    address('redis', 'rediss'),
+    addressOfOneHost('redis', 'rediss'),
     'Redis for limits, wake-ups and cache invalidation across machines',
     { secret: true },
   ),

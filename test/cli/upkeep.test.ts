@@ -111,6 +111,7 @@ describe('bsvc doctor', () => {
     ]);
     expect(find(refused.stdout, 'cache')).toMatchObject({
       ok: false,
+      detail: expect.stringContaining('ECONNREFUSED') as string,
       hint: expect.stringContaining('REDIS_URL') as string,
     });
     const redis = createServer((socket) => {
@@ -121,6 +122,20 @@ describe('bsvc doctor', () => {
     const { stdout } = await home.bsvc(['doctor', '--json'], { env: { REDIS_URL: `redis://127.0.0.1:${port}` } });
     redis.close();
     expect(find(stdout, 'cache')).toMatchObject({ ok: true, detail: 'Redis answers' });
+  });
+
+  it('says why a Redis refuses', async () => {
+    const redis = createServer((socket) => {
+      socket.on('data', () => socket.write('-WRONGPASS invalid username-password pair or user is disabled.\r\n'));
+    });
+    const port = await listen(redis);
+    const env = { REDIS_URL: `redis://:guess@127.0.0.1:${port}` };
+    const { code, stdout } = await home.bsvc(['doctor', '--json'], { env });
+    redis.close();
+    expect([code, find(stdout, 'cache').detail]).toEqual([
+      3,
+      'Redis does not answer (WRONGPASS invalid username-password pair or user is disabled.)',
+    ]);
   });
 
   it('tries the key of the mail provider, or the mail server, and sends nothing', async () => {

@@ -18,8 +18,8 @@ export default defineProjectCommand({
     return presentList(items, {
       name: (log) => log.id,
       empty: 'No mail yet.',
-      head: ['id', 'to', 'subject', 'status', 'at'],
-      row: (log) => [log.id, [log.to].flat().join(', '), log.subject, log.status, log.sentAt],
+      head: ['id', 'to', 'subject', 'status', 'reason', 'at'],
+      row: (log) => [log.id, [log.to].flat().join(', '), log.subject, log.status, log.reason, log.sentAt],
     });
   },
 });

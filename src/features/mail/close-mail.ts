@@ -1,11 +1,18 @@
 import type { App } from '../../app.js';
+import type { SendOutcome } from '../../platform/mail-provider/mail-provider.js';
 import { advanceLog, type MailLog } from './mail-log.js';
 import { listStatusEvents } from './mail-event.js';
 import { refundSlot, settleSlots } from './sending/mail-slots.js';
 
-/** Notes that the provider took a mail, under that id. Its slot stays taken. */
-export async function acceptMail(app: App, log: MailLog, providerEmailId: string): Promise<void> {
-  await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId, sentAt: new Date(app.clock.now()) });
+type AcceptedMail = Extract<SendOutcome, { outcome: 'accepted' }>;
+
+/**
+ * Notes that the provider took a mail, under that id, and which recipients it refused. Its slot stays taken.
+ */
+export async function acceptMail(app: App, log: MailLog, { id, partial }: AcceptedMail): Promise<void> {
+  const providerEmailId = id;
+  const sentAt = new Date(app.clock.now());
+  await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId, sentAt, reason: partial ?? null });
   await closeMail(app, { ...log, status: 'sent', providerEmailId });
 }
 

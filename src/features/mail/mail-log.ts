@@ -25,7 +25,7 @@ export interface MailLog {
   status: MailStatus;
   usingByok: boolean;
   templateUsed: TemplateUsed | null;
-  /** Why it failed or bounced. */
+  /** Why it failed or bounced, is not sent yet, or which of its recipients were refused. */
   reason: string | null;
   /** The mail to send, sealed, as mails carry codes and private words; removed as soon as its fate is settled. */
   sealedMail?: string;
@@ -93,6 +93,11 @@ export async function advanceLog(
   if (result.modifiedCount === 0) return false;
   app.metrics.event('mails', status);
   return true;
+}
+
+/** Notes why a mail is still queued after an attempt. */
+export async function noteReason(app: Pick<App, 'db'>, { _id }: MailLog, reason: string): Promise<void> {
+  await mailLogStore(app).updateOne({ _id, status: 'queued' }, { $set: { reason } });
 }
 
 /** A log as clients see it. */

@@ -43,7 +43,7 @@ import { sendTestMail } from './sending/send-test-mail.js';
 const MAX_EVENT_BYTES = 256 * 1024;
 
 const BATCH_RESULT = {
-  ...anyOf(object({ id: TEXT }), object({ error: object({ message: TEXT }) })),
+  ...anyOf(object({ id: TEXT, 'partial?': TEXT }), object({ error: object({ message: TEXT }) })),
   title: 'BatchResult',
 };
 const MAIL_LOG = object(

@@ -10,10 +10,11 @@ export interface OutgoingMail {
 
 /**
  * The outcome of handing a message over. `refused` is final. `later` and `unknown` are worth another try with the same
- * idempotency key: nothing was sent, or nobody can tell.
+ * idempotency key: nothing was sent, or nobody can tell. `partial` names the recipients that the server refused while it
+ * took the others, with its words.
  */
 export type SendOutcome =
-  | { outcome: 'accepted'; id: string }
+  | { outcome: 'accepted'; id: string; partial?: string }
   | { outcome: 'refused'; reason: string }
   | { outcome: 'later'; reason: string; retryAfterMs: number | null }
   | { outcome: 'unknown'; reason: string };

@@ -2,6 +2,7 @@ import type { Transporter } from 'nodemailer';
 import type { MailProvider, SendOutcome } from './mail-provider.js';
 
 const PERMANENT = 500;
+const MAX_REASON_CHARACTERS = 500;
 
 /**
  * A mail server by its address, for example `smtps://user:secret@mail.example.com`. SMTP has no idempotency, so a
@@ -35,14 +36,30 @@ export function openSmtp(url: string): MailProvider {
           text: mail.text,
           replyTo: mail.replyTo,
           messageId: `<${idempotencyKey}@${domain}>`,
-        })) as { messageId: string };
-        return { outcome: 'accepted', id: sent.messageId.replace(/^<|@.*$/g, '') };
+        })) as SentBySmtp;
+        return { outcome: 'accepted', id: sent.messageId.replace(/^<|@.*$/g, ''), ...readPartial(sent) };
       } catch (error) {
         return readSmtpFailure(error as SmtpError);
       }
     },
     findStatus: () => Promise.resolve(null),
   };
+}
+
+interface SentBySmtp {
+  messageId: string;
+  rejected?: string[];
+  rejectedErrors?: (Error & { response?: string; recipient?: string })[];
+}
+
+/** Of several recipients the server may refuse some and take the mail for the others. */
+function readPartial({ rejected = [], rejectedErrors = [] }: SentBySmtp): { partial?: string } {
+  if (rejected.length === 0) return {};
+  const wordsFor = (address: string): string => {
+    const refusal = rejectedErrors.find(({ recipient }) => recipient === address);
+    return refusal?.response ? `${address} (${refusal.response})` : address;
+  };
+  return { partial: `refused for ${rejected.map(wordsFor).join(', ')}`.slice(0, MAX_REASON_CHARACTERS) };
 }
 
 type SmtpError = Error & { responseCode?: number; code?: string; syscall?: string };
@@ -52,7 +69,7 @@ const NOT_CONNECTED_CODES = new Set(['EDNS', 'EAUTH', 'ETLS']);
 const NOT_CONNECTED_CALLS = new Set(['connect', 'getaddrinfo']);
 
 function readSmtpFailure({ message, responseCode, code = '', syscall = '' }: SmtpError): SendOutcome {
-  const reason = message.slice(0, 500);
+  const reason = message.slice(0, MAX_REASON_CHARACTERS);
   if (responseCode !== undefined) {
     return responseCode >= PERMANENT
       ? { outcome: 'refused', reason }

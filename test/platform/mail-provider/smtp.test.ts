@@ -65,6 +65,19 @@ describe('mail by SMTP', () => {
     expect(await openSmtp(noSpam).send(MAIL, 'b')).toMatchObject({ outcome: 'refused' });
   });
 
+  it('names the recipients that are refused while others are taken', async () => {
+    const url = await listen({
+      onRcptTo: ({ address }, _session, done) =>
+        address.startsWith('bo@') ? done(Object.assign(new Error('no such user'), { responseCode: 550 })) : done(),
+      onData: (stream, _session, done) => void stream.resume().on('end', () => done()),
+    });
+    expect(await openSmtp(url).send(MAIL, 'log-1')).toEqual({
+      outcome: 'accepted',
+      id: 'log-1',
+      partial: 'refused for bo@example.test (550 no such user)',
+    });
+  });
+
   it('is worth another try after a 4xx, and when nobody is there', async () => {
     const busy = await listen({ onMailFrom: (_address, _session, done) => done(refuse(451)) });
     expect(await openSmtp(busy).send(MAIL, 'a')).toMatchObject({ outcome: 'later' });

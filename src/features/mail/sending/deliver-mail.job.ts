@@ -4,7 +4,7 @@ import type { JobDefinition, RunAgain } from '../../../platform/jobs/job.js';
 import { withSpan } from '../../../platform/observe/telemetry.js';
 import { projectStore } from '../../projects/project-store.js';
 import { acceptMail, closeMail } from '../close-mail.js';
-import { advanceLog, mailLogStore, openSealedMail, type MailLog } from '../mail-log.js';
+import { advanceLog, mailLogStore, noteReason, openSealedMail, type MailLog } from '../mail-log.js';
 import { refundSlot, settleSlots } from './mail-slots.js';
 import { chooseProvider } from '../project-mail.js';
 import { holdTurns, waitForTurn } from './provider-pace.js';
@@ -61,13 +61,14 @@ async function deliver(app: App, mailLogId: string, attempt: number, urgent: boo
   const result = await withSpan(app.telemetry, 'send mail', { kind: 'client', attributes }, () =>
     provider.send(mail, mailLogId),
   );
-  if (result.outcome === 'accepted') return acceptMail(app, log, result.id);
+  if (result.outcome === 'accepted') return acceptMail(app, log, result);
   if (result.outcome === 'refused') return failMail(app, log, result.reason);
   if (result.outcome === 'later' && result.retryAfterMs !== null) await holdTurns(app, project, result.retryAfterMs);
   const last = attempt > MAIL_RETRY.delaysMs.length;
   // Nobody knows whether an unanswered mail left: its slot stays taken.
   if (last && result.outcome === 'unknown') return loseMail(app, log, result.reason);
   if (last) return failMail(app, log, result.reason);
+  await noteReason(app, log, result.reason);
   throw new Error(result.reason);
 }
 

@@ -11,8 +11,8 @@ import { chooseProvider, resolveSender } from '../project-mail.js';
 import { waitForTurn } from './provider-pace.js';
 import type { BatchItem } from '../read-mail.js';
 
-/** The fate of one item, in the order of the request. */
-export type BatchResult = { id: string } | { error: { message: string } };
+/** The fate of one item, in the order of the request; `partial` as a SendOutcome has it. */
+export type BatchResult = { id: string; partial?: string } | { error: { message: string } };
 
 const AT_ONCE = 5;
 /** Turn and call together stay below ten seconds, whatever else is queued: a client, or a proxy, waits no longer. */
@@ -77,8 +77,8 @@ async function sendOneByOne(
  */
 async function noteOutcome(app: App, log: MailLog, result: SendOutcome): Promise<BatchResult> {
   if (result.outcome === 'accepted') {
-    await acceptMail(app, log, result.id);
-    return { id: result.id };
+    await acceptMail(app, log, result);
+    return { id: result.id, ...(result.partial !== undefined && { partial: result.partial }) };
   }
   if (result.outcome === 'unknown') await settleSlots(app, log.projectId, [log._id]);
   if (await advanceLog(app, { _id: log._id }, 'failed', { reason: result.reason })) {
