@@ -18,7 +18,7 @@ export interface CollectionTypes {
 export type ProjectTypes<P> = { [N in keyof P]: CollectionTypes };
 
 /** The type of every field where `bsvc types` has written none. */
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 type Loose = any;
 
 /** Any collection with any field. */

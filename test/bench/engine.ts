@@ -1,7 +1,7 @@
 /**
  * Measures the embedded engine: CPU per operation, operations per second and memory, at 10,000, 200,000 and 1,000,000
- * documents of about 300 bytes, up to 200,000 through both transports, and at the end how the cost of each operation has
- * grown from the smallest to the largest. `npm run bench engine [-- documents...]`; a script, not a test. It runs as
+ * documents of about 300 bytes, up to 200,000 through both transports, and at the end the growth of each operation's
+ * cost from the smallest to the largest. `npm run bench engine [-- documents...]`; a script, not a test. It runs as
  * compiled code, because loaders for TypeScript add work to every call.
  */
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { MongoClient } from 'mongodb';
 import { type DataCollection, type DataDb, type Engine, openEngine } from '../../src/engine/index.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+// oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
 type Items = DataCollection<any>;
 
 interface Measured {

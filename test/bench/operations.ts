@@ -7,7 +7,7 @@ import { ObjectId } from 'mongodb';
 import { type DataCollection, openEngine } from '../../src/engine/index.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+// oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
 type Posts = DataCollection<any>;
 
 const SIZES = process.argv.slice(2).length > 0 ? process.argv.slice(2).map(Number) : [10_000, 200_000];

@@ -7,7 +7,7 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Of the project, all that decides what is wrong in a file; the files themselves are a few lines each. */
 const RULES = [
-  ...['.ci', '.prettierrc.json', '.prettierignore', 'eslint.config.js', 'package.json', 'tsconfig.json'],
+  ...['.ci', '.prettierrc.json', '.prettierignore', '.oxlintrc.json', 'package.json', 'tsconfig.json'],
   ...['src/client/tsconfig.json', 'src/console/tsconfig.json'],
 ];
 const SOUND = 'export const ANSWER: number = 42;\n';

@@ -19,7 +19,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type DataCollection, type DataDb } from '../../src/engine/index.js';
 import { TRANSPORTS, type OpenTransport } from './transports.js';
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape, with an _id of any type
+// oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape, with an _id of any type
 type Items = DataCollection<any>;
 
 describe.each(TRANSPORTS)('$name', ({ open, foreign }) => {

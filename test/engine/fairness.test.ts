@@ -12,9 +12,9 @@ const DOCUMENTS = 20_000;
 describe('long operations', () => {
   const dataDir = temporaryDir();
   let engine: Engine;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+  // oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
   let items: DataCollection<any>;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+  // oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
   let small: DataCollection<any>;
 
   beforeAll(async () => {

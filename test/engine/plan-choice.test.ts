@@ -12,7 +12,7 @@ const CASES = Number(process.env['BSVC_TEST_RUNS'] ?? 60);
 const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261126);
 const PER_COLLECTION = 20;
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+// oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
 type Docs = DataCollection<any>;
 
 interface Shape {

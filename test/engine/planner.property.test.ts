@@ -15,7 +15,7 @@ const RUNS = Number(process.env['BSVC_TEST_RUNS'] ?? 60);
 const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261121);
 const QUERIES_PER_COLLECTION = 12;
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+// oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
 type Docs = DataCollection<any>;
 
 const scalar = fc.oneof(

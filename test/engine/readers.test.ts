@@ -10,7 +10,7 @@ import { openStorage } from '../../src/engine/storage/storage.js';
 import { eventually } from '../helpers/eventually.js';
 import { temporaryDir } from './transports.js';
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- documents of any shape
+// oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
 type Items = DataCollection<any>;
 
 const DOCUMENTS = 20_000;

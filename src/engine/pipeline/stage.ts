@@ -137,7 +137,7 @@ export async function collect(source: Source, run: Run, gauge: MemoryCharge): Pr
 }
 
 /** Hands an array on in batches. */
-/* eslint-disable-next-line @typescript-eslint/require-await -- sources of stages are asynchronous */
+/* oxlint-disable-next-line typescript/require-await -- sources of stages are asynchronous */
 export async function* inBatches(docs: readonly Doc[]): AsyncGenerator<Doc[]> {
   for (let i = 0; i < docs.length; i += BATCH_SIZE) yield docs.slice(i, i + BATCH_SIZE);
 }

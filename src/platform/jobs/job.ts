@@ -94,7 +94,7 @@ export interface JobDefinition<Deps, Payload extends object = Record<string, nev
 
 /** A definition whose payload type no longer matters, as the list in worker.ts holds it. */
 // Payloads are checked where they are enqueued; a list of all definitions has no common payload type.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 export type AnyJobDefinition<Deps> = JobDefinition<Deps, any>;
 
 /** The share of a worker's concurrency that all kinds without their own use. */

@@ -37,7 +37,7 @@ export interface ServiceEnvironment {
 }
 
 /**
- * Starts `serve` with two processes and two workers; with `databaseEnv` also a `serve` of its own whose wire transport is
+ * Starts `serve` with two processes and two workers; with `databaseEnv` also a `serve` of its own that is
  * their MongoDB.
  */
 export async function startServices({ env, databaseEnv }: ServiceEnvironment): Promise<Services> {

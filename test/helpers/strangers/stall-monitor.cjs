@@ -1,4 +1,3 @@
-/* eslint-disable @typescript-eslint/no-require-imports -- loaded by --require */
 /*
  * Loaded into the process under attack: notes in a file how much processor time its main thread spent between two looks
  * of a timer. Time that the machine gave to others does not count.

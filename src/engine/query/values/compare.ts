@@ -30,7 +30,7 @@ function compareNumbers(a: unknown, b: unknown): number {
   const y = right as number | bigint;
   if (x < y) return -1;
   if (x > y) return 1;
-  if (x == y) return 0; // eslint-disable-line eqeqeq -- compares a bigint with a number exactly
+  if (x == y) return 0; // oxlint-disable-line eslint/eqeqeq -- compares a bigint with a number exactly
   return (Number.isNaN(x) ? 0 : 1) - (Number.isNaN(y) ? 0 : 1);
 }
 

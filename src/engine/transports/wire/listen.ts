@@ -19,8 +19,8 @@ const MAX_SOCKET_PATH_BYTES = 107;
 const MAX_CONNECTIONS = 1000;
 
 /**
- * Opens the wire listener on `127.0.0.1:port` (any loopback address) or `unix:/path/name.sock`. There is no authentication:
- * other addresses are refused, and the socket is readable by its owner only.
+ * Opens the wire listener on `127.0.0.1:port` (any loopback address) or `unix:/path/name.sock`. There is no
+ * authentication: other addresses are refused, and the socket is readable by its owner only.
  */
 export async function listen(core: Core, address: string, report: ReportError): Promise<Listener> {
   const sockets = new Set<Socket>();
