@@ -134,6 +134,54 @@ describe('constraints of fields', () => {
     await editCollection(test.app, owner.project._id, collection.name, other);
   });
 
+  it('keeps several fields unique together, in trash and recovery like one', async () => {
+    const fields = ['board:Ref!', 'user:Ref', 'role:String'].map(parseFieldSpec);
+    const uniques = [['board', 'user']];
+    const { name } = await buildCollection(test.app, owner.project, { name: `held${++made}`, fields, uniques });
+    const [board, user, other] = ['a', 'b', 'c'].map((digit) => digit.repeat(24));
+    const first = await send('post', name, { board, user }).expect(201);
+    const second = await send('post', name, { board, user, role: 'x' }).expect(409);
+    expect(second.body).toMatchObject({
+      code: 'DUPLICATE_VALUE',
+      message: 'Duplicate value: another document has the same board and user',
+      details: [{ field: 'board' }, { field: 'user' }],
+    });
+    await send('post', `${name}/bulk`, [
+      { board, user: other },
+      { board, user },
+    ]).expect(409);
+    await send('post', name, { board }).expect(201);
+    await send('post', name, { board }).expect(201);
+    const path = `/api/data/${name}/${first.body._id}`;
+    await request(test.server).delete(path).set('x-api-key', owner.secret).expect(200);
+    await send('post', name, { board, user }).expect(201);
+    await send('patch', `${name}/${first.body._id}/recover`, {}).expect(409);
+  });
+
+  it('does not make fields unique together over stored repeats, nor what cannot be', async () => {
+    const collection = await build('board:String', 'user:String', 'tags:Array');
+    await placeDocuments(test.app, collection, [
+      { board: 'a', user: 'b' },
+      { board: 'a', user: 'b' },
+      { board: 'a', user: 'c' },
+    ]);
+    const edit = (uniques: string[][]) => editCollection(test.app, owner.project._id, collection.name, { uniques });
+    await expect(edit([['board', 'user']])).rejects.toMatchObject({
+      code: 'DUPLICATE_VALUE',
+      message: 'board and user cannot be unique, since documents share values: "a" with "b" is in 2 documents',
+    });
+    for (const names of [['board'], ['board', 'board'], ['board', 'tags'], ['board', 'none']]) {
+      await expect(edit([names])).rejects.toMatchObject({ code: 'INVALID_UNIQUE' });
+    }
+    await expect(
+      edit([
+        ['board', 'user'],
+        ['user', 'board'],
+      ]),
+    ).rejects.toMatchObject({ code: 'INVALID_UNIQUE' });
+    expect((await edit([])).uniques).toEqual([]);
+  });
+
   it.each([1, 2, 3])('never lets a misfit stand, and refuses nothing that fits (seed %i)', (seed) =>
     searchConstraints(test, owner, seed),
   );

@@ -6,6 +6,7 @@ import { askForCollection } from '../../ask/ask-for-collection.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, choice, defineCommand, flag, list, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
+import { splitNames } from '../../ask/split-names.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
 import { presentFound } from '../../view/present-found.js';
@@ -37,6 +38,7 @@ export default defineCommand({
       '--index <fields>',
       'index for lists: a field, several as country,-population, or place:2dsphere for points (repeatable)',
     ),
+    uniques: list('--unique <fields>', 'fields that are unique together, as board,user (repeatable)', splitNames),
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
   },
   async run(context, input) {
@@ -57,6 +59,7 @@ export default defineCommand({
       ...(input.rls && { rls: { mode: input.rls, ownerField: input.ownerField ?? 'userId' } }),
       ...(input.serverOnly && { rules: 'server-only' as const }),
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
+      ...(input.uniques.length > 0 && { uniques: input.uniques }),
     };
     const bare = !input.flexible && !fromFile && input.fields.length === 0;
     if (bare && !context.ask.possible) {

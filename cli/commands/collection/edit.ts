@@ -8,6 +8,7 @@ import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list } from '../../shell/command.js';
 import { EXIT, UsageError } from '../../view/exit.js';
 import { countOf } from '../../view/present-amount.js';
+import { splitNames } from '../../ask/split-names.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { presentCollectionText } from './present.js';
 
@@ -29,6 +30,7 @@ export default defineCommand({
     dropFields: list('--drop-field <name>', 'no longer declare a field (repeatable)'),
     mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
     indexes: list('--index <fields>', 'replace the indexes (repeatable)'),
+    uniques: list('--unique <fields>', 'replace the fields that are unique together (repeatable)', splitNames),
     forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
     check: flag('--check', 'only report the stored documents that would not fit'),
   },
@@ -39,10 +41,13 @@ export default defineCommand({
       dropFields: input.dropFields,
       mode: input.mode,
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
+      ...(input.uniques.length > 0 && { uniques: input.uniques }),
     };
     const bare = Object.values({ ...words }).every((part) => part === undefined || part.length === 0);
     if (bare && !context.ask.possible) {
-      throw new UsageError('Nothing to change: give --add-field, --set-field, --drop-field, --mode or --index.');
+      throw new UsageError(
+        'Nothing to change: give --add-field, --set-field, --drop-field, --mode, --index or --unique.',
+      );
     }
     const { app, project, collection } = await chooseCollection(context, input);
     const edit = bare ? await askForEdit(context, collection) : words;

@@ -10,7 +10,10 @@ type Shown = ReturnType<typeof presentCollection>;
 /** A collection for a person: one line about its rules, then its fields. */
 export async function presentCollectionText(view: TextStyle, collection: Shown): Promise<string> {
   const head = `${view.paint.bold(collection.name)} (${collection.id}), ${collection.mode}, ${presentRls(collection)}`;
-  const indexes = collection.indexes.length > 0 ? `\nindexed: ${collection.indexes.join(' · ')}` : '';
+  const together = collection.uniques
+    ? `\nunique together: ${collection.uniques.map((names) => names.join()).join(' · ')}`
+    : '';
+  const indexes = (collection.indexes.length > 0 ? `\nindexed: ${collection.indexes.join(' · ')}` : '') + together;
   const rules = collection.rules ? `\n${presentRules(collection)}` : '';
   if (collection.fields.length === 0) {
     return `${head}${indexes}${rules}\nNo declared fields: any JSON object is stored.`;

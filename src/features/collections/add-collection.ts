@@ -50,6 +50,7 @@ export async function addCollection(app: App, project: Project, input: NewCollec
     rls,
     ...(rules && { rules }),
     indexes: input.indexes ?? [],
+    ...(input.uniques && { uniques: input.uniques }),
     ...(input.changes && { changes: readDeclaredChanges(input.changes) }),
     version: 1,
     state: 'active',

@@ -12,7 +12,7 @@ import { explainDuplicates } from './indexes/explain-duplicates.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
 import { checkUsersContract } from './users-collection.js';
 
-export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes'>;
+export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques'>;
 
 export interface ChangeOptions {
   /** New constraints are kept by later writes: stored documents that break them stay as they are. */
@@ -42,10 +42,13 @@ export async function changeCollection(
     await requireSoundRules(app, current, changed);
     if (!forNewWrites) await requireConstraintFit(app, current, changed);
     await buildIndexes(app, current, changed);
-    const { mode, fields, rls, rules = null, indexes } = changed;
+    const { mode, fields, rls, rules = null, indexes, uniques = [] } = changed;
     const saved = await collectionStore(app).findOneAndUpdate(
       { _id: current._id, version: current.version, state: 'active' },
-      { $set: { mode, fields, rls, rules, indexes, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+      {
+        $set: { mode, fields, rls, rules, indexes, uniques, updatedAt: new Date(app.clock.now()) },
+        $inc: { version: 1 },
+      },
       { returnDocument: 'after' },
     );
     if (!saved) continue;

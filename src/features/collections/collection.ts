@@ -48,6 +48,8 @@ export interface Collection {
   rules?: AccessRules | null;
   /** Fields indexed on request, on top of those that schema and RLS ask for. */
   indexes: string[];
+  /** Fields whose values together are unique among active documents that have all of them; absent: none. */
+  uniques?: string[][];
   /** The keeping of changes for those who follow them; absent: as the kind of database has it. */
   changes?: ChangesSetting;
   /** Reads that an index would have served; the last few shapes of them. */

@@ -14,6 +14,8 @@ export interface CollectionEdit {
   mode?: CollectionMode;
   /** Replaces the requested indexes; an empty list removes them. */
   indexes?: string[];
+  /** Replaces the lists of fields that are unique together. */
+  uniques?: string[][];
 }
 
 /**
@@ -32,12 +34,13 @@ export function editCollection(
 
 /** A collection's settings after an edit. Pure; refuses what editCollection refuses. */
 export function applyEdit(
-  current: Pick<Collection, 'name' | 'mode' | 'fields' | 'indexes'>,
+  current: Pick<Collection, 'name' | 'mode' | 'fields' | 'indexes' | 'uniques'>,
   edit: CollectionEdit,
-): Pick<Collection, 'mode' | 'fields' | 'indexes'> {
+): Pick<Collection, 'mode' | 'fields' | 'indexes' | 'uniques'> {
   const { addFields = [], setFields = [], dropFields = [], mode = current.mode, indexes = current.indexes } = edit;
+  const { uniques = current.uniques } = edit;
   const listed = addFields.length + setFields.length + dropFields.length;
-  if (listed === 0 && edit.mode === undefined && edit.indexes === undefined) {
+  if (listed === 0 && edit.mode === undefined && edit.indexes === undefined && !edit.uniques) {
     throw invalid('INVALID_BODY', 'There is nothing to change');
   }
   const fields = new Map(current.fields.map((field) => [field.name, field]));
@@ -56,5 +59,5 @@ export function applyEdit(
     }
     fields.set(field.name, field);
   }
-  return { mode, fields: checkFields([...fields.values()], { name: current.name, mode }), indexes };
+  return { mode, fields: checkFields([...fields.values()], { name: current.name, mode }), indexes, uniques };
 }

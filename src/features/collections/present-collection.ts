@@ -10,6 +10,7 @@ export function presentCollection(collection: Collection) {
     rls: collection.rls ? { enabled: true as const, ...collection.rls } : { enabled: false as const },
     ...(collection.rules && { rules: collection.rules }),
     indexes: collection.indexes,
+    ...(collection.uniques?.length && { uniques: collection.uniques }),
     ...(collection.changes && { changes: collection.changes }),
     version: collection.version,
     createdAt: collection.createdAt.toISOString(),

@@ -59,6 +59,11 @@ const MODE = oneOf('enforced', 'flexible');
 const INDEXES = arrayOf(TEXT, { maxItems: MAX_DECLARED_INDEXES });
 const FIELD_NAMES = arrayOf(TEXT, { maxItems: 1000 });
 
+const UNIQUES = {
+  ...arrayOf(arrayOf(TEXT, { maxItems: 10 }), { maxItems: 20 }),
+  description: 'Lists of fields that are unique together, as [["board", "user"]]; replaces those that are there.',
+};
+
 const CHANGES = withFieldDefs(
   changes({
     fields: { ...FIELD_LIST, description: 'Replaces all fields.' },
@@ -67,6 +72,7 @@ const CHANGES = withFieldDefs(
     dropFields: FIELD_NAMES,
     mode: MODE,
     indexes: INDEXES,
+    uniques: UNIQUES,
     rls: orNull(RLS),
     forNewWrites: { ...FLAG, description: 'Keep new constraints from now on, whatever is stored breaks them.' },
   }),
@@ -74,7 +80,14 @@ const CHANGES = withFieldDefs(
 
 type RlsBody = TypeOf<typeof RLS> | null;
 
-const BAD_SETTINGS = ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_INDEX', 'INVALID_RULES', 'INVALID_RULE'];
+const BAD_SETTINGS = [
+  'EMPTY_SCHEMA',
+  'VALIDATION_FAILED',
+  'INVALID_INDEX',
+  'INVALID_UNIQUE',
+  'INVALID_RULES',
+  'INVALID_RULE',
+];
 
 const SHAPE = object({
   looked: { ...WHOLE, description: 'Documents looked at.' },
@@ -129,6 +142,7 @@ export const COLLECTION_ROUTES: RouteList = {
           'rls?': orNull(RLS),
           'rules?': orNull(RULE_TEXTS),
           'indexes?': INDEXES,
+          'uniques?': UNIQUES,
           'ifNotExists?': FLAG,
         }),
       ),
@@ -268,7 +282,12 @@ function readSettings(
   }
   return {
     ...(fields
-      ? { mode, fields: checkFields(fields, { name: current.name, mode }), indexes: edit.indexes ?? current.indexes }
+      ? {
+          mode,
+          fields: checkFields(fields, { name: current.name, mode }),
+          indexes: edit.indexes ?? current.indexes,
+          uniques: edit.uniques ?? current.uniques,
+        }
       : (names || rls === undefined) && applyEdit(current, edit)),
     ...(rls !== undefined && { rls: readRls(rls, current.rls) }),
   };

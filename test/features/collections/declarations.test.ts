@@ -78,7 +78,12 @@ const collection = fc
   .chain((made) =>
     fc.subarray(made.fields.filter(({ type }) => type === 'Number' || type === 'Date').map(({ name }) => name)).map(
       // What the users of a project are called cannot be the name of a collection.
-      (indexes) => ({ ...made, name: `c${made.name}`, indexes }),
+      (indexes) => ({
+        ...made,
+        name: `c${made.name}`,
+        indexes,
+        ...(indexes.length === 2 && { uniques: [indexes] }),
+      }),
     ),
   );
 const collections = fc.uniqueArray(collection, { selector: ({ name }) => name, maxLength: 3 });

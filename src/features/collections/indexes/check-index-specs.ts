@@ -1,4 +1,5 @@
 import { invalid } from '../../../errors.js';
+import { checkUniques } from './check-uniques.js';
 import type { Collection } from '../collection.js';
 import { MAX_STORED_INDEXES, placesField, requiredIndexes } from './document-indexes.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES } from '../fields/field.js';
@@ -8,9 +9,11 @@ const MAX_PARTS = 4;
 const PART = /^-?[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*)*$/;
 
 /**
- * 400 unless every requested index is `field`, `field,-other` or `field:2dsphere` over fields the collection can have.
+ * 400 unless all lists of unique fields are sound (checkUniques), and every requested index is `field`, `field,-other`
+ * or `field:2dsphere` over fields the collection can have.
  */
-export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>): void {
+export function checkIndexSpecs(collection: Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls' | 'uniques'>): void {
+  checkUniques(collection);
   if (collection.indexes.length > MAX_REQUESTED_INDEXES) {
     throw invalid('INVALID_INDEX', `A collection has at most ${MAX_REQUESTED_INDEXES} requested indexes`);
   }

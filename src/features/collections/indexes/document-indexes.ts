@@ -23,7 +23,7 @@ export const REMOVED = 'removed' as const;
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1 | '2dsphere'> };
 
-type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes'>;
+type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques'>;
 
 /** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
 export const MAX_STORED_INDEXES = 63;
@@ -60,8 +60,9 @@ export function requiredIndexes(collection: Settings): Named[] {
     });
   }
   for (const field of collection.fields) {
-    if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex(field.name));
+    if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex([field.name]));
   }
+  if (collection.mode === 'enforced') indexes.push(...(collection.uniques ?? []).map(uniqueIndex));
   for (const spec of collection.indexes) {
     const place = placesField(spec);
     if (place !== null) {
@@ -140,13 +141,16 @@ function givesOrder({ fields }: Settings, spec: string): boolean {
   return fields.find(({ name }) => name === path)?.type !== 'Array';
 }
 
-/** Unique among active documents that have the field (decisions.md 3). */
-function uniqueIndex(field: string): Named {
+/** Unique among active documents that have all of the fields (decisions.md 3, writes.md 2). */
+function uniqueIndex(fields: readonly string[]): Named {
   return {
-    name: `unique_${field}`,
-    key: { [field]: 1 },
+    name: `unique_${fields.join(',')}`,
+    key: Object.fromEntries(fields.map((field) => [field, 1 as const])),
     unique: true,
-    partialFilterExpression: { isDeleted: { $in: [false, PENDING] }, [field]: { $exists: true } },
+    partialFilterExpression: {
+      isDeleted: { $in: [false, PENDING] },
+      ...Object.fromEntries(fields.map((field) => [field, { $exists: true }])),
+    },
   };
 }
 

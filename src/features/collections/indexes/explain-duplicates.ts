@@ -20,14 +20,15 @@ export async function explainDuplicates(
   collection: Collection,
   cause: DuplicateKey,
 ): Promise<AppError> {
-  const [field = 'a field'] = Object.keys(cause.keyPattern ?? {});
-  const shared = await listShared(app, collection, field);
+  const fields = Object.keys(cause.keyPattern ?? {});
+  const field = fields.join(' and ') || 'a field';
+  const shared = await listShared(app, collection, fields);
   // Items of arrays count one by one, but are listed as arrays.
-  const found = shared.length > 0 ? shared : [{ _id: cause.keyValue?.[field], count: null }];
+  const found = shared.length > 0 ? shared : [{ _id: fields.map((name) => cause.keyValue?.[name]), count: null }];
   const details = found.map(({ _id, count }) => ({
     field,
     rule: 'unique',
-    message: `${shown(_id)} is in ${count ?? 'several'} documents`,
+    message: `${[_id].flat().map(shown).join(' with ')} is in ${count ?? 'several'} documents`,
   }));
   const list = details.map(({ message }) => message).join('; ');
   return conflict('DUPLICATE_VALUE', `${field} cannot be unique, since documents share values: ${list}`, {
@@ -36,12 +37,13 @@ export async function explainDuplicates(
   });
 }
 
-function listShared(app: Pick<App, 'db'>, collection: Collection, field: string): Promise<SharedValue[]> {
+function listShared(app: Pick<App, 'db'>, collection: Collection, fields: readonly string[]): Promise<SharedValue[]> {
+  const present = Object.fromEntries(fields.map((field) => [field, { $exists: true }]));
   return app.db
     .collection(documentsName(collection))
     .aggregate<SharedValue>([
-      { $match: { isDeleted: { $in: [false, PENDING] }, [field]: { $exists: true } } },
-      { $group: { _id: `$${field}`, count: { $sum: 1 } } },
+      { $match: { isDeleted: { $in: [false, PENDING] }, ...present } },
+      { $group: { _id: fields.map((field) => `$${field}`), count: { $sum: 1 } } },
       { $match: { count: { $gt: 1 } } },
       { $sort: { count: -1, _id: 1 } },
       { $limit: MAX_LISTED },

@@ -21,6 +21,8 @@ export interface CollectionDeclaration {
   /** Instead of `rls`; `off` and null are the same. A rule that is not given is `nobody`. */
   rules?: Partial<AccessRules> | null | 'server-only' | 'off';
   indexes?: string[];
+  /** Lists of fields that are unique together. */
+  uniques?: string[][];
   changes?: DeclaredChanges;
 }
 
@@ -31,10 +33,12 @@ export interface DeclaredChanges {
 }
 
 /** Everything that a declaration can say about a collection, said. */
-export interface WholeDeclaration extends Required<Omit<CollectionDeclaration, 'changes' | 'rules'>> {
+export interface WholeDeclaration extends Required<Omit<CollectionDeclaration, 'changes' | 'rules' | 'uniques'>> {
   rls: Rls | null;
   /** Left out where there are none. */
   rules?: AccessRules;
+  /** Left out where there are none. */
+  uniques?: string[][];
   /** Left out where everything is as the settings and the kind of database have it. */
   changes?: DeclaredChanges;
 }
@@ -101,6 +105,7 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = {
       properties: Object.fromEntries(RULE_NAMES.map((name) => [name, { type: 'string' }])),
     },
     indexes: { type: 'array', items: { type: 'string' }, maxItems: MAX_DECLARED_INDEXES },
+    uniques: { type: 'array', items: { type: 'array', items: { type: 'string' }, maxItems: 10 }, maxItems: 20 },
     changes: {
       type: 'object',
       additionalProperties: false,
@@ -123,7 +128,7 @@ export const readDeclarations = compileCheck<CollectionDeclaration[]>({
 
 /** The declaration that would register this collection again. */
 export function declareCollection(collection: Collection): WholeDeclaration {
-  const { name, mode, fields, rls, rules, indexes, changes } = collection;
+  const { name, mode, fields, rls, rules, indexes, uniques, changes } = collection;
   return {
     name,
     mode,
@@ -131,6 +136,7 @@ export function declareCollection(collection: Collection): WholeDeclaration {
     rls,
     ...(rules && { rules }),
     indexes,
+    ...(uniques?.length && { uniques }),
     ...(changes && { changes: declareChanges(changes) }),
   };
 }

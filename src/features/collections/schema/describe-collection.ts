@@ -43,6 +43,7 @@ const SHOWN = {
   rls: RLS,
   'rules?': RULES,
   indexes: arrayOf(TEXT),
+  'uniques?': arrayOf(arrayOf(TEXT)),
   'changes?': object({ 'on?': FLAG, 'keepMs?': WHOLE }),
   version: { type: 'integer' },
   createdAt: MOMENT,

@@ -34,8 +34,18 @@ export function mergeDeclaration(
   const { rls, rules } = mergeAccess(from, declared, fields);
   if (fields.length === 0 && mode === 'enforced') checkFields(fields, { name, mode });
   const indexes = mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune);
+  const uniques = mergeUniques(from.uniques ?? [], declared.uniques, prune);
   const changes = from.changes || declared.changes ? { ...from.changes, ...settled(declared.changes) } : undefined;
-  return { name, mode, fields, rls, ...(rules && { rules }), indexes, ...(changes && { changes }) };
+  return {
+    name,
+    mode,
+    fields,
+    rls,
+    ...(rules && { rules }),
+    indexes,
+    ...(uniques.length > 0 && { uniques }),
+    ...(changes && { changes }),
+  };
 }
 
 /** Row-level security takes the place of rules, and rules take its place. */
@@ -78,6 +88,15 @@ function mergeIndexes(present: string[], declared: string[], prune: boolean): st
   return [...kept, ...added];
 }
 
+function mergeUniques(present: string[][], declared: string[][] | undefined, prune: boolean): string[][] {
+  if (!declared) return present;
+  const isIn = (lists: string[][], names: string[]): boolean => lists.some((other) => isDeepStrictEqual(other, names));
+  const kept = prune ? present.filter((names) => isIn(declared, names)) : present;
+  return [...kept, ...declared.filter((names) => !isIn(kept, names))];
+}
+
+const presentUniques = ({ uniques = [] }: WholeDeclaration): string => uniques.map((names) => names.join()).join(' · ');
+
 /** One line per difference: `+ field`, `~ field`, `- field`, `mode: a -> b`. The order of fields does not count. */
 export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): string[] {
   const before = new Map(from.fields.map((field) => [field.name, field]));
@@ -93,6 +112,9 @@ export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): s
   lines.push(...listRuleDifferences(from.rules ?? null, to.rules ?? null));
   if (!isDeepStrictEqual(from.indexes, to.indexes)) {
     lines.push(`indexes: ${from.indexes.join(' · ') || 'none'} -> ${to.indexes.join(' · ') || 'none'}`);
+  }
+  if (!isDeepStrictEqual(from.uniques, to.uniques)) {
+    lines.push(`unique together: ${presentUniques(from) || 'none'} -> ${presentUniques(to) || 'none'}`);
   }
   if (!isDeepStrictEqual(from.changes, to.changes)) {
     lines.push(`changes: ${presentChangesSetting(from)} -> ${presentChangesSetting(to)}`);
@@ -121,6 +143,10 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
   if (from.rls && !to.rules && !isStricter(from.rls, to.rls)) lines.push(rlsLine(from, to));
   lines.push(...listLoosenedRules(from, to));
   if (from.mode === 'enforced' && to.mode === 'flexible') lines.push('mode: enforced -> flexible');
+  for (const names of from.uniques ?? []) {
+    const isKept = to.uniques?.some((other) => isDeepStrictEqual(other, names));
+    if (!isKept) lines.push(`${names.join()}: no longer unique together`);
+  }
   for (const field of from.fields) {
     const now = after.get(field.name);
     for (const mark of ['protected', 'fixed', 'stamp', 'unique'] as const) {

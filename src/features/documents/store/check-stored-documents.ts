@@ -26,7 +26,11 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
   const report: FitReport = { checked: 0, misfits: 0, examples: [] };
   const shape = documentShape(asStored(collection));
   const unique = collection.mode === 'enforced' ? collection.fields.filter((field) => field.unique) : [];
-  const seen = new Map(unique.map(({ name }) => [name, new Set<string>()]));
+  const together = collection.mode === 'enforced' ? (collection.uniques ?? []) : [];
+  const seen = [...unique.map(({ name }) => [name]), ...together].map((names) => ({
+    names,
+    values: new Set<string>(),
+  }));
   const visible = await findVisible(app, collection);
   for await (const document of documentStore(app, collection).find(visible).sort({ _id: 1 })) {
     stop.throwIfAborted();
@@ -44,12 +48,17 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
   return report;
 }
 
-function findRepeat(seen: ReadonlyMap<string, Set<string>>, value: Record<string, unknown>): string | null {
+interface SeenValues {
+  names: readonly string[];
+  values: Set<string>;
+}
+
+function findRepeat(seen: readonly SeenValues[], value: Record<string, unknown>): string | null {
   let repeated: string | null = null;
-  for (const [name, values] of seen) {
-    if (value[name] === undefined || value[name] === null) continue;
-    const text = JSON.stringify(value[name]);
-    if (values.has(text)) repeated ??= `${name} must be unique: another document has the same value`;
+  for (const { names, values } of seen) {
+    if (names.some((name) => value[name] === undefined || value[name] === null)) continue;
+    const text = JSON.stringify(names.map((name) => value[name]));
+    if (values.has(text)) repeated ??= `${names.join(' and ')} must be unique: another document has the same value`;
     values.add(text);
   }
   return repeated;

@@ -39,18 +39,20 @@ export function explainWriteError(error: unknown): unknown {
 }
 
 function duplicateValue(error: Error & { keyPattern?: Record<string, unknown> }): AppError {
-  const field = Object.keys(error.keyPattern ?? {})[0] ?? duplicateField(error.message);
-  const message = `Duplicate value: another document has the same ${field}`;
-  return conflict('DUPLICATE_VALUE', message, { details: [{ field, rule: 'unique', message }], cause: error });
+  const named = Object.keys(error.keyPattern ?? {});
+  const fields = named.length > 0 ? named : duplicateFields(error.message);
+  const message = `Duplicate value: another document has the same ${fields.join(' and ')}`;
+  const details = fields.map((field) => ({ field, rule: 'unique', message }));
+  return conflict('DUPLICATE_VALUE', message, { details, cause: error });
 }
 
 /**
- * The field in the text of a duplicate key error, which is all that errors of bulk writes carry: our unique indexes are
- * named after their field.
+ * The fields in the text of a duplicate key error, which is all that errors of bulk writes carry: our unique indexes
+ * are named after their fields.
  */
-function duplicateField(text: string): string {
+function duplicateFields(text: string): string[] {
   const index = /index: (\S+) dup key/.exec(text)?.[1] ?? '';
-  return index.startsWith('unique_') ? index.slice('unique_'.length) : '_id';
+  return index.startsWith('unique_') ? index.slice('unique_'.length).split(',') : ['_id'];
 }
 
 /** One refused document of a write of several, as the database lists it. */
@@ -65,6 +67,8 @@ export function describeRefusal({ code, errmsg = '' }: WriteRefusal): string {
   if (code === PARALLEL_ARRAYS) return PARALLEL_ARRAYS_TEXT;
   if (code === NO_PLACE) return NO_PLACE_TEXT;
   if (code === TRANSACTION_TOO_LARGE) return TOO_MANY_ENTRIES_TEXT;
-  const field = duplicateField(errmsg);
+  const fields = duplicateFields(errmsg);
+  if (fields.length > 1) return `${fields.join(' and ')} must be unique together: the values are taken`;
+  const [field] = fields;
   return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
 }
