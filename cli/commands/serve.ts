@@ -57,6 +57,8 @@ interface ServeInput {
   demo: boolean;
 }
 
+const STARTED = 'bsvc is listening';
+
 async function serve(context: Context, input: ServeInput): Promise<void> {
   const { config } = context.settings();
   const app = await context.app(input.migrate ? 'migrating service' : 'service');
@@ -73,10 +75,16 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
   const url = config.publicUrl ?? namedUrl(server.url);
   const isDemoRate = config.rateLimit?.count === 5000 && config.rateLimit.windowMs === 15 * 60_000;
+  const started = { url: server.url, pid: process.pid, ...(demo && { demo }) };
+  // What collects logs reads standard output as well, and takes one JSON value a line.
+  const startLine = (): string => JSON.stringify({ level: 30, time: Date.now(), ...started, msg: STARTED });
   await context.out.print({
-    json: { url: server.url, pid: process.pid, ...(demo && { demo }) },
+    json: started,
     quiet: server.url,
-    text: (view) => presentStart(view, { url, console: config.console }, demo, empty, input.demo, isDemoRate),
+    text: (view) =>
+      config.logFormat === 'json'
+        ? startLine()
+        : presentStart(view, { url, console: config.console }, demo, empty, input.demo, isDemoRate),
   });
   await whenStopped(context, app.db);
   endWatch();

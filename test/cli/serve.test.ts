@@ -58,6 +58,21 @@ describe('bsvc serve --demo', () => {
     await other.remove();
   });
 
+  it.each([
+    { name: 'empty', options: [] },
+    { name: 'demo', options: ['--demo'] },
+  ])('writes one JSON value a line with BSVC_LOG_FORMAT=json ($name)', async ({ options }) => {
+    const other = await openTempDir();
+    const { stdout, stderr } = await runBinary(['serve', '--port', '0', ...options], {
+      env: { BSVC_DATA_DIR: other.path, BSVC_LOG_FORMAT: 'json' },
+      onStart: (child) => child.stdout!.once('data', () => child.kill('SIGTERM')),
+    });
+    const lines = `${stdout}${stderr}`.trimEnd().split('\n');
+    const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(messages).toContain('bsvc is listening');
+    await other.remove();
+  });
+
   it('says on an empty store what to do next', async () => {
     const other = await openTempDir();
     const { stdout } = await runBinary(['serve', '--port', '0'], {
