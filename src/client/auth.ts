@@ -114,6 +114,8 @@ interface TokenReply {
 }
 
 /** Between looks for what another tab has stored, and how many before this one acts itself. */
+const NO_CRYPTO =
+  'Social sign-in needs Web Crypto (crypto.getRandomValues and crypto.subtle), which this platform lacks: load a polyfill before the client';
 const LOOK_MS = 10;
 const MAX_LOOKS = 100;
 
@@ -287,9 +289,11 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     publicProfile: async (username: string) =>
       connection.send({ path: `/userAuth/public/${pathPart(username, 'INVALID_NAME')}` }),
     async socialUrl(provider: string, redirect?: string) {
+      const { subtle } = platform.crypto ?? {};
+      if (!subtle) throw new ApiError(NO_CRYPTO, { status: 0, code: 'NO_CRYPTO' });
       const verifier = randomKey() + randomKey();
       storage.setItem(verifierPlace, verifier);
-      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));
+      const digest = await subtle.digest('SHA-256', new TextEncoder().encode(verifier));
       const challenge = btoa(String.fromCharCode(...new Uint8Array(digest)));
       const query = new URLSearchParams({
         key: connection.key,

@@ -33,26 +33,31 @@ const WITH_STREAMS = [...CORE, 'stream', 'document-set', 'tabs', 'follow', 'clie
 rmSync(OUT, { recursive: true, force: true });
 mkdirSync(OUT, { recursive: true });
 const files = {
-  'client.js': await bundle('client'),
+  'client.js': await bundle('client', 'esm'),
+  'client.cjs': await bundle('client', 'cjs'),
   'client.d.ts': declare(WITH_STREAMS),
-  'core.js': await bundle('core'),
+  'core.js': await bundle('core', 'esm'),
+  'core.cjs': await bundle('core', 'cjs'),
   'core.d.ts': declare(CORE),
 };
+// TypeScript takes the declarations of a CommonJS module from a file of their own.
+for (const name of ['client', 'core']) files[`${name}.d.cts`] = files[`${name}.d.ts`];
 for (const [name, text] of Object.entries(files)) writeFileSync(join(OUT, name), text);
 writeFileSync(join(OUT, 'client.tgz'), pack());
 
-async function bundle(name) {
+async function bundle(name, format) {
   const made = await build({
     entryPoints: [join(HERE, `${name}.ts`)],
     bundle: true,
     minify: true,
-    format: 'esm',
+    format,
     target: 'es2022',
     write: false,
     legalComments: 'none',
     banner: { js: `/* bsvc client ${version}, ${license} */` },
   });
   const { text } = made.outputFiles[0];
+  if (format === 'cjs') return text;
   const bytes = gzipSync(text, { level: 9 }).length;
   if (bytes > LIMITS[name]) throw new Error(`the client's ${name}.js has ${bytes} bytes, more than ${LIMITS[name]}`);
   console.log(`dist/client/${name}.js: ${bytes} of ${LIMITS[name]} bytes (gzip)`);
@@ -86,6 +91,13 @@ function declare(modules) {
   return `/* bsvc client ${version}, ${license} */\n\n${shown.join('\n\n')}\n`;
 }
 
+function entryPoint(name) {
+  return {
+    import: { types: `./${name}.d.ts`, default: `./${name}.js` },
+    require: { types: `./${name}.d.cts`, default: `./${name}.cjs` },
+  };
+}
+
 /** A package of npm; the same files give the same bytes. */
 function pack() {
   const about = {
@@ -97,8 +109,8 @@ function pack() {
     sideEffects: false,
     engines: { node: '>=20' },
     exports: {
-      '.': { types: './client.d.ts', default: './client.js' },
-      './core': { types: './core.d.ts', default: './core.js' },
+      '.': entryPoint('client'),
+      './core': entryPoint('core'),
     },
     types: './client.d.ts',
   };

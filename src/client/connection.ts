@@ -1,5 +1,5 @@
 import { ApiError, readRefusal } from './api-error.js';
-import { sleep } from './platform.js';
+import { platform, sleep } from './platform.js';
 
 /** A request of the client. */
 export interface Call {
@@ -153,7 +153,13 @@ export function backOff(tried: number): number {
   return Math.min(FIRST_WAIT_MS * 2 ** tried, MAX_WAIT_MS) * (1 - Math.random() / 2);
 }
 
-/** `crypto.randomUUID` is missing in pages without TLS. */
+/**
+ * 128 random bits, for keys that need only differ. `crypto.randomUUID` is missing in pages without TLS, and all of
+ * `crypto` on some platforms, such as a bare React Native.
+ */
 export function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  const bytes = new Uint8Array(16);
+  const random = (): number => Math.random() * 256;
+  const filled = platform.crypto?.getRandomValues(bytes) ?? bytes.map(random);
+  return Array.from(filled, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

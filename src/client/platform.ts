@@ -38,6 +38,10 @@ export const platform: {
   localStorage?: SessionStorage;
   navigator?: { locks?: Locks; onLine?: boolean };
   XMLHttpRequest?: new () => UploadRequest;
+  crypto?: {
+    getRandomValues(bytes: Uint8Array): Uint8Array;
+    subtle?: { digest(name: string, bytes: Uint8Array): Promise<ArrayBuffer> };
+  };
   BroadcastChannel?: new (name: string) => Channel;
   addEventListener?(type: string, listener: (event: { key?: string | null }) => void): void;
   removeEventListener?(type: string, listener: (event: { key?: string | null }) => void): void;

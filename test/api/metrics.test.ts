@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -20,6 +21,20 @@ describe('GET /metrics', () => {
     const reply = await scrape(TOKEN);
     expect(reply.status).toBe(200);
     expect(reply.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
+  });
+
+  it('is what linters of metrics accept', async () => {
+    const shown = await text();
+    const types = [...shown.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, type]) => ({ name: name!, type: type! }));
+    expect(types.length).toBeGreaterThan(20);
+    // A counter is a total, and nothing else is (https://prometheus.io/docs/practices/naming).
+    const misnamed = types.filter(({ name, type }) => name.endsWith('_total') !== (type === 'counter'));
+    expect(misnamed).toEqual([]);
+    if (spawnSync('promtool', ['--version']).status !== 0) return;
+    expect(spawnSync('promtool', ['check', 'metrics'], { input: shown, encoding: 'utf8' })).toMatchObject({
+      status: 0,
+      stderr: '',
+    });
   });
 
   it('is 404 where no admin token is set', async () => {

@@ -1,0 +1,94 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listen } from '../helpers/listen.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+const PACKAGE = join(import.meta.dirname, '..', '..', 'dist', 'client', 'client.tgz');
+
+let dir: TempDir;
+beforeAll(async () => {
+  dir = await openTempDir();
+  const target = join(dir.path, 'node_modules', '@bsvc', 'client');
+  mkdirSync(target, { recursive: true });
+  execFileSync('tar', ['-xzf', PACKAGE, '-C', target, '--strip-components=1']);
+});
+afterAll(() => dir.remove());
+
+const write = (name: string, text: string): string => {
+  const path = join(dir.path, name);
+  writeFileSync(path, text);
+  return path;
+};
+const node = (name: string, text: string) => spawnSync(process.execPath, [write(name, text)], { encoding: 'utf8' });
+
+describe('the package of the client', () => {
+  it.each(['mjs', 'cjs'])('runs as a %s module, the part without streams too', (kind) => {
+    const load = (name: string): string => (kind === 'cjs' ? `require('${name}')` : `await import('${name}')`);
+    const { stdout, stderr } = node(
+      `load.${kind}`,
+      `const [all, core] = [${load('@bsvc/client')}, ${load('@bsvc/client/core')}];
+       console.log(typeof all.createClient, typeof all.ApiError, typeof core.createCoreClient);`,
+    );
+    expect([stdout, stderr]).toEqual(['function function function\n', '']);
+  });
+
+  it.each([
+    { resolution: 'Node16' as const, names: ['use.cts', 'use.mts'] },
+    { resolution: 'Bundler' as const, names: ['use.ts'] },
+  ])('has types for $names as $resolution resolves them', ({ resolution, names }) => {
+    const text = `import { createClient } from '@bsvc/client';
+      export const api = createClient({ url: 'http://127.0.0.1', key: 'pk_live_x' });`;
+    const program = ts.createProgram(
+      names.map((name) => write(name, text)),
+      {
+        module: resolution === 'Node16' ? ts.ModuleKind.Node16 : ts.ModuleKind.ESNext,
+        moduleResolution: ts.ModuleResolutionKind[resolution],
+        target: ts.ScriptTarget.ES2022,
+        lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'],
+        types: [],
+        strict: true,
+        noEmit: true,
+        skipLibCheck: false,
+        skipDefaultLibCheck: true,
+      },
+    );
+    expect(ts.getPreEmitDiagnostics(program).map(({ messageText }) => messageText)).toEqual([]);
+  });
+});
+
+describe('the client where there is no crypto', () => {
+  let server: Server;
+  let close: () => Promise<unknown>;
+  let url: string;
+  const keys: unknown[] = [];
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      keys.push(request.headers['idempotency-key']);
+      response.writeHead(201, { 'content-type': 'application/json' }).end('{"_id":"1"}');
+    });
+    ({ url, close } = await listen(server));
+  });
+  afterAll(() => close());
+
+  it('inserts with a key of its own for each request, and says what social sign-in lacks', async () => {
+    const script = write(
+      'bare.mjs',
+      `Object.defineProperty(globalThis, 'crypto', { value: undefined });
+       const { createClient } = await import('@bsvc/client');
+       const api = createClient({ url: '${url}', key: 'pk_live_x' });
+       await api.collection('notes').insert({ text: 'one' });
+       await api.collection('notes').insert({ text: 'two' });
+       await api.auth.socialUrl('google').catch(({ name, code }) => console.log(name, code));`,
+    );
+    const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    for await (const text of child.stdout) output += String(text);
+    expect(output).toBe('ApiError NO_CRYPTO\n');
+    expect(keys).toEqual([expect.stringMatching(/^[\da-f]{32}$/), expect.stringMatching(/^[\da-f]{32}$/)]);
+    expect(keys[0]).not.toBe(keys[1]);
+  });
+});
