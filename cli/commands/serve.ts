@@ -5,6 +5,8 @@ import { clearLeftovers } from '../doctor/clear-leftovers.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startSeries } from '../../src/features/series/series.js';
 import { offerStatus } from '../../src/features/series/status.js';
+import { admission } from '../../src/http/admission/admission.js';
+import type { ConnectionBound } from '../../src/http/bound-connections.js';
 import { startServer } from '../../src/http/server.js';
 import { markServing } from '../../src/platform/database/serving-mark.js';
 import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
@@ -92,16 +94,25 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   await mark.remove();
 }
 
+/** Behind a proxy all connections are the proxy's. */
+function connectionBound(app: App): ConnectionBound | null {
+  const { trustProxy, connectionsPerAddress: most } = app.config;
+  if (trustProxy > 0 || most === null) return null;
+  const { report } = admission(app);
+  return { most, onRefusal: () => report({ stage: 'connected', unit: 'connections', scope: 'address', limit: most }) };
+}
+
 /** The API, and unless `noWorker` the background work, in this process. */
 async function listen(app: App, config: Config, noWorker: boolean): Promise<{ url: string; stop(): Promise<void> }> {
   const endSettling = await clearLeftovers(app);
-  const server = await startServer(createApi(app), config.host, config.port, {
+  const timeouts = {
     headersMs: config.headersTimeoutMs,
     requestMs: config.requestTimeoutMs,
     silenceMs: config.silenceTimeoutMs,
     stallMs: config.stallTimeoutMs,
     keepAliveMs: config.keepAliveTimeoutMs,
-  });
+  };
+  const server = await startServer(createApi(app), config.host, config.port, timeouts, connectionBound(app));
   const worker = noWorker ? null : createWorker(app);
   offerStatus(app);
   const series = startSeries(app);

@@ -12,6 +12,13 @@ export const DOCUMENT_SETTINGS = {
     1000,
     'most documents that an aggregation may answer',
   ),
+  documentMaxBytes: defaulted(
+    'BSVC_DOCUMENT_MAX',
+    parseBytes,
+    2 * 1024 ** 2,
+    'bytes that changes may let a document grow to; what is inserted or imported is bounded by its request',
+    { defaultText: '2mb' },
+  ),
   changesKeepMs: defaulted('BSVC_CHANGES_KEEP', lifetime, 30 * 86_400_000, 'time changes are kept', {
     defaultText: '30d',
   }),

@@ -35,6 +35,12 @@ export const HTTP_SETTINGS = {
     'sign-ins and the like of one client address, three times as many refreshes; `off` switches off',
     { defaultText: '20/15m' },
   ),
+  connectionsPerAddress: defaulted(
+    'BSVC_CONNECTIONS_PER_ADDRESS',
+    (value): number | null => (value === 'off' ? null : wholeWithin(1, 1_000_000)(value)),
+    200,
+    'connections that one client address may have open to a process, unless there is a proxy in front (`BSVC_TRUST_PROXY`); `off` switches off',
+  ),
   trustProxy: defaulted(
     'BSVC_TRUST_PROXY',
     wholeWithin(0, 10),

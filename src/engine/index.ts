@@ -1,3 +1,4 @@
+import type { GrowthBound } from './storage/checks/document-checks.js';
 import { join } from 'node:path';
 import type { Core } from './commands/command.js';
 import { storageStats, type StorageStats } from './commands/administration.js';
@@ -60,6 +61,8 @@ export interface EngineOptions {
    * False: it is opened as it is, and only read.
    */
   upgrade?: boolean;
+  /** How large an update may make documents of some collections; what is inserted may have the usual 16 MB. */
+  growth?: GrowthBound;
 }
 
 export interface EngineStats extends StorageStats {
@@ -137,8 +140,9 @@ const PLACE_CHECK_MS = 1_000;
  * the file in it is foreign, cut short, or newer than this version.
  */
 export function openEngine(options: EngineOptions): Engine {
-  const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0, countBy, upgrade = true } = options;
-  const storage = openStorage(dataDir, durability, { countBy, upgrade });
+  const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0 } = options;
+  const { countBy, upgrade = true, growth = null } = options;
+  const storage = openStorage(dataDir, durability, { countBy, upgrade, growth });
   try {
     checkPages(storage);
   } catch (error) {

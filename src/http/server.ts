@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
 import { acceptFirst } from './accept-first.js';
+import { boundConnections, type ConnectionBound } from './bound-connections.js';
 import { endStalled } from './replies/end-stalled.js';
 import { endConnections } from './replies/reply.js';
 import { presentError } from './replies/write-errors.js';
@@ -61,6 +62,7 @@ export async function startServer(
   host: string,
   port: number,
   timeouts: ClientTimeouts = TIMEOUTS,
+  connections: ConnectionBound | null = null,
 ): Promise<RunningServer> {
   let closing = false;
   /** Requests that came in the last moments of listening; null at all other times. */
@@ -105,6 +107,7 @@ export async function startServer(
       for (const answer of waiting) answer();
     },
   };
+  if (connections) boundConnections(server, connections);
   server.timeout = timeouts.silenceMs;
   endStalled(server, timeouts.stallMs);
   server.on('clientError', answerBrokenRequest);

@@ -166,6 +166,30 @@ describe('limits that a project overrides', () => {
   });
 });
 
+describe('a stream', () => {
+  it('counts as many lists as it begins with, and once where it resumes', async () => {
+    await start({ BSVC_RATE_LIMIT: '10/15m' });
+    const { project, publishable } = await buildProject(test.app);
+    await buildCollection(test.app, project, { name: 'things' });
+    const open = (...since: (string | undefined)[]): Promise<Response> =>
+      fetch(`${test.url}/api/realtime`, {
+        method: 'POST',
+        headers: { 'x-api-key': publishable, 'content-type': 'application/json' },
+        body: JSON.stringify({ subscriptions: since.map((position) => ({ collection: 'things', since: position })) }),
+      });
+    const left: (string | null | undefined)[] = [];
+    for (const since of [[undefined, undefined, undefined, 'now'], ['now', 'now'], [undefined]]) {
+      const reply = await open(...since);
+      expect(reply.status).toBe(200);
+      left.push(limitsOf(reply).left);
+      await reply.body!.cancel();
+    }
+    // What was left before those beside the first were counted.
+    expect(left).toEqual(['9', '6', '5']);
+    expect((await open(...Array<undefined>(7))).status).toBe(429);
+  });
+});
+
 describe('what a request counts against (decision 1011)', () => {
   const signUp = async (publishable: string, email: string, from = '203.0.113.1'): Promise<Record<string, string>> => {
     const reply = await fetch(`${test.url}/api/userAuth/signup`, {

@@ -60,6 +60,7 @@ export async function service(folder: string, documents: number): Promise<Server
     BSVC_DATA_DIR: join(folder, 'data'),
     BSVC_PROJECT: 'bench',
     BSVC_RATE_LIMIT: '10000000/15m',
+    BSVC_CONNECTIONS_PER_ADDRESS: 'off',
     BSVC_AUTH_RATE_LIMIT: '10000000/15m',
   };
   const keys = await fill(folder, env, documents);

@@ -29,7 +29,12 @@ for (const processes of [2, 4]) await measureFirstAnswers(processes);
 /** All serving processes are killed again and again, as soon as all of them are there. */
 async function measureFirstAnswers(processes: number): Promise<void> {
   const dir = await openTempDir();
-  const env = { BSVC_DATA_DIR: dir.path, BSVC_RATE_LIMIT: 'off', BSVC_LOG_LEVEL: 'silent' };
+  const env = {
+    BSVC_DATA_DIR: dir.path,
+    BSVC_RATE_LIMIT: 'off',
+    BSVC_CONNECTIONS_PER_ADDRESS: 'off',
+    BSVC_LOG_LEVEL: 'silent',
+  };
   const port = await findFreePort();
   const words = ['serve', '--demo', '--port', String(port), '--processes', String(processes)];
   const server = await startService(words, env);
@@ -60,7 +65,12 @@ async function measureFirstAnswers(processes: number): Promise<void> {
 
 async function measure(processes: number, limits: 'off' | 'on'): Promise<void> {
   const dir = await openTempDir();
-  const env = { BSVC_DATA_DIR: dir.path, BSVC_RATE_LIMIT: LIMITS[limits], BSVC_LOG_LEVEL: 'warn' };
+  const env = {
+    BSVC_DATA_DIR: dir.path,
+    BSVC_RATE_LIMIT: LIMITS[limits],
+    BSVC_CONNECTIONS_PER_ADDRESS: 'off',
+    BSVC_LOG_LEVEL: 'warn',
+  };
   const server = await startService(['serve', '--demo', '--port', '0', '--processes', String(processes)], env);
   const { url, demo } = server.ready;
   const headers = { 'x-api-key': demo!.keys.secret, 'content-type': 'application/json' };

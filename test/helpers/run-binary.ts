@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 export const BINARY = join(ROOT, 'bin', 'bsvc.js');
 
 /** Tests come from one address; those of the limits switch them on. */
-const WITHOUT_LIMITS = { BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' };
+const WITHOUT_LIMITS = { BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off', BSVC_CONNECTIONS_PER_ADDRESS: 'off' };
 
 export interface BinaryOutcome {
   /** null when a signal ended it. */

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { OPERATORS_TENANT } from '../../src/http/admission/tenants.js';
 import { Room, type RoomRefusal } from '../../src/http/admission/room.js';
 
 const MOST = 100;
@@ -60,7 +61,7 @@ describe('a room', () => {
 
   it('lets those who hold least in first', async () => {
     const { room } = openRoom();
-    for (let at = 0; at < MOST; at++) room.add(tenant(`p${at % 2}`, `a${at}`), 1);
+    for (let at = 0; at < MOST * 0.95; at++) room.add(tenant(`p${at % 2}`, `a${at}`), 1);
     const order: string[] = [];
     const wait = (project: string, address: string) =>
       room.enter(tenant(project, address), 1, client())!.then(() => order.push(project));
@@ -70,6 +71,13 @@ describe('a room', () => {
     room.leave(tenant('p0', 'a4'), 1);
     await Promise.all(waiting);
     expect(order).toEqual(['new', 'p0', 'p0']);
+  });
+
+  it('keeps its last twentieth for operators', () => {
+    const { room } = openRoom();
+    for (let at = 0; at < 30; at++) fill(room, `p${at % 3}`, `a${at}`);
+    expect(room.held).toBe(MOST * 0.95);
+    expect(fill(room, OPERATORS_TENANT, 'b')).toBe(MOST * 0.05);
   });
 
   it('lets no tenant fill the waiting line, and says who was refused', async () => {

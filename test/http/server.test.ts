@@ -18,6 +18,30 @@ afterEach(async () => {
   for (const server of open.splice(0)) await server.stop(0);
 });
 
+describe('connections of one address', () => {
+  it('are bounded: one more is closed unread, and there is room again when one has ended', async () => {
+    const api = new Koa();
+    api.use((ctx) => void (ctx.body = { done: true }));
+    let refusals = 0;
+    const bound = { most: 3, onRefusal: () => refusals++ };
+    const server = await startServer(api, '127.0.0.1', 0, undefined, bound);
+    open.push(server);
+    const ask = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+    const taken: Awaited<ReturnType<typeof speak>>[] = [];
+    for (let at = 0; at < 3; at++) taken.push(await speak(server, ask));
+    await eventually('they are answered', () => taken.every(({ heard }) => heard().includes('200 OK')));
+    const refused = await speak(server, ask);
+    await eventually('it is closed', () => refused.socket.closed);
+    expect([refused.heard(), refusals]).toEqual(['', 1]);
+    taken[0]!.socket.destroy();
+    await eventually('there is room again', async () => {
+      const { socket, heard } = await speak(server, ask);
+      await eventually('an end', () => socket.closed || heard() !== '');
+      return heard().includes('200 OK');
+    });
+  });
+});
+
 async function start(api: Koa, timeouts?: ClientTimeouts): Promise<RunningServer> {
   const server = await startServer(api, '127.0.0.1', 0, timeouts);
   open.push(server);

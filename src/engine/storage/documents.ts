@@ -5,7 +5,7 @@ import type { Catalog } from './catalog/catalog.js';
 import { checksum } from './format/checksum.js';
 import type { CommitQueue } from './commit-queue.js';
 import { damagedDocument, damagedEntry, missingDocument } from './damage.js';
-import { checkId, checkSize, isTaken } from './checks/document-checks.js';
+import { checkGrowth, checkId, checkSize, isTaken, type GrowthBound } from './checks/document-checks.js';
 import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
 import { DOCUMENT_SPACE, type Environment } from './file/environment.js';
 import type { CollectionEntry, IndexEntry } from './keys/index-definition.js';
@@ -40,6 +40,7 @@ export class Documents {
     private readonly environment: Environment,
     private readonly catalog: Catalog,
     private readonly queue: CommitQueue,
+    private readonly growth: GrowthBound | null = null,
   ) {
     this.changeLog = new ChangeWriter(catalog, queue);
   }
@@ -199,6 +200,7 @@ export class Documents {
     touched: ReadonlySet<string> | null,
   ): void {
     checkSize(after);
+    checkGrowth(collection.ns, before.length, after.length, this.growth);
     const indexes = touched === null ? collection.indexes : collection.indexes.filter((index) => reads(index, touched));
     if (indexes.length > 0) this.replaceEntries(collection, indexes, idBytes, before, after);
     const key = this.writer.reset(DOCUMENT_SPACE, collection.id).raw(idBytes).take();

@@ -1,3 +1,4 @@
+import type { GrowthBound } from './checks/document-checks.js';
 import { Catalog } from './catalog/catalog.js';
 import { CommitQueue } from './commit-queue.js';
 import { Documents } from './documents.js';
@@ -35,6 +36,12 @@ export interface Storage {
   close(): Promise<void>;
 }
 
+export interface StorageOptions {
+  countBy?: string | undefined;
+  upgrade?: boolean;
+  growth?: GrowthBound | null;
+}
+
 /**
  * Opens or creates the data file in `dataDir`; throws StorageError as `openEnvironment` does. The options: see
  * EngineOptions.
@@ -42,7 +49,7 @@ export interface Storage {
 export function openStorage(
   dataDir: string,
   durability: Durability,
-  { countBy, upgrade = true }: { countBy?: string | undefined; upgrade?: boolean } = {},
+  { countBy, upgrade = true, growth = null }: StorageOptions = {},
 ): Storage {
   const environment = openEnvironment(dataDir, durability);
   const catalog = new Catalog(environment, countBy);
@@ -69,7 +76,7 @@ export function openStorage(
     environment,
     catalog,
     queue,
-    documents: new Documents(environment, catalog, queue),
+    documents: new Documents(environment, catalog, queue, growth),
     snapshots: new Snapshots(environment),
     reserve: new Reserve(dataDir),
     damage: new DamageNotes(dataDir, environment.path),

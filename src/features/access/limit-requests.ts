@@ -73,7 +73,9 @@ export function limitRequests(app: App): RequestLimit | null {
     }
     let tightest: Verdict | null = null;
     for (const limit of limitsFor[counted]) {
-      const consumed = consume(app, limit, limit.of === 'user' ? userId : client, project);
+      const counts = limit.of === 'user' ? userId : client;
+      if (ctx.method === 'POST') countsOf(ctx).push({ limit, counts, project });
+      const consumed = consume(app, limit, counts, project);
       const verdict = consumed instanceof Promise ? await consumed : consumed;
       if (!tightest || verdict.left <= tightest.left) tightest = verdict;
       if (verdict.allowed) continue;
@@ -94,6 +96,28 @@ export function limitRequests(app: App): RequestLimit | null {
     const hasLimits = limitsFor[counted].length > 0 || (counted === 'plain' && limitsFor.secret.length > 0);
     return hasLimits ? count(ctx, counted, keyIn) : null;
   };
+}
+
+/** A limit that a request was counted against, and as whose. */
+interface Counted {
+  limit: AppliedLimit;
+  counts: string;
+  project: Project | null;
+}
+
+const COUNTED = Symbol('counted');
+
+function countsOf(ctx: Context): Counted[] {
+  return ((ctx as Context & { [COUNTED]?: Counted[] })[COUNTED] ??= []);
+}
+
+/** Counts a POST request as `more` requests besides: 429 RATE_LIMITED beyond a limit that it was counted against. */
+export async function countAsMore(app: App, ctx: Context, more: number): Promise<void> {
+  for (const { limit, counts, project } of countsOf(ctx)) {
+    const verdicts = await Promise.all(Array.from({ length: more }, () => consume(app, limit, counts, project)));
+    const last = verdicts.at(-1);
+    if (last && !last.allowed) throw beyondLimit(limit, last, app.clock.now());
+  }
 }
 
 /** Counts a request that turns out to be as much as a sign-in: 429 RATE_LIMITED beyond that limit. */
@@ -196,6 +220,10 @@ const BEYOND_LIMIT =
 
 function refuse(ctx: Context, limit: AppliedLimit, verdict: Verdict, nowMs: number): Error {
   tell(ctx, verdict, nowMs);
+  return beyondLimit(limit, verdict, nowMs);
+}
+
+function beyondLimit(limit: AppliedLimit, verdict: Verdict, nowMs: number): Error {
   const { counted, setting, override, rate } = limit;
   const minutes = Math.round(rate.windowMs / 60_000);
   const orOwn = override ? `, or the project’s limit ${override}` : '';

@@ -3,6 +3,7 @@ import { tooLarge } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import { leaveFlight, waitAside } from '../../http/admission/admission.js';
+import { tenantOf } from '../../http/admission/tenants.js';
 import type { StreamReply } from '../../http/replies/reply.js';
 import { decodePart } from '../../http/routes/mount-routes.js';
 import {
@@ -19,6 +20,7 @@ import {
   wholeNumberParameter,
 } from '../../http/routes/route.js';
 import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, text, TEXT } from '../../platform/schema/schema.js';
+import { countAsMore } from '../access/limit-requests.js';
 import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
 import { newTicket, settleTicket, TICKET_MS } from '../access/stream-ticket.js';
@@ -191,7 +193,7 @@ export const FEED_ROUTES: RouteList = {
             return callerOf(ctx);
           },
           async aside(work) {
-            const place = streamHub(app).take();
+            const place = streamHub(app).takePoll(tenantOf(ctx));
             try {
               await waitAside(app, ctx, work);
             } finally {
@@ -228,7 +230,7 @@ export const STREAM_ROUTES: RouteList = {
         429: STREAM_REFUSALS[429],
         503: STREAM_REFUSALS[503],
       },
-      handle({ app, ctx, body }) {
+      async handle({ app, ctx, body }) {
         if (JSON.stringify(body).length > MAX_REQUEST_CHARACTERS) {
           throw tooLarge(
             'BODY_TOO_LARGE',
@@ -244,6 +246,9 @@ export const STREAM_ROUTES: RouteList = {
           const query = [filter, fields ? `fields=${fields.map(encodeURIComponent).join()}` : ''];
           return { collection, query: query.filter(Boolean).join('&'), since: since || null };
         });
+        // Each that begins with all there is reads as much as a list.
+        const lists = subscriptions.filter(({ since }) => since === null).length;
+        if (lists > 1) await countAsMore(app, ctx, lists - 1);
         return openFor(app, ctx, { subscriptions, hasIds: false });
       },
     }),

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { abandoned, unavailable } from '../../errors.js';
 import type { Tenant } from '../../turns.js';
+import { OPERATORS_TENANT } from './tenants.js';
 
 /** Who was refused: an address or a project that has its share, or anybody. */
 export type RefusedScope = 'address' | 'project' | 'all';
@@ -25,6 +26,8 @@ export interface RoomOptions {
   onRefusal?: (refusal: RoomRefusal) => void;
 }
 
+const RESERVED_PART = 20;
+
 /** What tenants hold of a whole. */
 export class Shares {
   total = 0;
@@ -35,12 +38,14 @@ export class Shares {
 
   /**
    * Who has to leave something for others before `amount` fits; null when it fits. A project has half at most. An
-   * address has a tenth; more only while half of all, and of its project's share, stays free for others.
+   * address has a tenth; more only while half of all, and of its project's share, stays free for others. The last
+   * twentieth is the operators'.
    */
   refused({ project, address }: Tenant, amount: number): { scope: RefusedScope; limit: number } | null {
     const half = Math.max(1, this.most / 2);
     const tenth = Math.max(1, this.most / 10);
-    if (this.total + amount > this.most) return { scope: 'all', limit: this.most };
+    const most = project === OPERATORS_TENANT ? this.most : this.most - Math.floor(this.most / RESERVED_PART);
+    if (this.total + amount > most) return { scope: 'all', limit: most };
     if (this.ofProject(project) + amount > half) return { scope: 'project', limit: half };
     if (this.ofAddress(address) + amount <= tenth) return null;
     const leavesRoom = this.total + amount <= half && this.ofProject(project) + amount <= half / 2;

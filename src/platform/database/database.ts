@@ -286,7 +286,8 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
   try {
     const { dataDir, durability } = config;
     const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD, upgrade };
-    const engine = await whenAlone(() => openEngine({ dataDir, durability, ...options }));
+    const growth = { prefix: 'documents_', bytes: config.documentMaxBytes };
+    const engine = await whenAlone(() => openEngine({ dataDir, durability, growth, ...options }));
     if (engine.refusal() === null) await adoptDatabase(engine, EMBEDDED_NAME);
     const db = engine.db(EMBEDDED_NAME);
     let closed = false;

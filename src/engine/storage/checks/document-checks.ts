@@ -13,6 +13,19 @@ export function checkSize(bytes: Buffer): void {
   }
 }
 
+/** How large an update may make a document of a collection whose name has the prefix. */
+export interface GrowthBound {
+  prefix: string;
+  bytes: number;
+}
+
+/** Throws 10334 for a document that has grown beyond the bound; one that was larger may stay so, or shrink. */
+export function checkGrowth(ns: string, before: number, after: number, bound: GrowthBound | null): void {
+  if (bound === null || after <= bound.bytes || after <= before) return;
+  if (!ns.slice(ns.indexOf('.') + 1).startsWith(bound.prefix)) return;
+  throw new EngineError(CODES.BSONObjectTooLarge, `An update may not make a document larger than ${bound.bytes} bytes`);
+}
+
 /** Throws 52 or 53 for what cannot be an `_id`. */
 export function checkId(id: unknown): void {
   if (Array.isArray(id)) throw new EngineError(CODES.InvalidIdField, "The '_id' value cannot be of type array");

@@ -19,6 +19,7 @@ import {
 import { requireRoomFor, type AddedBytes } from '../../quota/database-quota.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument, SystemFields } from './document.js';
+import { growthFilter, grownTooLarge } from './document-growth.js';
 import { writeWithImage, type Changed } from './image-before.js';
 import {
   describeRefusal,
@@ -251,7 +252,7 @@ export interface RecordChange {
 
 /**
  * Changes the one document that matches, in one atomic write, and answers it as it is afterwards; null when none
- * matches. 409 DUPLICATE_VALUE when a unique value is taken; PathBlocked when a dotted path leads through something
+ * matches. 409 DUPLICATE_VALUE when a unique value is taken; 413 when it would grow too large; PathBlocked when a dotted path leads through something
  * that is not an object.
  */
 export async function changeDocumentRecord(
@@ -267,11 +268,21 @@ export async function changeDocumentRecord(
   const { document } = await write(app, collection, {
     action,
     adds: isOwn ? null : { change: set },
-    run: async (_, nextEvent) => updateOne(app, collection, filter, update, await nextEvent()),
+    async run(stored, nextEvent) {
+      const growth = growthFilter(app, set);
+      if (!growth) return updateOne(app, collection, filter, update, await nextEvent());
+      const changed = await updateOne(app, collection, { $and: [filter, growth] }, update, await nextEvent());
+      if (!changed.document && (await stored.findOne({ $and: [filter, { $nor: [growth] }] }, ID_ALONE))) {
+        throw grownTooLarge();
+      }
+      return changed;
+    },
     changed: changedOne,
   });
   return document;
 }
+
+const ID_ALONE = { projection: { _id: 1 } } as const;
 
 function changedOne({ document, before }: Changed): ChangedDocuments {
   return document && { documents: [document], before };

@@ -1,5 +1,6 @@
 import { conflict, invalid, tooLarge, type AppError } from '../../../errors.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
+import { grownTooLarge } from './document-growth.js';
 import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
 
 /** A dotted path of an update leads through a stored value that is not an object. */
@@ -32,9 +33,7 @@ export function explainWriteError(error: unknown): unknown {
   if (code === NO_PLACE) return invalid('VALIDATION_FAILED', `Validation failed: ${NO_PLACE_TEXT}`);
   if (code === PATH_NOT_VIABLE) return new PathBlocked('a dotted path is blocked', { cause: error });
   if (code === TRANSACTION_TOO_LARGE) return tooLarge('DOCUMENT_TOO_LARGE', `Too large: ${TOO_MANY_ENTRIES_TEXT}`);
-  if (TOO_LARGE.has(code as number)) {
-    return tooLarge('DOCUMENT_TOO_LARGE', 'The document would become larger than the 16 MB a document may have');
-  }
+  if (TOO_LARGE.has(code as number)) return grownTooLarge();
   return error;
 }
 

@@ -51,19 +51,19 @@ interface KeyStreams {
   judged: Set<OpenStream>;
 }
 
-/** What a stream holds beside its place. */
-interface StreamShare {
+/** Whose place it is; of a stream also what its filters hold. */
+interface PlaceShare {
   tenant: Tenant;
-  conditions: number;
+  conditions?: number;
 }
 
-/** A place that is taken, to be given back once: of a stream also that of its address and its project. */
+/** A place that is taken, to be given back once. */
 export class Place {
   #isTaken = true;
 
   constructor(
     private readonly hub: StreamHub,
-    private readonly share: StreamShare | null = null,
+    private readonly share: PlaceShare,
   ) {}
 
   release(): void {
@@ -79,6 +79,7 @@ class StreamHub {
   /** By the look that their heartbeats come with: a look touches no other stream that nothing can have ended. */
   readonly #byHeartbeat = Array.from({ length: HEARTBEAT_LOOKS }, () => new Set<OpenStream>());
   readonly #streamsOf = new Shares(Infinity);
+  readonly #polls: Shares;
   readonly #conditions: Shares;
   readonly #report: (refusal: RoomRefusal) => void;
   #taken = 0;
@@ -90,6 +91,7 @@ class StreamHub {
 
   constructor(private readonly app: App) {
     const most = app.config.streams;
+    this.#polls = new Shares(most);
     this.#conditions = new Shares(app.config.liveConditions);
     this.#report = admission(app).report;
     const turns = openFairQueue({
@@ -106,19 +108,28 @@ class StreamHub {
     ]);
   }
 
-  /** A place for somebody who waits for changes; 503 BUSY when all are taken. */
-  take(): Place {
+  /** A place for a request that waits for changes; 503 BUSY when all are taken, or the tenant's share of them. */
+  takePoll(tenant: Tenant): Place {
     this.#requireRoom();
+    const full = this.#polls.refused(tenant, 1);
+    if (full) {
+      this.#report({ stage: 'kept', unit: 'waiting requests', ...full });
+      throw tooManyWait();
+    }
     this.#taken++;
-    return new Place(this);
+    this.#polls.change(tenant, 1);
+    return new Place(this, { tenant });
   }
 
   /** Counts a stream out; its place calls this once, when it is released. */
-  giveBack(share: StreamShare | null): void {
+  giveBack({ tenant, conditions }: PlaceShare): void {
     this.#taken--;
-    if (share === null) return;
-    this.#streamsOf.change(share.tenant, -1);
-    this.#conditions.change(share.tenant, -share.conditions);
+    if (conditions === undefined) {
+      this.#polls.change(tenant, -1);
+      return;
+    }
+    this.#streamsOf.change(tenant, -1);
+    this.#conditions.change(tenant, -conditions);
   }
 
   /**
@@ -154,9 +165,7 @@ class StreamHub {
 
   #requireRoom(): void {
     if (this.#taken < this.app.config.streams) return;
-    throw unavailable('BUSY', 'Too many wait for changes just now: ask without wait, or later', {
-      retryAfterSeconds: SECONDS_TO_RETRY,
-    });
+    throw tooManyWait();
   }
 
   /** Looks after a stream until it is over, and gives back its place then. */
@@ -252,6 +261,12 @@ class StreamHub {
       }
     }
   }
+}
+
+function tooManyWait(): Error {
+  return unavailable('BUSY', 'Too many wait for changes just now: ask without wait, or later', {
+    retryAfterSeconds: SECONDS_TO_RETRY,
+  });
 }
 
 const WHOSE: Readonly<Record<RefusedScope, string>> = {
