@@ -35,5 +35,11 @@ export const DOCUMENT_SETTINGS = {
     100,
     'streams of changes that one client address may have open in a process',
   ),
+  ruleSet: defaulted(
+    'BSVC_RULE_SET',
+    wholeWithin(1, 100_000),
+    10_000,
+    'values that a set of a rule may have for one user, such as the boards they are a member of',
+  ),
   trashDays: defaulted('BSVC_TRASH_DAYS', wholeWithin(0, 36_500), 30, 'days a trashed document is kept'),
 };

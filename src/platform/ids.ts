@@ -8,6 +8,12 @@ export function findObjectId(text: string): ObjectId | null {
   return OBJECT_ID_TEXT.test(text) ? new ObjectId(text) : null;
 }
 
+/** True for an identifier, of whichever copy of the driver's library it is; for nothing that JSON can say. */
+export function isObjectId(value: unknown): value is ObjectId {
+  const { _bsontype, toHexString } = Object(value) as { _bsontype?: unknown; toHexString?: unknown };
+  return _bsontype === 'ObjectId' && typeof toHexString === 'function';
+}
+
 /** `bytes` random bytes as unpadded base64url text. */
 export function randomToken(bytes: number): string {
   return randomBytes(bytes).toString('base64url');

@@ -3,17 +3,24 @@ import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
 import { loadMatchers, type Matcher } from '../../platform/database/database.js';
 import type { Collection } from '../collections/collection.js';
-import { rulesOf, type ParsedRules, type RuleName } from '../collections/rules/collection-rules.js';
+import { RULE_NAMES, rulesOf, type ParsedRules, type RuleName } from '../collections/rules/collection-rules.js';
 import { admitsNobody, type Rule } from '../collections/rules/rule.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
+import { answerQuestions, type SetAnswers } from './rules/caller-sets.js';
 import {
   admitsNothing,
   compileRule,
   filterOf,
+  keyOfQuestion,
+  listQuestions,
+  shapeOf,
   type CallerAttributes,
   type CompiledRule,
+  type Pins,
+  type RuleFacts,
 } from './rules/compile-rule.js';
+import { pinsOf } from './rules/pins.js';
 
 /**
  * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
@@ -21,30 +28,74 @@ import {
  */
 export type AccessFilter = Document | null;
 
-/**
- * Which documents of a collection the caller may read (rest-api.md 5, rules.md 3); with `trash` those among them that
- * were trashed and that the caller may delete. 401 AUTH_REQUIRED or the token's own fault where nothing can be shown to
- * somebody unknown, 403 READ_BLOCKED where nothing is shown to anybody. A promise only when it takes time.
- */
+/** What is read of a collection. */
+export interface ReadScope {
+  /** With the trashed documents among them that the caller may delete. */
+  trash?: boolean;
+  /** What the documents in question all meet; asked for once it is known that the caller may ask at all. */
+  conditions?: () => readonly Document[];
+}
+
+/** What a caller may read. */
+export interface ReadAccess {
+  filter: AccessFilter;
+  /** The same with the names of the caller's sets, whose values change while a cursor lives. */
+  shape: AccessFilter;
+}
+
+/** The filter of readAccess. */
 export function readFilter(
   app: App,
   collection: Collection,
   caller: Caller,
-  trash = false,
+  scope?: ReadScope,
 ): AccessFilter | Promise<AccessFilter> {
-  if (caller.key.type === 'secret') return null;
+  const access = readAccess(app, collection, caller, scope);
+  return access instanceof Promise ? access.then(({ filter }) => filter) : access.filter;
+}
+
+const ALL: ReadAccess = { filter: null, shape: null };
+
+/**
+ * Which documents of a collection the caller may read (rest-api.md 5, rules.md 3). 401 AUTH_REQUIRED or the token's own
+ * fault where nothing can be shown to somebody unknown, 403 READ_BLOCKED where nothing is shown to anybody, 403
+ * TOO_MANY_MEMBERSHIPS. A promise only when it takes time.
+ */
+export function readAccess(
+  app: App,
+  collection: Collection,
+  caller: Caller,
+  { trash = false, conditions }: ReadScope = {},
+): ReadAccess | Promise<ReadAccess> {
+  if (caller.key.type === 'secret') return ALL;
+  requireReader(collection, caller);
   const rules = rulesOf(collection);
-  if (collection.rules && admitsNobody(rules.read)) {
+  const asked = trash && collection.rules ? [rules.read, rules.delete] : [rules.read];
+  const [read, remove] = asked as [Rule, Rule?];
+  const access = (attributes: CallerAttributes): ReadAccess | Promise<ReadAccess> => {
+    const paths = new Set(collection.rules && conditions ? asked.flatMap(({ singlePaths }) => singlePaths) : []);
+    const facts = { attributes, ...(conditions && paths.size > 0 && { pins: pinsOf(conditions(), paths) }) };
+    const settled = (known: RuleFacts): ReadAccess => {
+      const readable = filterOf(compileRule(read, known));
+      const filter = remove ? withoutForeignTrash(readable, compileRule(remove, known)) : readable;
+      return { filter, shape: asked.some(({ sets }) => sets.length > 0) ? shapeOf(asked, attributes) : filter };
+    };
+    const questions = listQuestions(asked, facts);
+    if (questions.length === 0) return settled(facts);
+    return answerQuestions(app, caller, attributes, questions).then((answers) => settled({ ...facts, answers }));
+  };
+  const attributes = readAttributes(app, caller, [...new Set(asked.flatMap((rule) => rule.attributes))]);
+  return attributes instanceof Promise ? attributes.then(access) : access(attributes);
+}
+
+/** Throws what readAccess has to say of the caller, whatever is asked for. */
+export function requireReader(collection: Collection, caller: Caller): void {
+  if (caller.key.type === 'secret') return;
+  const { read } = rulesOf(collection);
+  if (collection.rules && admitsNobody(read)) {
     throw forbidden('READ_BLOCKED', 'Nothing of this collection is readable with a publishable key');
   }
-  const withTrash = trash && collection.rules !== undefined && collection.rules !== null;
-  const names = withTrash ? [...rules.read.attributes, ...rules.delete.attributes] : rules.read.attributes;
-  const filter = (attributes: CallerAttributes): AccessFilter => {
-    const read = filterOf(settleRule(rules.read, caller, attributes));
-    return withTrash ? withoutForeignTrash(read, compileRule(rules.delete, attributes)) : read;
-  };
-  const attributes = readAttributes(app, caller, names);
-  return attributes instanceof Promise ? attributes.then(filter) : filter(attributes);
+  requireKnown(read, caller);
 }
 
 /** The trash is for those who may fill it. */
@@ -57,14 +108,13 @@ function withoutForeignTrash(read: AccessFilter, remove: CompiledRule): AccessFi
 }
 
 /**
- * A rule for the caller, 401 where it admits nothing because nobody is signed in. A bad token counts as none where the
- * rule asks for no caller (decisions.md 2).
+ * 401 where a rule admits nothing because nobody is signed in. A bad token counts as none where the rule asks for no
+ * caller (decisions.md 2).
  */
-function settleRule(rule: Rule, caller: Caller, attributes: CallerAttributes): CompiledRule {
-  if (rule.asksCaller && caller.bearer.state === 'invalid') requireUserId(caller);
-  const compiled = compileRule(rule, attributes);
-  if (rule.asksCaller && attributes === null && admitsNothing(compiled)) requireUserId(caller);
-  return compiled;
+function requireKnown(rule: Rule, caller: Caller): void {
+  if (!rule.asksCaller || caller.bearer.state === 'user') return;
+  if (caller.bearer.state === 'invalid') requireUserId(caller);
+  if (admitsNothing(compileRule(rule, { attributes: null }))) requireUserId(caller);
 }
 
 /** The end user, or somebody who is not signed in, who writes with a publishable key. */
@@ -75,8 +125,15 @@ export interface EndWriter {
   ownerField: string | null;
   /** What a rule comes to for the writer; 401 where it admits nothing to somebody unknown. */
   compiled: (name: RuleName) => CompiledRule;
+  /** Paths by whose values sets are asked about; none where no rule names a set: then nothing has to be settled. */
+  settledBy: readonly string[];
+  /** The writer for whom those rules hold, each for documents that hold its pins. */
+  settle: (pins: SettlingPins) => Promise<EndWriter>;
   openMatcher: (filter: Document) => Matcher;
 }
+
+/** By rule, what the documents hold for which it is asked. */
+export type SettlingPins = Partial<Record<RuleName, Pins>>;
 
 /** The writer of a document; null = the project itself with its secret key, which stands above all rules. */
 export type Writer = EndWriter | null;
@@ -96,24 +153,51 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
   }
   if (rls) requireUserId(caller);
   const rules = rulesOf(collection);
-  const names = new Set(Object.values<Rule>(rules).flatMap(({ attributes }) => attributes));
+  const all = Object.values<Rule>(rules);
+  const names = new Set(all.flatMap((rule) => rule.attributes));
   const [attributes, openMatcher] = [await readAttributes(app, caller, [...names]), await loadMatchers()];
   const { bearer } = caller;
-  return {
+  const answers: SetAnswers = new Map();
+  const unsettled: RuleFacts = { attributes };
+  const writer = {
     userId: bearer.state === 'user' ? bearer.userId : null,
     ownerField: rls?.ownerField ?? null,
-    compiled: compileOnce(rules, caller, attributes),
+    settledBy: all.some(({ sets }) => sets.length > 0) ? [...new Set(all.flatMap((rule) => rule.singlePaths))] : [],
     openMatcher,
   };
+  const settledWith = (factsOf: (name: RuleName) => RuleFacts): EndWriter => ({
+    ...writer,
+    compiled: compileOnce(rules, caller, factsOf),
+    async settle(pins) {
+      const facts = new Map(RULE_NAMES.map((name) => [name, pins[name] && { attributes, pins: pins[name], answers }]));
+      const asked = RULE_NAMES.flatMap((name) => {
+        const known = facts.get(name);
+        return known ? listQuestions([rules[name]], known) : [];
+      });
+      const open = asked.filter((question) => !answers.has(keyOfQuestion(question)));
+      for (const [key, answer] of await answerQuestions(app, caller, attributes, open)) answers.set(key, answer);
+      return settledWith((name) => facts.get(name) ?? unsettled);
+    },
+  });
+  return settledWith(() => unsettled);
 }
 
-function compileOnce(rules: ParsedRules, caller: Caller, attributes: CallerAttributes): EndWriter['compiled'] {
-  const known = new Map<Rule, CompiledRule>();
+function compileOnce(
+  rules: ParsedRules,
+  caller: Caller,
+  factsOf: (name: RuleName) => RuleFacts,
+): EndWriter['compiled'] {
+  const known = new Map<RuleFacts, Map<Rule, CompiledRule>>();
   return (name) => {
-    const rule = rules[name];
-    let compiled = known.get(rule);
-    if (!compiled) known.set(rule, (compiled = settleRule(rule, caller, attributes)));
-    return compiled;
+    const [rule, facts] = [rules[name], factsOf(name)];
+    const compiled = known.get(facts) ?? new Map<Rule, CompiledRule>();
+    known.set(facts, compiled);
+    let found = compiled.get(rule);
+    if (!found) {
+      requireKnown(rule, caller);
+      compiled.set(rule, (found = compileRule(rule, facts)));
+    }
+    return found;
   };
 }
 

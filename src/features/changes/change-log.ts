@@ -102,11 +102,24 @@ export interface ChangeLog {
 }
 
 /** The part of a collection that its log uses. */
-export type Logged = Pick<Collection, '_id' | 'projectId' | 'rls' | 'rules' | 'mode' | 'fields' | 'indexes'>;
+export type Logged = Pick<
+  Collection,
+  '_id' | 'projectId' | 'rls' | 'rules' | 'mode' | 'fields' | 'indexes' | 'namedBy'
+>;
 
 /** True if changes of a collection can be followed: unless it says so itself, on the embedded engine. */
-export function keepsChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {
+export function offersChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {
   return changes?.on ?? app.db.changeLogs !== undefined;
+}
+
+/** True if changes of a collection are logged: where they can be followed, or sets of rules are of it. */
+export function keepsChanges(app: Pick<App, 'db'>, collection: Pick<Collection, 'changes' | 'namedBy'>): boolean {
+  return isNamed(collection) || offersChanges(app, collection);
+}
+
+/** True if rules name sets of the collection. */
+export function isNamed({ namedBy = [] }: Pick<Collection, 'namedBy'>): boolean {
+  return namedBy.length > 0;
 }
 
 /** Has those look who wait for changes of a collection. */

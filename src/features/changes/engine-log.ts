@@ -1,20 +1,12 @@
 import type { App } from '../../app.js';
 import type { Database } from '../../platform/database/database.js';
 import { documentsName } from '../collections/collection.js';
-import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { documentIndexes } from '../collections/indexes/document-indexes.js';
-import { ruledPaths } from '../collections/rules/collection-rules.js';
+import { logSettings } from '../collections/rules/log-settings.js';
 import type { ChangeLog, Logged, LogPosition } from './change-log.js';
 
 /** Each is held in memory with an earlier document. */
 const MAX_WATCHED_ENTRIES = 2_000;
-
-/** The fields that say who may read a document: without them nobody could be told that it is gone. */
-function accessFields(collection: Logged): string[] {
-  const { rls } = collection;
-  if (rls) return [rls.ownerField];
-  return [...new Set(ruledPaths(collection).map((path) => path.split('.')[0]!))];
-}
 
 /** The embedded engine's log, which holds every change from when it was first asked for. */
 export function openEngineLog(
@@ -23,7 +15,7 @@ export function openEngineLog(
   collection: Logged,
 ): ChangeLog {
   const name = documentsName(collection);
-  const settings = { first: ['isDeleted', ...accessFields(collection)], omit: [HIDDEN_FIELD] };
+  const settings = logSettings(collection);
   return {
     async begin(): Promise<LogPosition> {
       let begun = await logs.begin(name, settings);

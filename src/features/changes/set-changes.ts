@@ -4,12 +4,12 @@ import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
 import type { Collection, ChangesSetting } from '../collections/collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from '../collections/collection-store.js';
-import { keepsChanges } from './change-log.js';
+import { isNamed, keepsChanges, offersChanges } from './change-log.js';
 import { openChangeLog } from './open-change-log.js';
 
 /**
  * Switches the following of a collection's changes on or off, or changes for how long they are kept. Off removes what
- * was kept: whoever follows then starts over when it is on again.
+ * was kept: whoever follows then starts over when it is on again. 409 RULES_NEED_LOG where sets of rules are of it.
  */
 export async function setChanges(
   app: App,
@@ -19,6 +19,7 @@ export async function setChanges(
 ): Promise<Collection> {
   for (;;) {
     const current = await requireStoredCollection(app, projectId, name);
+    if (change.on === false && isNamed(current)) throw neededLog(name);
     const changes = { ...current.changes, ...change };
     const isSame = isDeepStrictEqual(changes, current.changes ?? {});
     const saved = isSame
@@ -35,9 +36,14 @@ export async function setChanges(
   }
 }
 
+function neededLog(name: string): Error {
+  const message = `Rules of other collections name sets of "${name}", whose log says when they change: change those rules first`;
+  return conflict('RULES_NEED_LOG', message);
+}
+
 /** 409 CHANGES_OFF when the changes of a collection cannot be followed. */
 export function requireChanges(app: Pick<App, 'db'>, collection: Collection): void {
-  if (keepsChanges(app, collection)) return;
+  if (offersChanges(app, collection)) return;
   throw conflict(
     'CHANGES_OFF',
     `The changes of "${collection.name}" are not kept: switch it on with "bsvc collection changes ${collection.name} --on"`,

@@ -16,6 +16,7 @@ import {
   type CollectionDeclaration,
 } from './schema/collection-declaration.js';
 import { listUnmet } from './schema/merge-declaration.js';
+import { announceSets, ownSets } from './name-sets.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
 import { collectionStore } from './collection-store.js';
 import { documentIndexes } from './indexes/document-indexes.js';
@@ -60,8 +61,11 @@ export async function addCollection(app: App, project: Project, input: NewCollec
   checkRls(collection);
   checkIndexSpecs(collection);
   await requireSoundRules(app, null, collection);
+  const own = ownSets(collection);
+  if (own.length > 0) collection.namedBy = own;
   const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
   if (existing) return existingCollection(existing, input);
+  await announceSets(app, null, collection);
   // Indexes first: a process that sees the record can rely on them. A crash in between leaves an empty stored
   // collection that nothing names.
   await app.db.createIndexes(documentsName(collection), documentIndexes(collection));

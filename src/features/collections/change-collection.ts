@@ -9,6 +9,7 @@ import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
+import { announceSets, settleSets } from './name-sets.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
 import { checkUsersContract } from './users-collection.js';
 
@@ -42,6 +43,7 @@ export async function changeCollection(
     await requireSoundRules(app, current, changed);
     if (!forNewWrites) await requireConstraintFit(app, current, changed);
     await buildIndexes(app, current, changed);
+    await announceSets(app, current, changed);
     const { mode, fields, rls, rules = null, indexes, uniques = [] } = changed;
     const saved = await collectionStore(app).findOneAndUpdate(
       { _id: current._id, version: current.version, state: 'active' },
@@ -54,6 +56,7 @@ export async function changeCollection(
     if (!saved) continue;
     forgetCollection(app, saved);
     await settleIndexes(app, saved);
+    if (current.rules || rules) await settleSets(app, saved);
     return saved;
   }
 }

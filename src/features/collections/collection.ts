@@ -23,6 +23,13 @@ export interface AccessRules {
   updateTo?: string;
 }
 
+/** A collection whose rules name sets of another one, and by which of its fields they find them. */
+export interface NamingCollection {
+  collection: ObjectId;
+  /** For each set the fields of an index, the one that is asked for the user first. */
+  keys: string[][];
+}
+
 /** Anything left out is as the settings and the kind of database have it. */
 export interface ChangesSetting {
   on?: boolean;
@@ -46,6 +53,8 @@ export interface Collection {
   rls: Rls | null;
   /** Instead of row-level security; absent and null are the same. */
   rules?: AccessRules | null;
+  /** Those whose rules name sets of this one: its fields are checked, indexed and kept in its log (rules.md 5). */
+  namedBy?: NamingCollection[];
   /** Fields indexed on request, on top of those that schema and RLS ask for. */
   indexes: string[];
   /** Fields whose values together are unique among active documents that have all of them; absent: none. */

@@ -4,11 +4,13 @@ import { forbidden } from '../../errors.js';
 import type { Collection } from './collection.js';
 import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
+import { settleSets } from './name-sets.js';
+import { requireUnnamed } from './rules/require-sound-rules.js';
 import { USERS } from './users-collection.js';
 
 /**
  * Removes a collection and all its documents for good. Unreachable from the first write on; what a crash leaves, or a
- * late writer makes anew, goes within minutes. 404 for an unknown name, 403 for `users`.
+ * late writer makes anew, goes within minutes. 404 for an unknown name, 403 for `users`, 409 NAMED_BY_RULE.
  */
 export function dropCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   return app.db.useReserve(() => removeCollection(app, projectId, name));
@@ -19,6 +21,7 @@ async function removeCollection(app: App, projectId: ObjectId, name: string): Pr
     throw forbidden('USERS_BLOCKED', 'The users collection belongs to every project and cannot be dropped');
   }
   const found = await collectionStore(app).findOne({ projectId, name });
+  if (found?.state === 'active') await requireUnnamed(app, found);
   if (found) await enqueueFinishDrop(app, found);
   const collection =
     found &&
@@ -29,6 +32,7 @@ async function removeCollection(app: App, projectId: ObjectId, name: string): Pr
     ));
   if (!collection) throw collectionNotFound(name);
   forgetCollection(app, collection);
+  if (collection.rules) await settleSets(app, collection);
   await removeDropped(app, collection);
   return collection;
 }

@@ -2,14 +2,15 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, forbidden } from '../../errors.js';
 import { isDuplicateKey } from '../../platform/database/database.js';
+import { requireUnnamed } from './rules/require-sound-rules.js';
 import { requireCollectionName } from './require-collection-name.js';
 import type { Collection } from './collection.js';
 import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 import { USERS } from './users-collection.js';
 
 /**
- * Gives a collection another name by one write; its documents stay where they are. 404, 409 when the name is taken, 403
- * for `users`.
+ * Gives a collection another name by one write; its documents stay where they are. 404, 409 when the name is taken or
+ * rules name it, 403 for `users`.
  */
 export async function renameCollection(
   app: App,
@@ -19,6 +20,8 @@ export async function renameCollection(
 ): Promise<Collection> {
   if (name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection cannot be renamed');
   requireCollectionName(newName);
+  const current = await collectionStore(app).findOne({ projectId, name, state: 'active' });
+  if (current) await requireUnnamed(app, current, true);
   try {
     const renamed = await collectionStore(app).findOneAndUpdate(
       { projectId, name, state: 'active' },

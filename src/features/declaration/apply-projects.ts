@@ -33,10 +33,7 @@ export async function applyProjects(
       if (created.keys) onCreated({ project: plan.name, keys: created.keys });
     }
     if (plan.what.length > 0) project = await changeProject(app, project, plan.settings);
-    for (const change of plan.collections) {
-      stop.throwIfAborted();
-      await applyDeclared(app, project, [change]);
-    }
+    await applyDeclared(app, project, plan.collections, stop);
     for (const change of plan.templates) await applyTemplate(app, project, change);
     for (const change of removalsFirst(plan.webhooks)) {
       stop.throwIfAborted();

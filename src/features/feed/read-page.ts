@@ -67,6 +67,10 @@ export async function openFollowing(
  * owner alone, and to tell everybody would tell of documents that they were never shown.
  */
 function requireKnownBefore(app: App, collection: Collection, readable: Document | null): void {
+  if (readable && rulesOf(collection).read.sets.length > 0) {
+    const message = `Changes of "${collection.name}" cannot be followed yet: its rule "read" names sets of the user`;
+    throw conflict('RULES_HAVE_SETS', message);
+  }
   if (!readable || !collection.rules || app.db.changeLogs) return;
   throw conflict(
     'RULES_NOT_FOLLOWED',

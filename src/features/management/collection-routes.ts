@@ -234,6 +234,7 @@ export const COLLECTION_ROUTES: RouteList = {
       body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_DURATION_MS } }),
       example: { on: true, keepMs: 604_800_000 },
       answers: ok(COLLECTION, 'Changes updated'),
+      refuses: { 409: ['RULES_NEED_LOG'] },
       async handle({ app, project: { _id }, params, body }) {
         return presentCollection(await setChanges(app, _id, params.collection, body));
       },
@@ -245,7 +246,7 @@ export const COLLECTION_ROUTES: RouteList = {
       body: object({ name: text() }),
       example: { name: 'purchases' },
       answers: ok(COLLECTION, 'Collection renamed'),
-      refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 409: ['COLLECTION_EXISTS'] },
+      refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 409: ['COLLECTION_EXISTS', 'NAMED_BY_RULE'] },
       async handle({ app, project, params, body }) {
         return presentCollection(await renameCollection(app, project._id, params.collection, body.name));
       },
@@ -255,7 +256,7 @@ export const COLLECTION_ROUTES: RouteList = {
       summary: 'Drop a collection with all its documents',
       access: projectOwner('collection drop'),
       answers: ok(object({ id: ID, name: TEXT }), 'Collection dropped with all its documents'),
-      refuses: { 403: ['USERS_BLOCKED'] },
+      refuses: { 403: ['USERS_BLOCKED'], 409: ['NAMED_BY_RULE'] },
       async handle({ app, project, params }) {
         const { _id, name } = await dropCollection(app, project._id, params.collection);
         return { id: _id.toHexString(), name };

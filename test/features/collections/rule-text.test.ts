@@ -11,7 +11,7 @@ const ID = '0123456789abcdef01234567';
 const ADA = { id: ID, team: 'red', teams: ['red', 'green'], staff: true };
 
 const filterFor = (text: string, caller: Record<string, unknown> | null): unknown =>
-  filterOf(compileRule(parseRule(text), caller));
+  filterOf(compileRule(parseRule(text), { attributes: caller }));
 
 describe('a rule', () => {
   it.each<[string, unknown, unknown]>([
@@ -127,8 +127,21 @@ const USERS = {
   ] as Field[],
 };
 
+const MEMBER_FIELDS = [
+  { name: 'board', type: 'Ref', ref: 'boards' },
+  { name: 'boards', type: 'Array', items: { type: 'String' } },
+  { name: 'user', type: 'Ref', ref: 'users' },
+  { name: 'users', type: 'Array', items: { type: 'String' } },
+  { name: 'role', type: 'String' },
+  { name: 'level', type: 'Number' },
+  { name: 'active', type: 'Boolean' },
+] as Field[];
+
 const check = (text: string): void =>
-  checkRules({ name: 'cards', fields: FIELDS, rls: null, rules: completeRules({ read: text }) }, USERS);
+  checkRules(
+    { name: 'cards', fields: FIELDS, rls: null, rules: completeRules({ read: text }) },
+    { users: USERS, others: new Map([['members', { name: 'members', fields: MEMBER_FIELDS }]]) },
+  );
 
 describe('a rule of a collection', () => {
   it.each([
@@ -143,6 +156,16 @@ describe('a rule of a collection', () => {
     'doc.n in [1, 2.5, -3]',
     `doc.id = "${ID}"`,
     `doc.board in ["${ID}"]`,
+    'doc.board in members[user = user.id].board',
+    'doc.board in members[user = user.id and role in ["editor", "owner"]].board',
+    'doc.owner in members[user.id in users and active and level = 2].boards',
+    'doc.board in members[user = user.id and role = user.team].board',
+    'doc.board in members[user = user.id and role in user.teams].board',
+    'doc.id in members[user = user.id].board',
+    'doc.board in members[user = user.id].id',
+    '"owner" in members[user = user.id].role',
+    'user.team in members[user = user.id].role',
+    'doc.o.x in cards[owner = user.id].o.x',
   ])('%s names what is declared', (text) => {
     expect(() => check(text)).not.toThrow();
   });
@@ -165,6 +188,23 @@ describe('a rule of a collection', () => {
     ['doc.board = "not an id"', 'no value that this can have'],
     ['doc.open = user.team', 'never equal'],
     ['doc.n', 'no value that this can have'],
+    ['doc.board in members.board', 'what is members'],
+    ['doc.board in others[user = user.id].board', 'there is no collection others'],
+    ['doc.board in users[id = user.id].team', 'cannot be of users'],
+    ['doc.board in members[role = "x"].board', 'asks once for user.id'],
+    ['doc.board in members[user = user.id and role = user.id].board', 'asks once for user.id'],
+    ['doc.board in members[user in user.id].board', 'asks once for user.id'],
+    ['doc.board in members[user = user.id].boardd', 'declares no field boardd'],
+    ['doc.board in members[usr = user.id].board', 'declares no field usr'],
+    ['doc.board in members[user = user.id and role = 2].board', 'no value that this can have'],
+    ['doc.board in members[user = user.id and users = "x"].board', 'users is a list'],
+    ['doc.board in members[user.id in user].board', 'user is not a list'],
+    ['doc.n in members[user = user.id].board', 'never equal'],
+    ['doc.members in members[user = user.id].board', 'is a list'],
+    ['doc.board = members[user = user.id].board', 'write "in" before a set'],
+    ['doc.board in members[user = user.id', 'expected "and" or "]"'],
+    ['doc.board in members[user = user.id].', 'expected a name'],
+    ['1 in members[user = user.id].role', 'never equal'],
     ['user.nick = "root"', 'users can set nick on themselves'],
     ['user.password = "x"', 'there is no user.password'],
     ['user.constructor = "x"', 'there is no user.constructor'],
@@ -189,6 +229,7 @@ describe('a rule that takes the place of another', () => {
     ['doc.open', 'doc.open and user'],
     ['doc.open or user', 'user'],
     ['doc.open', 'user and doc.open'],
+    ['doc.board in members[user = user.id].board', 'doc.board in members[user = user.id].board and doc.open'],
     ['user', '(user and doc.open) or (user and doc.n = 1)'],
   ])('%s → %s lets nobody do more', (from, to) => {
     expect(changes(from, to)).toBe(0);

@@ -217,6 +217,8 @@ describe('the owner of a new document', () => {
     ownerField: 'userId',
     userId: 'u1',
     compiled: () => [[]],
+    settledBy: [],
+    settle: () => Promise.reject(new Error('no rule names a set')),
     openMatcher: () => {
       throw new Error('the owner is set: there is nothing to match');
     },

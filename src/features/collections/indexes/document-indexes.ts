@@ -23,7 +23,7 @@ export const REMOVED = 'removed' as const;
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1 | '2dsphere'> };
 
-type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques'>;
+type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques' | 'namedBy'>;
 
 /** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
 export const MAX_STORED_INDEXES = 63;
@@ -56,6 +56,13 @@ export function requiredIndexes(collection: Settings): Named[] {
     indexes.push({
       name: `rule_${path}`,
       key: { [path]: 1, createdAt: -1, _id: -1 },
+      partialFilterExpression: ACTIVE,
+    });
+  }
+  for (const key of (collection.namedBy ?? []).flatMap(({ keys }) => keys)) {
+    indexes.push({
+      name: `set_${key.join(',')}`,
+      key: Object.fromEntries(key.map((path) => [path, 1])),
       partialFilterExpression: ACTIVE,
     });
   }

@@ -4,11 +4,29 @@ import { FIELD_TYPE_RULES } from '../fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../fields/field.js';
 import { ROLES, rolesPlace } from '../user-roles.js';
 import { USERS } from '../users-collection.js';
-import { ID_PATH, RULE_NAMES, type RuleName } from './collection-rules.js';
-import type { CallerValue, Literal, RuleCondition } from './rule.js';
+import { RULE_NAMES, type RuleName } from './collection-rules.js';
+import {
+  ID_PATH,
+  type CallerSet,
+  type CallerValue,
+  type Literal,
+  type RuleCondition,
+  type RuleValue,
+  type SetCondition,
+} from './rule.js';
 import { parseRule, RuleProblem } from './rule-text.js';
 
 type Checked = Pick<Collection, 'name' | 'fields' | 'rls' | 'rules'>;
+
+/** What rules may name besides the fields of their own collection. */
+export interface RuleSurroundings {
+  /** The collection of the project's users. */
+  users: Pick<Collection, 'fields'>;
+  /** Other collections by name, as far as sets name them. */
+  others: ReadonlyMap<string, Named>;
+}
+
+type Named = Pick<Collection, 'name' | 'fields'>;
 
 /** The kinds of values that can be equal to each other. */
 type Kind = 'text' | 'number' | 'boolean';
@@ -33,10 +51,9 @@ const ATTRIBUTES: Readonly<Record<string, Operand>> = {
 
 /**
  * 400 INVALID_RULES for rules beside row-level security or on `users`; 400 INVALID_RULE with the place of a mistake in
- * a rule, of a name that is not declared and of a condition that can never hold (rules.md 2). `users` is the collection
- * of the project's users.
+ * a rule, of a name that is not declared and of a condition that can never hold (rules.md 2).
  */
-export function checkRules(collection: Checked, users: Pick<Collection, 'fields'>): void {
+export function checkRules(collection: Checked, surroundings: RuleSurroundings): void {
   const { rules, rls, name } = collection;
   if (!rules) return;
   if (rls) throw invalid('INVALID_RULES', `"${name}" has either row-level security or rules, not both`);
@@ -45,14 +62,15 @@ export function checkRules(collection: Checked, users: Pick<Collection, 'fields'
   }
   for (const rule of RULE_NAMES) {
     const text = rules[rule];
-    if (text !== undefined) checkRule(collection, users, rule, text);
+    if (text !== undefined) checkRule(collection, surroundings, rule, text);
   }
 }
 
-function checkRule(collection: Checked, users: Pick<Collection, 'fields'>, rule: RuleName, text: string): void {
+function checkRule(collection: Checked, surroundings: RuleSurroundings, rule: RuleName, text: string): void {
   try {
-    for (const condition of parseRule(text).alternatives.flat()) {
-      checkCondition(collection, users, condition);
+    const { alternatives } = parseRule(text);
+    for (const condition of alternatives.flat()) {
+      checkCondition(collection, surroundings, condition);
       if (rule === 'create' && condition.kind === 'document' && condition.path === ID_PATH) {
         throw new RuleProblem('doc.id is not known before the document is stored', condition.at);
       }
@@ -66,49 +84,83 @@ function checkRule(collection: Checked, users: Pick<Collection, 'fields'>, rule:
   }
 }
 
-function checkCondition(collection: Checked, users: Pick<Collection, 'fields'>, condition: RuleCondition): void {
+function checkCondition(collection: Checked, surroundings: RuleSurroundings, condition: RuleCondition): void {
   if (condition.kind === 'signedIn') return;
   const { at } = condition;
+  const operand = (value: RuleValue): Operand =>
+    value.kind === 'set'
+      ? setOperand(collection, surroundings, value.set, at)
+      : operandOf(surroundings.users, value, at);
   if (condition.kind === 'caller') {
-    const left = operandOf(users, condition.left, at);
+    const left = operand(condition.left);
     if (left.isList) throw new RuleProblem(`${textOf(condition.left)} is a list: write "value in" before it`, at);
-    checkComparison(left, condition.asks, operandOf(users, condition.right, at), condition, at);
+    checkComparison(left, condition.asks, operand(condition.right), condition, at);
     return;
   }
-  const field = documentOperand(collection, condition.path, at);
-  const value = operandOf(users, condition.value, at);
-  if (condition.asks === 'holds') {
-    if (!field.isList) throw new RuleProblem(`doc.${condition.path} is not a list: write "=" instead of "in"`, at);
+  checkField(
+    documentOperand(collection, condition.path, at),
+    operand(condition.value),
+    condition,
+    `doc.${condition.path}`,
+  );
+}
+
+/** A condition on a field, whether it stands in a rule or in one of its sets. */
+function checkField(
+  field: Operand,
+  value: Operand,
+  condition: Extract<RuleCondition, { kind: 'document' }> | SetCondition,
+  name: string,
+): void {
+  const { asks, at } = condition;
+  if (asks === 'holds') {
+    if (!field.isList) throw new RuleProblem(`${name} is not a list: write "=" instead of "in"`, at);
     if (value.isList) throw new RuleProblem(`${textOf(condition.value)} is a list: one value stands before "in"`, at);
     requireComparable(field, value, condition.value, at);
     return;
   }
   if (field.isList) {
-    throw new RuleProblem(
-      `doc.${condition.path} is a list: write ${textOf(condition.value)} in doc.${condition.path}`,
-      at,
+    throw new RuleProblem(`${name} is a list: write ${textOf(condition.value)} in ${name}`, at);
+  }
+  checkComparison(field, asks, value, condition, at);
+}
+
+/** The values of a set: a list of what its field holds. */
+function setOperand(own: Checked, { users, others }: RuleSurroundings, set: CallerSet, at: number): Operand {
+  if (set.collection === USERS) {
+    throw new RuleProblem('a set cannot be of users: user.… names what is known of the caller', at);
+  }
+  const named = set.collection === own.name ? own : others.get(set.collection);
+  if (!named) throw new RuleProblem(`there is no collection ${set.collection}`, at);
+  const mine: SetCondition = { path: set.userPath, asks: set.userAsks, value: { kind: 'attribute', name: 'id' }, at };
+  for (const condition of [mine, ...set.conditions]) {
+    checkField(
+      documentOperand(named, condition.path, condition.at),
+      operandOf(users, condition.value, condition.at),
+      condition,
+      condition.path,
     );
   }
-  checkComparison(field, condition.asks, value, condition, at);
+  return { ...documentOperand(named, set.path, at), isList: true };
 }
 
 function checkComparison(
   left: Operand,
   asks: 'equals' | 'among',
   right: Operand,
-  condition: Extract<RuleCondition, { kind: 'caller' | 'document' }>,
+  condition: Extract<RuleCondition, { kind: 'caller' | 'document' }> | SetCondition,
   at: number,
 ): void {
-  const value = condition.kind === 'caller' ? condition.right : condition.value;
+  const value = 'right' in condition ? condition.right : condition.value;
   if (asks === 'equals' && right.isList) throw new RuleProblem(`${textOf(value)} is a list: write "in" before it`, at);
   if (asks === 'among' && !right.isList) {
     throw new RuleProblem(`${textOf(value)} is one value: write "=" before it`, at);
   }
   requireComparable(left, right, value, at);
-  if (condition.kind === 'caller') requireComparable(right, left, condition.left, at);
+  if ('left' in condition) requireComparable(right, left, condition.left, at);
 }
 
-function requireComparable(field: Operand, value: Operand, written: CallerValue, at: number): void {
+function requireComparable(field: Operand, value: Operand, written: RuleValue, at: number): void {
   const literals = written.kind === 'literal' ? [written.value] : written.kind === 'list' ? written.values : [];
   for (const literal of literals) {
     if (literal === '') throw new RuleProblem('an empty text is equal to nothing', at);
@@ -139,7 +191,7 @@ function operandOf(users: Pick<Collection, 'fields'>, value: CallerValue, at: nu
   throw new RuleProblem(advice, at);
 }
 
-function documentOperand({ name, fields }: Checked, path: string, at: number): Operand {
+function documentOperand({ name, fields }: Named, path: string, at: number): Operand {
   if (path === ID_PATH) {
     if (!fields.some((field) => field.name === path)) return { kind: 'text', isList: false, accepts: 'Ref' };
     throw new RuleProblem('doc.id is the _id of the document, and there is a field id: give that another name', at);
@@ -157,7 +209,7 @@ function documentOperand({ name, fields }: Checked, path: string, at: number): O
 }
 
 /** The shape at a path, straight through lists of objects; null where nothing is declared. */
-function findDeclared(
+export function findDeclared(
   fields: readonly Field[],
   path: readonly string[],
 ): { shape: FieldShape; isInList: boolean } | null {
@@ -183,7 +235,8 @@ function kindOf(literal: Literal): Kind {
   return typeof literal === 'string' ? 'text' : typeof literal === 'number' ? 'number' : 'boolean';
 }
 
-function textOf(value: CallerValue): string {
+function textOf(value: RuleValue): string {
+  if (value.kind === 'set') return `${value.set.collection}[…].${value.set.path}`;
   if (value.kind === 'attribute') return `user.${value.name}`;
   return JSON.stringify(value.kind === 'literal' ? value.value : value.values);
 }

@@ -1,5 +1,5 @@
 import type { AccessRules, Collection, Rls } from '../collection.js';
-import { admitsAnyone, documentPaths, ruleOf, type Rule, type RuleCondition } from './rule.js';
+import { admitsAnyone, documentPaths, ID_PATH, ruleOf, type CallerSet, type Rule, type RuleCondition } from './rule.js';
 import { parseRule } from './rule-text.js';
 
 export const RULE_NAMES = ['read', 'create', 'update', 'delete', 'updateTo'] as const;
@@ -61,15 +61,31 @@ function desugar({ mode, ownerField }: Rls): ParsedRules {
   return { read: mode === 'private' ? owner : ANYONE, create: owner, update: owner, updateTo: owner, delete: owner };
 }
 
-/** The path by which a rule names the document's own id. */
-export const ID_PATH = 'id';
+type Named = Pick<Collection, 'rules' | 'namedBy'>;
 
-/** The paths that the rules of a collection name, the id aside; none where it has no rules of its own. */
-export function ruledPaths(collection: Pick<Collection, 'rules'>): string[] {
+/**
+ * The paths of a collection's documents that decide who may do what, the id aside: its own rules name them, or sets in
+ * rules of others.
+ */
+export function ruledPaths({ rules, namedBy = [] }: Named): string[] {
+  const own = rules ? documentPaths(Object.values(rulesOf({ rules, rls: null }))) : [];
+  return [...new Set([...own, ...namedBy.flatMap(({ keys }) => keys.flat())])].filter((path) => path !== ID_PATH);
+}
+
+/** The sets that rules name, each once. */
+export function namedSets(collection: Pick<Collection, 'rules'>): CallerSet[] {
   if (!collection.rules) return [];
-  return documentPaths(Object.values(rulesOf({ rules: collection.rules, rls: null }))).filter(
-    (path) => path !== ID_PATH,
+  const sets = Object.values(rulesOf({ rules: collection.rules, rls: null })).flatMap((rule) => rule.sets);
+  return [...new Map(sets.map((set) => [set.text, set])).values()];
+}
+
+/** The rules, of which those that name sets of a collection admit nobody any more. */
+export function withoutSets(rules: AccessRules, collection: string): AccessRules {
+  const parsed = rulesOf({ rules, rls: null });
+  const closed = RULE_NAMES.filter((name) => parsed[name].sets.some((set) => set.collection === collection)).filter(
+    (name) => rules[name] !== undefined,
   );
+  return { ...rules, ...Object.fromEntries(closed.map((name) => [name, 'nobody'])) };
 }
 
 /** At most so many fields of rules have an index. */

@@ -1,6 +1,6 @@
 import type { AccessRules, Collection } from '../collection.js';
 import { RULE_NAMES, rulesOf } from './collection-rules.js';
-import type { Rule, RuleCondition } from './rule.js';
+import type { CallerSet, Rule, RuleCondition } from './rule.js';
 
 type Ruled = Pick<Collection, 'rls' | 'rules'>;
 
@@ -30,8 +30,11 @@ function isStricterRule(before: Rule, after: Rule): boolean {
   });
 }
 
-function textOf({ at: _place, ...condition }: RuleCondition): string {
-  return JSON.stringify(condition);
+function textOf(condition: RuleCondition): string {
+  return JSON.stringify(condition, (name, value: unknown) =>
+    // Places in the text, in sets too, say nothing of the meaning.
+    name === 'at' ? undefined : name === 'set' ? (value as CallerSet).text : value,
+  );
 }
 
 function lineOf(name: keyof AccessRules, from: AccessRules | null, to: AccessRules | null): string {

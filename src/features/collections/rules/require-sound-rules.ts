@@ -5,8 +5,10 @@ import { AppError, conflict } from '../../../errors.js';
 import type { Collection } from '../collection.js';
 import { collectionStore } from '../collection-store.js';
 import { defaultUsersCollection, USERS } from '../users-collection.js';
-import { checkRules } from './check-rules.js';
+import { checkRules, type RuleSurroundings } from './check-rules.js';
+import { namedSets } from './collection-rules.js';
 import { requireRuleFit } from './rule-misfits.js';
+import { parseRule, RuleProblem } from './rule-text.js';
 
 /**
  * Refuses settings under which rules would name what is not there: 400 INVALID_RULE or INVALID_RULES for rules that are
@@ -14,27 +16,69 @@ import { requireRuleFit } from './rule-misfits.js';
  * collection that is being registered.
  */
 export async function requireSoundRules(app: App, from: Collection | null, to: Collection): Promise<void> {
-  if (to.name === USERS) {
-    checkRules(to, to);
-    await requireNamedAttributes(app, to);
-    return;
-  }
-  if (!to.rules) return;
-  const users = await findUsers(app, to.projectId);
-  if (from && isDeepStrictEqual(from.rules, to.rules)) asNamed(() => checkRules(to, users));
-  else checkRules(to, users);
-  if (from) await requireRuleFit(app, from, to);
+  await requireNamed(app, to);
+  if (!to.rules && to.name !== USERS) return;
+  const surroundings = await findSurroundings(app, to);
+  if (from && isDeepStrictEqual(from.rules, to.rules)) asNamed(() => checkRules(to, surroundings));
+  else checkRules(to, surroundings);
+  if (from && to.name !== USERS) await requireRuleFit(app, from, to);
 }
 
 /** 400 INVALID_RULE or INVALID_RULES for rules that name what is not there; stored documents are not looked at. */
 export async function requireKnownNames(app: App, collection: Collection): Promise<void> {
-  if (collection.rules) checkRules(collection, await findUsers(app, collection.projectId));
+  if (collection.rules) checkRules(collection, await findSurroundings(app, collection));
 }
 
-/** The rules of other collections may name what users are declared to have. */
-async function requireNamedAttributes(app: App, users: Collection): Promise<void> {
-  const ruled = collectionStore(app).find({ projectId: users.projectId, state: 'active', rules: { $type: 'object' } });
-  for (const collection of await ruled.toArray()) asNamed(() => checkRules(collection, users));
+/** The rules of other collections may name what this one has: attributes of users, and fields of sets. */
+async function requireNamed(app: App, to: Collection): Promise<void> {
+  for (const collection of await listNaming(app, to, to.name === USERS)) {
+    const surroundings = await findSurroundings(app, collection);
+    const others = new Map([...surroundings.others, [to.name, to]]);
+    asNamed(() => checkRules(collection, { users: to.name === USERS ? to : surroundings.users, others }));
+  }
+}
+
+/** 409 NAMED_BY_RULE where the rules of another collection name sets of this one, or with `own` its own rules. */
+export async function requireUnnamed(app: App, collection: Collection, own = false): Promise<void> {
+  const isOwn = own && namedSets(collection).some((set) => set.collection === collection.name);
+  const [naming] = isOwn ? [collection] : await listNaming(app, collection, false);
+  if (!naming) return;
+  const message = `The rules of "${naming.name}" name "${collection.name}": change these rules first`;
+  throw conflict('NAMED_BY_RULE', message);
+}
+
+/** The other collections whose rules name this one, or all that have rules. */
+export async function listNaming(app: App, { _id, projectId, name }: Collection, all: boolean): Promise<Collection[]> {
+  const ruled = await collectionStore(app)
+    .find({ projectId, state: 'active', rules: { $type: 'object' } })
+    .toArray();
+  const isNaming = (each: Collection): boolean => namedSets(each).some(({ collection }) => collection === name);
+  return ruled.filter((each) => !each._id.equals(_id) && (all || isNaming(each)));
+}
+
+async function findSurroundings(app: App, collection: Collection): Promise<RuleSurroundings> {
+  const { projectId, name } = collection;
+  const users = name === USERS ? collection : await findUsers(app, projectId);
+  const names = readSetNames(collection).filter((each) => each !== name && each !== USERS);
+  const found =
+    names.length === 0
+      ? []
+      : await collectionStore(app)
+          .find({ projectId, state: 'active', name: { $in: names } })
+          .toArray();
+  return { users, others: new Map(found.map((each) => [each.name, each])) };
+}
+
+/** The collections of which rules name sets; what cannot be read is checkRules's to refuse. */
+function readSetNames({ rules }: Collection): string[] {
+  return Object.values<string>(rules ? { ...rules } : {}).flatMap((text) => {
+    try {
+      return parseRule(text).sets.map(({ collection }) => collection);
+    } catch (error) {
+      if (error instanceof RuleProblem) return [];
+      throw error;
+    }
+  });
 }
 
 function asNamed(check: () => void): void {

@@ -6,7 +6,7 @@ import { documentsName, type Collection } from '../collection.js';
 import type { Field, FieldShape, FieldType } from '../fields/field.js';
 import { ruledPaths } from './collection-rules.js';
 
-type Ruled = Pick<Collection, 'rules' | 'fields'>;
+type Ruled = Pick<Collection, 'rules' | 'namedBy' | 'fields'>;
 
 /** How the database calls what a field of a type holds. */
 const STORED_TYPES: Partial<Record<FieldType, string>> = {

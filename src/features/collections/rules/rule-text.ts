@@ -1,5 +1,15 @@
 import { isWellFormed } from '../fields/field-type.js';
-import { ruleOf, type CallerValue, type Literal, type Rule, type RuleCondition } from './rule.js';
+import {
+  OWN_ID,
+  ruleOf,
+  type CallerSet,
+  type CallerValue,
+  type Literal,
+  type Rule,
+  type RuleCondition,
+  type RuleValue,
+  type SetCondition,
+} from './rule.js';
 
 /** A rule that cannot be read or can never hold; `at` is the place in its text, counted from 0. */
 export class RuleProblem extends Error {
@@ -15,6 +25,7 @@ const MAX_CHARACTERS = 2_000;
 const MAX_ALTERNATIVES = 16;
 const MAX_CONDITIONS = 8;
 const MAX_LIST = 20;
+const MAX_SETS = 4;
 /** Deeper brackets would exhaust the stack; 2,000 characters could nest them a thousand deep. */
 const MAX_DEPTH = 50;
 
@@ -61,11 +72,12 @@ function readTokens(text: string): Token[] {
 type Alternatives = readonly (readonly RuleCondition[])[];
 
 /** One side of a condition. */
-type Side = CallerValue | { kind: 'path'; path: string };
+type Side = RuleValue | { kind: 'path'; path: string };
 
 class RuleReader {
   #next = 0;
   #depth = 0;
+  #sets = 0;
 
   constructor(private readonly tokens: readonly Token[]) {}
 
@@ -114,6 +126,7 @@ class RuleReader {
     }
     const left = this.#readSide();
     if (left.kind === 'list') throw new RuleProblem('a list stands on the right of "in"', at);
+    if (left.kind === 'set') throw new RuleProblem('a set stands on the right of "in"', at);
     const isEqual = this.#takes('=');
     if (!isEqual && !this.#takes('in')) {
       if (left.kind === 'literal') this.#expected('"=" or "in"');
@@ -122,6 +135,7 @@ class RuleReader {
     const { at: rightAt } = this.#token;
     const right = this.#readSide();
     if (isEqual && right.kind === 'list') throw new RuleProblem('write "in" before a list', rightAt);
+    if (isEqual && right.kind === 'set') throw new RuleProblem('write "in" before a set', rightAt);
     if (!isEqual && right.kind === 'literal') {
       throw new RuleProblem(
         'on the right of "in" stands a list such as ["a", "b"], or a field that holds one',
@@ -132,7 +146,7 @@ class RuleReader {
   }
 
   #readSide(): Side {
-    const { kind, at, text } = this.#token;
+    const { kind, at } = this.#token;
     if (kind === 'text' || kind === 'number' || this.#isMark('true') || this.#isMark('false')) {
       return { kind: 'literal', value: this.#readLiteral() };
     }
@@ -143,10 +157,62 @@ class RuleReader {
       const path = this.#readPath();
       return root === 'user' ? { kind: 'attribute', name: path } : { kind: 'path', path };
     }
+    if (this.#takes('[')) return { kind: 'set', set: this.#readSet(root, at) };
     throw new RuleProblem(
-      `what is ${text}? Write doc.${text} for a field of the document, user.${text} for one of the caller`,
+      `what is ${root}? Write doc.${root} for a field of the document, user.${root} for one of the caller, ${root}[user = user.id].field for what documents of the collection ${root} hold`,
       at,
     );
+  }
+
+  #readSet(collection: string, at: number): CallerSet {
+    if (++this.#sets > MAX_SETS) throw new RuleProblem(`a rule has at most ${MAX_SETS} sets`, at);
+    const conditions: SetCondition[] = [];
+    do conditions.push(this.#readSetCondition());
+    while (this.#takes('and'));
+    if (!this.#takes(']')) this.#expected('"and" or "]"');
+    if (conditions.length > MAX_CONDITIONS) {
+      throw new RuleProblem(`a set has at most ${MAX_CONDITIONS} conditions`, at);
+    }
+    if (!this.#takes('.')) this.#expected(`"." and the field of ${collection} that is meant`);
+    const path = this.#readPath();
+    const [own, ...more] = conditions.filter(({ value }) => value.kind === 'attribute' && value.name === OWN_ID);
+    if (!own || own.asks === 'among' || more.length > 0) {
+      throw new RuleProblem(`a set asks once for user.id, as in ${collection}[user = user.id].${path}`, at);
+    }
+    const others = conditions.filter((each) => each !== own);
+    const texts = others.map(({ at: _place, ...condition }) => JSON.stringify(condition)).sort();
+    const text = JSON.stringify([collection, own.path, path, texts]);
+    return { collection, userPath: own.path, userAsks: own.asks, conditions: others, path, text };
+  }
+
+  /** Bare names are fields of the set's collection, `user` too unless a dot follows. */
+  #readSetCondition(): SetCondition {
+    const { at } = this.#token;
+    const caller = this.#readAttribute();
+    if (caller) {
+      if (!this.#takes('in')) this.#expected('"in"');
+      return { path: this.#readPath(), asks: 'holds', value: caller, at };
+    }
+    const path = this.#readPath();
+    if (this.#takes('=')) {
+      if (this.#isMark('[')) throw new RuleProblem('write "in" before a list', this.#token.at);
+      return {
+        path,
+        asks: 'equals',
+        value: this.#readAttribute() ?? { kind: 'literal', value: this.#readLiteral() },
+        at,
+      };
+    }
+    if (!this.#takes('in')) return { path, asks: 'equals', value: { kind: 'literal', value: true }, at };
+    const { at: listAt } = this.#token;
+    if (this.#takes('[')) return { path, asks: 'among', value: { kind: 'list', values: this.#readList(listAt) }, at };
+    const value = this.#readAttribute();
+    return value ? { path, asks: 'among', value, at } : this.#expected('a list in brackets, or a list of the user');
+  }
+
+  #readAttribute(): CallerValue | null {
+    if (!this.#isMark('user') || this.tokens[this.#next + 1]?.text !== '.') return null;
+    return { kind: 'attribute', name: this.#readPath().slice('user.'.length) };
   }
 
   #readLiteral(): Literal {
@@ -199,7 +265,12 @@ class RuleReader {
   }
 }
 
-function compare(left: Side, asks: 'equals' | 'among', right: Side, at: number): RuleCondition {
+function compare(
+  left: Exclude<Side, { kind: 'set' }>,
+  asks: 'equals' | 'among',
+  right: Side,
+  at: number,
+): RuleCondition {
   if (left.kind === 'path') {
     if (right.kind === 'path') throw new RuleProblem('two fields of a document cannot be compared', at);
     return { kind: 'document', path: left.path, asks, value: right, at };
@@ -207,7 +278,7 @@ function compare(left: Side, asks: 'equals' | 'among', right: Side, at: number):
   if (right.kind === 'path') {
     return { kind: 'document', path: right.path, asks: asks === 'among' ? 'holds' : asks, value: left, at };
   }
-  if (left.kind !== 'attribute' && right.kind !== 'attribute') {
+  if (left.kind !== 'attribute' && right.kind !== 'attribute' && right.kind !== 'set') {
     throw new RuleProblem('this names neither the caller nor the document: it is always the same', at);
   }
   return { kind: 'caller', left, asks, right, at };

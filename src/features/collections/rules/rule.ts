@@ -7,14 +7,40 @@ export type CallerValue =
   | { kind: 'list'; values: readonly Literal[] }
   | { kind: 'attribute'; name: string };
 
+/** A condition on the documents of a set's collection; `asks` is what it is in RuleCondition. */
+export interface SetCondition {
+  path: string;
+  asks: 'equals' | 'among' | 'holds';
+  value: CallerValue;
+  at: number;
+}
+
+/**
+ * The values that documents of a collection hold at `path`, of those documents that belong to the caller: they are
+ * asked for `user.id` at `userPath`, and meet the other conditions too (rules.md 5).
+ */
+export interface CallerSet {
+  collection: string;
+  userPath: string;
+  /** The field holds one user, or a list of them. */
+  userAsks: 'equals' | 'holds';
+  conditions: readonly SetCondition[];
+  path: string;
+  /** Sets that ask for the same have the same text, wherever they stand. */
+  text: string;
+}
+
+/** What a value can be looked for in. */
+export type RuleValue = CallerValue | { kind: 'set'; set: CallerSet };
+
 /**
  * A condition of a rule. `equals` compares with one value, `among` with several; `holds` asks for a value in a list
  * that the document has. `at` is the place in the rule's text, counted from 0.
  */
 export type RuleCondition =
   | { kind: 'signedIn'; at: number }
-  | { kind: 'caller'; left: CallerValue; asks: 'equals' | 'among'; right: CallerValue; at: number }
-  | { kind: 'document'; path: string; asks: 'equals' | 'among' | 'holds'; value: CallerValue; at: number };
+  | { kind: 'caller'; left: CallerValue; asks: 'equals' | 'among'; right: RuleValue; at: number }
+  | { kind: 'document'; path: string; asks: 'equals' | 'among' | 'holds'; value: RuleValue; at: number };
 
 /**
  * A rule as alternatives, of which one has to hold with all its conditions: `anyone` is an alternative without
@@ -26,7 +52,14 @@ export interface Rule {
   attributes: readonly string[];
   /** It asks who the caller is. */
   asksCaller: boolean;
+  /** Each once. */
+  sets: readonly CallerSet[];
+  /** Paths of documents that it names and that are declared to hold one value. */
+  singlePaths: readonly string[];
 }
+
+/** The path by which a rule names a document's own id. */
+export const ID_PATH = 'id';
 
 /** What a rule may ask of the caller without reading the account. */
 export const OWN_ID = 'id';
@@ -34,22 +67,34 @@ export const OWN_ID = 'id';
 /** The rule that the alternatives make. */
 export function ruleOf(alternatives: readonly (readonly RuleCondition[])[]): Rule {
   const conditions = alternatives.flat();
-  const named = conditions.flatMap((condition) =>
+  const values = conditions.flatMap((condition): RuleValue[] =>
     condition.kind === 'document'
-      ? attributesOf(condition.value)
+      ? [condition.value]
       : condition.kind === 'caller'
-        ? [...attributesOf(condition.left), ...attributesOf(condition.right)]
+        ? [condition.left, condition.right]
         : [],
   );
+  const named = values.flatMap(attributesOf);
+  const sets = values.flatMap((value) => (value.kind === 'set' ? [value.set] : []));
   return {
     alternatives,
     attributes: [...new Set(named)].filter((name) => name !== OWN_ID),
     asksCaller: named.length > 0 || conditions.some(({ kind }) => kind === 'signedIn'),
+    singlePaths: singlePathsOf(conditions),
+    sets: [...new Map(sets.map((set) => [set.text, set])).values()],
   };
 }
 
-function attributesOf(value: CallerValue): string[] {
-  return value.kind === 'attribute' ? [value.name] : [];
+function singlePathsOf(conditions: readonly RuleCondition[]): string[] {
+  const paths = conditions.flatMap((condition) =>
+    condition.kind === 'document' && condition.asks !== 'holds' ? [condition.path] : [],
+  );
+  return [...new Set(paths)];
+}
+
+function attributesOf(value: RuleValue): string[] {
+  if (value.kind !== 'set') return value.kind === 'attribute' ? [value.name] : [];
+  return [OWN_ID, ...value.set.conditions.flatMap((condition) => attributesOf(condition.value))];
 }
 
 /** True of the rule `anyone`, whose filter leaves nothing out. */

@@ -3,6 +3,9 @@ import type { Project } from '../../projects/project.js';
 import { addCollection } from '../add-collection.js';
 import { changeCollection } from '../change-collection.js';
 import { dropCollection } from '../drop-collection.js';
+import { collectionStore } from '../collection-store.js';
+import { withoutSets } from '../rules/collection-rules.js';
+import { listNaming } from '../rules/require-sound-rules.js';
 import { settleChange, type SchemaChange } from './plan-schema.js';
 
 /**
@@ -14,9 +17,21 @@ export async function applySchema(app: App, project: Project, changes: readonly 
     if (change.action === 'add') {
       await addCollection(app, project, { ...change.to, ifNotExists: true });
     } else if (change.action === 'drop') {
+      await closeNaming(app, project, change.collection);
       await dropCollection(app, project._id, change.collection);
     } else {
       await changeCollection(app, project._id, change.collection, (current) => settleChange(current, change));
     }
+  }
+}
+
+/** Rules that name sets of a collection that goes admit nobody from then on. */
+async function closeNaming(app: App, project: Project, name: string): Promise<void> {
+  const dropped = await collectionStore(app).findOne({ projectId: project._id, name, state: 'active' });
+  if (!dropped) return;
+  for (const naming of await listNaming(app, dropped, false)) {
+    await changeCollection(app, project._id, naming.name, ({ rules }) => ({
+      rules: rules && withoutSets(rules, name),
+    }));
   }
 }

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { invalid } from '../../../errors.js';
 import type { AccessRules, Rls } from '../collection.js';
-import { ID_PATH, RULE_NAMES } from '../rules/collection-rules.js';
-import { documentPaths } from '../rules/rule.js';
+import { RULE_NAMES } from '../rules/collection-rules.js';
+import { documentPaths, ID_PATH } from '../rules/rule.js';
 import { parseRule } from '../rules/rule-text.js';
 import { listLoosenedRules, listRuleDifferences } from '../rules/compare-rules.js';
 import { listTightened } from '../fields/constraints/check-value.js';

@@ -47,12 +47,13 @@ export function planSchema(
     ]),
   );
   const users = merged.get(USERS) ?? present.get(USERS) ?? { fields: defaultUserFields() };
+  const others = new Map(options.prune ? merged : [...present, ...merged]);
   const changes: SchemaChange[] = [];
   for (const [collection, declaration] of wanted) {
     const from = present.get(collection);
     const to = merged.get(collection)!;
     // A mistake is told before anybody is asked about what the plan loosens.
-    if (!isDeepStrictEqual(from?.rules, to.rules)) checkRules({ ...to, rules: to.rules ?? null }, users);
+    if (!isDeepStrictEqual(from?.rules, to.rules)) checkRules({ ...to, rules: to.rules ?? null }, { users, others });
     if (!from) {
       changes.push({ action: 'add', collection, to });
       continue;

@@ -23,6 +23,7 @@ import {
   showBatch,
 } from './hidden-batch.js';
 import { findVisible } from '../store/shown-documents.js';
+import { requireCreatable } from '../write/admit-write.js';
 import { checkNewDocument } from '../write/new-document.js';
 import { placesField } from '../../collections/indexes/document-indexes.js';
 import { hasParallelArrays, parallelArrays } from '../store/parallel-arrays.js';
@@ -103,20 +104,32 @@ async function readAll(
     try {
       return checkNewDocument(collection, item, writer, now, problems);
     } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      const { kind, code, details } = error;
-      throw new AppError(kind, code, `Document ${at}: ${error.message}`, { details, cause: error });
+      throw namingDocument(error, at);
     } finally {
       problems.leave();
     }
   });
+  // What does not fit is told first, and then it would mean nothing.
   problems.throwIfAny();
+  for (const [at, document] of documents.entries()) {
+    try {
+      await requireCreatable(writer, document);
+    } catch (error) {
+      throw namingDocument(error, at);
+    }
+  }
   // The database would say so too, after it has written some of them.
   const lists = collection.indexes.filter((spec) => placesField(spec) === null);
   const indexes = lists.map((spec) => spec.split(',').map((part) => part.replace(/^-/, '')));
   if (documents.some((document) => indexes.some((paths) => hasParallelArrays(document, paths)))) throw parallelArrays();
   // Made together: batches checked in turns would mingle in the order of creation, and a page could end within one.
   return documents.map((document) => ({ ...document, _id: new ObjectId() }));
+}
+
+function namingDocument(error: unknown, at: number): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { kind, code, details } = error;
+  return new AppError(kind, code, `Document ${at}: ${error.message}`, { details, cause: error });
 }
 
 /** Stores all or none. A repeated request comes with the ids of its first attempt, which may have succeeded. */

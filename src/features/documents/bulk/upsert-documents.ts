@@ -1,6 +1,6 @@
-import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
+import { isObjectId } from '../../../platform/ids.js';
 import type { Collection } from '../../collections/collection.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore, insertEachRecord } from '../store/document-store.js';
@@ -112,8 +112,4 @@ function textOf(value: unknown): string | null {
   if (isObjectId(value)) return value.toHexString();
   if (value instanceof Date) return value.toISOString();
   return ['string', 'number', 'boolean'].includes(typeof value) ? `${typeof value} ${String(value)}` : null;
-}
-
-function isObjectId(value: unknown): value is ObjectId {
-  return (value as { _bsontype?: unknown } | null | undefined)?._bsontype === 'ObjectId';
 }

@@ -1,10 +1,12 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import { readFilter } from '../../access/access-rules.js';
+import { readFilter, type ReadScope } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import { rulesOf } from '../../collections/rules/collection-rules.js';
 import { documentStore } from '../store/document-store.js';
 import { encodeResults } from '../reply/encode-results.js';
 import { guardPipeline, joinedNames } from '../pipeline/guard-pipeline.js';
@@ -29,14 +31,20 @@ export async function aggregateDocuments(
   { includeDeleted, signal }: { includeDeleted: boolean; signal: AbortSignal },
 ): Promise<EncodedReply> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  const sourceOf = (joined: Collection): Promise<PipelineSource> => visibleSource(app, joined, caller, includeDeleted);
-  const own = await sourceOf(collection);
+  const sourceOf = (joined: Collection, conditions?: () => Document[]): Promise<PipelineSource> =>
+    visibleSource(app, joined, caller, { trash: includeDeleted, conditions });
+  const own = await sourceOf(collection, () => firstMatch(pipeline));
+  const sets = new Set(setsOf(collection, caller));
   const joined = new Map<string, PipelineSource | Error>();
   for (const name of joinedNames(pipeline)) {
     joined.set(
       name,
       await requireCollection(app, caller.project._id, name)
-        .then(sourceOf)
+        .then((found) => {
+          for (const set of setsOf(found, caller)) sets.add(set);
+          if (sets.size > MAX_SETS) throw tooManySets();
+          return sourceOf(found);
+        })
         .catch((error: unknown) => error as Error),
     );
   }
@@ -49,6 +57,27 @@ export async function aggregateDocuments(
   } catch (error) {
     throw pipelineError(error, signal);
   }
+}
+
+/** Each is read whole for the request. */
+const MAX_SETS = 4;
+
+/** The sets that the rule `read` names; none for the secret key. */
+function setsOf(collection: Collection, { key }: Caller): string[] {
+  return key.type === 'secret' ? [] : rulesOf(collection).read.sets.map(({ text }) => text);
+}
+
+function tooManySets(): Error {
+  return invalid(
+    'INVALID_PIPELINE',
+    `The rules of the joined collections name more than ${MAX_SETS} sets together: join fewer collections at once`,
+  );
+}
+
+/** What all documents that a pipeline reads of its own collection meet, by its first stage as the client wrote it. */
+function firstMatch(pipeline: unknown): Document[] {
+  const first: unknown = Array.isArray(pipeline) ? pipeline[0] : null;
+  return isJsonObject(first) && isJsonObject(first.$match) ? [first.$match] : [];
 }
 
 /**
@@ -74,10 +103,10 @@ async function visibleSource(
   app: App,
   collection: Collection,
   caller: Caller,
-  includeDeleted: boolean,
+  scope: ReadScope,
 ): Promise<PipelineSource> {
-  const readable = await readFilter(app, collection, caller, includeDeleted);
-  const active = await findVisible(app, collection, includeDeleted);
+  const readable = await readFilter(app, collection, caller, scope);
+  const active = await findVisible(app, collection, scope.trash);
   return {
     collection,
     storedName: documentsName(collection),

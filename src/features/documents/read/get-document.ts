@@ -1,8 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
+import { ObjectId, type Document } from 'bson';
 import type { App } from '../../../app.js';
-import { readFilter } from '../../access/access-rules.js';
+import { readFilter, requireReader, type AccessFilter, type ReadScope } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
+import { heldBy } from '../../access/rules/pins.js';
+import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
+import { rulesOf } from '../../collections/rules/collection-rules.js';
 import { visibleDocuments } from '../store/document.js';
+import { findHeld } from '../store/find-held.js';
 import { documentStore } from '../store/document-store.js';
 import { matchShown } from '../store/shown-documents.js';
 import { parseGetQuery } from '../query/parse-list-query.js';
@@ -26,24 +32,27 @@ export async function getDocument(
   const projectId = caller.project._id;
   const collection =
     peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
-  const reading = readFilter(app, collection, caller);
-  const active = reading instanceof Promise ? await reading : reading;
+  requireReader(collection, caller);
   const wanted = { _id: requireDocumentId(idText) };
   const query = parseGetQuery(rawQuery, collection);
-  const readable = query.includeDeleted ? await readFilter(app, collection, caller, true) : active;
+  const scope = { trash: query.includeDeleted };
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];
   const visible = visibleDocuments(query.includeDeleted);
   const options = shown ? { raw: true, projection: projectionOf(shown) } : RAW;
-  const find = async (): Promise<Buffer> => {
-    const found = await matchShown(
+  const findWith = (access: readonly Document[]): Promise<Buffer | null> =>
+    matchShown(
       app,
       collection,
       (inBatch) =>
         documentStore(app, collection).findOne(
-          { $and: readable ? [readable, { ...wanted, ...inBatch }, visible] : [{ ...wanted, ...inBatch }, visible] },
+          { $and: [...access, { ...wanted, ...inBatch }, visible] },
           options,
         ) as Promise<Buffer | null>,
     );
+  const find = async (): Promise<Buffer> => {
+    const found = asksSets(collection, caller)
+      ? await findSettled(app, collection, caller, { ...wanted, ...visible }, scope, findWith)
+      : await findReadable(readFilter(app, collection, caller, scope), findWith);
     if (!found) throw documentNotFound();
     return found;
   };
@@ -62,3 +71,50 @@ export async function getDocument(
 }
 
 const RAW = { raw: true };
+
+type FindWith = (access: readonly Document[]) => Promise<Buffer | null>;
+
+async function findReadable(reading: AccessFilter | Promise<AccessFilter>, findWith: FindWith): Promise<Buffer | null> {
+  const readable = reading instanceof Promise ? await reading : reading;
+  return findWith(readable ? [readable] : []);
+}
+
+function asksSets(collection: Collection, { key }: Caller): boolean {
+  return key.type !== 'secret' && rulesOf(collection).read.sets.length > 0;
+}
+
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Sets are asked about what the document holds, as long as it holds that. As much is done for a document that is not
+ * there as for one that is not readable.
+ */
+async function findSettled(
+  app: App,
+  collection: Collection,
+  caller: Caller,
+  wanted: Document,
+  scope: ReadScope,
+  findWith: FindWith,
+): Promise<Buffer | null> {
+  const { read, delete: remove } = rulesOf(collection);
+  const paths = [...new Set([...read.singlePaths, ...(scope.trash ? remove.singlePaths : [])])];
+  let held = await findHeld(app, collection, wanted, paths);
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const conditions = heldBy(held ?? standIn(paths), paths);
+    const readable = await readFilter(app, collection, caller, { ...scope, conditions: () => conditions });
+    const found = await findWith([...(readable ? [readable] : []), ...conditions]);
+    if (found) return found;
+    const now = await findHeld(app, collection, wanted, paths);
+    if (isDeepStrictEqual(now, held)) return null;
+    held = now;
+  }
+  return null;
+}
+
+/** Holds what no document holds. */
+function standIn(paths: readonly string[]): Document {
+  const held: Record<string, unknown> = {};
+  for (const path of paths) held[path.split('.')[0]!] = new ObjectId().toHexString();
+  return held;
+}

@@ -1,6 +1,6 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { readFilter, type AccessFilter } from '../../access/access-rules.js';
+import { readAccess, type ReadAccess } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
@@ -115,22 +115,24 @@ function openReading(
 ): Promise<Reading> | Reading {
   const projectId = caller.project._id;
   const open = (collection: Collection): Promise<Reading> | Reading => {
-    const reading = readFilter(app, collection, caller);
+    let parsed: ListQuery | null = null;
+    const parse = (): ListQuery => (parsed ??= parseListQuery(rawQuery, collection));
+    const reading = readAccess(app, collection, caller, { conditions: () => parse().conditions });
     return reading instanceof Promise
-      ? reading.then((readable) => openWith(collection, readable))
-      : openWith(collection, reading);
+      ? reading.then((access) => openWith(collection, access, parse()))
+      : openWith(collection, reading, parse());
   };
-  const openWith = (collection: Collection, active: AccessFilter): Promise<Reading> | Reading => {
-    const query = parseListQuery(rawQuery, collection);
+  const openWith = (collection: Collection, active: ReadAccess, query: ListQuery): Promise<Reading> | Reading => {
     const timeMs = timeFor(query, app.config.queryTimeoutMs);
-    const showing = (readable: AccessFilter, visible: Document): Reading => {
+    const showing = ({ filter: readable, shape }: ReadAccess, visible: Document): Reading => {
       const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
-      return { app, collection, query, readable, filter, timeMs, size, signal };
+      return { app, collection, query, shape, filter, timeMs, size, signal };
     };
-    const readable = query.includeDeleted ? readFilter(app, collection, caller, true) : active;
+    const scope = { trash: true, conditions: () => query.conditions };
+    const access = query.includeDeleted ? readAccess(app, collection, caller, scope) : active;
     const visible = findVisible(app, collection, query.includeDeleted);
-    if (!(readable instanceof Promise) && !(visible instanceof Promise)) return showing(readable, visible);
-    return Promise.all([readable, visible]).then(([filter, shown]) => showing(filter, shown));
+    if (!(access instanceof Promise) && !(visible instanceof Promise)) return showing(access, visible);
+    return Promise.all([access, visible]).then(([readable, shown]) => showing(readable, shown));
   };
   const known = peekCollection(app, projectId, collectionName);
   return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);
@@ -185,8 +187,8 @@ interface Reading {
   app: App;
   collection: Collection;
   query: ListQuery;
-  /** What the caller may read; null = everything. `filter` has it too. */
-  readable: AccessFilter;
+  /** What the caller may read, as cursors are bound to it; `filter` has the values. */
+  shape: ReadAccess['shape'];
   filter: Document;
   timeMs: number;
   /** Grows with every document that is read. */
@@ -225,9 +227,9 @@ async function readFromOffset(reading: Reading, { page, skip }: { page: number; 
 }
 
 async function readFromCursor(reading: Reading, cursor: string | null): Promise<Found> {
-  const { app, collection, query, readable, filter } = reading;
+  const { app, collection, query, shape, filter } = reading;
   const { sort, limit, fields, conditions, includeDeleted } = query;
-  const scope = { collection, sort, conditions, includeDeleted, readable };
+  const scope = { collection, sort, conditions, includeDeleted, readable: shape };
   const state = cursor === null ? null : openCursor(app.secrets, scope, cursor);
   const steps = state === null ? [{}] : keysetFilters(sort, state.position);
   const shown = shownPaths(query, fields);

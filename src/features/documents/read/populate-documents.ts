@@ -71,7 +71,7 @@ async function findReadable(
   ids: readonly string[],
   { includeDeleted, meta }: Presentation,
 ): Promise<Map<string, Populated>> {
-  const readable = await readFilter(app, collection, caller, includeDeleted);
+  const readable = await readFilter(app, collection, caller, { trash: includeDeleted });
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const isUsers = collection.name === USERS;

@@ -2,6 +2,7 @@ import { serialize, type Document } from 'bson';
 import { type AppError, forbidden, invalid } from '../../../errors.js';
 import type { EndWriter, Writer } from '../../access/access-rules.js';
 import { filterOf, filterOfOne, type CompiledRule, type OpenCondition } from '../../access/rules/compile-rule.js';
+import { pinsOfDocument } from '../../access/rules/pins.js';
 import type { DocumentChange } from '../store/document-change.js';
 
 /** The writes that rules decide about by what is stored. */
@@ -30,10 +31,19 @@ export function readableFilter(writer: Writer): Document | null {
   return writer && writer.ownerField === null ? filterOf(writer.compiled('read')) : null;
 }
 
-/** 403 RULE_REFUSED, or 401, unless the rule `create` admits the document as it would be stored. */
-export function requireCreatable(writer: Writer, document: Document): void {
+/**
+ * 403 RULE_REFUSED, or 401, unless the rule `create` admits the document as it would be stored. A promise only where
+ * rules name sets.
+ */
+export function requireCreatable(writer: Writer, document: Document): Promise<void> | void {
   // Under row-level security its owner has just been set.
-  if (!writer || writer.ownerField !== null) return;
+  if (!writer || writer.ownerField !== null) return undefined;
+  if (writer.settledBy.length === 0) return requireAdmitted(writer, document);
+  const pins = pinsOfDocument(document, writer.settledBy);
+  return writer.settle({ create: pins }).then((settled) => requireAdmitted(settled, document));
+}
+
+function requireAdmitted(writer: EndWriter, document: Document): void {
   const rule = writer.compiled('create');
   const filter = filterOf(rule);
   if (filter === null) return;
@@ -75,7 +85,7 @@ export function filtersAfter(writer: Writer, change: Pick<DocumentChange, 'set' 
 }
 
 /** True if a change of `key` gives the path another value; 400 if it changes a part of that value alone. */
-function isDecidedBy(key: string, path: string): boolean {
+export function isDecidedBy(key: string, path: string): boolean {
   if (key === path || path.startsWith(`${key}.`)) return true;
   // A position in a list on the way is no name in the path of a rule.
   const plain = key
@@ -91,7 +101,7 @@ function isDecidedBy(key: string, path: string): boolean {
 }
 
 /** A document that has nothing but what a change sets at one key. */
-function documentWith(key: string, { set }: Pick<DocumentChange, 'set' | 'unset'>): Document {
+export function documentWith(key: string, { set }: Pick<DocumentChange, 'set' | 'unset'>): Document {
   if (!Object.hasOwn(set, key)) return {};
   return key.split('.').reduceRight<unknown>((value, part) => ({ [part]: value }), set[key]) as Document;
 }

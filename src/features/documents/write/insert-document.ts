@@ -2,10 +2,11 @@ import type { App } from '../../../app.js';
 import { AppError, missing } from '../../../errors.js';
 import { visibleDocuments, type StoredDocument } from '../store/document.js';
 import { documentStore, insertDocumentRecord } from '../store/document-store.js';
-import { readableFilter } from './admit-write.js';
+import { readableFilter, requireCreatable } from './admit-write.js';
 import { readNewDocument } from './new-document.js';
 import { runIdempotent } from './idempotency.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import { settlePlace } from './settle-place.js';
 import type { WriteTarget } from './write-target.js';
 
 /**
@@ -21,8 +22,13 @@ export async function insertDocument(
 ): Promise<PresentedDocument> {
   const { collection, writer } = place;
   const read = (): StoredDocument => readNewDocument(collection, body, writer, app.clock.now());
-  if (idempotencyKey === null) {
+  const admit = async (): Promise<StoredDocument> => {
     const document = read();
+    await requireCreatable(writer, document);
+    return document;
+  };
+  if (idempotencyKey === null) {
+    const document = await admit();
     await insertDocumentRecord(app, collection, document);
     return presentDocument(document);
   }
@@ -30,8 +36,8 @@ export async function insertDocument(
     app,
     { place, action: 'insert', key: idempotencyKey, body },
     {
-      prepare() {
-        const document = read();
+      async prepare() {
+        const document = await admit();
         return {
           ids: [document._id],
           async run([id]) {
@@ -60,8 +66,10 @@ export async function insertDocument(
   /** A stored document as its writer may see it: others may have changed it since to what the writer may not read. */
   async function showAgain(stored: StoredDocument, sent: () => StoredDocument): Promise<PresentedDocument> {
     const { _id, createdAt } = stored;
-    const readable = readableFilter(writer);
-    const isShown = !readable || (await documentStore(app, collection).findOne({ $and: [readable, { _id }] }));
+    const settled = await settlePlace(app, place, { _id }, null);
+    const readable = settled && readableFilter(settled.writer);
+    const asked = settled && [...(readable ? [readable] : []), ...settled.held, { _id }];
+    const isShown = asked && (await documentStore(app, collection).findOne({ $and: asked }));
     return presentDocument(isShown ? stored : { ...sent(), _id, createdAt, updatedAt: createdAt });
   }
 }

@@ -2,7 +2,6 @@ import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import { changeDocumentRecord } from '../store/document-store.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
-import { filtersAfter } from './admit-write.js';
 import { nextVersion, type ExpectedVersion } from './if-match.js';
 import { trashCutoff } from './purge-trash.js';
 import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
@@ -20,7 +19,7 @@ export async function recoverDocument(
   const id = requireDocumentId(idText);
   const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
   const set = { isDeleted: false, deletedAt: null, updatedAt: nextVersion(app.clock.now(), expected) };
-  const ruled = { action: 'update' as const, after: filtersAfter(place.writer, { set: {}, unset: [] }) };
+  const ruled = { action: 'update' as const, change: { set: {}, unset: [] } };
   const recovered = await writeInState(app, place, trashed, { ...ruled, expected, notFound: notInTrash }, (filter) =>
     changeDocumentRecord(app, place.collection, filter, { action: 'recover', set, isOwn: true }),
   );

@@ -10,9 +10,8 @@ import { PathBlocked } from '../store/refused-writes.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { validationFailed } from '../reply/problems.js';
 import { nextVersion, requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
-import { filtersAfter, filtersBefore } from './admit-write.js';
 import { fieldFixed } from './new-document.js';
-import { explainMiss, matching, requireDocumentId, writeOrExplain, type WriteTarget } from './write-target.js';
+import { matching, requireDocumentId, writeRuled, type WriteTarget } from './write-target.js';
 
 /** A condition and paths of the service's own for the write of a client's change. */
 export interface AlongsideChange {
@@ -38,31 +37,28 @@ export async function updateDocument(
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const change = readDocumentChange(collection, id, body, app.clock.now());
   const fixed = takeFixed(place, change);
-  const after = filtersAfter(place.writer, change);
   const active = { _id: id, isDeleted: false };
-  const access = [...new Set([...filtersBefore(place.writer, 'update'), ...(after ?? [NOTHING])])];
-  const conditions = [
-    ...access,
+  const own = [
     ...ownerFilter(place, change),
     ...fixed.map(({ filter }) => filter),
     ...change.conditions.map(({ filter }) => filter),
   ];
-  if (alongside) conditions.push(alongside.filter);
-  if (expected) conditions.push(versionFilter(expected));
-  const filter = matching(active, conditions);
+  if (alongside) own.push(alongside.filter);
+  if (expected) own.push(versionFilter(expected));
   const set = { ...withOwner(place, change), ...alongside?.set };
-  const write = async (): Promise<StoredDocument | null> => {
+  const write = async (filters: readonly Document[]): Promise<StoredDocument | null> => {
     set.updatedAt = nextVersion(app.clock.now(), expected);
     try {
-      return await changeDocumentRecord(app, collection, filter, { action: 'update', set, unset: change.unset });
+      const record = { action: 'update' as const, set, unset: change.unset };
+      return await changeDocumentRecord(app, collection, matching(active, [...filters, ...own]), record);
     } catch (error) {
       if (error instanceof PathBlocked) return null;
       throw error;
     }
   };
-  return presentDocument(
-    await writeOrExplain(write, () => explainRefusal(app, place, active, { change, after, fixed, expected })),
-  );
+  const explain = (found: StoredDocument): Promise<void> =>
+    explainRefusal(app, place, active, found, { change, fixed, expected });
+  return presentDocument(await writeRuled(app, place, active, { action: 'update', change }, write, explain));
 }
 
 /** A field that the writer sends but may not change, and the condition that it is sent as it is. */
@@ -104,7 +100,6 @@ function withOwner({ collection, writer }: WriteTarget, change: DocumentChange):
 
 interface WantedChange {
   change: DocumentChange;
-  after: Document[] | null;
   fixed: readonly SentFixed[];
   expected: ExpectedVersion;
 }
@@ -117,12 +112,12 @@ async function explainRefusal(
   app: App,
   place: WriteTarget,
   active: Record<string, unknown>,
-  { change, after, fixed, expected }: WantedChange,
+  document: StoredDocument,
+  { change, fixed, expected }: WantedChange,
 ): Promise<void> {
   const { collection, writer } = place;
   const holds = (filter: Document): Promise<unknown> =>
     documentStore(app, collection).findOne({ $and: [active, filter] }, { projection: { _id: 1 } });
-  const document = await explainMiss(app, place, active, { action: 'update', after });
   requireVersion(document, expected);
   for (const { field, filter } of fixed) if (!(await holds(filter))) throw fieldFixed(field, NEVER_CHANGES);
   if (change.owner) {

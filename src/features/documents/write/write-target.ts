@@ -4,13 +4,15 @@ import { conflict, forbidden, invalid, missing, type AppError } from '../../../e
 import { findObjectId } from '../../../platform/ids.js';
 import { requireWriter, type Writer } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
+import { NOTHING } from '../../access/rules/compile-rule.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { matchShown } from '../store/shown-documents.js';
 import { requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
-import { filtersBefore, readableFilter, ruleRefused, type RuledAction } from './admit-write.js';
+import { filtersAfter, filtersBefore, readableFilter, ruleRefused, type RuledAction } from './admit-write.js';
+import { settlePlace, type ChangedFields, type SettledPlace } from './settle-place.js';
 
 /** The place of a write and its writer. */
 export interface WriteTarget {
@@ -41,7 +43,7 @@ const MAX_ATTEMPTS = 5;
  * document; without a reason the document has changed and the write is tried again. 409 DOCUMENT_CHANGING after five
  * times.
  */
-export async function writeOrExplain<T>(write: () => Promise<T | null>, explain: () => Promise<unknown>): Promise<T> {
+async function writeOrExplain<T>(write: () => Promise<T | null>, explain: () => Promise<unknown>): Promise<T> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const written = await write();
     if (written !== null) return written;
@@ -52,24 +54,31 @@ export async function writeOrExplain<T>(write: () => Promise<T | null>, explain:
 
 /**
  * Reads the document that a write did not match: throws 404 when it is not in that state or not readable, 403 when it
- * is someone else's or the rule of the write does not admit it; else answers it as it is now.
+ * is someone else's or the rule of the write does not admit it; else answers it as it is now. Null when it holds
+ * something else since than what the writer was settled for.
  */
-export async function explainMiss(
+async function explainMiss(
   app: App,
-  { collection, writer }: WriteTarget,
+  { collection, writer, held }: SettledPlace,
   state: Record<string, unknown>,
-  { action, after = [] }: RuledWrite,
+  { action, change }: RuledWrite,
   notFound: () => AppError = documentNotFound,
-): Promise<StoredDocument> {
+): Promise<StoredDocument | null> {
   const find = (filters: readonly Document[]): Promise<StoredDocument | null> =>
     matchShown(
       app,
       collection,
-      async (shown) => await documentStore(app, collection).findOne({ ...matching(state, filters), ...shown }),
+      async (shown) =>
+        await documentStore(app, collection).findOne({ ...matching(state, [...held, ...filters]), ...shown }),
     );
+  // The filters of a settled writer say nothing of another document than the one that it was settled for.
+  const refused = async (error: AppError): Promise<null> => {
+    if (held.length === 0 || (await find([]))) throw error;
+    return null;
+  };
   const readable = readableFilter(writer);
   const found = await find(readable ? [readable] : []);
-  if (!found) throw notFound();
+  if (!found) return refused(notFound());
   if (!writer) return found;
   if (writer.ownerField !== null) {
     if (found[writer.ownerField] === writer.userId) return found;
@@ -78,16 +87,17 @@ export async function explainMiss(
   if (!(await find(filtersBefore(writer, action)))) {
     // Of the trash only those know who may fill it.
     const isKnown = found.isDeleted === false || (await find(filtersBefore(writer, 'delete')));
-    throw isKnown ? ruleRefused(action, 'before') : notFound();
+    return refused(isKnown ? ruleRefused(action, 'before') : notFound());
   }
-  if (after === null || (after.length > 0 && !(await find(after)))) throw ruleRefused(action, 'after');
-  return found;
+  const after = change ? filtersAfter(writer, change) : [];
+  const isAdmitted = after !== null && (after.length === 0 || (await find(after)));
+  return isAdmitted ? found : refused(ruleRefused(action, 'after'));
 }
 
-/** What rules ask of a write; `after` is filtersAfter, where the write changes anything that a rule could name. */
+/** What rules ask of a write; the change where it changes anything that a rule could name. */
 export interface RuledWrite {
   action: RuledAction;
-  after?: Document[] | null;
+  change?: ChangedFields;
 }
 
 /** A state with further conditions. */
@@ -95,23 +105,55 @@ export function matching(state: Record<string, unknown>, filters: readonly Docum
   return filters.length > 0 ? { ...state, $and: filters } : state;
 }
 
+/** What the rules ask of a document for a write, as parts of the write's own filter. */
+function ruledFilters({ writer, held }: SettledPlace, { action, change }: RuledWrite): Document[] {
+  const after = change ? filtersAfter(writer, change) : [];
+  return [...held, ...new Set([...filtersBefore(writer, action), ...(after ?? [NOTHING])])];
+}
+
 /**
- * A write of the document in `state`, in the expected version and by somebody who may, tried again while others change
- * it. What the document must meet is part of the write itself, so that nothing can happen between check and write.
- * Throws what explainMiss does, and 412 CHANGED_MEANWHILE.
+ * A write by somebody who may of the document in `state`, tried again while others change it. What the document must
+ * meet is part of the write itself, so that nothing can happen between check and write. Throws what explainMiss does;
+ * `explain` is given the stored document where that has nothing to say.
  */
+export function writeRuled<T>(
+  app: App,
+  place: WriteTarget,
+  state: Record<string, unknown>,
+  { notFound = documentNotFound, ...ruled }: RuledWrite & { notFound?: () => AppError },
+  write: (filters: readonly Document[]) => Promise<T | null>,
+  explain: (found: StoredDocument) => unknown,
+): Promise<T> {
+  let settled: SettledPlace | null = null;
+  return writeOrExplain(
+    async () => {
+      settled = await settlePlace(app, place, state, ruled.change ?? null);
+      if (!settled) throw notFound();
+      return write(ruledFilters(settled, ruled));
+    },
+    async () => {
+      const found = await explainMiss(app, settled!, state, ruled, notFound);
+      if (found) await explain(found);
+    },
+  );
+}
+
+/** writeRuled in the expected version: 412 CHANGED_MEANWHILE for another one. */
 export function writeInState<T>(
   app: App,
   place: WriteTarget,
   state: Record<string, unknown>,
-  { expected, notFound, ...ruled }: RuledWrite & { expected: ExpectedVersion; notFound?: () => AppError },
+  { expected, ...ruled }: RuledWrite & { expected: ExpectedVersion; notFound?: () => AppError },
   write: (filter: Record<string, unknown>) => Promise<T | null>,
 ): Promise<T> {
-  const asked = [...filtersBefore(place.writer, ruled.action), ...(ruled.after ?? [])];
-  const filter = matching({ ...state, ...versionFilter(expected) }, asked);
-  return writeOrExplain(
-    () => write(filter),
-    async () => requireVersion(await explainMiss(app, place, state, ruled, notFound), expected),
+  const inVersion = { ...state, ...versionFilter(expected) };
+  return writeRuled(
+    app,
+    place,
+    state,
+    ruled,
+    (filters) => write(matching(inVersion, filters)),
+    (found) => requireVersion(found, expected),
   );
 }
 

@@ -1,0 +1,92 @@
+import type { Document } from 'bson';
+import type { App } from '../../../app.js';
+import { forbidden } from '../../../errors.js';
+import { findObjectId, isObjectId } from '../../../platform/ids.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { findCollection } from '../../collections/collection-store.js';
+import { findShown } from '../../collections/indexes/insert-series.js';
+import { ID_PATH, type CallerSet, type Literal } from '../../collections/rules/rule.js';
+import type { Caller } from '../caller.js';
+import { isComparable, keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
+import { storedPath } from './pins.js';
+
+export type SetAnswers = Map<string, boolean | readonly Literal[]>;
+
+/**
+ * Answers what a rule asks about the caller's sets, by keyOfQuestion (rules.md 5). Sets are read with the project's
+ * right, and a trashed membership is none. 403 TOO_MANY_MEMBERSHIPS for a set that is too large to be read whole.
+ */
+export async function answerQuestions(
+  app: App,
+  { project }: Pick<Caller, 'project'>,
+  attributes: CallerAttributes,
+  questions: readonly SetQuestion[],
+): Promise<SetAnswers> {
+  const answers: SetAnswers = new Map();
+  for (const question of questions) {
+    const key = keyOfQuestion(question);
+    const { set, value } = question;
+    const collection = await findCollection(app, project._id, set.collection);
+    const members = collection && setFilter(set, attributes);
+    if (!members) answers.set(key, value === undefined ? [] : false);
+    else if (value === undefined) answers.set(key, await readValues(app, collection, members, question));
+    else answers.set(key, await holds(app, collection, members, set, value));
+  }
+  return answers;
+}
+
+async function holds(
+  app: App,
+  collection: Collection,
+  members: Document,
+  { path }: CallerSet,
+  value: Literal,
+): Promise<boolean> {
+  const stored = path === ID_PATH ? typeof value === 'string' && findObjectId(value) : value;
+  if (stored === false && path === ID_PATH) return false;
+  const wanted = { [storedPath(path)]: stored };
+  const filter = { $and: [members, wanted], isDeleted: false, ...(await findShown(app, collection._id)) };
+  const options = { ...app.db.confirmedReads, projection: { _id: 1 } };
+  return (await app.db.collection(documentsName(collection)).findOne(filter, options)) !== null;
+}
+
+/** Each value once; more documents or values than may be are refused, never cut. */
+async function readValues(
+  app: App,
+  collection: Collection,
+  members: Document,
+  { set, path }: SetQuestion,
+): Promise<Literal[]> {
+  const most = app.config.ruleSet;
+  const filter = { $and: [members], isDeleted: false, ...(await findShown(app, collection._id)) };
+  const field = storedPath(set.path);
+  const found = await app.db
+    .collection(documentsName(collection))
+    .find(filter, app.db.confirmedReads)
+    .project({ _id: field === '_id' ? 1 : 0, ...(field !== '_id' && { [field]: 1 }) })
+    .limit(most + 1)
+    .toArray();
+  const values = new Set(found.flatMap((document) => valuesAt(document, field.split('.'))));
+  if (found.length > most || values.size > most) throw tooManyMemberships(set, path, most);
+  return [...values];
+}
+
+/** What rules can compare of a document at a path, through lists on the way. */
+function valuesAt(value: unknown, path: readonly string[]): Literal[] {
+  if (Array.isArray(value)) return value.flatMap((item) => valuesAt(item, path));
+  const [part, ...rest] = path;
+  if (part !== undefined) {
+    const holder = value as Record<string, unknown> | null | undefined;
+    return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, part)
+      ? valuesAt(holder[part], rest)
+      : [];
+  }
+  if (isObjectId(value)) return [value.toHexString()];
+  return isComparable(value) ? [value] : [];
+}
+
+function tooManyMemberships({ collection, path }: CallerSet, field: string | null, most: number): Error {
+  const named = field ?? 'another field';
+  const message = `You have more than ${most} values of ${collection}.${path}: filter by ${named}`;
+  return forbidden('TOO_MANY_MEMBERSHIPS', message, { details: [{ field: named, rule: 'memberships', message }] });
+}

@@ -1,0 +1,53 @@
+import type { Document } from 'bson';
+import { isObjectId } from '../../../platform/ids.js';
+import { ID_PATH, type Literal } from '../../collections/rules/rule.js';
+import { isComparable, type Pins } from './compile-rule.js';
+
+/** What all documents hold that meet the conditions: a path is pinned where one of them asks for one value. */
+export function pinsOf(conditions: readonly Document[], paths: Iterable<string>): Pins {
+  const pins = new Map<string, Literal | null>();
+  for (const path of paths) {
+    for (const condition of conditions) {
+      const value = literalOf(equalTo(condition, storedPath(path)));
+      if (value !== undefined) pins.set(path, value);
+    }
+  }
+  return pins;
+}
+
+/** What a document holds at the paths. */
+export function pinsOfDocument(document: Document, paths: Iterable<string>): Pins {
+  const pins = new Map<string, Literal | null>();
+  for (const path of paths) pins.set(path, literalOf(valueAt(document, storedPath(path))) ?? null);
+  return pins;
+}
+
+/** Conditions that a document meets as long as it holds the same at the paths. */
+export function heldBy(document: Document, paths: Iterable<string>): Document[] {
+  return [...paths].map((path) => ({ [storedPath(path)]: { $eq: valueAt(document, storedPath(path)) ?? null } }));
+}
+
+/** The path of the stored document that a rule means. */
+export function storedPath(path: string): string {
+  return path === ID_PATH ? '_id' : path;
+}
+
+function literalOf(value: unknown): Literal | null | undefined {
+  if (isObjectId(value)) return value.toHexString();
+  return value === null || isComparable(value) ? value : undefined;
+}
+
+function equalTo(condition: Document, path: string): unknown {
+  const asked: unknown = Object.hasOwn(condition, path) ? condition[path] : undefined;
+  if (typeof asked !== 'object' || asked === null || !Object.hasOwn(asked, '$eq')) return asked;
+  return (asked as { $eq: unknown }).$eq;
+}
+
+function valueAt(document: unknown, path: string): unknown {
+  let value = document;
+  for (const part of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Record<string, unknown>)[part];
+  }
+  return value;
+}

@@ -1,0 +1,83 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { App } from '../../app.js';
+import type { Collection, NamingCollection } from './collection.js';
+import { collectionStore, forgetCollection } from './collection-store.js';
+import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
+import { findDeclared } from './rules/check-rules.js';
+import { namedSets } from './rules/collection-rules.js';
+import { ID_PATH, type CallerSet } from './rules/rule.js';
+import { requireRuleFit } from './rules/rule-misfits.js';
+
+/**
+ * Makes the collections ready of which rules name sets, before these rules are stored: what was named before stays. 409
+ * RULE_MISFITS for stored documents.
+ */
+export async function announceSets(app: App, from: Collection | null, to: Collection): Promise<void> {
+  const sets = [...namedSets(to), ...(from ? namedSets(from) : [])];
+  for (const name of new Set(sets.map(({ collection }) => collection))) {
+    await noteSets(app, to, name, sets);
+  }
+}
+
+/** Leaves to other collections no more than what the stored rules of this one name; none once it is gone. */
+export async function settleSets(app: App, saved: Collection): Promise<void> {
+  const sets = saved.state === 'active' ? namedSets(saved) : [];
+  const named = await collectionStore(app)
+    .find({ projectId: saved.projectId, state: 'active', 'namedBy.collection': saved._id })
+    .toArray();
+  for (const { name } of named) await noteSets(app, saved, name, sets, true);
+}
+
+/** What the record of a new collection says of sets of its own. */
+export function ownSets(collection: Collection): NamingCollection[] {
+  const keys = keysOf(collection, namedSets(collection));
+  return keys.length > 0 ? [{ collection: collection._id, keys }] : [];
+}
+
+async function noteSets(
+  app: App,
+  { _id, projectId }: Collection,
+  name: string,
+  sets: readonly CallerSet[],
+  isSettled = false,
+): Promise<void> {
+  for (;;) {
+    const target = await collectionStore(app).findOne({ projectId, name, state: 'active' });
+    if (!target) return;
+    const keys = keysOf(target, sets);
+    const { namedBy: known = [] } = target;
+    const others = known.filter(({ collection }) => !collection.equals(_id));
+    const namedBy = keys.length > 0 ? [...others, { collection: _id, keys }] : others;
+    const noted = { ...target, namedBy };
+    await requireRuleFit(app, target, noted);
+    await addIndexes(app, noted);
+    if (isDeepStrictEqual(namedBy, known)) return;
+    const saved = await collectionStore(app).findOneAndUpdate(
+      { _id: target._id, version: target.version, state: 'active' },
+      { $set: { namedBy, updatedAt: new Date(app.clock.now()) }, $inc: { version: 1 } },
+      { returnDocument: 'after' },
+    );
+    if (!saved) continue;
+    forgetCollection(app, saved);
+    if (isSettled) await applyIndexes(app, saved);
+    return;
+  }
+}
+
+/** The fields of an index for each set of the collection: no more than one of them may be a list. */
+function keysOf(target: Collection, sets: readonly CallerSet[]): string[][] {
+  const isList = (path: string): boolean => {
+    const found = findDeclared(target.fields, path.split('.'));
+    return found !== null && (found.isInList || found.shape.type === 'Array');
+  };
+  const keys = sets
+    .filter(({ collection }) => collection === target.name)
+    .map(({ userPath, conditions, path }) => {
+      const equalities = conditions.filter(({ asks }) => asks === 'equals').map((condition) => condition.path);
+      const paths = [...new Set([userPath, ...equalities, path])].filter((each) => each !== ID_PATH);
+      const [list] = paths.filter(isList);
+      return paths.filter((each) => !isList(each) || each === list);
+    })
+    .filter((key) => key.length > 0);
+  return [...new Map(keys.map((key) => [key.join(), key])).values()];
+}

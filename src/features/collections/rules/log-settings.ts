@@ -1,0 +1,16 @@
+import type { Collection } from '../collection.js';
+import { HIDDEN_FIELD } from '../fields/field.js';
+import { ruledPaths } from './collection-rules.js';
+
+/**
+ * What the embedded engine's log of a collection keeps of earlier documents: before all the fields that say who may
+ * read them, without which nobody could be told that one is gone, and those by which sets are found.
+ */
+export function logSettings(collection: Pick<Collection, 'rls' | 'rules' | 'namedBy'>): {
+  first: string[];
+  omit: string[];
+} {
+  const { rls } = collection;
+  const paths = [...(rls ? [rls.ownerField] : []), ...ruledPaths(collection)];
+  return { first: ['isDeleted', ...new Set(paths.map((path) => path.split('.')[0]!))], omit: [HIDDEN_FIELD] };
+}

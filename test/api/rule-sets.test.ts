@@ -1,0 +1,273 @@
+import { ObjectId } from 'bson';
+import supertest from 'supertest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import { setChanges } from '../../src/features/changes/set-changes.js';
+import { addCollection } from '../../src/features/collections/add-collection.js';
+import { documentsName } from '../../src/features/collections/collection.js';
+import { collectionStore } from '../../src/features/collections/collection-store.js';
+import { dropCollection } from '../../src/features/collections/drop-collection.js';
+import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { renameCollection } from '../../src/features/collections/rename-collection.js';
+import { completeRules } from '../../src/features/collections/rules/check-rules.js';
+import { planSchema } from '../../src/features/collections/schema/plan-schema.js';
+import { listCollections } from '../../src/features/collections/list-collections.js';
+import { setRules } from '../../src/features/collections/set-rules.js';
+import { applyDeclared } from '../../src/features/changes/apply-declared.js';
+import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+const MOST = 50;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_RULE_SET: String(MOST) } });
+});
+afterAll(() => test.close());
+
+const [ADA, BOB] = [new ObjectId().toHexString(), new ObjectId().toHexString()];
+const EDITS = 'doc.board in members[user = user.id and role in ["editor", "owner"]].board';
+
+const DECLARED = [
+  {
+    name: 'cards',
+    fields: [
+      { name: 'board', type: 'Ref' as const, ref: 'boards', required: true },
+      { name: 'owner', type: 'String' as const, stamp: 'user.id' as const, fixed: true },
+      { name: 'title', type: 'String' as const },
+      { name: 'visibility', type: 'String' as const, default: 'team' },
+    ],
+    rules: {
+      read: 'doc.visibility = "public" or doc.board in members[user = user.id].board',
+      create: EDITS,
+      update: EDITS,
+      delete: 'doc.owner = user.id or doc.board in members[user = user.id and role = "owner"].board',
+    },
+  },
+  {
+    name: 'members',
+    fields: [
+      { name: 'board', type: 'Ref' as const, ref: 'boards', required: true },
+      { name: 'user', type: 'Ref' as const, ref: 'users', required: true },
+      { name: 'role', type: 'String' as const, required: true },
+    ],
+    rules: {
+      read: 'doc.user = user.id or doc.board in members[user = user.id].board',
+      create: 'doc.board in boards[owner = user.id].id',
+    },
+  },
+  {
+    name: 'boards',
+    fields: [
+      { name: 'title', type: 'String' as const },
+      { name: 'owner', type: 'String' as const, stamp: 'user.id' as const, fixed: true },
+    ],
+    rules: {
+      read: 'doc.owner = user.id or doc.id in members[user = user.id].board',
+      create: 'doc.owner = user.id',
+      update: '"owner" in members[user = user.id].role',
+    },
+  },
+];
+
+let owner: TestProject;
+let as: Record<'ada' | 'bob' | 'nobody' | 'server', Record<string, string>>;
+
+beforeEach(async () => {
+  owner = await buildProject(test.app);
+  await applyDeclared(test.app, owner.project, planSchema([], DECLARED, { prune: false }));
+  const key = { 'x-api-key': owner.publishable };
+  const signedIn = (id: string) => ({
+    ...key,
+    authorization: `Bearer ${signAccessToken(test.app, owner.project, id, 600_000)}`,
+  });
+  as = { ada: signedIn(ADA), bob: signedIn(BOB), nobody: key, server: { 'x-api-key': owner.secret } };
+});
+
+interface Answer {
+  status: number;
+  body: Record<string, unknown> & { data?: unknown; code?: string; details?: { field: string; rule: string }[] };
+}
+
+async function call(
+  who: keyof typeof as,
+  method: 'get' | 'post' | 'patch' | 'delete',
+  path: string,
+  body?: object,
+): Promise<Answer> {
+  const sent = supertest(test.server)[method](`/api/data/${path}`).set(as[who]);
+  const reply = body === undefined ? await sent : await sent.send(body);
+  return { status: reply.status, body: reply.body as Answer['body'] };
+}
+
+const outcome = async (answer: Promise<Answer>): Promise<unknown[]> => {
+  const { status, body } = await answer;
+  return [status, body.code, body.details?.[0]?.rule].filter((part) => part !== undefined);
+};
+
+async function store(who: keyof typeof as, collection: string, body: object): Promise<string> {
+  const answer = await call(who, 'post', collection, body);
+  expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+  return answer.body._id as string;
+}
+
+const join = (user: string, board: string, role: string): Promise<string> =>
+  store('server', 'members', { user, board, role });
+
+const titles = async (who: keyof typeof as, query = ''): Promise<unknown> => {
+  const { status, body } = await call(who, 'get', `cards?limit=100${query}`);
+  return status === 200 ? (body.data as { items: { title: string }[] }).items.map(({ title }) => title).sort() : status;
+};
+
+describe('a board shared by its members', () => {
+  it('shows its cards to them alone, in whatever form is asked', async () => {
+    const [mine, theirs] = [await store('ada', 'boards', { title: 'A' }), await store('bob', 'boards', { title: 'B' })];
+    const member = await join(ADA, mine, 'viewer');
+    await join(BOB, theirs, 'owner');
+    const card = await store('server', 'cards', { board: mine, title: 'mine' });
+    const foreign = await store('server', 'cards', { board: theirs, title: 'theirs' });
+    await store('server', 'cards', { board: theirs, title: 'open', visibility: 'public' });
+    expect(await titles('ada')).toEqual(['mine', 'open']);
+    expect(await titles('ada', `&board=${mine}`)).toEqual(['mine']);
+    expect(await titles('ada', `&board=${theirs}`)).toEqual(['open']);
+    expect(await titles('nobody')).toEqual(['open']);
+    expect(await titles('nobody', `&board=${mine}`)).toEqual([]);
+    expect((await call('ada', 'get', 'cards?count=true')).body.data).toEqual({ count: 2 });
+    expect(await outcome(call('ada', 'get', `cards/${card}`))).toEqual([200]);
+    expect(await outcome(call('ada', 'get', `cards/${foreign}`))).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+    const joined = await call('ada', 'post', 'boards/aggregate', {
+      pipeline: [{ $lookup: { from: 'cards', localField: '_id', foreignField: 'board', as: 'cards' } }],
+    });
+    expect(joined.body.data).toMatchObject([{ title: 'A', cards: [{ title: 'mine' }] }]);
+    const matched = await call('ada', 'post', 'cards/aggregate', { pipeline: [{ $match: { board: theirs } }] });
+    expect(matched.body.data).toMatchObject([{ title: 'open' }]);
+    const populated = await call('ada', 'get', `cards?populate=board&board=${mine}`);
+    expect((populated.body.data as { items: unknown[] }).items).toMatchObject([{ board: { title: 'A' } }]);
+    await call('server', 'delete', `members/${member}`);
+    expect(await titles('ada')).toEqual(['open']);
+    expect(await outcome(call('ada', 'get', `cards/${card}`))).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+    await call('server', 'patch', `members/${member}/recover`);
+    expect(await titles('ada')).toEqual(['mine', 'open']);
+  });
+
+  it('lets members change what their role admits, before and after', async () => {
+    const [mine, theirs] = [await store('ada', 'boards', { title: 'A' }), await store('bob', 'boards', { title: 'B' })];
+    const member = await join(ADA, mine, 'editor');
+    await join(BOB, mine, 'viewer');
+    const card = await store('ada', 'cards', { board: mine, title: 'first' });
+    const refused = (side: string): unknown[] => [403, 'RULE_REFUSED', side];
+    expect(await outcome(call('bob', 'post', 'cards', { board: mine }))).toEqual(refused('create'));
+    expect(await outcome(call('nobody', 'post', 'cards', { board: mine }))).toEqual([401, 'AUTH_REQUIRED']);
+    expect(await outcome(call('bob', 'patch', `cards/${card}`, { title: 'x' }))).toEqual(refused('before'));
+    expect(await outcome(call('ada', 'patch', `cards/${card}`, { title: 'x' }))).toEqual([200]);
+    expect(await outcome(call('ada', 'patch', `cards/${card}`, { board: theirs }))).toEqual(refused('after'));
+    expect(await outcome(call('bob', 'delete', `cards/${card}`))).toEqual(refused('before'));
+    const bulk = await call('ada', 'post', 'cards/bulk', [{ board: mine }, { board: theirs }]);
+    expect([bulk.status, bulk.body.message]).toEqual([403, expect.stringContaining('Document 1:')]);
+    await call('server', 'delete', `members/${member}`);
+    expect(await outcome(call('ada', 'patch', `cards/${card}`, { title: 'y' }))).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+    expect(await outcome(call('ada', 'delete', `cards/${card}`))).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+    await join(ADA, mine, 'owner');
+    expect(await outcome(call('ada', 'delete', `cards/${card}`))).toEqual([200]);
+    expect(await outcome(call('ada', 'patch', `cards/${card}/recover`))).toEqual([200]);
+    expect(await outcome(call('ada', 'delete', `cards/${card}?permanent=true`))).toEqual([200]);
+  });
+
+  it('is opened to others by whoever the rules of memberships admit', async () => {
+    const board = await store('ada', 'boards', { title: 'A' });
+    const forged = { board, user: BOB, role: 'owner' };
+    expect(await outcome(call('bob', 'post', 'members', forged))).toEqual([403, 'RULE_REFUSED', 'create']);
+    await store('ada', 'members', forged);
+    expect(await outcome(call('bob', 'get', `boards/${board}`))).toEqual([200]);
+    expect(await outcome(call('bob', 'patch', `boards/${board}`, { title: 'B' }))).toEqual([200]);
+    expect(await outcome(call('ada', 'patch', `boards/${board}`, { title: 'C' }))).toEqual([
+      403,
+      'RULE_REFUSED',
+      'before',
+    ]);
+  });
+
+  it('is walked through by a cursor while memberships change', async () => {
+    const board = await store('ada', 'boards', { title: 'A' });
+    await join(ADA, board, 'viewer');
+    for (const title of ['1', '2', '3']) await store('server', 'cards', { board, title });
+    const page = async (cursor: string): Promise<{ items: { title: string }[]; nextCursor: string }> =>
+      (await call('ada', 'get', `cards?limit=2&cursor=${encodeURIComponent(cursor)}`)).body.data as never;
+    const first = await page('start');
+    await join(ADA, await store('bob', 'boards', { title: 'B' }), 'viewer');
+    const second = await page(first.nextCursor);
+    expect([...first.items, ...second.items].map(({ title }) => title)).toEqual(['3', '2', '1']);
+  });
+});
+
+describe('a set that is too large', () => {
+  it('is refused whole, but not for one value', async () => {
+    const boards = Array.from({ length: MOST + 1 }, () => new ObjectId().toHexString());
+    for (const board of boards.slice(0, MOST)) await join(ADA, board, 'editor');
+    const card = await store('ada', 'cards', { board: boards[0]!, title: 'first' });
+    expect(await titles('ada')).toEqual(['first']);
+    await join(ADA, boards[MOST]!, 'editor');
+    const { status, body } = await call('ada', 'get', 'cards');
+    expect([status, body.code, body.details?.[0]?.field]).toEqual([403, 'TOO_MANY_MEMBERSHIPS', 'board']);
+    expect(await titles('ada', `&board=${boards[0]!}`)).toEqual(['first']);
+    expect(await outcome(call('ada', 'get', `cards/${card}`))).toEqual([200]);
+    expect(await outcome(call('ada', 'patch', `cards/${card}`, { board: boards[MOST]! }))).toEqual([200]);
+    expect(await outcome(call('ada', 'delete', `cards/${card}`))).toEqual([200]);
+  });
+});
+
+describe('a collection of which rules name sets', () => {
+  const named = { code: 'NAMED_BY_RULE' };
+
+  it('keeps its name, its fields and its log', async () => {
+    const { app } = test;
+    const id = owner.project._id;
+    await expect(dropCollection(app, id, 'members')).rejects.toMatchObject(named);
+    await expect(renameCollection(app, id, 'members', 'others')).rejects.toMatchObject(named);
+    await expect(editCollection(app, id, 'members', { dropFields: ['role'] })).rejects.toMatchObject(named);
+    await expect(
+      editCollection(app, id, 'members', { setFields: [{ name: 'user', type: 'Number' }] }),
+    ).rejects.toMatchObject(named);
+    await expect(setChanges(app, id, 'members', { on: false })).rejects.toMatchObject({ code: 'RULES_NEED_LOG' });
+    await setRules(app, id, 'cards', completeRules({ read: 'user' }), { agreed: true });
+    await setRules(app, id, 'boards', completeRules({ read: 'user' }), { agreed: true });
+    await setRules(app, id, 'members', completeRules({ read: 'user' }), { agreed: true });
+    await setChanges(app, id, 'members', { on: false });
+    await dropCollection(app, id, 'members');
+    expect((await collectionStore(app).findOne({ projectId: id, name: 'boards' }))?.namedBy).toEqual([]);
+  });
+
+  it('has an index for each of them', async () => {
+    const { app } = test;
+    const members = await collectionStore(app).findOne({ projectId: owner.project._id, name: 'members' });
+    const names = (await app.db.collection(documentsName(members!)).indexes()).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['set_user,board', 'set_user,role,board', 'set_user,role']));
+  });
+
+  it('checks these fields, also where nothing else is checked', async () => {
+    const { app } = test;
+    const fields = [
+      { name: 'who', type: 'String' as const },
+      { name: 'group', type: 'String' as const },
+    ];
+    await addCollection(app, owner.project, { name: 'joins', mode: 'flexible', fields });
+    const id = await store('server', 'joins', { who: [ADA, BOB], group: 'g' });
+    const rules = completeRules({ read: 'doc.title in joins[who = user.id].group' });
+    const set = (): Promise<unknown> => setRules(app, owner.project._id, 'cards', rules, { agreed: true });
+    await expect(set()).rejects.toMatchObject({ code: 'RULE_MISFITS' });
+    await call('server', 'delete', `joins/${id}?permanent=true`);
+    await set();
+    expect(await outcome(call('server', 'post', 'joins', { who: [ADA] }))).toEqual([400, 'VALIDATION_FAILED', 'type']);
+  });
+
+  it('is pruned with the rules that name it, which then admit nobody', async () => {
+    const {
+      app,
+      owner: { project },
+    } = { ...test, owner };
+    const declared = DECLARED.filter(({ name }) => name !== 'members').map(({ name, fields }) => ({ name, fields }));
+    const changes = planSchema(await listCollections(app, project._id), declared, { prune: true });
+    await applyDeclared(app, project, changes);
+    expect(await outcome(call('ada', 'get', 'cards'))).toEqual([403, 'READ_BLOCKED']);
+  });
+});
