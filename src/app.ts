@@ -82,7 +82,7 @@ export async function openApp(
   const redis = config.redisUrl ? await connectRedis(config.redisUrl, log) : null;
   const processGroup = joinProcessGroup();
   const pubSub = openPubSub(redis, processGroup);
-  const limits = openLimits({ db, clock, log, redis, processGroup });
+  const limits = openLimits({ clock, log, redis, processGroup });
   const close = async (): Promise<void> => {
     await backgroundTasks.idle();
     await limits.close();

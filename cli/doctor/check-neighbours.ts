@@ -9,8 +9,11 @@ import { failed, passed, unreachable, type CheckResult } from './check.js';
 const PATIENCE_MS = 3000;
 
 /** Checks that the Redis of REDIS_URL answers. */
-export async function checkCache({ redisUrl }: Config): Promise<CheckResult> {
-  if (!redisUrl) return passed('cache', 'in the memory of each process (REDIS_URL is not set)');
+export async function checkCache({ mongodbUri, redisUrl }: Config): Promise<CheckResult> {
+  if (!redisUrl) {
+    const alone = mongodbUri ? '; several machines count rate limits each for itself' : '';
+    return passed('cache', `in the memory of each process (REDIS_URL is not set)${alone}`);
+  }
   const { Redis } = await import('ioredis');
   const redis = new Redis(redisUrl, {
     lazyConnect: true,

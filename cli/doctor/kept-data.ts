@@ -66,7 +66,6 @@ export const KEPT_DATA: readonly KeptData[] = [
     size: NO_BOUND,
   },
   { what: 'sessions of operators', stores: [OPERATOR_SESSIONS], time: 'until their end', size: NO_BOUND },
-  { what: 'counters of rate limits', stores: ['rate_counters'], time: 'their window', size: NO_BOUND },
   {
     what: 'figures over time',
     stores: ['series_hours'],

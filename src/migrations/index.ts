@@ -19,6 +19,7 @@ import { slimWebhookDeliveries } from './020-slim-webhook-deliveries.js';
 import { createMailCountIndexes } from './021-create-mail-count-indexes.js';
 import { indexTrashAndSorts } from './022-index-trash-and-sorts.js';
 import { keepIdsOfRepeatedRequests } from './023-keep-ids-of-repeated-requests.js';
+import { dropRateCounters } from './024-drop-rate-counters.js';
 
 /** Numbered one-way changes of stored data, in order. A released one is never edited. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -42,4 +43,5 @@ export const MIGRATIONS: readonly Migration[] = [
   createMailCountIndexes,
   indexTrashAndSorts,
   keepIdsOfRepeatedRequests,
+  dropRateCounters,
 ];

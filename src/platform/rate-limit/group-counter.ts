@@ -1,14 +1,13 @@
 import type { Rate } from '../../config/setting-readers.js';
 import type { GroupAnswers } from '../processes/group-host.js';
 import type { ProcessGroup } from '../processes/group-member.js';
-import type { Grant, KnownWindow, RateCounter } from './rate-counter.js';
+import type { Grant, RateCounter } from './rate-counter.js';
 
 /** Counts in the process that started this one. */
 export function openGroupCounter(group: ProcessGroup): RateCounter {
   return {
     take: (key, want, rate) => group.ask<Grant>('take uses', { key, want, rate }),
     giveBack: (key, uses, resetMs) => group.tell('give uses back', { key, uses, resetMs }),
-    atLeast: (windows) => group.tell('count at least', { windows }),
     close: () => Promise.resolve(),
   };
 }
@@ -36,6 +35,5 @@ export function groupCounterAnswers(counter: RateCounter): GroupAnswers {
       const { key, uses, resetMs } = input as GiveBack;
       return counter.giveBack(key, uses, resetMs);
     },
-    'count at least': (input) => counter.atLeast((input as { windows: readonly KnownWindow[] }).windows),
   };
 }

@@ -1,16 +1,13 @@
 import type { Clock } from '../time/clock.js';
-import type { Database } from '../database/database.js';
 import type { Logger } from '../observe/logger.js';
 import { openRedisCounter } from './redis-counter.js';
 import type { RedisConnection } from '../redis/redis.js';
 import type { ProcessGroup } from '../processes/group-member.js';
-import { openDatabaseCounter } from './database-counter.js';
+import { openFallbackCounter } from './fallback-counter.js';
 import { openGroupCounter } from './group-counter.js';
-import { openInsuredCounter, type WatchedCounter } from './insured-counter.js';
 import { openMemoryCounter } from './memory-counter.js';
 import type { RateCounter } from './rate-counter.js';
 import { openLocalRateLimiter, openRateLimiter, type RateLimiter } from './rate-limiter.js';
-import { openSavedCounter } from './saved-counter.js';
 
 export interface RateLimits extends RateLimiter {
   /** The counter of this process, for those it supervises. */
@@ -18,7 +15,6 @@ export interface RateLimits extends RateLimiter {
 }
 
 export interface CounterPlaces {
-  db: Database;
   clock: Clock;
   log: Logger;
   redis: RedisConnection | null;
@@ -26,23 +22,15 @@ export interface CounterPlaces {
 }
 
 /**
- * Counts where all processes that serve the same data can see it: in Redis, and in the database while that is away;
- * else in a MongoDB; else in the one process that serves an embedded store or supervises those that do.
+ * Counts in Redis, for all machines that share it; without one in the memory of the process that serves, or that
+ * supervises the serving processes of this machine (decision 1012).
  */
-export function openLimits({ db, clock, log, redis, processGroup }: CounterPlaces): RateLimits {
-  const isAlone = db.kind === 'embedded' && !processGroup;
-  if (isAlone && !redis) {
-    const counter = openSavedCounter(db, clock, log);
+export function openLimits({ clock, log, redis, processGroup }: CounterPlaces): RateLimits {
+  const shared = redis ? openRedisCounter(redis, clock) : processGroup && openGroupCounter(processGroup);
+  if (!shared) {
+    const counter = openMemoryCounter(clock);
     return { ...openLocalRateLimiter(counter), counter };
   }
-  const insured = (main: RateCounter | WatchedCounter, insurance: RateCounter): RateCounter =>
-    openInsuredCounter(main, insurance, clock, log);
-  // Beside Redis the database, of either kind: all who count in the one can count in the other.
-  const isOfProcessGroup = db.kind === 'embedded' && processGroup && !redis;
-  const own = insured(
-    isOfProcessGroup ? openGroupCounter(processGroup) : openDatabaseCounter(db, clock),
-    openMemoryCounter(clock),
-  );
-  const counter = redis ? insured(openRedisCounter(redis, clock), own) : own;
+  const counter = openFallbackCounter(shared, clock, log);
   return { ...openRateLimiter(counter, clock), counter };
 }

@@ -10,14 +10,6 @@ export interface Grant {
   resetMs: number;
 }
 
-/** A window as somebody knows it who has counted in it. */
-export interface KnownWindow {
-  key: string;
-  used: number;
-  /** Milliseconds since 1970. */
-  resetMs: number;
-}
-
 /**
  * Counts uses of keys within windows that begin with the first use. Its grants in a window together never exceed the
  * rate's count.
@@ -30,10 +22,5 @@ export interface RateCounter {
   take(key: string, want: number, rate: Rate): Grant | Promise<Grant>;
   /** Returns uses that were taken and not needed, if their window still stands. */
   giveBack(key: string, uses: number, resetMs: number): void | Promise<void>;
-  /**
-   * Makes windows count no fewer uses than are known of them; begins those that it lacks. For counts that were kept
-   * elsewhere.
-   */
-  atLeast(windows: readonly KnownWindow[]): void | Promise<void>;
   close(): Promise<void>;
 }

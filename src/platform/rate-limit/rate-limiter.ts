@@ -1,5 +1,6 @@
 import type { Rate } from '../../config/setting-readers.js';
 import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
+import type { MemoryCounter } from './memory-counter.js';
 import type { Grant, RateCounter } from './rate-counter.js';
 
 /** The decision about a request, with the figures for the client. */
@@ -60,7 +61,7 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
   const known = new Map<string, Known>();
   const holding = new Set<string>();
 
-  const meet = (key: string, rate: Rate): Known => {
+  const windowOf = (key: string, rate: Rate): Known => {
     const nowMs = clock.now();
     const found = known.get(key);
     const latestMs = nowMs + rate.windowMs + CLOCKS_DIFFER_MS;
@@ -141,7 +142,7 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
 
   return {
     consume(key, rate) {
-      const entry = meet(key, rate);
+      const entry = windowOf(key, rate);
       if (entry.waiting.length === 0) {
         if (entry.spare > 0) return use(entry);
         if (entry.refusedUntilMs > clock.now()) return refusal(entry);
@@ -161,17 +162,11 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
 }
 
 /** Limits by a counter in this process, which knows everything there is to know. */
-export function openLocalRateLimiter(counter: RateCounter): RateLimiter {
-  const judge = ({ granted, left, resetMs }: Grant, limit: number): Verdict => ({
-    allowed: granted > 0,
-    limit,
-    left,
-    resetMs,
-  });
+export function openLocalRateLimiter(counter: MemoryCounter): RateLimiter {
   return {
     consume(key, rate) {
-      const grant = counter.take(key, 1, rate);
-      return grant instanceof Promise ? grant.then((taken) => judge(taken, rate.count)) : judge(grant, rate.count);
+      const { granted, left, resetMs } = counter.take(key, 1, rate);
+      return { allowed: granted > 0, limit: rate.count, left, resetMs };
     },
     close: () => counter.close(),
   };

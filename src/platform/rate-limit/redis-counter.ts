@@ -1,10 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../time/clock.js';
-import type { WatchedCounter } from './insured-counter.js';
 import type { RedisConnection } from '../redis/redis.js';
+import type { RateCounter } from './rate-counter.js';
 
 const PREFIX = 'bsvc:rate:';
-const LOOK_MS = 1_000;
 
 /** Time is Redis' own, so that machines need not agree on it. */
 const TAKE = `
@@ -19,16 +18,6 @@ elseif granted > 0 then
 end
 return {granted, used + granted, rest}`;
 
-const AT_LEAST = `
-local used = tonumber(redis.call('GET', KEYS[1]) or '0')
-local rest = redis.call('PTTL', KEYS[1])
-if rest < 0 then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-elseif used < tonumber(ARGV[1]) then
-  redis.call('INCRBY', KEYS[1], tonumber(ARGV[1]) - used)
-end
-return used`;
-
 const GIVE_BACK = `
 local used = tonumber(redis.call('GET', KEYS[1]) or '0')
 if used >= tonumber(ARGV[1]) then redis.call('DECRBY', KEYS[1], ARGV[1]) end
@@ -36,7 +25,6 @@ return used`;
 
 interface CountingRedis extends Redis {
   bsvcTake(key: string, want: number, limit: number, windowMs: number): Promise<[number, number, number]>;
-  bsvcAtLeast(key: string, used: number, restMs: number): Promise<number>;
   bsvcGiveBack(key: string, uses: number): Promise<number>;
 }
 
@@ -44,11 +32,9 @@ interface CountingRedis extends Redis {
  * Counts in Redis, for any number of machines: one round trip for each take, together with whatever else is asked at
  * the moment.
  */
-export function openRedisCounter(redis: RedisConnection, clock: Clock): WatchedCounter {
-  let timer: NodeJS.Timeout | undefined;
+export function openRedisCounter(redis: RedisConnection, clock: Clock): RateCounter {
   const client = redis.client() as CountingRedis;
   client.defineCommand('bsvcTake', { numberOfKeys: 1, lua: TAKE });
-  client.defineCommand('bsvcAtLeast', { numberOfKeys: 1, lua: AT_LEAST });
   client.defineCommand('bsvcGiveBack', { numberOfKeys: 1, lua: GIVE_BACK });
   return {
     async take(key, want, { count, windowMs }) {
@@ -58,29 +44,6 @@ export function openRedisCounter(redis: RedisConnection, clock: Clock): WatchedC
     async giveBack(key, uses, resetMs) {
       if (resetMs > clock.now()) await client.bsvcGiveBack(PREFIX + key, uses);
     },
-    async atLeast(windows) {
-      const nowMs = clock.now();
-      const live = windows.filter(({ resetMs }) => resetMs > nowMs);
-      await Promise.all(
-        live.map(({ key, used, resetMs }) => client.bsvcAtLeast(PREFIX + key, used, Math.ceil(resetMs - nowMs))),
-      );
-    },
-    onNews(listener) {
-      client.on('ready', () => listener('connected'));
-      client.on('close', () => listener('lost'));
-      // One that hangs closes nothing.
-      const look = (): void => {
-        client.ping().then(
-          () => listener('answers'),
-          () => listener('lost'),
-        );
-      };
-      timer = setInterval(look, LOOK_MS);
-      timer.unref();
-    },
-    close() {
-      clearInterval(timer);
-      return Promise.resolve();
-    },
+    close: () => Promise.resolve(),
   };
 }

@@ -27,7 +27,6 @@ function remoteCounter(clock: FakeClock): Counted {
       return memory.take(...take);
     },
     giveBack: (...back) => Promise.resolve(memory.giveBack(...back)),
-    atLeast: (windows) => Promise.resolve(memory.atLeast(windows)),
     close: () => memory.close(),
   };
   open.push(remote);
