@@ -5,6 +5,7 @@ import { openScope } from '../query/operators/operator.js';
 import { type GeoNear, readGeoNear } from '../query/geometry/geo-near.js';
 import type { Sort } from '../query/sort.js';
 import { type LeadingFilter, splitLeadingFilter } from './leading-filter.js';
+import { moveMatches } from './move-matches.js';
 import type { InnerPipeline, Run, RunEnvironment, Source, Stage, StageCompiler, StageTools } from './stage.js';
 import {
   count,
@@ -94,6 +95,8 @@ export interface Leading {
   readonly sort: Doc | null;
   readonly skip: number;
   readonly limit: number | null;
+  /** One document of each value of this path is enough; the others may come as well. Null: all are needed. */
+  readonly distinct: string | null;
 }
 
 /** A compiled pipeline. */
@@ -200,8 +203,8 @@ function compileStages(
   if (refused !== undefined) {
     throw unsupported(`${refused.name} is not available together with a collation in this engine`);
   }
-  const compiled = list.map(({ name, spec }) => ({ name, spec, stage: STAGES[name]!(spec, tools) }));
-  const { leading, used } = readLeading(list, environment);
+  const compiled = moveMatches(list.map(({ name, spec }) => ({ name, spec, stage: STAGES[name]!(spec, tools) })));
+  const { leading, used } = readLeading(compiled, environment);
   return {
     leading,
     rest: chain(compiled.slice(used), environment),
@@ -259,7 +262,7 @@ function mostAfter(list: readonly Named[], from: number): number {
   return Infinity;
 }
 
-const NO_LEADING = { near: null, filter: null, sort: null, skip: 0, limit: null };
+const NO_LEADING = { near: null, filter: null, sort: null, skip: 0, limit: null, distinct: null };
 
 /** The stages at the start that a collection can answer itself: filters, then a sort, then skip and limit. */
 function readLeading(
@@ -299,7 +302,17 @@ function readLeading(
     }
   }
   const sort = sorted === null ? null : sortSpec;
-  return { leading: { near: null, filter, sort, skip: skipped, limit: limited }, used };
+  const distinct = used === filters.length ? groupedPath(list[used]) : null;
+  return { leading: { near: null, filter, sort, skip: skipped, limit: limited, distinct }, used };
+}
+
+/** The path by whose values a `$group` groups, when it asks for nothing but them; null for any other stage. */
+function groupedPath(stage: Named | undefined): string | null {
+  if (stage?.name !== '$group') return null;
+  const spec = stage.spec as Doc;
+  const id = spec['_id'];
+  if (typeof id !== 'string' || !/^\$[^$]/.test(id)) return null;
+  return Object.keys(spec).length === 1 ? id.slice(1) : null;
 }
 
 function runStages(stages: readonly Stage[], source: Source, run: Run): Source {

@@ -22,6 +22,8 @@ export interface FieldBounds {
   region: Region | null;
   /** The conditions cannot hold for a document in which the field is missing. */
   present: boolean;
+  /** The conditions ask for documents in which the field is missing. */
+  absent: boolean;
 }
 
 /** Collects the usable conditions of a filter's top-level conjunction by path. */
@@ -30,7 +32,7 @@ export function collectBounds(conjuncts: readonly Conjunct[]): Map<string, Field
   for (const { path, op, value } of conjuncts) {
     let field = bounds.get(path);
     if (field === undefined) {
-      field = { points: null, lower: null, upper: null, prefix: null, region: null, present: false };
+      field = { points: null, lower: null, upper: null, prefix: null, region: null, present: false, absent: false };
       bounds.set(path, field);
     }
     addCondition(field, op, value);
@@ -75,6 +77,7 @@ function addCondition(field: FieldBounds, op: Conjunct['op'], value: unknown): v
       return;
     case 'exists':
       if (value === true) field.present = true;
+      else field.absent = true;
       return;
     case 'type':
       field.present = true;

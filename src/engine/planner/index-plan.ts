@@ -140,7 +140,15 @@ export function planCell(index: IndexEntry, cell: Cell): Plan {
   return cellPlan(index, [cellRange(index, cell)], ANY_PLACE, true);
 }
 
-const ANY_PLACE: FieldBounds = { points: null, lower: null, upper: null, prefix: null, region: null, present: true };
+const ANY_PLACE: FieldBounds = {
+  points: null,
+  lower: null,
+  upper: null,
+  prefix: null,
+  region: null,
+  present: true,
+  absent: false,
+};
 
 function cellPlan(index: IndexEntry, ranges: readonly KeyRange[], bounds: FieldBounds, sorted: boolean): Plan {
   return {
@@ -219,6 +227,8 @@ export function scanWhole(collection: CollectionEntry, query: PlanQuery, reverse
   };
 }
 
+const MISSING: readonly unknown[] = [null];
+
 /** The longest usable prefix of the fields: equalities and lists, then at most one range. */
 function boundsOf(space: KeySpace, bounds: ReadonlyMap<string, FieldBounds>, multikey: number): SpaceBounds {
   const points: (readonly unknown[])[] = [];
@@ -235,6 +245,11 @@ function boundsOf(space: KeySpace, bounds: ReadonlyMap<string, FieldBounds>, mul
     }
     if (condition.points !== null && fitsRanges(points, condition.points.length)) {
       points.push(condition.points);
+      continue;
+    }
+    // A missing field lies among those that hold null; of a list it is known for the documents in it only.
+    if (condition.points === null && condition.absent && !isArray) {
+      points.push(MISSING);
       continue;
     }
     const byPrefix = condition.prefix !== null;
@@ -261,7 +276,7 @@ function isExact(
   const boundFields = used.points.length + (used.range === null ? 0 : 1);
   for (const [n, field] of fields.slice(0, boundFields).entries()) {
     const condition = bounds.get(field.path)!;
-    const held = heldBy(condition, n < used.points.length ? null : used.range);
+    const held = heldBy(condition, used.points[n] ?? null, used.range);
     for (const conjunct of query.conjuncts) {
       if (conjunct.path !== field.path) continue;
       const isHeld = held.some(
@@ -279,11 +294,16 @@ function isExact(
 }
 
 /** The conditions that hold for every entry in the ranges of a field. */
-function heldBy({ points, lower, upper, prefix }: FieldBounds, range: RangeUse | null): Omit<Conjunct, 'path'>[] {
-  if (range === null) {
+function heldBy(
+  { lower, upper, prefix }: FieldBounds,
+  points: readonly unknown[] | null,
+  range: RangeUse | null,
+): Omit<Conjunct, 'path'>[] {
+  if (points !== null) {
     const list: Omit<Conjunct, 'path'> = { op: 'in', value: points };
-    return points!.length === 1 ? [{ op: 'eq', value: points![0] }, list] : [list];
+    return points.length === 1 ? [{ op: 'eq', value: points[0] }, list] : [list];
   }
+  if (range === null) return [];
   if (range.byPrefix) return [{ op: 'prefix', value: prefix }];
   const held: Omit<Conjunct, 'path'>[] = [];
   if (lower !== null) held.push({ op: lower.inclusive ? 'gte' : 'gt', value: lower.value });

@@ -92,11 +92,19 @@ class PipelineRows implements RowSource {
     const view = new View(storage, 'aggregate');
     const budget = pacedBudget(pace, view);
     this.view = view;
-    const { near, filter, sort, skip, limit } = pipeline.leading;
+    const { near, filter, sort, skip, limit, distinct } = pipeline.leading;
     const { fields } = pipeline;
     const own = pipeline.startsAlone
       ? nothing()
-      : readDocuments(storage, ns, { near, filter, sort, skip, limit, fields, hint }, budget, view, environment, pace);
+      : readDocuments(
+          storage,
+          ns,
+          { near, filter, sort, skip, limit, distinct, fields, hint },
+          budget,
+          view,
+          environment,
+          pace,
+        );
     const results = pipeline.run(own, {
       budget,
       open: (collection, options) =>

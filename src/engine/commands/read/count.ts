@@ -3,7 +3,9 @@ import { anything, collationOption, countOption, documentOption } from '../optio
 import type { Doc } from '../../codec/document.js';
 import { countingPlan } from '../../planner/choose-plan.js';
 import type { Collation } from '../../query/collation/collation.js';
-import type { Plan } from '../../planner/plan.js';
+import { isBounded, type Plan } from '../../planner/plan.js';
+import { sizesOf } from '../../planner/scans/sizes.js';
+import { readNegation } from './negation.js';
 import type { Scan } from '../../planner/scans/scan.js';
 import { isUnionOfEntries, UnionCount } from '../../planner/scans/union-count.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
@@ -49,12 +51,57 @@ export function countMatching(
     const kept = keptCount(storage, collection, query);
     if (kept !== null) return kept;
   }
-  const plan = countingPlan(planQuery(storage, collection, query, 0));
   const view = new View(storage, 'count');
-  const scan = openCount({ storage, collection, plan, query, view, most });
-  leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
-  const counting: Counting = { storage, collection, plan, scan, view, most, found: 0 };
-  return countOn(counting, pace) ? counting.found : countSlowly(counting, pace);
+  const countings = openCounts(storage, collection, query, counted, view, most);
+  for (const { plan, scan } of countings) {
+    if (scan !== null) leaveIfLong(pace, storage, collection, query, plan.exact ? null : plan);
+  }
+  return countOn(countings, pace) ? difference(countings) : countSlowly(storage, collection, countings, view, pace);
+}
+
+/** The first less the second, if there is one. */
+function difference([all, without]: readonly Counting[]): number {
+  return Math.max(0, all!.found - (without?.found ?? 0));
+}
+
+/**
+ * What is to be counted: the query; or, where that reads less, everything that it would find without a negated
+ * condition, and what that condition leaves out.
+ */
+function openCounts(
+  storage: Storage,
+  collection: CollectionEntry,
+  query: Query,
+  { query: filter, collation }: { query: Doc; collation: Collation | null },
+  view: View,
+  most: number,
+): Counting[] {
+  const open = (one: Query, plan: Plan): Counting => {
+    const kept = keptCount(storage, collection, one);
+    if (kept !== null) return { plan, scan: null, most, found: kept };
+    return { plan, scan: openCount({ storage, collection, plan, query: one, view, most }), most, found: 0 };
+  };
+  const planOf = (one: Query): Plan => countingPlan(planQuery(storage, collection, one, 0));
+  const plan = planOf(query);
+  const negation = plan.exact || most !== Infinity || query.hint !== undefined ? null : readNegation(filter);
+  if (negation !== null) {
+    const environment = readVariables(undefined, collation);
+    const all = compileQuery(negation.all, {}, undefined, environment);
+    const without = compileQuery(negation.without, {}, undefined, environment);
+    const [allPlan, withoutPlan] = [planOf(all), planOf(without)];
+    const allByCounts = allPlan.exact || keptCount(storage, collection, all) !== null;
+    if (allByCounts && (withoutPlan.exact || readsFew(storage, collection, withoutPlan))) {
+      return [open(all, allPlan), open(without, withoutPlan)];
+    }
+  }
+  return [open(query, plan)];
+}
+
+/** True when a plan reads so few documents that it is worth a way round. */
+function readsFew(storage: Storage, collection: CollectionEntry, plan: Plan): boolean {
+  if (plan.index === null || !isBounded(plan)) return false;
+  const { documents } = storage.catalog.counts(collection.id);
+  return sizesOf(storage, collection).entriesOf(plan) * 3 < documents;
 }
 
 /** The kept count for a filter: for all documents, and for `true`, `false` or both in the counted field. */
@@ -80,46 +127,58 @@ function openCount({
   query,
   view,
   most,
-}: Pick<Counting, 'storage' | 'collection' | 'plan' | 'view' | 'most'> & { query: Query }): Scan | UnionCount {
+}: {
+  storage: Storage;
+  collection: CollectionEntry;
+  plan: Plan;
+  query: Query;
+  view: View;
+  most: number;
+}): Scan | UnionCount {
   const open = (one: Plan): Scan => openScan(storage, collection, one, query, undefined, view);
   if (most !== Infinity || !isUnionOfEntries(plan)) return open(plan);
   return new UnionCount(storage, plan, view, (branches) => open({ ...plan, branches }));
 }
 
 interface Counting {
-  readonly storage: Storage;
-  readonly collection: CollectionEntry;
   readonly plan: Plan;
-  readonly scan: Scan | UnionCount;
-  readonly view: View;
+  /** Null when it is known already. */
+  readonly scan: Scan | UnionCount | null;
   readonly most: number;
   found: number;
 }
 
 /** Counts until there is nothing more to count or the turn is over; false in the latter case. */
-function countOn(counting: Counting, pace: Pace): boolean {
-  const { plan, scan, most } = counting;
-  const visit = (): boolean => {
-    counting.found++;
-    return false;
-  };
-  while (!scan.finished && counting.found < most) {
-    if (plan.exact || scan instanceof UnionCount) counting.found += scan.countChunk();
-    else scan.readChunk(visit);
-    if (!scan.finished && pace.due(scan.lastRead)) return false;
+function countOn(countings: readonly Counting[], pace: Pace): boolean {
+  for (const counting of countings) {
+    const { plan, scan, most } = counting;
+    const visit = (): boolean => {
+      counting.found++;
+      return false;
+    };
+    while (scan !== null && !scan.finished && counting.found < most) {
+      if (plan.exact || scan instanceof UnionCount) counting.found += scan.countChunk();
+      else scan.readChunk(visit);
+      if (!scan.finished && pace.due(scan.lastRead)) return false;
+    }
   }
   return true;
 }
 
-async function countSlowly(counting: Counting, pace: Pace): Promise<number> {
-  const { storage, collection, plan, view } = counting;
+async function countSlowly(
+  storage: Storage,
+  collection: CollectionEntry,
+  countings: readonly Counting[],
+  view: View,
+  pace: Pace,
+): Promise<number> {
   view.hold();
   try {
     do {
       await pace.rest();
-      checkStillThere(storage, collection, plan);
-    } while (!countOn(counting, pace));
-    return counting.found;
+      for (const { plan } of countings) checkStillThere(storage, collection, plan);
+    } while (!countOn(countings, pace));
+    return difference(countings);
   } finally {
     view.release();
   }

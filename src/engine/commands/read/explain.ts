@@ -6,7 +6,8 @@ import { DistinctScan } from '../../planner/scans/distinct-scan.js';
 import { presentConsidered, presentCountPlan, presentDistinctPlan, presentPlan } from '../../planner/explain.js';
 import type { Plan } from '../../planner/plan.js';
 import type { Collation } from '../../query/collation/collation.js';
-import type { ReadingScan } from '../../planner/scans/scan.js';
+import { EntrySkip, skipsEntries } from '../../planner/scans/entry-skip.js';
+import { PlanScan, type ReadingScan } from '../../planner/scans/scan.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import { numberOf } from '../../query/values/value.js';
@@ -129,7 +130,7 @@ export const explain = command({
       const scan =
         distinct === null
           ? openScan(storage, collection, plan, query)
-          : new DistinctScan(storage, collection, distinct, new View(storage));
+          : new DistinctScan(storage, collection, distinct, new View(storage), name === 'aggregate');
       reply['executionStats'] = await execute(storage, collection, scan, query, { most, skip, pace });
     }
     return reply;
@@ -164,8 +165,9 @@ function leadingStages({ pipeline, hint, collation, let: variables }: ReturnType
     return { filter: {}, hint, collation, limit, near };
   }
   const { leading } = compilePipeline(pipeline, { environment: readVariables(variables, collation) });
-  const { filter, sort, skip, limit } = leading;
-  return { filter: filter ?? {}, sort: sort ?? {}, skip, limit: limit ?? 0, hint, collation };
+  const { filter, sort, skip, limit, distinct } = leading;
+  const key = distinct === null || collation !== null ? {} : { key: distinct };
+  return { filter: filter ?? {}, sort: sort ?? {}, skip, limit: limit ?? 0, hint, collation, ...key };
 }
 
 /** Runs the plan without keeping anything, to tell how much it reads. */
@@ -179,6 +181,17 @@ async function execute(
   const { plan } = scan;
   const started = performance.now();
   let found = 0;
+  if (scan instanceof PlanScan && skipsEntries(plan, skip)) {
+    const entries = new EntrySkip(storage, plan, new View(storage), skip);
+    for (let place = entries.readChunk(); ; place = entries.readChunk()) {
+      if (place !== null) {
+        scan.goTo(place);
+        found = skip;
+        break;
+      }
+      if (pace.due(entries.pages)) await pace.rest();
+    }
+  }
   const enough = query.sort === null || plan.sorted ? (most === 0 ? Infinity : most) : Infinity;
   while (!scan.finished && found < enough) {
     // No more entries than a find would read.

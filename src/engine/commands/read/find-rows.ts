@@ -1,7 +1,8 @@
 import { decodeDocument } from '../../codec/decode.js';
 import { RawDocument, type Row } from '../../codec/document.js';
 import type { Plan } from '../../planner/plan.js';
-import { keep, type Scan } from '../../planner/scans/scan.js';
+import { EntrySkip, skipsEntries } from '../../planner/scans/entry-skip.js';
+import { keep, PlanScan, type Scan } from '../../planner/scans/scan.js';
 import type { Projection } from '../../query/project.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
@@ -37,6 +38,8 @@ export class FindRows implements RowSource {
   /** A row that did not fit into the last batch any more. */
   private pending: Row | null = null;
   private skip: number;
+  /** Leaves out what is to be skipped by counting entries, where that can be done; null when it is done. */
+  private skipping: { readonly entries: EntrySkip; readonly scan: PlanScan } | null = null;
   private left: number;
   private started = false;
   private readonly view: View;
@@ -66,6 +69,10 @@ export class FindRows implements RowSource {
     this.scan = unsorted
       ? openSorted(storage, collection, plan, query, sort, none, view, pace, most)
       : openScan(storage, collection, plan, query, none, view, plan.fallback === null ? null : pace);
+    const { scan } = this;
+    if (scan instanceof PlanScan && skipsEntries(plan, skip)) {
+      this.skipping = { entries: new EntrySkip(storage, plan, view, skip), scan };
+    }
   }
 
   next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[] {
@@ -95,6 +102,7 @@ export class FindRows implements RowSource {
   /** Reads until the batch is full or the turn is over; true when nothing is missing any more. */
   private readOn(batch: Batch): boolean {
     const { rows, wanted } = batch;
+    if (!this.skipEntries()) return false;
     const visit = (bytes: Buffer): boolean => {
       if (this.skip > 0) {
         this.skip--;
@@ -113,6 +121,22 @@ export class FindRows implements RowSource {
       if (this.scan.finished) return true;
       if (this.pace.due(this.scan.lastRead)) return false;
     }
+  }
+
+  /** True when nothing is left to be skipped by counting; false when the turn is over. */
+  private skipEntries(): boolean {
+    while (this.skipping !== null) {
+      const { entries, scan } = this.skipping;
+      const place = entries.readChunk();
+      if (place === null) {
+        if (this.pace.due(entries.pages)) return false;
+      } else {
+        scan.goTo(place);
+        this.skip = 0;
+        this.skipping = null;
+      }
+    }
+    return true;
   }
 
   /** Whoever asks for the next batch may take his time. */

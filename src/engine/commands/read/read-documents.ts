@@ -6,10 +6,13 @@ import type { GeoNear } from '../../query/geometry/geo-near.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';
+import { type DistinctPlan, planDistinct } from '../../planner/distinct-plan.js';
+import { DistinctScan } from '../../planner/scans/distinct-scan.js';
+import type { ReadingScan } from '../../planner/scans/scan.js';
 import { FindRows } from './find-rows.js';
 import { leaveIfLarge, type SearchPace, STAY_DOCUMENT_BYTES } from '../pace.js';
 import { readNearest } from './read-nearest.js';
-import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, type Query } from './query.js';
+import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf, type Query } from './query.js';
 
 /** The demands of a pipeline on a collection. */
 export interface Wanted {
@@ -23,6 +26,8 @@ export interface Wanted {
   /** Top-level fields that are needed; null = all. */
   fields: ReadonlySet<string> | null;
   hint?: unknown;
+  /** One document of each value of this path is enough, none of which tells a missing field from null. */
+  distinct?: string | null;
 }
 
 type Leaving = Pick<SearchPace, 'mayLeave'>;
@@ -63,8 +68,12 @@ export async function* readDocuments(
     yield* readSorted(storage, collection, query, wanted, budget, view, leaving);
     return;
   }
-  leaveIfLong(leaving, storage, collection, query, limit === 0 ? plan : null);
-  const scan = openScan(storage, collection, plan, query, wanted.fields, view, leaving);
+  const distinct = wanted.distinct == null ? null : planGroup(collection, query, wanted.distinct);
+  if (distinct === null) leaveIfLong(leaving, storage, collection, query, limit === 0 ? plan : null);
+  const scan: ReadingScan =
+    distinct === null
+      ? openScan(storage, collection, plan, query, wanted.fields, view, leaving)
+      : new DistinctScan(storage, collection, distinct, view, true);
   const chunkBytes = leaving.mayLeave ? STAY_DOCUMENT_BYTES : CHUNK_BYTES;
   let skip = wanted.skip;
   let left = wanted.limit ?? Infinity;
@@ -85,8 +94,12 @@ export async function* readDocuments(
       docs = docs.slice(BATCH);
     }
     if (isDue(budget, scan.lastRead)) await budget.pause();
-    if (!scan.finished && left > 0) checkStillThere(storage, collection, plan);
+    if (!scan.finished && left > 0) checkStillThere(storage, collection, scan.plan);
   }
+}
+
+function planGroup(collection: CollectionEntry, query: Query, path: string): DistinctPlan | null {
+  return query.collation === null ? planDistinct(collection, planQueryOf(collection, query, 0), path) : null;
 }
 
 async function* readSorted(

@@ -30,6 +30,8 @@ export class DistinctScan implements ReadingScan {
     private readonly collection: CollectionEntry,
     private readonly distinct: DistinctPlan,
     private readonly view: View,
+    /** A missing field counts as null, so that one document of both is enough. */
+    private readonly missingIsNull = false,
   ) {
     this.fields = new Set(distinct.index.fields.map(({ parts }) => parts[0]!));
   }
@@ -71,7 +73,7 @@ export class DistinctScan implements ReadingScan {
       const bytes = this.storage.documents.readByEntry(this.collection, index, reader.keySum(), value);
       const doc = decodeDocument(bytes, 'engine', this.fields);
       // A document without the field lies among those that hold null, of which each has to be looked at.
-      const isMissing = readPath(doc, index.fields[field]!.parts) === undefined;
+      const isMissing = !this.missingIsNull && readPath(doc, index.fields[field]!.parts) === undefined;
       this.next = isMissing ? Buffer.concat([key, ZERO]) : behindValue(index, field, doc);
       return visit(bytes, doc);
     }

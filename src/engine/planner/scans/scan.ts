@@ -186,6 +186,8 @@ export class PlanScan implements Scan {
   }
 
   goTo({ at, last }: ScanPosition): void {
+    // What is left out, or met again, cannot be compared with what is counted.
+    this.tally = null;
     this.at = at;
     this.last = last;
   }

@@ -4,6 +4,7 @@ import { badValue } from '../../errors.js';
 import type { Collation } from '../collation/collation.js';
 import { NO_SCOPE, openScope, type Scope } from '../operators/operator.js';
 import { type Equality, FieldTest, readEqualities } from './equalities.js';
+import { equalitiesOfExpression } from './expression-equalities.js';
 import { compileExpression, type ExpressionContext, openExpressionContext } from '../expression.js';
 import { compileSchema } from './json-schema.js';
 import {
@@ -216,7 +217,7 @@ function parseTopLevel(name: string, value: unknown, parsing: Parsing, top: bool
     case '$comment':
       return null;
     case '$expr':
-      return parseExpr(value, parsing);
+      return parseExpr(value, parsing, top);
     case '$jsonSchema': {
       if (!isDocument(value)) throw badValue('$jsonSchema must be an object');
       const test = compileSchema(value);
@@ -271,13 +272,18 @@ function parseBranch(filter: Doc, parsing: Parsing, branches: Alternative[]): No
   return node;
 }
 
-function parseExpr(value: unknown, parsing: Parsing): Node {
+function parseExpr(value: unknown, parsing: Parsing, top: boolean): Node {
   if (!parsing.isWholeDocument) throw badValue('$expr can only be applied to the top-level document');
   parsing.environment ??= openExpressionContext();
   const expression = compileExpression(value, parsing.environment);
   parsing.unplanned = true;
   parsing.usesScope = true;
   parsing.mayTakeLong = true;
+  if (top && parsing.collation === null) {
+    for (const { path, value: operand } of equalitiesOfExpression(value)) {
+      parsing.conjuncts.push({ path, op: 'eq', value: operand });
+    }
+  }
   if (expression.fields === null) parsing.whole = true;
   else for (const field of expression.fields) parsing.fields.add(field);
   return {

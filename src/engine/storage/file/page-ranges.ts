@@ -158,6 +158,44 @@ export class PageRanges {
   }
 
   /**
+   * The key of the entry with `before` others before it between `start` and `end`; null when there are fewer. What was
+   * counted of the range before is not read again. Throws PageError as `read` does.
+   */
+  keyAt(state: PageState, start: Buffer, end: Buffer, before: number): Buffer | null {
+    const { root } = state;
+    const seeking = { state, left: 0, pages: 0, before };
+    return root === null || start.compare(end) >= 0 ? null : this.seek(seeking, root, 1, start, end);
+  }
+
+  private seek(
+    seeking: Reading & { before: number },
+    page: number,
+    level: number,
+    start: Buffer | null,
+    end: Buffer | null,
+  ): Buffer | null {
+    if (level === seeking.state.depth) {
+      const { from, to } = this.loadLeaf(seeking, page, start, end);
+      if (seeking.before < to - from) return nodeKey(this.leaf, from + seeking.before);
+      seeking.before -= to - from;
+      return null;
+    }
+    const { bytes, nodes, below } = this.branch(seeking, page);
+    const { first, last } = childrenIn(bytes, nodes, start, end);
+    for (let n = first; n <= last; n++) {
+      const from = n === first ? start : null;
+      const to = n === last ? end : null;
+      if (from === null && to === null && below[n]! >= 0 && below[n]! <= seeking.before) {
+        seeking.before -= below[n]!;
+        continue;
+      }
+      const found = this.seek(seeking, childOf(bytes, n), level + 1, from, to);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  /**
    * Reads the leaf in which `key` is, or would be, into `leaf`. Returns how many nodes it has, how many pages were
    * read, and before which key it ends, null for the last one. Throws PageError as `read` does.
    */
@@ -253,14 +291,24 @@ export class PageRanges {
       walk.entries += this.file.readHead(page, true, state, this.head, HEADER_BYTES);
       return;
     }
+    const { from, to } = this.loadLeaf(walk, page, start, end);
+    walk.entries += to - from;
+    if (visit === null) return;
+    for (let n = from; n < to; n++) if (this.visitNode(state, n, visit)) walk.accepted++;
+  }
+
+  /** Reads a page into `leaf`; which of its nodes are in the range. */
+  private loadLeaf(
+    { state }: Reading,
+    page: number,
+    start: Buffer | null,
+    end: Buffer | null,
+  ): { from: number; to: number } {
     if (this.leaf.length !== state.pageBytes) this.leaf = Buffer.allocUnsafeSlow(state.pageBytes);
     const { leaf } = this;
     const nodes = this.file.readHead(page, true, state, leaf, leaf.length);
     const from = start === null ? 0 : lowerBound(leaf, 0, nodes, start, false);
-    const to = end === null ? nodes : firstFrom(leaf, from, nodes, end);
-    walk.entries += to - from;
-    if (visit === null) return;
-    for (let n = from; n < to; n++) if (this.visitNode(state, n, visit)) walk.accepted++;
+    return { from, to: end === null ? nodes : firstFrom(leaf, from, nodes, end) };
   }
 
   private branch(reading: Reading, page: number): Branch {
