@@ -2,24 +2,19 @@ import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureFollowers, measureRestart } from './feed/followers.js';
 import { measureStreams } from './feed/idle-streams.js';
-import { comparePeers } from './feed/peer-situations.js';
-import { measurePeers } from './feed/peers.js';
-import { findPocketBase, NO_POCKETBASE } from './feed/pocketbase.js';
 import { measureRequests } from './feed/request-cost.js';
 import { measureWrites } from './feed/write-cost.js';
 
 /*
- * `npm run bench changes -- [--only writes,requests,streams,followers,restart,peers] [--streams 10000] [--away 60]`:
+ * `npm run bench changes -- [--only writes,requests,streams,followers,restart] [--streams 10000]`:
  * what a log costs a write and a request, what streams cost at rest and by the delivery, how late followers hear of
- * steady writes, how soon all are back after a restart, and the same beside PocketBase, with a client that is away for
- * so many seconds. Each figure stands beside its goal.
+ * steady writes, and how soon all are back after a restart. Each figure stands beside its goal.
  */
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: 'writes,requests,streams,followers,restart,peers' },
+    only: { type: 'string', default: 'writes,requests,streams,followers,restart' },
     streams: { type: 'string', default: '10000' },
-    away: { type: 'string', default: '60' },
   },
 });
 
@@ -77,24 +72,6 @@ const PARTS: Readonly<Record<string, () => Promise<Goal[]>>> = {
       atMost('time until all are back', seconds, 30, 's'),
       atMost('refusals by 503', refused['503'] ?? 0, 0, ''),
     ];
-  },
-  async peers() {
-    const program = findPocketBase();
-    if (!program) {
-      say(`SKIPPED the side by side with PocketBase: ${NO_POCKETBASE}`);
-      return [];
-    }
-    const goals: Goal[] = [];
-    for (const users of [1, 10]) {
-      const { own, peer } = await measurePeers(program, 1_000, users);
-      say(
-        `1,000 subscribers with a rule and a filter, ${1_000 / users} are told of a write: processor time of a delivery ${own.toFixed(1)} µs, PocketBase ${peer.toFixed(1)} µs`,
-      );
-      goals.push(atLeast('processor time of PocketBase for a delivery beside ours', peer / own, 5));
-    }
-    const told = await comparePeers(program, Number(values.away) * 1000);
-    for (const { what, own, peer } of told) say(`${what}: ${own}; PocketBase: ${peer}`);
-    return goals;
   },
 };
 

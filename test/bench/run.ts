@@ -12,15 +12,10 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bench: {
     http: 'test/bench/http.ts',
     changes: 'test/bench/changes.ts',
-    console: 'test/bench/console.ts',
-    cities: 'test/bench/cities.ts',
-    driver: 'test/bench/driver.ts',
     features: 'test/bench/features.ts',
     engine: 'dist/bench/test/bench/engine.js',
     heavy: 'test/bench/heavy-reads.ts',
     import: 'test/bench/import.ts',
-    jobs: 'test/bench/jobs.ts',
-    operations: 'dist/bench/test/bench/operations.js',
     processes: 'test/bench/processes.ts',
     start: 'test/bench/start.ts',
     'compile-time': 'test/bench/compile-time.ts',
@@ -29,7 +24,6 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   soak: {
     service: 'test/bench/soak.ts',
     changes: 'test/bench/changes-soak.ts',
-    webhooks: 'test/bench/webhook-soak.ts',
     strangers: 'test/bench/strangers.ts',
   },
 };

@@ -252,8 +252,8 @@ export interface RecordChange {
 
 /**
  * Changes the one document that matches, in one atomic write, and answers it as it is afterwards; null when none
- * matches. 409 DUPLICATE_VALUE when a unique value is taken; 413 when it would grow too large; PathBlocked when a dotted path leads through something
- * that is not an object.
+ * matches. 409 DUPLICATE_VALUE when a unique value is taken; 413 when it would grow too large; PathBlocked when a
+ * dotted path leads through something that is not an object.
  */
 export async function changeDocumentRecord(
   app: App,
