@@ -175,7 +175,8 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
         return known ? listQuestions([rules[name]], known) : [];
       });
       const open = asked.filter((question) => !answers.has(keyOfQuestion(question)));
-      for (const [key, answer] of await answerQuestions(app, caller, attributes, open)) answers.set(key, answer);
+      for (const [key, answer] of await answerQuestions(app, caller, attributes, open, { fresh: true }))
+        answers.set(key, answer);
       return settledWith((name) => facts.get(name) ?? unsettled);
     },
   });

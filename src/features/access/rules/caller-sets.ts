@@ -1,26 +1,28 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { forbidden } from '../../../errors.js';
-import { findObjectId, isObjectId } from '../../../platform/ids.js';
+import { findObjectId } from '../../../platform/ids.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
-import { findShown } from '../../collections/indexes/insert-series.js';
-import { ID_PATH, type CallerSet, type Literal } from '../../collections/rules/rule.js';
+import { findShown, mayHide } from '../../collections/indexes/insert-series.js';
+import { ID_PATH, OWN_ID, type CallerSet, type Literal } from '../../collections/rules/rule.js';
 import type { Caller } from '../caller.js';
 import { isComparable, keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
-import { storedPath } from './pins.js';
+import { storedPath, valuesAt } from './pins.js';
+import { findKept, readUserSet } from './set-cache.js';
 
 export type SetAnswers = Map<string, boolean | readonly Literal[]>;
 
 /**
  * Answers what a rule asks about the caller's sets, by keyOfQuestion (rules.md 5). Sets are read with the project's
- * right, and a trashed membership is none. 403 TOO_MANY_MEMBERSHIPS for a set that is too large to be read whole.
+ * right, and a trashed membership is none; on a MongoDB they may be a second old unless wanted `fresh`. 403 TOO_MANY_MEMBERSHIPS for a set that is too large to be read whole.
  */
 export async function answerQuestions(
   app: App,
   { project }: Pick<Caller, 'project'>,
   attributes: CallerAttributes,
   questions: readonly SetQuestion[],
+  { fresh = false }: { fresh?: boolean } = {},
 ): Promise<SetAnswers> {
   const answers: SetAnswers = new Map();
   for (const question of questions) {
@@ -28,9 +30,21 @@ export async function answerQuestions(
     const { set, value } = question;
     const collection = await findCollection(app, project._id, set.collection);
     const members = collection && setFilter(set, attributes);
-    if (!members) answers.set(key, value === undefined ? [] : false);
-    else if (value === undefined) answers.set(key, await readValues(app, collection, members, question));
-    else answers.set(key, await holds(app, collection, members, set, value));
+    if (!members) {
+      answers.set(key, value === undefined ? [] : false);
+      continue;
+    }
+    // Documents of a bulk insert come to stand without being changed, of which no log says anything.
+    const isKept = !app.db.changeLogs || !(await mayHide(app));
+    const filterText = JSON.stringify([members, set.path]);
+    const own = isKept && { collection, set, userId: String(attributes?.[OWN_ID]), filterText };
+    if (value === undefined) {
+      const load = (): Promise<Literal[]> => readValues(app, collection, members, question);
+      answers.set(key, own ? await readUserSet(app, own, { fresh, load }) : await load());
+    } else {
+      const kept = own && (await findKept(app, own, fresh));
+      answers.set(key, kept ? kept.includes(value) : await holds(app, collection, members, set, value));
+    }
   }
   return answers;
 }
@@ -69,20 +83,6 @@ async function readValues(
   const values = new Set(found.flatMap((document) => valuesAt(document, field.split('.'))));
   if (found.length > most || values.size > most) throw tooManyMemberships(set, path, most);
   return [...values];
-}
-
-/** What rules can compare of a document at a path, through lists on the way. */
-function valuesAt(value: unknown, path: readonly string[]): Literal[] {
-  if (Array.isArray(value)) return value.flatMap((item) => valuesAt(item, path));
-  const [part, ...rest] = path;
-  if (part !== undefined) {
-    const holder = value as Record<string, unknown> | null | undefined;
-    return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, part)
-      ? valuesAt(holder[part], rest)
-      : [];
-  }
-  if (isObjectId(value)) return [value.toHexString()];
-  return isComparable(value) ? [value] : [];
 }
 
 function tooManyMemberships({ collection, path }: CallerSet, field: string | null, most: number): Error {

@@ -51,3 +51,17 @@ function valueAt(document: unknown, path: string): unknown {
   }
   return value;
 }
+
+/** What rules can compare of a document at a path, through lists on the way. */
+export function valuesAt(value: unknown, path: readonly string[]): Literal[] {
+  if (Array.isArray(value)) return value.flatMap((item) => valuesAt(item, path));
+  const [part, ...rest] = path;
+  if (part !== undefined) {
+    const holder = value as Record<string, unknown> | null | undefined;
+    return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, part)
+      ? valuesAt(holder[part], rest)
+      : [];
+  }
+  if (isObjectId(value)) return [value.toHexString()];
+  return isComparable(value) ? [value] : [];
+}

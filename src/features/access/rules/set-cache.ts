@@ -1,0 +1,203 @@
+import { deserialize } from 'bson';
+import { LRUCache } from 'lru-cache';
+import type { App } from '../../../app.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { logSettings } from '../../collections/rules/log-settings.js';
+import type { CallerSet, Literal } from '../../collections/rules/rule.js';
+import { valuesAt } from './pins.js';
+
+type Values = readonly Literal[];
+
+/** A set of a user, by what makes it another one than that of somebody else. */
+export interface UserSet {
+  collection: Collection;
+  set: CallerSet;
+  userId: string;
+  /** The filter of the memberships as text: sets may depend on other attributes of the user too. */
+  filterText: string;
+}
+
+/** Values that a process keeps: about 20 MB. */
+const MAX_VALUES = 200_000;
+/** A larger set is read for each request. */
+const MAX_KEPT_VALUES = 1_000;
+/** Where more has changed nothing is kept: reading it all takes longer than reading the sets again. */
+const MAX_FOLLOWED = 2_000;
+const CHUNK = 500;
+const CHUNK_BYTES = 4 * 1024 * 1024;
+/** On a MongoDB, which has no position of a log that is read as cheaply as here: sets for reads may be this old. */
+const MAX_AGE_MS = 1_000;
+
+/** What is kept of one user in one collection; of another generation than the follower's it counts for nothing. */
+interface KeptSets {
+  generation: number;
+  byFilter: Map<string, { values: Values; atMs: number }>;
+}
+
+/** The log of a collection is followed up to here: whatever is kept is as of this position. */
+interface LogFollower {
+  epoch: number;
+  seq: number;
+  generation: number;
+  /** Fields that are asked for the user. */
+  userPaths: Set<string>;
+  /** The end of the line of those who read on. */
+  reading: Promise<void>;
+}
+
+interface SetCache {
+  kept: LRUCache<string, KeptSets>;
+  followers: Map<string, LogFollower>;
+}
+
+const caches = new WeakMap<App['db'], SetCache>();
+
+function cacheOf({ db }: Pick<App, 'db'>): SetCache {
+  let cache = caches.get(db);
+  if (!cache) {
+    const sizeCalculation = ({ byFilter }: KeptSets): number =>
+      [...byFilter.values()].reduce((sum, { values }) => sum + values.length + 1, 1);
+    cache = { kept: new LRUCache({ maxSize: MAX_VALUES, sizeCalculation }), followers: new Map() };
+    caches.set(db, cache);
+  }
+  return cache;
+}
+
+/**
+ * The values of a set, kept or read by `load`. On the embedded engine they are those of a moment after the call: what
+ * another process has stored and answered before counts (rules.md 5). On a MongoDB they may be a second old, unless
+ * they are wanted `fresh`.
+ */
+export async function readUserSet(
+  app: App,
+  asked: UserSet,
+  { fresh, load }: { fresh: boolean; load: () => Promise<Values> },
+): Promise<Values> {
+  const known = await findKept(app, asked, fresh);
+  if (known) return known;
+  const before = positionOf(app, asked.collection);
+  const values = await load();
+  if (values.length > MAX_KEPT_VALUES) return values;
+  if (!app.db.changeLogs) {
+    keep(app, asked, values, 0);
+    return values;
+  }
+  const follower = cacheOf(app).followers.get(asked.collection._id.toHexString());
+  const after = positionOf(app, asked.collection);
+  const isSame = (position: { epoch: number; seq: number } | null): boolean =>
+    position !== null && position.epoch === follower?.epoch && position.seq === follower.seq;
+  if (follower && isSame(before) && isSame(after)) keep(app, asked, values, follower.generation);
+  return values;
+}
+
+/** The values of a set if they are kept, as readUserSet; null otherwise. */
+export async function findKept(app: App, asked: UserSet, fresh: boolean): Promise<Values | null> {
+  const { kept } = cacheOf(app);
+  const key = keyOf(asked);
+  if (!app.db.changeLogs) {
+    const found = fresh ? undefined : kept.get(key)?.byFilter.get(asked.filterText);
+    return found && performance.now() - found.atMs < MAX_AGE_MS ? found.values : null;
+  }
+  const follower = await followLog(app, asked);
+  const own = kept.get(key);
+  return own?.generation === follower.generation ? (own.byFilter.get(asked.filterText)?.values ?? null) : null;
+}
+
+function keep(app: App, asked: UserSet, values: Values, generation: number): void {
+  const { kept } = cacheOf(app);
+  const key = keyOf(asked);
+  const known = kept.get(key);
+  const byFilter = new Map(known?.generation === generation ? known.byFilter : []);
+  byFilter.set(asked.filterText, { values, atMs: performance.now() });
+  kept.set(key, { generation, byFilter });
+}
+
+function keyOf({ collection, userId }: UserSet): string {
+  return `${collection._id.toHexString()} ${userId}`;
+}
+
+function positionOf(app: Pick<App, 'db'>, collection: Collection): { epoch: number; seq: number } | null {
+  return app.db.changeLogs?.position(documentsName(collection)) ?? null;
+}
+
+/** Drops what has changed since: what is kept afterwards is as of a moment after the call. */
+async function followLog(app: App, { collection, set }: UserSet): Promise<LogFollower> {
+  const { followers } = cacheOf(app);
+  const id = collection._id.toHexString();
+  let follower = followers.get(id);
+  if (!follower) {
+    follower = { epoch: -1, seq: -1, generation: 0, userPaths: new Set(), reading: Promise.resolve() };
+    followers.set(id, follower);
+  }
+  follower.userPaths.add(set.userPath);
+  const end = positionOf(app, collection);
+  if (!end) {
+    await app.db.changeLogs?.begin(documentsName(collection), logSettings(collection));
+    follower.generation++;
+    return follower;
+  }
+  if (end.epoch === follower.epoch && end.seq <= follower.seq) return follower;
+  const own = follower;
+  follower.reading = follower.reading.then(() => readOn(app, collection, own, end));
+  await follower.reading;
+  return follower;
+}
+
+async function readOn(
+  app: App,
+  collection: Collection,
+  follower: LogFollower,
+  end: { epoch: number; seq: number },
+): Promise<void> {
+  const { kept } = cacheOf(app);
+  const startOver = (): void => {
+    follower.generation++;
+    follower.epoch = end.epoch;
+    follower.seq = end.seq;
+  };
+  if (follower.epoch !== end.epoch || end.seq - follower.seq > MAX_FOLLOWED) {
+    startOver();
+    return;
+  }
+  const id = collection._id.toHexString();
+  while (follower.seq < end.seq) {
+    const users = await findConcerned(app, collection, follower).catch(() => null);
+    if (!users) {
+      startOver();
+      return;
+    }
+    for (const user of users.ids) kept.delete(`${id} ${user}`);
+    follower.seq = users.seq;
+  }
+}
+
+/** Whose memberships changes are about; null where nobody can say. */
+async function findConcerned(
+  app: App,
+  collection: Collection,
+  { epoch, seq: after, userPaths }: LogFollower,
+): Promise<{ ids: Set<Literal>; seq: number } | null> {
+  const found = await app.db.changeLogs?.read(documentsName(collection), {
+    epoch,
+    after,
+    filter: {},
+    earlierAccess: {},
+    earlierConditions: {},
+    hold: null,
+    limit: CHUNK,
+    maxBytes: CHUNK_BYTES,
+    earlierOf: CHUNK,
+  });
+  if (!found || found.seq === after) return null;
+  const ids = new Set<Literal>();
+  for (const { document, earlier = [] } of found.changes) {
+    for (const { bytes, isPartial } of [...earlier, ...(document ? [{ bytes: document, isPartial: false }] : [])]) {
+      const fields = deserialize(bytes, { validation: { utf8: false } });
+      for (const path of userPaths) {
+        if (isPartial && !Object.hasOwn(fields, path.split('.')[0]!)) return null;
+        for (const value of valuesAt(fields, path.split('.'))) ids.add(value);
+      }
+    }
+  }
+  return { ids, seq: found.seq };
+}
