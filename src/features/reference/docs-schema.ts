@@ -38,7 +38,6 @@ export function renderNotes(schema: Schema): string {
   const notes = Object.entries(LIMITS).flatMap(([keyword, words]) =>
     schema[keyword] === undefined ? [] : [`${words} ${value(schema[keyword])}`],
   );
-  if (schema.oneLine === true) notes.push('one line');
   if (typeof schema.format === 'string') notes.unshift(escapeHtml(schema.format));
   if (typeof schema.pattern === 'string') notes.push(`like <code>${escapeHtml(schema.pattern)}</code>`);
   const limits = notes.length > 0 ? ` <span class="limits">${notes.join(', ')}</span>` : '';
@@ -53,8 +52,6 @@ const LIMITS: Readonly<Record<string, string>> = {
   maximum: 'to',
   minLength: 'length from',
   maxLength: 'length to',
-  minBytes: 'bytes from',
-  maxBytes: 'bytes to',
   minItems: 'items from',
   maxItems: 'items to',
   minProperties: 'fields from',

@@ -23,7 +23,8 @@ export function openComponents(prefix = '#/components/schemas/'): Components {
   const place = (value: unknown, name?: string): unknown => {
     if (Array.isArray(value)) return value.map((item) => place(item));
     if (typeof value !== 'object' || value === null) return value;
-    const { $defs, texts: _texts, title = name, ...schema } = value as Schema & { $defs?: Record<string, Schema> };
+    const { $defs, texts: _texts, title = name, ...own } = value as Schema & { $defs?: Record<string, Schema> };
+    const schema = sayOwnKeywords(own);
     for (const [part, definition] of Object.entries($defs ?? {})) place(definition, componentName(part));
     const placed: Record<string, unknown> = Object.fromEntries(
       Object.entries(schema).map(([keyword, part]) => [
@@ -46,6 +47,24 @@ export function openComponents(prefix = '#/components/schemas/'): Components {
     return place(part);
   };
   return { schemas, place: (schema) => place(schema) as Schema };
+}
+
+/** The keywords of `check-schema.ts` as sentences: strict validators and linters refuse what they do not know. */
+const SENTENCES: Readonly<Record<string, (limit: unknown) => string>> = {
+  minBytes: (limit) => `At least ${String(limit)} bytes of UTF-8.`,
+  maxBytes: (limit) => `At most ${String(limit)} bytes of UTF-8.`,
+  oneLine: () => 'One line.',
+  notBlank: () => 'Not only spaces.',
+  wellFormed: () => 'No half of a surrogate pair.',
+};
+
+function sayOwnKeywords(schema: Schema): Schema {
+  const own = Object.keys(SENTENCES).filter((keyword) => schema[keyword] !== undefined && schema[keyword] !== false);
+  if (own.length === 0 || schema.type === 'object') return schema;
+  const rest = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !own.includes(keyword)));
+  const said = own.map((keyword) => SENTENCES[keyword]!(schema[keyword]));
+  const before = typeof schema.description === 'string' ? [schema.description.replace(/[^.]$/, '$&.')] : [];
+  return { ...rest, description: [...before, ...said].join(' ') };
 }
 
 const VALUES: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples', 'required', 'type']);

@@ -1,3 +1,7 @@
+import { spawnSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +13,7 @@ import { buildApiDocument, type ApiDocument } from '../../../src/features/refere
 import { compile } from '../../helpers/compile.js';
 import { ESTATE, estateCollections } from '../../helpers/estate.js';
 import { generateClient, generateTypes } from '../../helpers/generated-clients.js';
+import { openTempDir } from '../../helpers/temp-dir.js';
 
 const described = (isPublic = false) => describeCollections('shop', estateCollections(), { isPublic });
 
@@ -59,29 +64,27 @@ describe('openapi.json of a project', () => {
     'makes clients by generators of others that compile: %s',
     async (which) => {
       const source = which === 'of the project' ? document : buildApiDocument(ROUTE_LISTS, '1.0.0');
-      // The second generator escapes no quotes in names of fields.
-      const plain = JSON.parse(JSON.stringify(source).replaceAll("o'clock", 'oclock')) as ApiDocument;
       const program: Record<string, string> = {
         'test/made/types.ts': await generateTypes(source),
-        ...(await generateClient(plain, 'test/made/client')),
+        ...(await generateClient(source, 'test/made/client')),
       };
       const mistakes: string[] = [];
       if (which === 'of the project') {
         program['test/made/use.ts'] = `
         import type { components, operations } from './types.js';
-        import { CollectionPostsService, type PostsInsert } from './client/index.js';
+        import { insertPostsDocument, listPostsDocuments, type PostsInsert } from './client/index.js';
         export const sent: components['schemas']['PostsInsert'] = { title: '', author: '', meta: { score: 1 } };
         export const title = (post: components['schemas']['PostsDocument']): string => post.title;
         export const views = (post: components['schemas']['PostsShown']): number | undefined => post.views;
         export type Query = NonNullable<operations['listPostsDocuments']['parameters']['query']>;
-        export const made = (post: PostsInsert) => CollectionPostsService.insertPostsDocument({ requestBody: post });
-        export const list = async () => (await CollectionPostsService.listPostsDocuments({ limit: 5 })).data;
+        export const made = (post: PostsInsert) => insertPostsDocument({ body: post });
+        export const list = async () => (await listPostsDocuments({ query: { limit: 5 } })).data;
       `;
         mistakes.push(
           `import type { components } from './types.js'; export const x: components['schemas']['PostsInsert'] = { title: 1, author: '' };`,
           `import type { components } from './types.js'; export const x: components['schemas']['PostsInsert'] = { title: '', author: '', unknown: 1 };`,
           `import type { PostsInsert } from './client/index.js'; export const x: PostsInsert = { title: '' };`,
-          `import { CollectionPostsService } from './client/index.js'; void CollectionPostsService.insertPostsDocument({ requestBody: { title: '', author: '', view: 1 } });`,
+          `import { insertPostsDocument } from './client/index.js'; void insertPostsDocument({ body: { title: '', author: '', view: 1 } });`,
         );
         mistakes.forEach((text, at) => (program[`test/made/wrong-${at}.ts`] = text));
       }
@@ -92,6 +95,44 @@ describe('openapi.json of a project', () => {
     },
     120_000,
   );
+});
+
+describe.each(['of the project', 'of the service'])('the API document %s', (which) => {
+  const source = (): ApiDocument => (which === 'of the project' ? document : buildApiDocument(ROUTE_LISTS, '1.0.0'));
+
+  it('has no error that Redocly finds', async () => {
+    const dir = await openTempDir();
+    try {
+      await writeFile(join(dir.path, 'openapi.json'), JSON.stringify(source()));
+      const redocly = createRequire(import.meta.url).resolve('@redocly/cli/bin/cli.js');
+      const { stdout } = spawnSync(process.execPath, [redocly, 'lint', 'openapi.json', '--format', 'json'], {
+        cwd: dir.path,
+        encoding: 'utf8',
+        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+        maxBuffer: 64 * 1024 ** 2,
+      });
+      expect(JSON.parse(stdout.slice(stdout.indexOf('{\n')))).toMatchObject({ totals: { errors: 0 } });
+    } finally {
+      await dir.remove();
+    }
+  });
+
+  it('has schemas that a strict validator compiles', () => {
+    const { schemas } = JSON.parse(
+      JSON.stringify(source().components).replaceAll('#/components/schemas/', '#/$defs/'),
+    ) as { schemas: Record<string, object> };
+    const ajv = new Ajv2020({ strict: true, strictTypes: false, validateFormats: false, allowUnionTypes: true });
+    ajv.addSchema({ $id: 'api', $defs: schemas });
+    const refused = Object.keys(schemas).flatMap((name) => {
+      try {
+        ajv.compile({ $ref: `api#/$defs/${name}` });
+        return [];
+      } catch (error) {
+        return [`${name}: ${(error as Error).message}`];
+      }
+    });
+    expect(refused).toEqual([]);
+  });
 });
 
 describe('schema.json of a project', () => {
