@@ -13,15 +13,16 @@ import {
 import { UsageError } from '../view/exit.js';
 
 const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const FLAGS = ['fixed', 'hidden', 'protected', 'public'] as const;
 const DEFAULTABLE: readonly FieldType[] = ['String', 'Number', 'Boolean'];
 /** Deeper text is refused before it can exhaust the parser's stack; the rule for stored schemas is stricter. */
 const MAX_DEPTH = 16;
 
 /**
  * Reads `name:Type[!][&][=default]` (cli.md, Field SPEC) with `Ref(users)`, `Object{a:String!,b:Number}`,
- * `Array(String)`, constraints such as `String{enum:a|b}` (writes.md 2), `=user.id`, `@fixed`, `@protected` and
- * `@public`. Throws a UsageError that points at the offending character. A default with special characters is written
- * as a JSON string: `note:String="a, b"`.
+ * `Array(String)`, constraints such as `String{enum:a|b}` (writes.md 2), `=user.id`, `@fixed`, `@hidden`,
+ * `@read(rule)`, `@write(rule)`, `@protected` and `@public`. Throws a UsageError that points at the offending
+ * character. A default with special characters is written as a JSON string: `note:String="a, b"`.
  */
 export function parseFieldSpec(spec: string): Field {
   const reader = new SpecReader(spec);
@@ -155,21 +156,40 @@ class SpecReader {
         if (this.takeStamp(depth)) field.stamp = OWN_USER;
         else field.default = this.readDefault(field.type, start, depth);
       } else if (this.take('@')) {
-        this.readRule(field, start, depth);
+        this.readMark(field, start, depth);
       } else {
         return;
       }
     }
   }
 
-  private readRule(field: Field, start: number, depth: number): void {
+  private readMark(field: Field, start: number, depth: number): void {
     const word = /^\w*/.exec(this.spec.slice(this.at))![0];
-    if (word !== 'protected' && word !== 'public' && word !== 'fixed') {
-      this.failAt(start, 'expected @fixed, @protected or @public');
+    const flag = FLAGS.find((known) => known === word);
+    const rule = word === 'read' || word === 'write' ? word : undefined;
+    if (!flag && !rule) {
+      this.failAt(start, 'expected @fixed, @hidden, @read(rule), @write(rule), @protected or @public');
     }
     if (depth > 0) this.failAt(start, `only a field at the top level can be @${word}`);
     this.at += word.length;
-    field[word] = true;
+    if (flag) field[flag] = true;
+    if (rule) field[rule] = this.readRule();
+  }
+
+  /** A rule in brackets, which may have brackets and quoted texts of its own. */
+  private readRule(): string {
+    if (!this.take('(')) this.fail('expected "(" and a rule, such as (doc.owner = user.id)');
+    const start = this.at;
+    for (let open = 1; open > 0;) {
+      const [piece] = /^(?:"(?:[^"\\]|\\.)*"|[^"()]+|[()])/.exec(this.spec.slice(this.at)) ?? [];
+      if (piece === undefined) this.fail(this.peek() === '"' ? 'this quotation mark is never closed' : 'expected ")"');
+      if (piece === '(') open++;
+      if (piece === ')') open--;
+      this.at += piece.length;
+    }
+    const rule = this.spec.slice(start, this.at - 1).trim();
+    if (rule === '') this.failAt(start, 'expected a rule');
+    return rule;
   }
 
   /** `=user.id`, which is no text: that one is written in quotes. */

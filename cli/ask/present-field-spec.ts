@@ -21,6 +21,9 @@ function writeField(field: Field): string {
     field.default === undefined ? '' : `=${writeDefault(field.default)}`,
     field.stamp ? `=${field.stamp}` : '',
     field.fixed ? '@fixed' : '',
+    field.hidden ? '@hidden' : '',
+    field.read === undefined ? '' : `@read(${field.read})`,
+    field.write === undefined ? '' : `@write(${field.write})`,
     field.protected ? '@protected' : '',
     field.public ? '@public' : '',
   ];

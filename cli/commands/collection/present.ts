@@ -44,7 +44,11 @@ export function presentRules({ rules }: Shown): string {
 }
 
 function presentMarks(field: Field): string {
-  return (['required', 'unique', 'stamp', 'fixed', 'protected', 'public'] as const)
-    .filter((mark) => field[mark])
-    .join(', ');
+  const flags = (['required', 'unique', 'stamp', 'fixed', 'hidden', 'protected', 'public'] as const).filter(
+    (mark) => field[mark],
+  );
+  const rules = (['read', 'write'] as const).flatMap((mark) =>
+    field[mark] === undefined ? [] : [`${mark}: ${field[mark]}`],
+  );
+  return [...flags, ...rules].join(', ');
 }

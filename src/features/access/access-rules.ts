@@ -4,7 +4,8 @@ import { forbidden, unauthenticated } from '../../errors.js';
 import { loadMatchers, type Matcher } from '../../platform/database/database.js';
 import type { Collection } from '../collections/collection.js';
 import { RULE_NAMES, rulesOf, type ParsedRules, type RuleName } from '../collections/rules/collection-rules.js';
-import { admitsNobody, type Rule } from '../collections/rules/rule.js';
+import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
+import { admitsAnyone, admitsNobody, type Rule } from '../collections/rules/rule.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
 import { answerQuestions, type SetAnswers } from './rules/caller-sets.js';
@@ -20,6 +21,7 @@ import {
   type Pins,
   type RuleFacts,
 } from './rules/compile-rule.js';
+import { fieldAccessOf, sightOf, type FieldAccess, type FieldSight } from './rules/field-sight.js';
 import { pinsOf } from './rules/pins.js';
 
 /**
@@ -117,6 +119,31 @@ function requireKnown(rule: Rule, caller: Caller): void {
   if (admitsNothing(compileRule(rule, { attributes: null }))) requireUserId(caller);
 }
 
+/**
+ * What the caller does not see of the documents that it reads (rules.md 7); null where it sees all of them. 401 for a
+ * bad token where that depends on the caller. A promise only when it takes time.
+ */
+export function findSight(
+  app: App,
+  { fields }: Pick<Collection, 'fields'>,
+  caller: Caller,
+): FieldSight | null | Promise<FieldSight | null> {
+  if (caller.key.type === 'secret') return null;
+  const rules = fieldRulesOf(fields).filter(({ read }) => !admitsAnyone(read));
+  return rules.length === 0 ? null : settleSight(app, rules, caller);
+}
+
+async function settleSight(app: App, rules: readonly FieldRules[], caller: Caller): Promise<FieldSight | null> {
+  if (caller.bearer.state === 'invalid' && rules.some(({ read }) => read.asksCaller)) requireUserId(caller);
+  const names = new Set(rules.flatMap(({ read }) => read.attributes));
+  return sightOf(rules, await readAttributes(app, caller, [...names]), await loadMatchers());
+}
+
+/** True where attributes of the caller's account decide about what it sees of fields. */
+export function sightAsksAccount({ fields }: Pick<Collection, 'fields'>): boolean {
+  return fieldRulesOf(fields).some(({ read }) => read.attributes.length > 0);
+}
+
 /** The end user, or somebody who is not signed in, who writes with a publishable key. */
 export interface EndWriter {
   /** Null for somebody who is not signed in. */
@@ -125,6 +152,8 @@ export interface EndWriter {
   ownerField: string | null;
   /** What a rule comes to for the writer; 401 where it admits nothing to somebody unknown. */
   compiled: (name: RuleName) => CompiledRule;
+  /** What the fields' own rules come to; null where they have none. */
+  fields: FieldAccess | null;
   /** Paths by whose values sets are asked about; none where no rule names a set: then nothing has to be settled. */
   settledBy: readonly string[];
   /** The writer for whom those rules hold, each for documents that hold its pins. */
@@ -154,7 +183,10 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
   if (rls) requireUserId(caller);
   const rules = rulesOf(collection);
   const all = Object.values<Rule>(rules);
-  const names = new Set(all.flatMap((rule) => rule.attributes));
+  const fields = fieldRulesOf(collection.fields);
+  const ofFields = fields.flatMap(({ read, write }) => [read, write]);
+  if (caller.bearer.state === 'invalid' && ofFields.some(({ asksCaller }) => asksCaller)) requireUserId(caller);
+  const names = new Set([...all, ...ofFields].flatMap((rule) => rule.attributes));
   const [attributes, openMatcher] = [await readAttributes(app, caller, [...names]), await loadMatchers()];
   const { bearer } = caller;
   const answers: SetAnswers = new Map();
@@ -162,6 +194,7 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
   const writer = {
     userId: bearer.state === 'user' ? bearer.userId : null,
     ownerField: rls?.ownerField ?? null,
+    fields: fieldAccessOf(fields, attributes, openMatcher),
     settledBy: all.some(({ sets }) => sets.length > 0) ? [...new Set(all.flatMap((rule) => rule.singlePaths))] : [],
     openMatcher,
   };

@@ -101,7 +101,11 @@ export const READS_DOCUMENTS_DESCRIPTION: Access = {
   note: 'Any live key; with a publishable key a private collection, or a rule that asks for a user, needs the token of a signed-in user too, who sees only what the rule `read` admits.',
   keyIn: 'header',
   security: [[PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN], [SECRET_KEY_HEADER]],
-  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['USERS_BLOCKED', 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'] }),
+  refuses: also(KEY_REFUSALS, {
+    400: ['FIELD_NOT_READABLE'],
+    401: TOKEN_CODES,
+    403: ['USERS_BLOCKED', 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
+  }),
 };
 
 /** requireWriter (rest-api.md 5). */
@@ -111,7 +115,10 @@ export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN]],
   refuses: also(KEY_REFUSALS, {
     401: TOKEN_CODES,
-    403: ['USERS_BLOCKED', 'WRITE_BLOCKED', 'READ_BLOCKED', 'RULE_REFUSED', 'FIELD_FIXED', 'TOO_MANY_MEMBERSHIPS'],
+    403: [
+      ...['USERS_BLOCKED', 'WRITE_BLOCKED', 'READ_BLOCKED', 'RULE_REFUSED'],
+      ...['FIELD_FIXED', 'FIELD_PROTECTED', 'TOO_MANY_MEMBERSHIPS'],
+    ],
   }),
 };
 

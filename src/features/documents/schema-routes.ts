@@ -1,12 +1,18 @@
 import { created, naming, ok, route, type RouteList } from '../../http/routes/route.js';
 import { ANY_KEY, SECRET_KEY } from '../access/key-access.js';
-import { settleKey } from '../access/require-key.js';
+import { callerOf, settleKey } from '../access/require-key.js';
 import { addCollection } from '../collections/add-collection.js';
+import type { Collection } from '../collections/collection.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { DECLARATION_SCHEMA } from '../collections/schema/collection-declaration.js';
 import { COLLECTION, SCHEMA_OF_COLLECTION, withFieldDefs } from '../collections/schema/describe-collection.js';
 import { presentModel } from '../collections/schema/present-model.js';
+
+/** Of hidden fields a publishable key learns nothing. */
+function withoutHiddenFields(collection: Collection): Collection {
+  return { ...collection, fields: collection.fields.filter(({ hidden }) => !hidden) };
+}
 
 /** Schemas of collections, for tools: reading one with any key, registering a collection with the secret key. */
 export const SCHEMA_ROUTES: RouteList = {
@@ -23,8 +29,10 @@ export const SCHEMA_ROUTES: RouteList = {
       summary: 'Get the schema of a collection',
       access: ANY_KEY,
       answers: ok(SCHEMA_OF_COLLECTION, 'Schema found'),
-      async handle({ app, project, params }) {
-        const collection = await requireCollection(app, project._id, params.collectionName);
+      async handle({ app, project, params, ctx }) {
+        const { key } = callerOf(ctx);
+        const stored = await requireCollection(app, project._id, params.collectionName);
+        const collection = key.type === 'secret' ? stored : withoutHiddenFields(stored);
         return { ...presentCollection(collection), collection: presentModel(collection) };
       },
     }),

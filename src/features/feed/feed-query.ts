@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Document } from 'bson';
+import type { FieldSight } from '../access/rules/field-sight.js';
 import type { Collection } from '../collections/collection.js';
 import { parseListQuery } from '../documents/query/parse-list-query.js';
 import { badQuery, findSingle, readQueryText, readWholeNumber } from '../documents/reply/query-text.js';
@@ -13,6 +14,8 @@ export interface FeedQuery {
   fields: readonly string[] | null;
   meta: boolean;
   conditions: readonly Document[];
+  /** What whoever asks does not see of the documents; absent where it sees all of them. */
+  sight?: FieldSight;
   /** The filter as the client wrote it, in an order of its own: what a cursor is bound to. */
   filterText: string;
 }

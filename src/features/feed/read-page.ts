@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { EJSON, type Document } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
-import { readFilter } from '../access/access-rules.js';
+import { findSight, readFilter, sightAsksAccount } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
+import type { FieldSight } from '../access/rules/field-sight.js';
 import type { ChangeLog, FoundChange } from '../changes/change-log.js';
 import { openChangeLog } from '../changes/open-change-log.js';
 import { requireChanges } from '../changes/set-changes.js';
@@ -12,6 +13,7 @@ import type { Collection } from '../collections/collection.js';
 import { rulesOf } from '../collections/rules/collection-rules.js';
 import { BATCH_NUMBER, mayHide, readSeries } from '../collections/indexes/insert-series.js';
 import { allOf } from '../documents/query/keyset-filter.js';
+import { requireReadableNames } from '../documents/reply/conceal-fields.js';
 import { decodeStored } from '../documents/reply/encode-document.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { findVisible } from '../documents/store/shown-documents.js';
@@ -56,9 +58,13 @@ export async function openFollowing(
   const readable = await readFilter(app, collection, caller);
   requireChanges(app, collection);
   requireKnownBefore(app, collection, readable);
-  const query = read(collection);
+  const sight = await findSight(app, collection, caller);
+  const asked = read(collection);
+  requireReadableNames(sight, asked);
+  // Queries are shared by those who ask for the same.
+  const query = sight ? { ...asked, sight } : asked;
   const { filterText, conditions } = query;
-  const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, readable) };
+  const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, readable, sight) };
   return { app, collection, caller, query, scope, readable, log: openChangeLog(app, collection), signal };
 }
 
@@ -79,24 +85,31 @@ function requireKnownBefore(app: App, collection: Collection, readable: Document
 }
 
 /** True if the rules still come to the same for the caller, whose account may say something else since. */
-export async function hasSameRights({ app, collection, readable }: Following, caller: Caller): Promise<boolean> {
-  return isDeepStrictEqual(await readFilter(app, collection, caller), readable);
+export async function hasSameRights({ app, collection, readable, query }: Following, caller: Caller): Promise<boolean> {
+  const sight = await findSight(app, collection, caller);
+  return sight?.key === query.sight?.key && isDeepStrictEqual(await readFilter(app, collection, caller), readable);
 }
 
 /** True where what is shown depends on more of the caller's account than its id. */
 export function asksAccount({ collection }: Following): boolean {
-  return rulesOf(collection).read.attributes.length > 0;
+  return rulesOf(collection).read.attributes.length > 0 || sightAsksAccount(collection);
 }
 
-/** For whom a filter of rules stands: everybody for whom the same rules come to the same filter. */
+/**
+ * For whom a filter of rules stands: everybody for whom the same rules come to the same filter, and those of fields to
+ * the same sight.
+ */
 function audienceOf(
   collection: Collection,
   { bearer }: Caller,
   readable: Document | null,
+  sight: FieldSight | null,
 ): Pick<FeedScope, 'userId' | 'admitted'> {
-  if (!readable) return { userId: null, admitted: null };
-  if (collection.rls) return { userId: String(readable[collection.rls.ownerField]), admitted: null };
-  const text = EJSON.stringify(readable);
+  if (collection.rls) {
+    return { userId: readable && String(readable[collection.rls.ownerField]), admitted: sight?.key ?? null };
+  }
+  if (!readable && !sight) return { userId: null, admitted: null };
+  const text = EJSON.stringify(readable) + (sight?.key ?? '');
   const userId = bearer.state === 'user' ? bearer.userId : null;
   const isOwn = userId !== null && text.includes(userId);
   return { userId: isOwn ? userId : null, admitted: isOwn ? text.replaceAll(userId, 'user.id') : text };

@@ -29,7 +29,7 @@ export interface DescribedProject {
   version: string;
 }
 
-/** The reader of a description: a publishable key learns nothing of protected fields. */
+/** The reader of a description: a publishable key learns nothing of protected and hidden fields. */
 export interface Audience {
   isPublic: boolean;
 }
@@ -57,7 +57,7 @@ export function describeCollections(
       typeName: typeNames.get(collection)!,
       isFlexible: mode === 'flexible',
       isUsers: collection === USERS,
-      fields: sortFields(fields.filter((field) => field.name !== HIDDEN_FIELD && !(isPublic && field.protected))),
+      fields: sortFields(isPublic ? fields.flatMap(asPublic) : fields).filter(({ name }) => name !== HIDDEN_FIELD),
       ownerField: rls?.ownerField ?? null,
     })),
     version: [
@@ -66,6 +66,12 @@ export function describeCollections(
       ...sorted.map((each) => [each._id, each.name, each.version, each.updatedAt.getTime()].join('.')),
     ].join(' '),
   };
+}
+
+/** A field as a publishable key may know it; one with a rule of its own may be left out of any document. */
+function asPublic(field: Field): Field[] {
+  if (field.protected || field.hidden) return [];
+  return field.read === undefined ? [field] : [{ ...field, required: false }];
 }
 
 /** Names of types by name of collection; of `Posts` and `posts` the second is `Posts_2`. */
@@ -141,6 +147,9 @@ export function tellRules(field: Field, { isSent = false } = {}): string {
     field.unique && 'Unique',
     ...namesOf(field).map((name) => constraintRow(name).about(field[name])),
     field.default !== undefined && `Default ${JSON.stringify(field.default)}`,
+    field.hidden && 'Hidden: the secret key alone sees and sets it',
+    field.read !== undefined && `Left out unless ${field.read}`,
+    field.write !== undefined && `Set where ${field.write}`,
     field.protected && 'Protected: users cannot set it',
     field.public && 'Public: part of public profiles',
   ];

@@ -13,6 +13,7 @@ const ID = new ObjectId(HEX);
 const source = (name: string, fields: Collection['fields']): PipelineSource => ({
   collection: buildCollection({ name, fields }),
   storedName: `stored_${name}`,
+  unseen: new Set<string>(),
   visible: { visibleIn: name },
 });
 const posts = source('posts', [

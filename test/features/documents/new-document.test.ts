@@ -216,6 +216,7 @@ describe('the owner of a new document', () => {
   const user: Writer = {
     ownerField: 'userId',
     userId: 'u1',
+    fields: null,
     compiled: () => [[]],
     settledBy: [],
     settle: () => Promise.reject(new Error('no rule names a set')),

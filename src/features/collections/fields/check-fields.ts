@@ -99,12 +99,30 @@ class Review {
       }
       checked.fixed = true;
     }
+    this.#access(field, checked, path, level);
     for (const flag of ['protected', 'public'] as const) {
       if (!field[flag]) continue;
       if (!this.#users || level > 1) this.refuse(path, flag, `cannot be ${flag}: only top-level fields of users can`);
       checked[flag] = true;
     }
     return checked;
+  }
+
+  /** Who sees and sets the field; what its rules say is checked with those of the collection. */
+  #access(field: Field, checked: Field, path: string, level: number): void {
+    const { hidden, read, write } = field;
+    const marks = [hidden && 'hidden', read !== undefined && 'read', write !== undefined && 'write'].filter(isText);
+    const [mark] = marks;
+    if (mark === undefined) return;
+    const refuse = (text: string): void => this.refuse(path, mark, `cannot have @${mark}: ${text}`);
+    if (this.#users) refuse('of users, @public and @protected say who sees and sets what');
+    else if (level > 1) refuse('only top-level fields can');
+    else if (checked.unique) refuse('it is unique, and who stores a taken value would learn of it');
+    else if (hidden && marks.length > 1) refuse('a hidden field is the secret key’s alone, with no other rule');
+    else if (hidden && checked.required) refuse('it is required, and nobody but the secret key could store a document');
+    if (hidden) checked.hidden = true;
+    if (read !== undefined) checked.read = read;
+    if (write !== undefined) checked.write = write;
   }
 
   #shape(shape: FieldShape, path: string, level: number): FieldShape {
@@ -137,6 +155,8 @@ class Review {
     return checked;
   }
 }
+
+const isText = (mark: string | false | undefined): mark is string => typeof mark === 'string';
 
 function nameProblem(name: string, topLevel: boolean): string | null {
   if (name === '') return 'must have a name';

@@ -27,6 +27,12 @@ export interface Field extends FieldShape {
   stamp?: typeof OWN_USER;
   /** Set when the document is stored; end users cannot change it afterwards. */
   fixed?: boolean;
+  /** The secret key alone sees and sets it. */
+  hidden?: boolean;
+  /** A rule (rules.md 7): who sees it with a publishable key; absent: everybody who reads the document. */
+  read?: string;
+  /** A rule: who sets it with a publishable key; absent: everybody who writes the document. */
+  write?: string;
   /** `users` only: end users cannot set it. */
   protected?: boolean;
   /** `users` only: part of a public profile. */

@@ -4,7 +4,8 @@ import { FIELD_TYPE_RULES } from '../fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../fields/field.js';
 import { ROLES, rolesPlace } from '../user-roles.js';
 import { USERS } from '../users-collection.js';
-import { RULE_NAMES, type RuleName } from './collection-rules.js';
+import { RULE_NAMES } from './collection-rules.js';
+import { hasRules } from './field-rules.js';
 import {
   ID_PATH,
   type CallerSet,
@@ -62,29 +63,37 @@ export function checkRules(collection: Checked, surroundings: RuleSurroundings):
   }
   for (const rule of RULE_NAMES) {
     const text = rules[rule];
-    if (text !== undefined) checkRule(collection, surroundings, rule, text);
+    if (text !== undefined) checkRuleText(collection, surroundings, `rules.${rule}`, text);
   }
 }
 
-function checkRule(collection: Checked, surroundings: RuleSurroundings, rule: RuleName, text: string): void {
+/** checkRules for one text; `place` is where it stands in the declaration, such as `rules.read`. */
+export function checkRuleText(
+  collection: Named,
+  surroundings: RuleSurroundings,
+  place: string,
+  text: string,
+  { hasSets } = { hasSets: true },
+): void {
   try {
-    const { alternatives } = parseRule(text);
+    const { alternatives, sets } = parseRule(text);
+    if (!hasSets && sets.length > 0) throw new RuleProblem('the rule of a field names no sets', 0);
     for (const condition of alternatives.flat()) {
       checkCondition(collection, surroundings, condition);
-      if (rule === 'create' && condition.kind === 'document' && condition.path === ID_PATH) {
+      if (place === 'rules.create' && condition.kind === 'document' && condition.path === ID_PATH) {
         throw new RuleProblem('doc.id is not known before the document is stored', condition.at);
       }
     }
   } catch (error) {
     if (!(error instanceof RuleProblem)) throw error;
-    const message = `${rule}: ${error.message} (at character ${error.at + 1})`;
+    const message = `${place.replace(/^rules\./, '')}: ${error.message} (at character ${error.at + 1})`;
     throw invalid('INVALID_RULE', `Invalid rule of "${collection.name}": ${message}`, {
-      details: [{ field: `rules.${rule}`, rule: String(error.at), message }],
+      details: [{ field: place, rule: String(error.at), message }],
     });
   }
 }
 
-function checkCondition(collection: Checked, surroundings: RuleSurroundings, condition: RuleCondition): void {
+function checkCondition(collection: Named, surroundings: RuleSurroundings, condition: RuleCondition): void {
   if (condition.kind === 'signedIn') return;
   const { at } = condition;
   const operand = (value: RuleValue): Operand =>
@@ -126,13 +135,17 @@ function checkField(
 }
 
 /** The values of a set: a list of what its field holds. */
-function setOperand(own: Checked, { users, others }: RuleSurroundings, set: CallerSet, at: number): Operand {
+function setOperand(own: Named, { users, others }: RuleSurroundings, set: CallerSet, at: number): Operand {
   if (set.collection === USERS) {
     throw new RuleProblem('a set cannot be of users: user.… names what is known of the caller', at);
   }
   const named = set.collection === own.name ? own : others.get(set.collection);
   if (!named) throw new RuleProblem(`there is no collection ${set.collection}`, at);
   const mine: SetCondition = { path: set.userPath, asks: set.userAsks, value: { kind: 'attribute', name: 'id' }, at };
+  const roots = [set.userPath, set.path, ...set.conditions.map(({ path }) => path)].map((path) => path.split('.')[0]);
+  const hidden = named.fields.find((field) => hasRules(field) && roots.includes(field.name));
+  if (hidden)
+    throw new RuleProblem(`${named.name}.${hidden.name} is not shown to everybody: sets would tell of it`, at);
   for (const condition of [mine, ...set.conditions]) {
     checkField(
       documentOperand(named, condition.path, condition.at),

@@ -1,5 +1,16 @@
 import type { AccessRules, Collection, Rls } from '../collection.js';
-import { admitsAnyone, documentPaths, ID_PATH, ruleOf, type CallerSet, type Rule, type RuleCondition } from './rule.js';
+import { fieldRulesOf } from './field-rules.js';
+import {
+  admitsAnyone,
+  ANYONE,
+  documentPaths,
+  ID_PATH,
+  NOBODY,
+  ruleOf,
+  type CallerSet,
+  type Rule,
+  type RuleCondition,
+} from './rule.js';
 import { parseRule } from './rule-text.js';
 
 export const RULE_NAMES = ['read', 'create', 'update', 'delete', 'updateTo'] as const;
@@ -15,8 +26,6 @@ export const SERVER_ONLY: AccessRules = { read: 'nobody', create: 'nobody', upda
 
 const parsed = new WeakMap<AccessRules | Rls, ParsedRules>();
 
-const ANYONE = ruleOf([[]]);
-const NOBODY = ruleOf([]);
 /** Without rules and row-level security everybody reads, and the secret key alone writes. */
 const OPEN: ParsedRules = { read: ANYONE, create: NOBODY, update: NOBODY, updateTo: NOBODY, delete: NOBODY };
 
@@ -61,14 +70,15 @@ function desugar({ mode, ownerField }: Rls): ParsedRules {
   return { read: mode === 'private' ? owner : ANYONE, create: owner, update: owner, updateTo: owner, delete: owner };
 }
 
-type Named = Pick<Collection, 'rules' | 'namedBy'>;
+type Named = Pick<Collection, 'rules' | 'fields' | 'namedBy'>;
 
 /**
- * The paths of a collection's documents that decide who may do what, the id aside: its own rules name them, or sets in
- * rules of others.
+ * The paths of a collection's documents that decide who may do what, the id aside: its own rules name them, those of
+ * its fields, or sets in rules of others.
  */
-export function ruledPaths({ rules, namedBy = [] }: Named): string[] {
-  const own = rules ? documentPaths(Object.values(rulesOf({ rules, rls: null }))) : [];
+export function ruledPaths({ rules, fields, namedBy = [] }: Named): string[] {
+  const ofFields = fieldRulesOf(fields).flatMap(({ read, write }) => [read, write]);
+  const own = documentPaths([...(rules ? Object.values(rulesOf({ rules, rls: null })) : []), ...ofFields]);
   return [...new Set([...own, ...namedBy.flatMap(({ keys }) => keys.flat())])].filter((path) => path !== ID_PATH);
 }
 

@@ -1,5 +1,7 @@
 import type { AccessRules, Collection } from '../collection.js';
+import type { Field } from '../fields/field.js';
 import { RULE_NAMES, rulesOf } from './collection-rules.js';
+import { fieldRules } from './field-rules.js';
 import type { CallerSet, Rule, RuleCondition } from './rule.js';
 
 type Ruled = Pick<Collection, 'rls' | 'rules'>;
@@ -19,6 +21,22 @@ export function listLoosenedRules(from: Ruled, to: Ruled): string[] {
   return RULE_NAMES.filter((name) => !isStricterRule(before[name], after[name]))
     .filter((name) => name !== 'updateTo' || from.rules?.updateTo !== to.rules?.updateTo)
     .map((name) => lineOf(name, from.rules ?? null, to.rules ?? null));
+}
+
+/** The rules of fields by which somebody sees or sets more than before, one line each; not of dropped ones. */
+export function listLoosenedFields(from: readonly Field[], to: readonly Field[]): string[] {
+  return from.flatMap((before) => {
+    const after = to.find(({ name }) => name === before.name);
+    if (!after) return [];
+    const [known, next] = [fieldRules(before), fieldRules(after)];
+    return (['read', 'write'] as const)
+      .filter((name) => !isStricterRule(known[name], next[name]))
+      .map((name) => `${before.name}, rule ${name}: ${markOf(before, name)} -> ${markOf(after, name)}`);
+  });
+}
+
+function markOf(field: Field, name: 'read' | 'write'): string {
+  return field.hidden ? 'hidden' : (field[name] ?? 'as the document');
 }
 
 /** True if whatever the new rule admits the old one admitted too, as far as their texts tell. */

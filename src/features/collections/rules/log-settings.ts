@@ -6,7 +6,7 @@ import { ruledPaths } from './collection-rules.js';
  * What the embedded engine's log of a collection keeps of earlier documents: before all the fields that say who may
  * read them, without which nobody could be told that one is gone, and those by which sets are found.
  */
-export function logSettings(collection: Pick<Collection, 'rls' | 'rules' | 'namedBy'>): {
+export function logSettings(collection: Pick<Collection, 'rls' | 'rules' | 'fields' | 'namedBy'>): {
   first: string[];
   omit: string[];
 } {

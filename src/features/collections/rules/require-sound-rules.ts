@@ -5,8 +5,10 @@ import { AppError, conflict } from '../../../errors.js';
 import type { Collection } from '../collection.js';
 import { collectionStore } from '../collection-store.js';
 import { defaultUsersCollection, USERS } from '../users-collection.js';
+import { checkFieldRules } from './check-field-rules.js';
 import { checkRules, type RuleSurroundings } from './check-rules.js';
 import { namedSets } from './collection-rules.js';
+import { hasRules } from './field-rules.js';
 import { requireRuleFit } from './rule-misfits.js';
 import { parseRule, RuleProblem } from './rule-text.js';
 
@@ -17,16 +19,31 @@ import { parseRule, RuleProblem } from './rule-text.js';
  */
 export async function requireSoundRules(app: App, from: Collection | null, to: Collection): Promise<void> {
   await requireNamed(app, to);
-  if (!to.rules && to.name !== USERS) return;
+  if (!isRuled(to) && to.name !== USERS) return;
   const surroundings = await findSurroundings(app, to);
-  if (from && isDeepStrictEqual(from.rules, to.rules)) asNamed(() => checkRules(to, surroundings));
-  else checkRules(to, surroundings);
+  if (from && isDeepStrictEqual(textsOf(from), textsOf(to))) asNamed(() => checkAll(to, surroundings));
+  else checkAll(to, surroundings);
   if (from && to.name !== USERS) await requireRuleFit(app, from, to);
+}
+
+function isRuled({ rules, fields }: Collection): boolean {
+  return Boolean(rules) || fields.some(hasRules);
+}
+
+function checkAll(collection: Collection, surroundings: RuleSurroundings): void {
+  checkRules(collection, surroundings);
+  checkFieldRules(collection, surroundings);
+}
+
+/** What the rules of a collection and of its fields say. */
+function textsOf({ rules, fields }: Collection): unknown {
+  const marks = fields.filter(hasRules).map(({ name, hidden, read, write }) => ({ name, hidden, read, write }));
+  return [rules ?? null, marks];
 }
 
 /** 400 INVALID_RULE or INVALID_RULES for rules that name what is not there; stored documents are not looked at. */
 export async function requireKnownNames(app: App, collection: Collection): Promise<void> {
-  if (collection.rules) checkRules(collection, await findSurroundings(app, collection));
+  if (isRuled(collection)) checkAll(collection, await findSurroundings(app, collection));
 }
 
 /** The rules of other collections may name what this one has: attributes of users, and fields of sets. */
@@ -34,7 +51,7 @@ async function requireNamed(app: App, to: Collection): Promise<void> {
   for (const collection of await listNaming(app, to, to.name === USERS)) {
     const surroundings = await findSurroundings(app, collection);
     const others = new Map([...surroundings.others, [to.name, to]]);
-    asNamed(() => checkRules(collection, { users: to.name === USERS ? to : surroundings.users, others }));
+    asNamed(() => checkAll(collection, { users: to.name === USERS ? to : surroundings.users, others }));
   }
 }
 
@@ -49,11 +66,9 @@ export async function requireUnnamed(app: App, collection: Collection, own = fal
 
 /** The other collections whose rules name this one, or all that have rules. */
 export async function listNaming(app: App, { _id, projectId, name }: Collection, all: boolean): Promise<Collection[]> {
-  const ruled = await collectionStore(app)
-    .find({ projectId, state: 'active', rules: { $type: 'object' } })
-    .toArray();
+  const found = await collectionStore(app).find({ projectId, state: 'active' }).toArray();
   const isNaming = (each: Collection): boolean => namedSets(each).some(({ collection }) => collection === name);
-  return ruled.filter((each) => !each._id.equals(_id) && (all || isNaming(each)));
+  return found.filter((each) => isRuled(each) && !each._id.equals(_id) && (all || isNaming(each)));
 }
 
 async function findSurroundings(app: App, collection: Collection): Promise<RuleSurroundings> {

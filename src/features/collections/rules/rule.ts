@@ -92,6 +92,9 @@ function singlePathsOf(conditions: readonly RuleCondition[]): string[] {
   return [...new Set(paths)];
 }
 
+export const ANYONE: Rule = ruleOf([[]]);
+export const NOBODY: Rule = ruleOf([]);
+
 function attributesOf(value: RuleValue): string[] {
   if (value.kind !== 'set') return value.kind === 'attribute' ? [value.name] : [];
   return [OWN_ID, ...value.set.conditions.flatMap((condition) => attributesOf(condition.value))];

@@ -4,7 +4,7 @@ import type { AccessRules, Rls } from '../collection.js';
 import { RULE_NAMES } from '../rules/collection-rules.js';
 import { documentPaths, ID_PATH } from '../rules/rule.js';
 import { parseRule } from '../rules/rule-text.js';
-import { listLoosenedRules, listRuleDifferences } from '../rules/compare-rules.js';
+import { listLoosenedFields, listLoosenedRules, listRuleDifferences } from '../rules/compare-rules.js';
 import { listTightened } from '../fields/constraints/check-value.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
@@ -30,7 +30,7 @@ export function mergeDeclaration(
 ): WholeDeclaration {
   const { name } = from;
   const mode = declared.mode ?? from.mode;
-  const fields = declared.fields ? mergeFields(from, declared.fields, prune) : from.fields;
+  const fields = declared.fields ? settleFieldRules(mergeFields(from, declared.fields, prune), from) : from.fields;
   const { rls, rules } = mergeAccess(from, declared, fields);
   if (fields.length === 0 && mode === 'enforced') checkFields(fields, { name, mode });
   const indexes = mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune);
@@ -58,6 +58,21 @@ function mergeAccess(
   const rules = declared.rules === undefined ? withoutLost(from.rules, fields) : declaredRules(declared.rules);
   if (rls && rules && declared.rules === undefined) return { rls };
   return { rls: rules && declared.rls === undefined ? null : rls, ...(rules && { rules }) };
+}
+
+/** A field's rule that names a field which is dropped shows and takes nothing from then on. */
+function settleFieldRules(fields: Field[], from: WholeDeclaration): Field[] {
+  const lost = from.fields.filter(({ name }) => fields.every((field) => field.name !== name)).map(({ name }) => name);
+  if (lost.length === 0) return fields;
+  const namesLost = (text: string | undefined): boolean =>
+    text !== undefined && documentPaths([parseRule(text)]).some((path) => lost.includes(path.split('.')[0]!));
+  return fields.map((field) => {
+    const before = from.fields.find(({ name }) => name === field.name);
+    const gone = (['read', 'write'] as const).filter(
+      (mark) => field[mark] === before?.[mark] && namesLost(field[mark]),
+    );
+    return gone.length === 0 ? field : { ...field, ...Object.fromEntries(gone.map((mark) => [mark, 'nobody'])) };
+  });
 }
 
 /** A rule that names a field which is dropped admits nobody from then on. */
@@ -141,7 +156,7 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
   const lines: string[] = [];
   const after = new Map(to.fields.map((field) => [field.name, field]));
   if (from.rls && !to.rules && !isStricter(from.rls, to.rls)) lines.push(rlsLine(from, to));
-  lines.push(...listLoosenedRules(from, to));
+  lines.push(...listLoosenedRules(from, to), ...listLoosenedFields(from.fields, to.fields));
   if (from.mode === 'enforced' && to.mode === 'flexible') lines.push('mode: enforced -> flexible');
   for (const names of from.uniques ?? []) {
     const isKept = to.uniques?.some((other) => isDeepStrictEqual(other, names));

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { conflict, invalid } from '../../../errors.js';
 import type { CollectionSettings } from '../change-collection.js';
 import type { Collection } from '../collection.js';
+import { checkFieldRules } from '../rules/check-field-rules.js';
 import { checkRules } from '../rules/check-rules.js';
 import { defaultUserFields, USERS } from '../users-collection.js';
 import { declareCollection, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
@@ -53,7 +54,9 @@ export function planSchema(
     const from = present.get(collection);
     const to = merged.get(collection)!;
     // A mistake is told before anybody is asked about what the plan loosens.
-    if (!isDeepStrictEqual(from?.rules, to.rules)) checkRules({ ...to, rules: to.rules ?? null }, { users, others });
+    const isSame = isDeepStrictEqual(from?.rules, to.rules);
+    if (!isSame) checkRules(to, { users, others });
+    if (!isSame || !isDeepStrictEqual(from?.fields, to.fields)) checkFieldRules(to, { users, others });
     if (!from) {
       changes.push({ action: 'add', collection, to });
       continue;

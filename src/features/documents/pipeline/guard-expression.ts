@@ -12,7 +12,7 @@ const MAX_PATTERN_CHARACTERS = 512;
  * and Date fields typed. 400 otherwise.
  */
 export function guardExpression(value: unknown, shape: DocumentShape): unknown {
-  if (typeof value === 'string') return guardReference(value);
+  if (typeof value === 'string') return guardReference(value, shape);
   if (Array.isArray(value)) return value.map((item) => guardExpression(item, shape));
   if (!isJsonObject(value)) return value;
   if (isWrapped(value)) return readWrapped(value);
@@ -55,12 +55,20 @@ function guardOperator(operator: string, argument: unknown, shape: DocumentShape
     if (!META_KINDS.has(argument as string)) throw badPipeline(`$meta: must be one of ${[...META_KINDS].join(', ')}`);
     return { $meta: argument };
   }
+  if (operator === '$getField') requireFieldSeen(argument, shape);
   if (PATTERN_OPERATORS.has(operator)) return guardPattern(operator, argument, shape);
   if (Array.isArray(argument) && argument.length === 2) {
     if (COMPARISONS.has(operator)) return guardComparison(operator, argument, shape);
     if (operator === '$in' && Array.isArray(argument[1])) return guardMembership(argument[0], argument[1], shape);
   }
   return { [operator]: guardExpression(argument, shape) };
+}
+
+/** Of a document that is at hand; what its name is computed of finds nothing either. */
+function requireFieldSeen(argument: unknown, shape: DocumentShape): void {
+  const { field, input = '$$CURRENT' } = isJsonObject(argument) && 'field' in argument ? argument : { field: argument };
+  const name = constantText(field);
+  if (name !== null && (input === '$$CURRENT' || input === '$$ROOT')) shape.requireSeen(name);
 }
 
 function guardPattern(operator: string, argument: unknown, shape: DocumentShape): unknown {
@@ -116,7 +124,7 @@ function constantText(value: unknown): string | null {
   return typeof inner === 'string' && (inner !== value || !inner.startsWith('$')) ? inner : null;
 }
 
-function guardReference(text: string): string {
+function guardReference(text: string, shape: DocumentShape): string {
   if (!text.startsWith('$')) return text;
   const variable = /^\$\$(\w*)/.exec(text)?.[1];
   if (variable !== undefined && /^[A-Z]/.test(variable) && !SYSTEM_VARIABLES.has(variable)) {
@@ -128,5 +136,6 @@ function guardReference(text: string): string {
       `${JSON.stringify(text.slice(0, 60))} is not a field path; write {"$literal": ...} for the text itself`,
     );
   }
+  if (variable === undefined || variable === 'ROOT' || variable === 'CURRENT') shape.requireSeen(findPath(text)!);
   return text;
 }

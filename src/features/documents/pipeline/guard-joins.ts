@@ -37,6 +37,8 @@ export function guardLookup(specification: unknown, scope: PipelineScope): Docum
   }
   const localField = requirePath(given.localField, '$lookup: localField');
   const foreignField = requirePath(given.foreignField, '$lookup: foreignField');
+  scope.shape.requireSeen(localField);
+  new DocumentShape(source).requireSeen(foreignField);
   scope.shape.redefine(as);
   const join = { ...lookup, foreignField, pipeline };
   if (!endsInId(localField) && !endsInId(foreignField)) return [{ $lookup: { ...join, localField } }];
@@ -54,21 +56,25 @@ export function guardGraphLookup(specification: unknown, scope: PipelineScope): 
   const connectToField = requirePath(given.connectToField, '$graphLookup: connectToField');
   const source = scope.join(given.from, '$graphLookup');
   const restriction = given.restrictSearchWithMatch ?? {};
+  const shape = new DocumentShape(source);
+  const connectFromField = requirePath(given.connectFromField, '$graphLookup: connectFromField');
+  for (const path of [connectToField, connectFromField]) shape.requireSeen(path);
   const startWith = guardExpression(given.startWith, scope.shape);
   const stage: Document = {
     from: source.storedName,
     startWith: endsInId(connectToField) ? bothForms(startWith) : startWith,
-    connectFromField: requirePath(given.connectFromField, '$graphLookup: connectFromField'),
+    connectFromField,
     connectToField,
     as,
     restrictSearchWithMatch: {
-      $and: [source.visible, guardMatch(restriction, new DocumentShape(source.collection))],
+      $and: [source.visible, guardMatch(restriction, shape)],
     },
   };
   if (given.maxDepth !== undefined) stage.maxDepth = given.maxDepth;
   if (given.depthField !== undefined) stage.depthField = requirePath(given.depthField, '$graphLookup: depthField');
   scope.shape.redefine(as);
-  return [{ $graphLookup: stage }, { $unset: `${as}.${HIDDEN_FIELD}` }];
+  const kept = [HIDDEN_FIELD, ...source.unseen].map((name) => `${as}.${name}`);
+  return [{ $graphLookup: stage }, { $unset: kept.length === 1 ? kept[0] : kept }];
 }
 
 export function guardUnionWith(specification: unknown, scope: PipelineScope): Document[] {

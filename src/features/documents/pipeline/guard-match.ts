@@ -15,7 +15,10 @@ export function guardMatch(filter: unknown, shape: DocumentShape, prefix = ''): 
   if (!isJsonObject(filter)) throw badPipeline('$match needs an object');
   return Object.fromEntries(
     Object.entries(filter).map(([key, value]): [string, unknown] => {
-      if (!key.startsWith('$')) return [requirePath(key, '$match'), guardField(value, prefix + key, shape)];
+      if (!key.startsWith('$')) {
+        shape.requireSeen(prefix + key);
+        return [requirePath(key, '$match'), guardField(value, prefix + key, shape)];
+      }
       switch (key) {
         case '$and':
         case '$or':

@@ -3,6 +3,7 @@ import { invalid } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
+import { fieldNotReadable } from '../reply/conceal-fields.js';
 import { guardMatch } from './guard-match.js';
 import { measurePipeline } from './measure-pipeline.js';
 import { DocumentShape } from './pipeline-literals.js';
@@ -77,18 +78,19 @@ class PipelineGuard {
   }
 
   /**
-   * A pipeline over stored documents: restricted at its start, and rid of the service's notes before anything can read
-   * them.
+   * A pipeline over stored documents: restricted at its start, and rid of the service's notes and of what the caller
+   * does not see before anything can read them.
    */
   guardSource(stages: readonly unknown[], source: PipelineSource, depth: number): Document[] {
-    const scope = this.#scope(new DocumentShape(source.collection), depth);
+    const scope = this.#scope(new DocumentShape(source), depth);
     const [first, ...others] = stages;
     const leads = isJsonObject(first) && LEADING.has(Object.keys(first)[0] ?? '');
     const leading = leads ? [this.#guardLeading(first, source, scope.shape)] : [];
     const rest = (leads ? others : stages).flatMap((stage) => this.#guardStage(stage, scope));
     const chosen = rest.findIndex((stage) => !CHOOSING.has(Object.keys(stage)[0]!) || mayReadAnything(stage));
     const at = chosen < 0 ? rest.length : chosen;
-    return [...leading, { $match: source.visible }, ...rest.slice(0, at), { $unset: HIDDEN_FIELD }, ...rest.slice(at)];
+    const unset = source.unseen.size === 0 ? HIDDEN_FIELD : [HIDDEN_FIELD, ...source.unseen];
+    return [...leading, { $match: source.visible }, ...rest.slice(0, at), { $unset: unset }, ...rest.slice(at)];
   }
 
   #scope(shape: DocumentShape, depth: number): PipelineScope {
@@ -126,6 +128,8 @@ class PipelineGuard {
     const options = requireObject(given[name], name);
     if (name === '$search') {
       refuseOperators(options);
+      // It looks into all fields that its index has.
+      for (const unseen of source.unseen) throw fieldNotReadable(unseen);
       return { $search: options };
     }
     const { query = {}, distanceField, includeLocs, ...rest } = options;
@@ -136,10 +140,13 @@ class PipelineGuard {
       throw badPipeline('$geoNear needs near, such as {"type":"Point","coordinates":[lng,lat]}');
     }
     if (distanceField === undefined) throw badPipeline('$geoNear needs distanceField, the name for the distance');
+    if (rest.key !== undefined) shape.requireSeen(requirePath(rest.key, '$geoNear: key'));
     const outputs: Document = {};
     for (const [key, path] of Object.entries({ distanceField, includeLocs })) {
       if (path === undefined) continue;
       outputs[key] = requirePath(path, `$geoNear: ${key}`);
+      // Within a stored field it would leave the rest of that to be asked for.
+      shape.requireSeen(outputs[key] as string);
       shape.redefine(outputs[key] as string);
     }
     return { $geoNear: { ...rest, ...outputs, query: { $and: [source.visible, guardMatch(query, shape)] } } };

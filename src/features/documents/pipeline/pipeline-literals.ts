@@ -5,6 +5,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { scalarShape } from '../query/filter-value.js';
 import { findField, isFieldPath } from '../store/find-field.js';
+import { fieldNotReadable } from '../reply/conceal-fields.js';
 import { badPipeline } from './pipeline-problems.js';
 
 /**
@@ -13,15 +14,17 @@ import { badPipeline } from './pipeline-problems.js';
  */
 export class DocumentShape {
   #collection: Collection | null;
+  readonly #unseen: ReadonlySet<string>;
   readonly #redefined = new Set<string>();
 
-  constructor(collection: Collection | null) {
+  constructor({ collection, unseen }: { collection: Collection | null; unseen: ReadonlySet<string> }) {
     this.#collection = collection;
+    this.#unseen = unseen;
   }
 
   /** A copy that changes separately. */
   copy(): DocumentShape {
-    const copy = new DocumentShape(this.#collection);
+    const copy = new DocumentShape({ collection: this.#collection, unseen: this.#unseen });
     for (const root of this.#redefined) copy.#redefined.add(root);
     return copy;
   }
@@ -33,6 +36,12 @@ export class DocumentShape {
 
   redefine(path: string): void {
     this.#redefined.add(path.split('.', 1)[0]!);
+  }
+
+  /** 400 FIELD_NOT_READABLE for a path to a stored field that the caller does not see in every document. */
+  requireSeen(path: string): void {
+    const root = path.split('.', 1)[0]!;
+    if (this.#unseen.has(root) && this.#collection && !this.#redefined.has(root)) throw fieldNotReadable(root);
   }
 
   /** The path holds the stored identifier of a document. */

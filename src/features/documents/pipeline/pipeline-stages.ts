@@ -14,17 +14,24 @@ export const STAGE_GUARDS: Readonly<Record<string, StageGuard>> = {
   $match: (given, { shape }) => [{ $match: guardMatch(given, shape) }],
   $project: (given, { shape }) => {
     const fields = guardFields(given, '$project', shape);
-    for (const [path, value] of Object.entries(fields)) if (!isSwitch(value)) shape.redefine(path);
+    for (const [path, value] of Object.entries(fields)) {
+      if (isSwitch(value)) shape.requireSeen(path);
+      else shape.redefine(path);
+    }
     return [{ $project: fields }];
   },
   $addFields: setFields('$addFields'),
   $set: setFields('$set'),
-  $unset: (given) => {
+  $unset: (given, { shape }) => {
     const paths = Array.isArray(given) ? given : [given];
     if (paths.length === 0) throw badPipeline('$unset needs at least one field');
-    return [{ $unset: paths.map((path) => requirePath(path, '$unset')) }];
+    return [{ $unset: paths.map((path) => requireSeenPath(path, '$unset', shape)) }];
   },
-  $sort: (given, { shape }) => [{ $sort: guardFields(given, '$sort', shape) }],
+  $sort: (given, { shape }) => {
+    const fields = guardFields(given, '$sort', shape);
+    for (const path of Object.keys(fields)) shape.requireSeen(path);
+    return [{ $sort: fields }];
+  },
   $limit: (given) => [{ $limit: requireCount(given, '$limit', 1) }],
   $skip: (given) => [{ $skip: requireCount(given, '$skip', 0) }],
   $count: (given, { shape }) => {
@@ -74,6 +81,7 @@ export const STAGE_GUARDS: Readonly<Record<string, StageGuard>> = {
       shape.redefine(requirePath(path, '$setWindowFields'));
       return [path, guardWindow(window, shape)] as const;
     });
+    for (const path of Object.keys(Object(options.sortBy) as object)) shape.requireSeen(path);
     return [{ $setWindowFields: { ...guardNamed(options, shape), output: Object.fromEntries(fields) } }];
   },
   $fill: (given, { shape }) => {
@@ -81,9 +89,14 @@ export const STAGE_GUARDS: Readonly<Record<string, StageGuard>> = {
     for (const path of Object.keys(requireObject(options.output, '$fill: output'))) {
       shape.redefine(requirePath(path, '$fill'));
     }
+    for (const path of Object.keys(Object(options.sortBy) as object)) shape.requireSeen(path);
     return [{ $fill: guardNamed(options, shape) }];
   },
-  $densify: (given) => [{ $densify: readLiteral(requireObject(given, '$densify')) }],
+  $densify: (given, { shape }) => {
+    const options = requireObject(given, '$densify');
+    if (typeof options.field === 'string') shape.requireSeen(options.field);
+    return [{ $densify: readLiteral(options) }];
+  },
   $lookup: guardLookup,
   $graphLookup: guardGraphLookup,
   $unionWith: guardUnionWith,
@@ -110,6 +123,12 @@ function guardFields(given: unknown, stage: string, shape: PipelineScope['shape'
   const fields = requireObject(given, stage);
   for (const path of Object.keys(fields)) requirePath(path, stage);
   return guardNamed(fields, shape);
+}
+
+function requireSeenPath(given: unknown, stage: string, shape: PipelineScope['shape']): string {
+  const path = requirePath(given, stage);
+  shape.requireSeen(path);
+  return path;
 }
 
 /** True for the values that keep or drop a field of a projection instead of computing it. */

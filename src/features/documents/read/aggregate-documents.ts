@@ -1,7 +1,7 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import { readFilter, type ReadScope } from '../../access/access-rules.js';
+import { findSight, readFilter, type ReadScope } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -106,13 +106,17 @@ async function visibleSource(
   scope: ReadScope,
 ): Promise<PipelineSource> {
   const readable = await readFilter(app, collection, caller, scope);
+  const sight = await findSight(app, collection, caller);
   const active = await findVisible(app, collection, scope.trash);
   return {
     collection,
     storedName: documentsName(collection),
     visible: readable ? { $and: [readable, active] } : active,
+    unseen: sight?.unnamed ?? NONE,
   };
 }
+
+const NONE: ReadonlySet<string> = new Set();
 
 function readResults(
   app: App,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ObjectId, type Document } from 'bson';
 import type { App } from '../../../app.js';
-import { readFilter, requireReader, type AccessFilter, type ReadScope } from '../../access/access-rules.js';
+import { findSight, readFilter, requireReader, type AccessFilter, type ReadScope } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import { heldBy } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
@@ -16,6 +16,7 @@ import { encodeStoredJson, encodeInParts } from '../reply/encode-document.js';
 import { readWithin, SMALL_REPLY_BYTES } from '../reply/reply-size.js';
 import { encodeOne, type EncodedReply } from './stored-documents.js';
 import { projectionOf } from '../reply/select-fields.js';
+import { concealInRow, requireReadableNames } from '../reply/conceal-fields.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
 
 /**
@@ -35,6 +36,9 @@ export async function getDocument(
   requireReader(collection, caller);
   const wanted = { _id: requireDocumentId(idText) };
   const query = parseGetQuery(rawQuery, collection);
+  const seeing = findSight(app, collection, caller);
+  const sight = seeing instanceof Promise ? await seeing : seeing;
+  requireReadableNames(sight, query);
   const scope = { trash: query.includeDeleted };
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];
   const visible = visibleDocuments(query.includeDeleted);
@@ -54,7 +58,7 @@ export async function getDocument(
       ? await findSettled(app, collection, caller, { ...wanted, ...visible }, scope, findWith)
       : await findReadable(readFilter(app, collection, caller, scope), findWith);
     if (!found) throw documentNotFound();
-    return found;
+    return concealInRow(found, shown ? null : sight);
   };
   let found: Buffer | null = await find();
   const plain = query.populate.length === 0;

@@ -1,7 +1,8 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { readAccess, type ReadAccess } from '../../access/access-rules.js';
+import { findSight, readAccess, type ReadAccess } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
+import type { FieldSight } from '../../access/rules/field-sight.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { openCursor, sealCursor } from '../query/cursor.js';
@@ -10,6 +11,7 @@ import { findVisible } from '../store/shown-documents.js';
 import { allOf, keysetFilters } from '../query/keyset-filter.js';
 import { parseListQuery, type ListQuery } from '../query/parse-list-query.js';
 import type { PresentedDocument } from '../reply/present-document.js';
+import { concealInRow, requireReadableNames } from '../reply/conceal-fields.js';
 import { decodeStored } from '../reply/encode-document.js';
 import { listError } from '../reply/query-errors.js';
 import { readRows, readWithin, ReplySize } from '../reply/reply-size.js';
@@ -124,15 +126,19 @@ function openReading(
   };
   const openWith = (collection: Collection, active: ReadAccess, query: ListQuery): Promise<Reading> | Reading => {
     const timeMs = timeFor(query, app.config.queryTimeoutMs);
-    const showing = ({ filter: readable, shape }: ReadAccess, visible: Document): Reading => {
+    const seeing = findSight(app, collection, caller);
+    const showing = ({ filter: readable, shape }: ReadAccess, visible: Document, sight: FieldSight | null): Reading => {
+      requireReadableNames(sight, query);
       const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
-      return { app, collection, query, shape, filter, timeMs, size, signal };
+      return { app, collection, query, shape, sight, filter, timeMs, size, signal };
     };
     const scope = { trash: true, conditions: () => query.conditions };
     const access = query.includeDeleted ? readAccess(app, collection, caller, scope) : active;
     const visible = findVisible(app, collection, query.includeDeleted);
-    if (!(access instanceof Promise) && !(visible instanceof Promise)) return showing(access, visible);
-    return Promise.all([access, visible]).then(([readable, shown]) => showing(readable, shown));
+    if (!(access instanceof Promise) && !(visible instanceof Promise) && !(seeing instanceof Promise)) {
+      return showing(access, visible, seeing);
+    }
+    return Promise.all([access, visible, seeing]).then(([readable, shown, sight]) => showing(readable, shown, sight));
   };
   const known = peekCollection(app, projectId, collectionName);
   return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);
@@ -189,6 +195,8 @@ interface Reading {
   query: ListQuery;
   /** What the caller may read, as cursors are bound to it; `filter` has the values. */
   shape: ReadAccess['shape'];
+  /** Null where the caller sees all of the documents. */
+  sight: FieldSight | null;
   filter: Document;
   timeMs: number;
   /** Grows with every document that is read. */
@@ -270,6 +278,8 @@ function find(
   skip: number,
 ): Promise<Buffer[]> {
   const { app, collection, query, size } = reading;
+  // Paths that were asked for are those that everybody sees.
+  const sight = paths ? null : reading.sight;
   const asked = { command: 'find', filter, sort: query.order } as const;
   return timeRead(
     app,
@@ -277,7 +287,7 @@ function find(
     asked,
     () => {
       const cursor = openFind(reading, filter, limit, skip);
-      return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size);
+      return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size, (row) => concealInRow(row, sight));
     },
     // Without a condition what was read is what is answered.
     (rows) => rows.length < limit && query.conditions.length > 0,

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { readFilter } from '../../access/access-rules.js';
+import { findSight, readFilter } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
@@ -10,6 +10,7 @@ import { documentStore } from '../store/document-store.js';
 import type { Presentation } from '../query/parse-list-query.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { decodeStored } from '../reply/encode-document.js';
+import { concealInRow } from '../reply/conceal-fields.js';
 import { listError } from '../reply/query-errors.js';
 import { badQuery, quoted } from '../reply/query-text.js';
 import { readRows, ReplySize } from '../reply/reply-size.js';
@@ -75,13 +76,14 @@ async function findReadable(
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const isUsers = collection.name === USERS;
+  const sight = await findSight(app, collection, caller);
   const visible = await findVisible(app, collection, includeDeleted);
   const cursor = documentStore(app, collection)
     .find({ $and: [...(readable ? [readable] : []), wanted, visible] }, { raw: true, batchSize: ids.length })
     .maxTimeMS(app.config.queryTimeoutMs);
   try {
     const shown = isUsers ? cursor.project(projectionOf(publicFields(collection))) : cursor;
-    const rows = await readRows(shown, new ReplySize());
+    const rows = await readRows(shown, new ReplySize(), (row) => concealInRow(row, sight));
     return new Map(
       rows.map((row) => {
         const document = presentDocument(decodeStored(row), meta && !isUsers);

@@ -153,13 +153,18 @@ interface RawCursor {
 
 /**
  * All documents of a `raw` cursor, as long as they fit: what they are too many for is not read any more, so memory
- * holds a batch beyond the limit at most.
+ * holds a batch beyond the limit at most. `show` leaves out what whoever asks does not see; it does not count.
  */
-export async function readRows(cursor: RawCursor, size: ReplySize): Promise<Buffer[]> {
+export async function readRows(
+  cursor: RawCursor,
+  size: ReplySize,
+  show: (row: Buffer) => Buffer = asItIs,
+): Promise<Buffer[]> {
   const rows: Buffer[] = [];
   try {
     while (!cursor.closed && (await cursor.hasNext())) {
-      for (const row of cursor.readBufferedDocuments() as Buffer[]) {
+      for (const stored of cursor.readBufferedDocuments() as Buffer[]) {
+        const row = show(stored);
         size.add(row.length);
         rows.push(row);
       }
@@ -170,3 +175,5 @@ export async function readRows(cursor: RawCursor, size: ReplySize): Promise<Buff
   }
   return rows;
 }
+
+const asItIs = (row: Buffer): Buffer => row;

@@ -3,6 +3,7 @@ import { compileConstraints, type ValueCheck } from '../../collections/fields/co
 import { FIELD_TYPE_RULES, isJsonObject } from '../../collections/fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../../collections/fields/field.js';
 import { ruledPaths } from '../../collections/rules/collection-rules.js';
+import { hasRules } from '../../collections/rules/field-rules.js';
 import type { Problems } from '../reply/problems.js';
 
 /** A declared value, ready to check. `any` is content that nothing declares. */
@@ -64,7 +65,7 @@ function compileDocument(collection: Collection): ObjectShape {
 /** The fields that a flexible collection checks: those that say who may do what. */
 function checkedFields(collection: Collection): Field[] {
   const named = new Set(ruledPaths(collection).map((path) => path.split('.')[0]!));
-  return collection.fields.filter(({ name, stamp, fixed }) => named.has(name) || stamp || fixed);
+  return collection.fields.filter((field) => named.has(field.name) || field.stamp || field.fixed || hasRules(field));
 }
 
 function compileObject(fields: readonly Field[], open: boolean): ObjectShape {

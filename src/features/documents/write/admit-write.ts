@@ -49,10 +49,11 @@ function requireAdmitted(writer: EndWriter, document: Document): void {
   if (filter === null) return;
   const named = rule.flatMap((conditions) => conditions.map(({ path }) => path.split('.')[0]!));
   const asked = Object.fromEntries(['_id', ...named].map((name) => [name, document[name] as unknown]));
-  if (!matches(writer, filter, asked)) throw ruleRefused('create');
+  if (!matchesFilter(writer, filter, asked)) throw ruleRefused('create');
 }
 
-function matches({ openMatcher }: EndWriter, filter: Document, document: Document): boolean {
+/** True for a document that the writer has in hand and a filter admits. */
+export function matchesFilter({ openMatcher }: EndWriter, filter: Document, document: Document): boolean {
   return openMatcher(filter).matches(Buffer.from(serialize(document)));
 }
 
@@ -74,7 +75,7 @@ export function filtersAfter(writer: Writer, change: Pick<DocumentChange, 'set' 
   const left: OpenCondition[][] = [];
   for (const conditions of rule) {
     const holds = (condition: OpenCondition): boolean =>
-      matches(writer, filterOfOne(condition), documentWith(touched.get(condition.path)!, change));
+      matchesFilter(writer, filterOfOne(condition), documentWith(touched.get(condition.path)!, change));
     const [decided, open] = [
       conditions.filter(({ path }) => touched.has(path)),
       conditions.filter(({ path }) => !touched.has(path)),

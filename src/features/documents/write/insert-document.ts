@@ -4,8 +4,9 @@ import { visibleDocuments, type StoredDocument } from '../store/document.js';
 import { documentStore, insertDocumentRecord } from '../store/document-store.js';
 import { readableFilter, requireCreatable } from './admit-write.js';
 import { readNewDocument } from './new-document.js';
+import { presentWritten } from './guard-fields.js';
 import { runIdempotent } from './idempotency.js';
-import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import type { PresentedDocument } from '../reply/present-document.js';
 import { settlePlace } from './settle-place.js';
 import type { WriteTarget } from './write-target.js';
 
@@ -30,7 +31,7 @@ export async function insertDocument(
   if (idempotencyKey === null) {
     const document = await admit();
     await insertDocumentRecord(app, collection, document);
-    return presentDocument(document);
+    return presentWritten(document, writer);
   }
   return runIdempotent(
     app,
@@ -44,7 +45,7 @@ export async function insertDocument(
             const named = { ...document, _id: id! };
             try {
               await insertDocumentRecord(app, collection, named);
-              return presentDocument(named);
+              return presentWritten(named, writer);
             } catch (error) {
               if (!(error instanceof AppError && error.kind === 'conflict')) throw error;
               // The same request may have stored it already: at the same moment, or before it died without an answer.
@@ -70,7 +71,7 @@ export async function insertDocument(
     const readable = settled && readableFilter(settled.writer);
     const asked = settled && [...(readable ? [readable] : []), ...settled.held, { _id }];
     const isShown = asked && (await documentStore(app, collection).findOne({ $and: asked }));
-    return presentDocument(isShown ? stored : { ...sent(), _id, createdAt, updatedAt: createdAt });
+    return presentWritten(isShown ? stored : { ...sent(), _id, createdAt, updatedAt: createdAt }, writer);
   }
 }
 

@@ -6,13 +6,14 @@ import { KEPT_FIELDS } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentShape, storeObject } from '../store/document-shape.js';
+import { requireSettable } from './guard-fields.js';
 import { refuseHostileValue } from '../store/hostile-keys.js';
 import { Problems } from '../reply/problems.js';
 
 /**
  * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner.
- * Throws 400 with every problem, 403 OWNER_MISMATCH or FIELD_FIXED when an end user names another owner. Whether a rule
- * admits it is requireCreatable's to say.
+ * Throws 400 with every problem, 403 OWNER_MISMATCH or FIELD_FIXED when an end user names another owner, 403
+ * FIELD_PROTECTED. Whether a rule of the collection admits it is requireCreatable's to say.
  */
 export function readNewDocument(collection: Collection, body: unknown, writer: Writer, now: number): StoredDocument {
   const problems = new Problems();
@@ -37,7 +38,7 @@ export function checkNewDocument(
   const own = withoutKeptFields(fields, problems);
   const stored = storeObject(documentShape(collection), own, problems, now);
   const moment = new Date(now);
-  return {
+  const document: StoredDocument = {
     _id: new ObjectId(),
     ...stored,
     isDeleted: false,
@@ -45,6 +46,9 @@ export function checkNewDocument(
     createdAt: moment,
     updatedAt: moment,
   };
+  // What does not fit is told first, and then it would mean nothing.
+  if (writer?.fields && problems.summary === null) requireSettable(collection, writer, body, document);
+  return document;
 }
 
 function withOwner(body: Record<string, unknown>, writer: Writer): Record<string, unknown> {

@@ -1,7 +1,8 @@
 import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import { changeDocumentRecord } from '../store/document-store.js';
-import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import type { PresentedDocument } from '../reply/present-document.js';
+import { presentWritten } from './guard-fields.js';
 import { nextVersion, type ExpectedVersion } from './if-match.js';
 import { trashCutoff } from './purge-trash.js';
 import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
@@ -23,7 +24,7 @@ export async function recoverDocument(
   const recovered = await writeInState(app, place, trashed, { ...ruled, expected, notFound: notInTrash }, (filter) =>
     changeDocumentRecord(app, place.collection, filter, { action: 'recover', set, isOwn: true }),
   );
-  return presentDocument(recovered);
+  return presentWritten(recovered, place.writer);
 }
 
 const notInTrash = () => missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the trash');

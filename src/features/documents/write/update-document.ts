@@ -7,9 +7,10 @@ import type { StoredDocument } from '../store/document.js';
 import { readDocumentChange, type DocumentChange } from '../store/document-change.js';
 import { changeDocumentRecord, documentStore } from '../store/document-store.js';
 import { PathBlocked } from '../store/refused-writes.js';
-import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
+import type { PresentedDocument } from '../reply/present-document.js';
 import { validationFailed } from '../reply/problems.js';
 import { nextVersion, requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
+import { guardChange, presentWritten, sameFilter, type FieldCondition } from './guard-fields.js';
 import { fieldFixed } from './new-document.js';
 import { matching, requireDocumentId, writeRuled, type WriteTarget } from './write-target.js';
 
@@ -21,9 +22,9 @@ export interface AlongsideChange {
 
 /**
  * Changes the given fields of an active document and answers it (rest-api.md 4.2, update rules). One atomic write of
- * just these paths: nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE, OWNER_MISMATCH, FIELD_FIXED or
- * RULE_REFUSED, 404, 409 DUPLICATE_VALUE, 412 CHANGED_MEANWHILE for another version than the expected one;
- * then nothing has changed.
+ * just these paths: nobody's change to other paths is lost. 400, 403 OWNER_IMMUTABLE, OWNER_MISMATCH, FIELD_FIXED,
+ * FIELD_PROTECTED or RULE_REFUSED, 404, 409 DUPLICATE_VALUE, 412 CHANGED_MEANWHILE for another version than the
+ * expected one; then nothing has changed.
  */
 export async function updateDocument(
   app: App,
@@ -36,11 +37,11 @@ export async function updateDocument(
   const id = requireDocumentId(idText);
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const change = readDocumentChange(collection, id, body, app.clock.now());
-  const fixed = takeFixed(place, change);
+  const guarded = [...takeFixed(place, change), ...guardChange(place.writer, change)];
   const active = { _id: id, isDeleted: false };
   const own = [
     ...ownerFilter(place, change),
-    ...fixed.map(({ filter }) => filter),
+    ...guarded.map(({ filter }) => filter),
     ...change.conditions.map(({ filter }) => filter),
   ];
   if (alongside) own.push(alongside.filter);
@@ -57,26 +58,22 @@ export async function updateDocument(
     }
   };
   const explain = (found: StoredDocument): Promise<void> =>
-    explainRefusal(app, place, active, found, { change, fixed, expected });
-  return presentDocument(await writeRuled(app, place, active, { action: 'update', change }, write, explain));
-}
-
-/** A field that the writer sends but may not change, and the condition that it is sent as it is. */
-interface SentFixed {
-  field: string;
-  filter: Document;
+    explainRefusal(app, place, active, found, { change, guarded, expected });
+  const written = await writeRuled(app, place, active, { action: 'update', change }, write, explain);
+  return presentWritten(written, place.writer);
 }
 
 /** Takes the fields out of a change that end users cannot change: they may be sent back as they are. */
-function takeFixed({ collection, writer }: WriteTarget, { set, unset }: DocumentChange): SentFixed[] {
+function takeFixed({ collection, writer }: WriteTarget, { set, unset }: DocumentChange): FieldCondition[] {
   const names = writer ? collection.fields.filter(({ fixed }) => fixed).map(({ name }) => name) : [];
   if (names.length === 0) return [];
-  const sent: SentFixed[] = [];
+  const sent: FieldCondition[] = [];
   for (const key of [...Object.keys(set), ...unset]) {
     const field = key.split('.')[0]!;
     if (!names.includes(field)) continue;
     if (key !== field) throw fieldFixed(field, NEVER_CHANGES);
-    sent.push({ field, filter: { [key]: { $eq: Object.hasOwn(set, key) ? set[key] : null } } });
+    const same = sameFilter(writer?.fields?.guarded.get(field), key, Object.hasOwn(set, key) ? set[key] : null);
+    sent.push({ filter: same, refusal: () => fieldFixed(field, NEVER_CHANGES) });
     delete set[key];
     if (unset.includes(key)) unset.splice(unset.indexOf(key), 1);
   }
@@ -100,7 +97,7 @@ function withOwner({ collection, writer }: WriteTarget, change: DocumentChange):
 
 interface WantedChange {
   change: DocumentChange;
-  fixed: readonly SentFixed[];
+  guarded: readonly FieldCondition[];
   expected: ExpectedVersion;
 }
 
@@ -113,13 +110,13 @@ async function explainRefusal(
   place: WriteTarget,
   active: Record<string, unknown>,
   document: StoredDocument,
-  { change, fixed, expected }: WantedChange,
+  { change, guarded, expected }: WantedChange,
 ): Promise<void> {
   const { collection, writer } = place;
   const holds = (filter: Document): Promise<unknown> =>
     documentStore(app, collection).findOne({ $and: [active, filter] }, { projection: { _id: 1 } });
   requireVersion(document, expected);
-  for (const { field, filter } of fixed) if (!(await holds(filter))) throw fieldFixed(field, NEVER_CHANGES);
+  for (const { filter, refusal } of guarded) if (!(await holds(filter))) throw refusal();
   if (change.owner) {
     const stored = document[collection.rls!.ownerField] ?? null;
     const assignable = !writer && stored === null && change.owner.value !== null;

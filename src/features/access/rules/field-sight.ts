@@ -1,0 +1,69 @@
+import { EJSON, type Document } from 'bson';
+import type { Matcher } from '../../../platform/database/database.js';
+import type { FieldRules } from '../../collections/rules/field-rules.js';
+import { admitsNothing, compileRule, filterOf, type CallerAttributes, type CompiledRule } from './compile-rule.js';
+
+/** A field that is shown in the documents that a filter matches. */
+interface PartlySeen {
+  name: string;
+  filter: Document;
+  matcher: Matcher;
+}
+
+/** What a caller does not see of documents that it reads (rules.md 7). */
+export interface FieldSight {
+  /** Fields that the caller cannot name, since some document does not show them. */
+  readonly unnamed: ReadonlySet<string>;
+  /** Those of them that no document shows. */
+  readonly unseen: readonly string[];
+  readonly partly: readonly PartlySeen[];
+  /** The same for callers who see the same. */
+  readonly key: string;
+}
+
+/** What somebody with these attributes does not see; null for nothing. */
+export function sightOf(
+  rules: readonly FieldRules[],
+  attributes: CallerAttributes,
+  openMatcher: (filter: Document) => Matcher,
+): FieldSight | null {
+  const unseen: string[] = [];
+  const partly: PartlySeen[] = [];
+  for (const { name, read } of rules) {
+    const compiled = compileRule(read, { attributes });
+    const filter = filterOf(compiled);
+    if (filter === null) continue;
+    if (admitsNothing(compiled)) unseen.push(name);
+    else partly.push({ name, filter, matcher: openMatcher(filter) });
+  }
+  if (unseen.length === 0 && partly.length === 0) return null;
+  const unnamed = new Set([...unseen, ...partly.map(({ name }) => name)]);
+  const key = EJSON.stringify([unseen, partly.map(({ name, filter }) => [name, filter])]);
+  return { unnamed, unseen, partly, key };
+}
+
+/** What rules of fields come to for a writer. */
+export interface FieldAccess {
+  sight: FieldSight | null;
+  /** Fields that have a rule of their own, by name. */
+  guarded: ReadonlyMap<string, GuardedField>;
+}
+
+export interface GuardedField {
+  read: CompiledRule;
+  write: CompiledRule;
+}
+
+/** What a writer with these attributes sees and sets; null where the fields have no rules. */
+export function fieldAccessOf(
+  rules: readonly FieldRules[],
+  attributes: CallerAttributes,
+  openMatcher: (filter: Document) => Matcher,
+): FieldAccess | null {
+  if (rules.length === 0) return null;
+  const guarded = rules.map(({ name, read, write }): [string, GuardedField] => [
+    name,
+    { read: compileRule(read, { attributes }), write: compileRule(write, { attributes }) },
+  ]);
+  return { sight: sightOf(rules, attributes, openMatcher), guarded: new Map(guarded) };
+}

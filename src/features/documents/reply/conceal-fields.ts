@@ -1,0 +1,86 @@
+import { deserialize, serialize, type Document } from 'bson';
+import { invalid, type AppError } from '../../../errors.js';
+import { endOfName, endOfValue, readInt32 } from '../../../platform/database/bson-json.js';
+import type { FieldSight } from '../../access/rules/field-sight.js';
+
+/** The stored document without what the caller does not see of it; null sees everything. */
+export function concealInRow(row: Buffer, sight: FieldSight | null): Buffer {
+  if (!sight) return row;
+  return withoutFields(
+    row,
+    unseenIn(sight, () => row),
+  );
+}
+
+/** concealInRow for a document as an object. */
+export function concealInDocument<T extends Document>(document: T, sight: FieldSight | null): T {
+  if (!sight) return document;
+  const unseen = unseenIn(sight, () => Buffer.from(serialize(document)));
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !unseen.has(name))) as T;
+}
+
+function unseenIn({ unseen, partly }: FieldSight, row: () => Buffer): ReadonlySet<string> {
+  const hidden = new Set(unseen);
+  if (partly.length === 0) return hidden;
+  const bytes = row();
+  for (const { name, matcher } of partly) if (!matcher.matches(bytes)) hidden.add(name);
+  return hidden;
+}
+
+/** The document's bytes without some of its top-level fields. */
+function withoutFields(row: Buffer, names: ReadonlySet<string>): Buffer {
+  const limit = readInt32(row, 0) - 1;
+  const kept: Buffer[] = [];
+  let from = 4;
+  for (let at = 4; at < limit;) {
+    const nameEnd = endOfName(row, at + 1);
+    const end = endOfValue(row, row[at]!, nameEnd + 1);
+    if (end < 0) return withoutFieldsDecoded(row, names);
+    if (names.has(row.toString('utf8', at + 1, nameEnd))) {
+      kept.push(row.subarray(from, at));
+      from = end;
+    }
+    at = end;
+  }
+  if (kept.length === 0) return row;
+  const length = Buffer.alloc(4);
+  const whole = Buffer.concat([length, ...kept, row.subarray(from, limit + 1)]);
+  whole.writeInt32LE(whole.length, 0);
+  return whole;
+}
+
+/** The same for values of types that JSON lacks, which only other programs can have stored. */
+function withoutFieldsDecoded(row: Buffer, names: ReadonlySet<string>): Buffer {
+  const document = deserialize(row, { promoteValues: false, validation: { utf8: false } });
+  return Buffer.from(serialize(Object.fromEntries(Object.entries(document).filter(([name]) => !names.has(name)))));
+}
+
+/** 400 FIELD_NOT_READABLE for a request that names a field which some documents do not show to its caller. */
+export function fieldNotReadable(field: string): AppError {
+  const message = `${JSON.stringify(field)} is not shown to you in every document: it cannot be named here`;
+  return invalid('FIELD_NOT_READABLE', message, { details: [{ field, rule: 'read', message }] });
+}
+
+/** The parts of a query that name fields. */
+interface Naming {
+  fields: readonly string[] | null;
+  populate?: readonly { path: string }[];
+  conditions?: readonly Document[];
+  sort?: readonly { path: string }[];
+}
+
+/** 400 FIELD_NOT_READABLE for a query that shows, filters by, sorts by or populates what the caller does not see. */
+export function requireReadableNames(sight: FieldSight | null, query: Naming): void {
+  if (!sight) return;
+  const { fields, populate = [], conditions = [], sort = [] } = query;
+  const paths = [...(fields ?? []), ...[...populate, ...sort].map(({ path }) => path), ...conditions.flatMap(pathsIn)];
+  const named = paths.map((path) => path.split('.', 1)[0]!).find((root) => sight.unnamed.has(root));
+  if (named !== undefined) throw fieldNotReadable(named);
+}
+
+/** The paths of a list's condition: one, or the same in alternatives. */
+function pathsIn(condition: Document): string[] {
+  return Object.entries(condition).flatMap(([key, value]) =>
+    key.startsWith('$') ? (value as Document[]).flatMap(pathsIn) : [key],
+  );
+}

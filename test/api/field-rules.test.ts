@@ -1,0 +1,330 @@
+import { ObjectId } from 'bson';
+import supertest from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import { documentsName, type Collection } from '../../src/features/collections/collection.js';
+import { changeCollection } from '../../src/features/collections/change-collection.js';
+import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
+import type { Field } from '../../src/features/collections/fields/field.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openStreamClient } from '../helpers/event-stream.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let owner: TestProject;
+let as: Record<'ada' | 'bob' | 'staff' | 'nobody' | 'expired' | 'server', Record<string, string>>;
+const [ADA, BOB, STAFF] = Array.from({ length: 3 }, () => new ObjectId().toHexString()) as [string, string, string];
+
+beforeAll(async () => {
+  test = await openTestApp();
+  owner = await buildProject(test.app);
+  await editCollection(test.app, owner.project._id, 'users', {
+    addFields: [{ name: 'groups', type: 'Array', items: { type: 'String' }, protected: true }],
+  });
+  const users = [ADA, BOB, STAFF].map((id) => ({
+    _id: new ObjectId(id),
+    email: `${id}@example.test`,
+    isDeleted: false,
+    groups: id === STAFF ? ['staff'] : [],
+    _bsvc: {},
+  }));
+  await test.app.db.collection(documentsName(defaultUsersCollection(owner.project._id))).insertMany(users as never);
+  const key = { 'x-api-key': owner.publishable };
+  const signedIn = (id: string, ttlMs = 600_000) => ({
+    ...key,
+    authorization: `Bearer ${signAccessToken(test.app, owner.project, id, ttlMs)}`,
+  });
+  as = {
+    ada: signedIn(ADA),
+    bob: signedIn(BOB),
+    staff: signedIn(STAFF),
+    nobody: key,
+    expired: signedIn(ADA, -1_000),
+    server: { 'x-api-key': owner.secret },
+  };
+});
+afterAll(() => test.close());
+
+interface Answer {
+  status: number;
+  text: string;
+  body: Record<string, unknown> & { data?: unknown; code?: string; details?: { field: string }[] };
+}
+
+async function call(
+  who: keyof typeof as,
+  method: 'get' | 'post' | 'patch',
+  path: string,
+  body?: object,
+): Promise<Answer> {
+  const sent = supertest(test.server)[method](`/api/data/${path}`).set(as[who]);
+  const { status, text, body: answer } = body === undefined ? await sent : await sent.send(body);
+  return { status, text, body: answer as Answer['body'] };
+}
+
+const outcome = async (answer: Promise<Answer>): Promise<unknown[]> => {
+  const { status, body } = await answer;
+  return [status, body.code, body.details?.[0]?.field].filter((part) => part !== undefined);
+};
+
+const FIELDS: Field[] = [
+  { name: 'owner', type: 'String', stamp: 'user.id', fixed: true },
+  { name: 'title', type: 'String' },
+  { name: 'cost', type: 'Number', hidden: true, default: 7 },
+  { name: 'notes', type: 'String', read: 'doc.owner = user.id' },
+  { name: 'estimate', type: 'Number', write: '"staff" in user.groups' },
+  { name: 'grade', type: 'String', read: '"staff" in user.groups', write: '"staff" in user.groups' },
+  { name: 'extra', type: 'Object', read: 'doc.owner = user.id' },
+];
+const RULES = { read: 'anyone', create: 'user', update: 'user', delete: 'user' };
+
+const build = (more: object = {}): Promise<Collection> =>
+  buildCollection(test.app, owner.project, { fields: FIELDS, rules: RULES, changes: { on: true }, ...more });
+
+const items = ({ body }: Answer): Record<string, unknown>[] =>
+  (Array.isArray(body.data) ? body.data : (body.data as { items: unknown[] }).items) as Record<string, unknown>[];
+
+describe.each(['enforced', 'flexible'] as const)('fields with rules of their own, %s', (mode) => {
+  let name: string;
+  let id: string;
+  beforeAll(async () => {
+    ({ name } = await build({ mode }));
+    const stored = { owner: ADA, title: 'one', cost: 987654, notes: 'mine', estimate: 3, grade: 'A', extra: { a: 1 } };
+    id = (await call('server', 'post', name, stored)).body._id as string;
+  });
+
+  it.each([
+    ['nobody', ['owner', 'title', 'estimate']],
+    ['bob', ['owner', 'title', 'estimate']],
+    ['ada', ['owner', 'title', 'notes', 'estimate', 'extra']],
+    ['staff', ['owner', 'title', 'estimate', 'grade']],
+    ['server', ['owner', 'title', 'cost', 'notes', 'estimate', 'grade', 'extra']],
+  ] as const)('are left out for %s of a document, a list, a join, the feed and a stream', async (who, shown) => {
+    const named = FIELDS.map((field) => field.name);
+    const seen = (document: unknown): string[] => named.filter((key) => key in (document as object));
+    expect(seen((await call(who, 'get', `${name}/${id}`)).body)).toEqual(shown);
+    expect(seen(items(await call(who, 'get', name))[0])).toEqual(shown);
+    const { name: refs } = await buildCollection(test.app, owner.project, {
+      fields: [{ name: 'to', type: 'Ref', ref: name }],
+    });
+    await call('server', 'post', refs, { to: id });
+    expect(seen(items(await call(who, 'get', `${refs}?populate=to`))[0]!.to)).toEqual(shown);
+    const always = shown.filter((field) => who === 'server' || (field !== 'notes' && field !== 'extra'));
+    for (const pipeline of [
+      [{ $match: {} }],
+      [{ $replaceWith: { $mergeObjects: ['$$ROOT', { x: 1 }] } }],
+      [{ $unionWith: refs }, { $limit: 1 }],
+    ]) {
+      expect(seen(items(await call(who, 'post', `${name}/aggregate`, { pipeline }))[0])).toEqual(always);
+    }
+    const joins = [
+      { $lookup: { from: name, localField: 'to', foreignField: '_id', as: 'found' } },
+      { $graphLookup: { from: name, startWith: '$to', connectFromField: 'owner', connectToField: '_id', as: 'found' } },
+    ];
+    for (const join of joins) {
+      const [{ found }] = items(await call(who, 'post', `${refs}/aggregate`, { pipeline: [join] })) as [
+        { found: unknown[] },
+      ];
+      expect(seen(found[0])).toEqual(always);
+    }
+    const [change] = items(await call(who, 'get', `${name}/changes`)) as [{ document: object }];
+    expect(seen(change.document)).toEqual(shown);
+  });
+
+  it('are left out of what streams tell, for each as it sees them', async () => {
+    const { name: live } = await build({ mode });
+    const made = (await call('server', 'post', live, { owner: ADA, cost: 1, notes: 'n', grade: 'A' })).body
+      ._id as string;
+    const who = ['ada', 'bob', 'staff', 'server'] as const;
+    const streams = await Promise.all(
+      who.map((each) =>
+        openStreamClient(test, { method: 'GET', path: `/api/data/${live}/changes`, headers: as[each] }),
+      ),
+    );
+    const shownTo = (): (string | undefined)[][] =>
+      streams.map((stream) => ['cost', 'notes', 'grade'].filter((key) => key in stream.known().get(made)!));
+    const expected = [['notes'], [], ['grade'], ['cost', 'notes', 'grade']];
+    for (const stream of streams) await stream.until(({ event }) => event === 'ready');
+    expect(shownTo()).toEqual(expected);
+    const from = streams.map((stream) => stream.events.length);
+    await call('server', 'patch', `${live}/${made}`, { title: 'changed' });
+    for (const [at, stream] of streams.entries()) await stream.until(({ event }) => event === 'change', from[at]);
+    expect(shownTo()).toEqual(expected);
+    await call('server', 'patch', `${live}/${made}`, { owner: BOB });
+    for (const stream of streams) {
+      await stream.until((_, { known }) => known().get(made)?.owner === BOB);
+      stream.close();
+    }
+    expect(shownTo()).toEqual([[], ['notes'], ['grade'], ['cost', 'notes', 'grade']]);
+  });
+
+  it('cannot be named by who does not see them in every document', async () => {
+    const pipelines = (field: string): object[][] => [
+      [{ $match: { [field]: 1 } }],
+      [{ $match: { $or: [{ title: 'x' }, { $and: [{ [field]: { $gt: 1 } }] }] } }],
+      [{ $match: { $expr: { $eq: [`$${field}`, 41] } } }],
+      [{ $sort: { [field]: 1 } }],
+      [{ $group: { _id: `$${field}` } }],
+      [{ $group: { _id: null, all: { $push: `$$ROOT.${field}` } } }],
+      [{ $project: { [field]: 1 } }],
+      [{ $set: { x: { $cond: [{ $gt: [`$${field}`, 1] }, 1, 2] } } }],
+      [{ $set: { x: { $getField: field } } }],
+      [{ $facet: { a: [{ $sortByCount: `$${field}` }] } }],
+      [{ $lookup: { from: name, let: { a: `$${field}` }, pipeline: [], as: 'b' } }],
+      [{ $lookup: { from: name, localField: 'title', foreignField: field, as: 'b' } }],
+      [{ $lookup: { from: name, pipeline: [{ $match: { [field]: 41 } }], as: 'b' } }],
+      [{ $graphLookup: { from: name, startWith: 1, connectFromField: 'title', connectToField: field, as: 'b' } }],
+      [{ $unionWith: { coll: name, pipeline: [{ $match: { [`${field}.x`]: 1 } }] } }],
+      [{ $setWindowFields: { sortBy: { [field]: 1 }, output: { n: { $documentNumber: {} } } } }],
+    ];
+    const refused = async (who: keyof typeof as, path: string, body?: object): Promise<void> => {
+      expect(await outcome(call(who, body ? 'post' : 'get', path, body)), path + JSON.stringify(body)).toEqual([
+        400,
+        'FIELD_NOT_READABLE',
+        path.includes('extra') || JSON.stringify(body ?? '').includes('extra') ? 'extra' : expect.any(String),
+      ]);
+    };
+    for (const field of ['cost', 'notes', 'grade', 'extra']) {
+      const value = field === 'extra' ? 'extra.a=1' : `${field}=1`;
+      for (const query of [value, `sort=-${field}`, `fields=title,${field}`, `${field}_exists=true`]) {
+        await refused('bob', `${name}?${query}`);
+      }
+      for (const query of [value, `fields=${field}`]) await refused('bob', `${name}/changes?${query}`);
+      await refused('ada', `${name}/${id}?fields=${field}`.replace('grade', 'cost'));
+      for (const pipeline of pipelines(field)) await refused('nobody', `${name}/aggregate`, { pipeline });
+    }
+    expect(await outcome(call('staff', 'get', `${name}?grade=A`))).toEqual([200]);
+    expect(await outcome(call('server', 'get', `${name}?cost_gt=1&sort=notes`))).toEqual([200]);
+  });
+
+  it('are not in a computed name either, nor in what a stage makes of the whole document', async () => {
+    const stages = [
+      { $set: { x: { $getField: { $concat: ['co', 'st'] } } } },
+      { $set: { x: { $map: { input: ['$$ROOT'], in: '$$this.cost' } } } },
+      { $project: { all: { $objectToArray: '$$ROOT' } } },
+      { $match: { $expr: { $in: [987654, { $map: { input: { $objectToArray: '$$ROOT' }, in: '$$this.v' } }] } } },
+    ];
+    for (const stage of stages) {
+      const { status, text } = await call('ada', 'post', `${name}/aggregate`, { pipeline: [stage] });
+      expect(status, text).toBe(200);
+      expect(text).not.toMatch(/987654|mine/);
+    }
+    const [first] = stages;
+    expect((await call('server', 'post', `${name}/aggregate`, { pipeline: [first] })).text).toContain('987654');
+  });
+
+  it('are set by those whom their rule admits, and may be sent back unchanged by who sees them', async () => {
+    const path = `${name}/${id}`;
+    expect(await outcome(call('bob', 'patch', path, { estimate: 4 }))).toEqual([403, 'FIELD_PROTECTED', 'estimate']);
+    expect(await outcome(call('bob', 'patch', path, { estimate: null }))).toEqual([403, 'FIELD_PROTECTED', 'estimate']);
+    expect(await outcome(call('bob', 'patch', path, { estimate: 3, title: 'two' }))).toEqual([200]);
+    expect(await outcome(call('staff', 'patch', path, { estimate: 5, grade: 'B' }))).toEqual([200]);
+    for (const cost of [987654, 42]) {
+      expect(await outcome(call('ada', 'patch', path, { cost }))).toEqual([403, 'FIELD_PROTECTED', 'cost']);
+    }
+    for (const grade of ['B', 'C']) {
+      expect(await outcome(call('ada', 'patch', path, { grade }))).toEqual([403, 'FIELD_PROTECTED', 'grade']);
+    }
+    expect(await outcome(call('bob', 'patch', path, { 'extra.a': 2 }))).toEqual([403, 'FIELD_PROTECTED', 'extra']);
+    // Written without being seen: the answer does not show it.
+    const { body } = await call('bob', 'patch', path, { notes: 'from bob' });
+    expect(body.data).not.toHaveProperty('notes');
+    const whole = (await call('ada', 'get', path)).body;
+    expect(await outcome(call('ada', 'patch', path, whole))).toEqual([200]);
+    const stored = (await call('server', 'get', path)).body;
+    expect(stored).toMatchObject({ cost: 987654, estimate: 5, grade: 'B', notes: 'from bob', title: 'two' });
+  });
+
+  it('of a new document are those of its writer, and the others as the service sets them', async () => {
+    const { status, body } = await call('ada', 'post', name, { title: 'x', notes: 'n' });
+    expect([status, body.owner, body.notes, body.cost]).toEqual([201, ADA, 'n', undefined]);
+    expect((await call('server', 'get', `${name}/${body._id as string}`)).body).toMatchObject({ cost: 7 });
+    expect(await outcome(call('ada', 'post', name, { cost: 7 }))).toEqual([403, 'FIELD_PROTECTED', 'cost']);
+    expect(await outcome(call('ada', 'post', name, { estimate: 1 }))).toEqual([403, 'FIELD_PROTECTED', 'estimate']);
+    expect(await outcome(call('ada', 'post', `${name}/bulk`, [{}, { grade: 'A' }]))).toEqual([
+      403,
+      'FIELD_PROTECTED',
+      'grade',
+    ]);
+    expect(await outcome(call('staff', 'post', name, { estimate: 1, grade: 'A' }))).toEqual([201]);
+    expect(await outcome(call('expired', 'get', name))).toEqual([401, 'TOKEN_EXPIRED']);
+  });
+});
+
+describe('the declaration of a field’s rules', () => {
+  const declare = (fields: Field[], more: object = {}): Promise<unknown> =>
+    build({ fields, ...more }).then(
+      () => 'accepted',
+      (error: { code: string }) => error.code,
+    );
+  const plain: Field[] = [
+    { name: 'owner', type: 'String' },
+    { name: 'tags', type: 'Array' },
+  ];
+
+  it.each([
+    ['a mistake in it', [{ name: 'a', type: 'String', read: 'doc.ownr = user.id' }], {}, 'INVALID_RULE'],
+    ['a unique field', [{ name: 'a', type: 'String', hidden: true, unique: true }], {}, 'VALIDATION_FAILED'],
+    [
+      'hidden beside another rule',
+      [{ name: 'a', type: 'String', hidden: true, read: 'user' }],
+      {},
+      'VALIDATION_FAILED',
+    ],
+    [
+      'a required field that is hidden',
+      [{ name: 'a', type: 'String', hidden: true, required: true }],
+      {},
+      'VALIDATION_FAILED',
+    ],
+    [
+      'a field within another one',
+      [{ name: 'a', type: 'Object', fields: [{ name: 'b', type: 'String', hidden: true }] }],
+      {},
+      'VALIDATION_FAILED',
+    ],
+    [
+      'a field that a rule names',
+      [{ name: 'a', type: 'String', read: 'user' }],
+      { rules: { read: 'doc.a = "x"' } },
+      'INVALID_RULE',
+    ],
+    [
+      'a field that another field’s rule names',
+      [
+        { name: 'a', type: 'String', read: 'user' },
+        { name: 'b', type: 'String', write: 'doc.a = "x"' },
+      ],
+      {},
+      'INVALID_RULE',
+    ],
+    [
+      'a field that is unique with another one',
+      [{ name: 'a', type: 'String', hidden: true }],
+      { uniques: [['owner', 'a']] },
+      'INVALID_UNIQUE',
+    ],
+    ['an indexed list', [{ name: 'a', type: 'Array', hidden: true }], { indexes: ['tags,a'] }, 'INVALID_INDEX'],
+    ['an indexed text', [{ name: 'a', type: 'String', hidden: true }], { indexes: ['tags,a'] }, 'accepted'],
+  ] as [string, Field[], object, string][])('of %s', async (_, fields, more, code) => {
+    expect(await declare([...plain, ...fields], more)).toBe(code);
+  });
+
+  it('keeps what a rule of a field names, and drops nothing behind its back', async () => {
+    const { name } = await build();
+    const without = FIELDS.filter((field) => field.name !== 'owner');
+    const dropped = changeCollection(test.app, owner.project._id, name, () => ({ fields: without }));
+    await expect(dropped).rejects.toMatchObject({ code: 'NAMED_BY_RULE' });
+    const users = editCollection(test.app, owner.project._id, 'users', { dropFields: ['groups'] });
+    await expect(users).rejects.toMatchObject({ code: 'NAMED_BY_RULE' });
+  });
+
+  it('shows a publishable key no hidden field of the schema', async () => {
+    const { name } = await build();
+    const schemaFor = async (who: keyof typeof as): Promise<string> =>
+      (await supertest(test.server).get(`/api/schemas/${name}`).set(as[who])).text;
+    expect(await schemaFor('ada')).not.toContain('cost');
+    expect(await schemaFor('server')).toContain('cost');
+  });
+});
