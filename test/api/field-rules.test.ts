@@ -299,6 +299,7 @@ describe('the declaration of a field’s rules', () => {
       {},
       'INVALID_RULE',
     ],
+    ['a set in it', [{ name: 'a', type: 'String', read: '"x" in members[user = user.id].board' }], {}, 'INVALID_RULE'],
     [
       'a field that is unique with another one',
       [{ name: 'a', type: 'String', hidden: true }],
@@ -318,6 +319,17 @@ describe('the declaration of a field’s rules', () => {
     await expect(dropped).rejects.toMatchObject({ code: 'NAMED_BY_RULE' });
     const users = editCollection(test.app, owner.project._id, 'users', { dropFields: ['groups'] });
     await expect(users).rejects.toMatchObject({ code: 'NAMED_BY_RULE' });
+  });
+
+  it('refuses sets of what is not shown to everybody', async () => {
+    const fields: Field[] = [
+      { name: 'user', type: 'String' },
+      { name: 'board', type: 'String', hidden: true },
+    ];
+    const { name } = await build({ fields });
+    expect(await declare(plain, { rules: { read: `doc.owner in ${name}[user = user.id].board` } })).toBe(
+      'INVALID_RULE',
+    );
   });
 
   it('shows a publishable key no hidden field of the schema', async () => {
