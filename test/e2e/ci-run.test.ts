@@ -1,6 +1,8 @@
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { eventually } from '../helpers/eventually.js';
 import { runShell } from '../helpers/run-shell.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
@@ -26,6 +28,20 @@ afterAll(() => dir.remove());
 
 const plant = (folder: string, text: string): Promise<void> => writeFile(join(dir.path, folder, 'answer.ts'), text);
 
+/** The commands of processes that work below a folder; none where the system does not tell. */
+function processesIn(folder: string): string[] {
+  if (!existsSync('/proc/self/cwd')) return [];
+  const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return ids.flatMap((id) => {
+    try {
+      const isBelow = readlinkSync(`/proc/${id}/cwd`).startsWith(folder);
+      return isBelow ? [readFileSync(`/proc/${id}/cmdline`, 'utf8').replaceAll('\0', ' ')] : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
 const run = () => runShell(dir.path, ['.ci/run', 'installed'], {}, LIMIT_MS);
 
 it.each([
@@ -42,6 +58,8 @@ it.each([
   expect(output).not.toContain('the quick tests');
   expect(output).toMatch(/\n0 passed, 1 failed\n$/);
   expect(code).toBe(1);
+  // The checks that were still at work have ended, with what they had started.
+  await eventually('no check is left', () => processesIn(dir.path).length === 0);
 });
 
 it('.ci/run goes on to both runs of the tests where all three are content, and fails with them', async () => {
