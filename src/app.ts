@@ -112,7 +112,11 @@ export async function openApp(
     outbound,
     secrets,
     passwords: openPasswords(config.bcryptCost),
-    aggregations: openFairQueue({ concurrency: 4, perTenant: 2, maxWaiting: 400, maxWaitingPerTenant: 200 }),
+    aggregations: openFairQueue({
+      ...{ concurrency: 4, perTenant: 2, maxWaiting: 400, maxWaitingPerTenant: 200 },
+      // Before the connection is closed for its silence.
+      maxWaitMs: config.silenceTimeoutMs * 0.8,
+    }),
     replies: openReplyBudget(config.replyBudgetBytes),
     files,
     mail: openMailProvider(config, db, clock, secrets),

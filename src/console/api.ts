@@ -24,6 +24,20 @@ export const trouble = signal<string | null>(null);
 /** Resolves when somebody has signed in again; set while the page waits for that. */
 export const signInAgain = signal<{ done(): void } | null>(null);
 
+/** A request that wants the own password once more; true to send it again, now that it was given. */
+export const passwordAgain = signal<{ done(isGiven: boolean): void } | null>(null);
+
+function untilProven(): Promise<boolean> {
+  return new Promise((resolve) => {
+    passwordAgain.value = {
+      done(isGiven) {
+        passwordAgain.value = null;
+        resolve(isGiven);
+      },
+    };
+  });
+}
+
 let waiting: Promise<void> | null = null;
 
 /** Asks to sign in over the page as it is, so that nothing typed is lost; all requests wait for it together. */
@@ -65,6 +79,7 @@ export async function api<T>(
       await untilSignedIn();
       continue;
     }
+    if (json.code === 'PASSWORD_REQUIRED' && (await untilProven())) continue;
     const retryAfter = Number(response.headers.get('retry-after'));
     const refusal = new Refusal(
       response.status,

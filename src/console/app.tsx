@@ -1,7 +1,8 @@
 import type { ComponentType } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, Refusal, signInAgain, trouble } from './api.js';
+import { api, passwordAgain, Refusal, signInAgain, trouble } from './api.js';
 import { Dialog, Notes, say, tellRefusal } from './parts/basics.js';
+import { PasswordAgain } from './parts/confirm.js';
 import { Health } from './parts/health.js';
 import { isTyping } from './parts/table.js';
 import { goTo, linkTo, place } from './routes.js';
@@ -132,6 +133,7 @@ function Page() {
         )}
       </main>
       <Notes />
+      {passwordAgain.value && <PasswordAgain onDone={passwordAgain.value.done} />}
       {signInAgain.value && me.value?.email !== '' && (
         <Dialog title="Your session has ended" onClose={() => undefined}>
           <p>Sign in again: what you have typed is still there.</p>

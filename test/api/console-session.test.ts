@@ -4,7 +4,7 @@ import { operatorSessionStore } from '../../src/features/access/operator.js';
 import { listActs } from '../../src/features/audit/audit-log.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
 import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
-import { buildProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
 import { buildOperator, openOperatorClient, OPERATOR_PASSWORD, type Method } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -271,6 +271,7 @@ describe('an act at the console that cannot be taken back', () => {
     const { email, call } = await buildOperator(test);
     const { project } = await buildProject(test.app);
     const path = `/api/projects/${project._id.toHexString()}`;
+    const posts = await buildCollection(test.app, project, { name: 'posts' });
     const { id } = dataOf<{ id: string }>(
       await call('post', `${path}/webhooks`, { url: 'https://hooks.example/', events: ['*'] }).expect(201),
     );
@@ -278,6 +279,9 @@ describe('an act at the console that cannot be taken back', () => {
     const acts: readonly (readonly [Method, string, object?])[] = [
       ['post', `${path}/webhooks/${id}/rotate-secret`],
       ['post', `${path}/keys/rotate`, { type: 'secret' }],
+      ['post', `${path}/keys`, { type: 'secret' }],
+      ['put', `${path}/collections/${posts.name}/rls`, { enabled: false }],
+      ['put', `${path}/collections/${posts.name}/rules`, { rules: null }],
       ['post', `${path}/rotate-tokens`, { grace: '0s' }],
       ['delete', path],
     ];
@@ -299,10 +303,22 @@ describe('an act at the console that cannot be taken back', () => {
     clock.advance(5 * MINUTE_MS);
     expect(await outcomes(cookie)).toEqual(refused);
     await confirm(OPERATOR_PASSWORD).expect(200);
-    expect(await outcomes(cookie)).toEqual([200, 201, 200, 200]);
+    expect(await outcomes(cookie)).toEqual([200, 201, 201, 200, 200, 200, 200]);
     // Everything else goes on without.
     await send('get', '/api/projects', { ...OURS, cookie }).expect(200);
     expect(JSON.stringify(await listActs(test.app, { limit: 20 }))).not.toContain(OPERATOR_PASSWORD);
+  });
+
+  it('belongs to names that nobody else can point here, unless BSVC_PUBLIC_URL says which', async () => {
+    const { email } = await buildOperator(test);
+    const cookie = await signIn(email);
+    const at = async (host: string) => codeOf(await send('get', '/api/admin/me', { ...OURS, cookie, host }));
+    for (const host of ['evil.example', 'evil.example:4000', '127.0.0.1.evil.example']) {
+      expect(await at(host)).toBe('FOREIGN_REQUEST');
+    }
+    for (const host of ['localhost:4000', '127.0.0.1:4000', '[::1]:4000', 'server', 'server.lan']) {
+      expect(await at(host)).toBeUndefined();
+    }
   });
 
   it('is done by a token of the command line as it is', async () => {

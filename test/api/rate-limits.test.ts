@@ -3,6 +3,7 @@ import { revokeKey } from '../../src/features/projects/manage-keys.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
+import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp, type TestAppOptions } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -163,6 +164,26 @@ describe('limits that a project overrides', () => {
     await statuses(3, '/api/data/x');
     test.app.cache.forgetAll('callers');
     expect((await call('/api/data/x', headers)).status).toBe(404);
+  });
+});
+
+describe('what looks like a token', () => {
+  it('raises no limit before it was found to be one', async () => {
+    await start({ BSVC_RATE_LIMIT: '4/15m' });
+    const { token } = await buildOperator(test);
+    const guess = { authorization: `Bearer bsvc_op_${'x'.repeat(43)}` };
+    expect(limitsOf(await call('/api/admin/me', guess))).toMatchObject({ limit: '4', left: '3' });
+    expect(limitsOf(await call('/api/admin/me', { authorization: `Bearer ${token}` }))).toMatchObject({ limit: '120' });
+    expect(await statuses(4, '/api/admin/me', guess)).toEqual([401, 401, 401, 429]);
+  });
+
+  it('is counted at /metrics, but for the right one', async () => {
+    const secret = 'an-admin-token-of-this-test';
+    await start({ BSVC_RATE_LIMIT: '3/15m', BSVC_ADMIN_TOKEN: secret });
+    const right = { authorization: `Bearer ${secret}` };
+    expect(limitsOf(await call('/metrics', right))).toMatchObject({ limit: '90', left: '89' });
+    expect(await statuses(4, '/metrics', { authorization: 'Bearer wrong' })).toEqual([401, 401, 401, 429]);
+    expect((await call('/metrics', right)).status).toBe(200);
   });
 });
 

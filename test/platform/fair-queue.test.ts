@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { openFairQueue } from '../../src/platform/processes/fair-queue.js';
 
 const LIMITS = { concurrency: 3, perTenant: 2, maxWaiting: 4, maxWaitingPerTenant: 3 };
@@ -62,6 +62,30 @@ describe('turns', () => {
     expect(names()).toEqual(['b2']);
     await end('b2');
     expect(await next).toBe('b2');
+  });
+
+  it('answers 503 to whoever has waited too long, and goes on with the others', async () => {
+    vi.useFakeTimers();
+    try {
+      const turns = openFairQueue({ ...LIMITS, concurrency: 1, maxWaitMs: 1_000 });
+      const release: (() => void)[] = [];
+      const work = () => new Promise<void>((resolve) => release.push(resolve));
+      const first = turns.inTurn('a', work);
+      const late = expect(turns.inTurn('b', work)).rejects.toMatchObject({ kind: 'unavailable', code: 'BUSY' });
+      await vi.advanceTimersByTimeAsync(999);
+      const next = turns.inTurn('c', work);
+      await vi.advanceTimersByTimeAsync(1);
+      await late;
+      release[0]!();
+      await first;
+      await vi.advanceTimersByTimeAsync(0);
+      expect(release).toHaveLength(2);
+      await vi.advanceTimersByTimeAsync(5_000);
+      release[1]!();
+      await next;
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('answers 503 at once when too many wait, of one tenant or in all', async () => {

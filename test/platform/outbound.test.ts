@@ -97,6 +97,18 @@ describe('an address inside', () => {
     await expect(openWay().check(new URL('https://a.b.localhost/'))).rejects.toThrow('is not a public address');
   });
 
+  it.each([
+    'metadata.google.internal',
+    'printer.local',
+    '127.0.0.1.nip.io',
+    '10-1-2-3.sslip.io',
+    'a.localtest.me',
+    'nas.lan',
+  ])('is refused by a name that can only lead inside, %s, whether or not it resolves now', async (name) => {
+    const outbound = openWay({ resolve: async () => ['203.0.114.7'] });
+    await expect(outbound.check(new URL(`https://${name}/`))).rejects.toThrow('is not a public address');
+  });
+
   it('is refused when only one of a name’s addresses is inside', async () => {
     const outbound = openWay({ resolve: async () => ['203.0.114.7', '10.0.0.1'] });
     await expect(outbound.check(new URL('https://mixed.test/'))).rejects.toThrow('mixed.test is not a public address');

@@ -72,3 +72,22 @@ export function Secret({ what, value, onClose }: { what: 'Key' | 'Secret'; value
     </Dialog>
   );
 }
+
+/** Asks for the own password over the page as it is, and has the request that wants it sent again. */
+export function PasswordAgain({ onDone }: { onDone: (isGiven: boolean) => void }) {
+  const [password, setPassword] = useState('');
+  const [busy, run, error] = useAction(async () => {
+    await api('POST', '/api/admin/me/confirm', { password });
+    onDone(true);
+  });
+  return (
+    <Dialog title="Your password once more" onClose={() => onDone(false)}>
+      <Form onSubmit={() => void (password !== '' && run())}>
+        <p>What you are about to do outlives this session.</p>
+        <PasswordField label="Your password" value={password} onText={setPassword} />
+        <Trouble error={error} />
+        <button disabled={password === '' || busy}>Go on</button>
+      </Form>
+    </Dialog>
+  );
+}

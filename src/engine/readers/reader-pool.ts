@@ -18,6 +18,9 @@ const MAX_WAITING_OF_ONE = 500;
  */
 const GRACE_MS = 500;
 
+/** Somebody who waits longer is refused: clients and proxies close a connection that says nothing for a minute. */
+const MAX_WAIT_MS = 50_000;
+
 interface Request {
   readonly db: string;
   readonly ns: string;
@@ -102,7 +105,7 @@ export class ReaderPool implements Readers {
       } else if (request.pinned !== null) {
         this.start(request.pinned, job);
       } else if (this.isFull(tenantOf(request.ns))) {
-        reject(new EngineError(CODES.TemporarilyUnavailable, 'too many reads are waiting'));
+        reject(tooManyWait());
       } else {
         this.enqueue(job);
       }
@@ -127,6 +130,10 @@ export class ReaderPool implements Readers {
       this.refuse(job, interrupted());
     };
     job.signal?.addEventListener('abort', job.onAbort, { once: true });
+    job.timer = setTimeout(() => {
+      this.leaveLine(job);
+      this.refuse(job, tooManyWait());
+    }, MAX_WAIT_MS);
     this.startNext();
   }
 
@@ -322,6 +329,10 @@ class ThreadRows implements RowSource {
 /** Collections whose names are the same up to the last `_` share their places and turns: they are of one owner. */
 function tenantOf(ns: string): string {
   return ns.slice(0, ns.lastIndexOf('_') + 1) || ns;
+}
+
+function tooManyWait(): EngineError {
+  return new EngineError(CODES.TemporarilyUnavailable, 'too many reads are waiting');
 }
 
 function release(job: Job): void {

@@ -11,7 +11,8 @@ import { addHeaders } from '../../http/replies/reply.js';
 import type { Verdict } from '../../platform/rate-limit/rate-limiter.js';
 import type { RateLimitName } from '../plans/plan-limits.js';
 import { KEY_PREFIX, type Project } from '../projects/project.js';
-import { presentsOperatorToken } from './operator-token.js';
+import { findSignedIn } from './operator.js';
+import { presentedOperatorToken, presentsAdminToken, presentsOperatorToken } from './operator-token.js';
 import { readBearerAhead } from './read-bearer.js';
 import { findKeyProject, peekKeyProject } from './require-key.js';
 
@@ -52,6 +53,7 @@ export function limitRequests(app: App): RequestLimit | null {
   if (!rateLimit && !authRateLimit && !secretRateLimit) return null;
   const limitsFor = listLimits(app.config);
   const findProject = openProjectFinder(app);
+  const isOperator = openOperatorFinder(app);
   /** Addresses that are beyond the limit, with the moment until which. */
   const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
   const told = new Set<string>();
@@ -62,6 +64,8 @@ export function limitRequests(app: App): RequestLimit | null {
     const project = known instanceof Promise ? await known : known;
     let counted: LimitClass = rate;
     let userId = '';
+    if (rate === 'operator' && !(await isOperator(ctx, (refused.get(client) ?? 0) > app.clock.now())))
+      counted = 'plain';
     if (project && rate === 'plain') {
       if (key.startsWith(KEY_PREFIX.secret)) {
         counted = 'secret';
@@ -92,7 +96,8 @@ export function limitRequests(app: App): RequestLimit | null {
     // A browser cannot keep from sending preflights.
     if (ctx.method === 'OPTIONS') return null;
     // Guesses at the one secret of the installation, and whoever has none, get no more than anybody.
-    const counted = rate === 'operator' && !presentsOperatorToken(ctx) ? 'plain' : rate;
+    const presents = rate !== 'operator' || presentsOperatorToken(ctx) || presentsAdminToken(app, ctx);
+    const counted = presents ? rate : 'plain';
     const hasLimits = limitsFor[counted].length > 0 || (counted === 'plain' && limitsFor.secret.length > 0);
     return hasLimits ? count(ctx, counted, keyIn) : null;
   };
@@ -114,7 +119,8 @@ function countsOf(ctx: Context): Counted[] {
 /** Counts a POST request as `more` requests besides: 429 RATE_LIMITED beyond a limit that it was counted against. */
 export async function countAsMore(app: App, ctx: Context, more: number): Promise<void> {
   for (const { limit, counts, project } of countsOf(ctx)) {
-    const verdicts = await Promise.all(Array.from({ length: more }, () => consume(app, limit, counts, project)));
+    const asked = Array.from({ length: more }, async () => await consume(app, limit, counts, project));
+    const verdicts = await Promise.all(asked);
     const last = verdicts.at(-1);
     if (last && !last.allowed) throw beyondLimit(limit, last, app.clock.now());
   }
@@ -126,6 +132,18 @@ export async function countSignIn(app: App, ctx: Context, project: Project): Pro
     const verdict = await consume(app, limit, clientNetwork(ctx.ip), project);
     if (!verdict.allowed) throw refuse(ctx, limit, verdict, app.clock.now());
   }
+}
+
+/** A token that is none is a guess, and of an address that is refused for them none is looked up any more. */
+function openOperatorFinder(app: App): (ctx: Context, isRefused: boolean) => Promise<boolean> {
+  const lately = new LRUCache<string, true>({ max: REMEMBERED_KEYS });
+  return async (ctx, isRefused) => {
+    if (presentsAdminToken(app, ctx)) return true;
+    const token = presentedOperatorToken(ctx);
+    if ((isRefused && !lately.has(token)) || !(await findSignedIn(app, token))) return false;
+    lately.set(token, true);
+    return true;
+  };
 }
 
 /** The key that the request's route goes by; empty for none. */

@@ -48,9 +48,13 @@ export function owner(action: string, recording: Recording = {}): Access<ByOpera
     admit: async (app, ctx) => {
       await settleOperator(app, ctx);
       requireOwnerRole(ctx);
-      if (asksPassword) await requireProven(app, ctx);
+      if (asksPassword === true) await requireProven(app, ctx);
     },
-    around: (app, ctx, run) => recordRequest(app, ctx, action, recording, run),
+    around: (app, ctx, run) =>
+      recordRequest(app, ctx, action, recording, async () => {
+        if (typeof asksPassword === 'function' && asksPassword(bodyOf(ctx))) await requireProven(app, ctx);
+        return run();
+      }),
     give: giveOperator,
   };
 }
@@ -58,6 +62,11 @@ export function owner(action: string, recording: Recording = {}): Access<ByOpera
 /** `owner` within one of the projects that the operator sees. */
 export function projectOwner(action: string, recording: Recording = {}): Access<InProject> {
   return { ...owner(action, recording), give: inProject };
+}
+
+function bodyOf(ctx: RouteContext): Record<string, unknown> {
+  const { body } = ctx.request as { body?: unknown };
+  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
 }
 
 function giveOperator(app: App, ctx: RouteContext): ByOperator {

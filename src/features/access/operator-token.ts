@@ -1,9 +1,10 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
+import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import { setCookie } from '../../http/replies/set-cookie.js';
 import { isOperatorTokenForm } from './operator.js';
-import { isOwnOrigin } from './own-origin.js';
+import { isOwnName, isOwnOrigin } from './own-origin.js';
 
 /** Keeps the token of somebody who signed in at the console. No script can read it. */
 const CONSOLE_COOKIE = 'bsvc_console';
@@ -37,8 +38,19 @@ export function readOperatorToken(app: Pick<App, 'config'>, ctx: Context): Prese
 
 /** True if the request carries something in the form of an operator's token; says nothing about its being one. */
 export function presentsOperatorToken(ctx: Context): boolean {
+  return isOperatorTokenForm(presentedOperatorToken(ctx));
+}
+
+/** The token of header or cookie as it is, empty without any. */
+export function presentedOperatorToken(ctx: Context): string {
   const header = ctx.get('authorization');
-  return isOperatorTokenForm(header === '' ? (ctx.cookies.get(CONSOLE_COOKIE) ?? '') : header.replace(/^Bearer /i, ''));
+  return header === '' ? (ctx.cookies.get(CONSOLE_COOKIE) ?? '') : header.replace(/^Bearer /i, '');
+}
+
+/** True if the request carries `BSVC_ADMIN_TOKEN`. */
+export function presentsAdminToken({ config: { adminToken } }: Pick<App, 'config'>, ctx: Context): boolean {
+  const token = ctx.get('authorization').replace(/^Bearer /i, '');
+  return adminToken !== null && isSameSecret(token, adminToken);
 }
 
 /**
@@ -47,6 +59,12 @@ export function presentsOperatorToken(ctx: Context): boolean {
  * `Origin` where that is not sent), and for the console's header they would ask first, which is never granted.
  */
 export function requireConsole(app: Pick<App, 'config'>, ctx: Context): void {
+  if (app.config.publicUrl === null && !isOwnName(ctx.hostname)) {
+    throw forbidden(
+      'FOREIGN_REQUEST',
+      'The console cannot tell that this name is its own: set BSVC_PUBLIC_URL to the address at which it is opened',
+    );
+  }
   const site = ctx.get('sec-fetch-site');
   const origin = ctx.get('origin');
   const isMarked = ctx.get(CONSOLE_HEADER) === '1';

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 
@@ -11,6 +12,15 @@ export function isOwnOrigin(app: Pick<App, 'config'>, ctx: Context, origin: stri
   if (!URL.canParse(origin)) return false;
   const { publicUrl } = app.config;
   if (publicUrl !== null && origin === new URL(publicUrl).origin) return true;
+  if (publicUrl === null && !isOwnName(ctx.hostname)) return false;
   // TLS may end before us: then https is what the browser sees of the same host.
   return origin === `${ctx.protocol}://${ctx.host}` || origin === `https://${ctx.host}`;
+}
+
+/** Names that nobody else can have lead here: `evil.example` may be pointed at any address by whoever owns it. */
+const LOCAL_NAME = /^(?:[^.:]+|.+\.(?:local|localhost|lan|internal|home\.arpa))$/i;
+
+/** True for a host by which a browser reaches this service only where its operator has seen to that. */
+export function isOwnName(hostname: string): boolean {
+  return isIP(hostname.replace(/^\[|\]$/g, '')) !== 0 || LOCAL_NAME.test(hostname);
 }

@@ -33,7 +33,7 @@ const ADMIN_TOKEN: Access = {
 export const METRICS_ROUTES: RouteList = {
   prefix: '/metrics',
   tag: 'Service',
-  rate: 'free',
+  rate: 'operator',
   routes: [
     route('GET /metrics', {
       id: 'getMetrics',

@@ -43,7 +43,7 @@ export const BUCKET_ROUTES: RouteList = {
       id: 'setBucket',
       summary: 'Send new files to a bucket',
       description: 'The bucket is tried first, unless `verify` is false.',
-      access: projectOwner('byok bucket set'),
+      access: projectOwner('byok bucket set', { asksPassword: true }),
       body: object({
         bucket: SETTING,
         accessKeyId: SETTING,

@@ -215,7 +215,7 @@ export const COLLECTION_ROUTES: RouteList = {
     route('PUT /api/projects/:projectId/collections/:collection/rls', {
       id: 'setRls',
       summary: 'Switch row-level security on or off',
-      access: projectOwner('collection rls'),
+      access: projectOwner('collection rls', { asksPassword: ({ enabled }) => enabled === false }),
       body: RLS,
       example: { mode: 'public-read', ownerField: 'userId' },
       answers: ok(COLLECTION, 'Row-level security updated'),

@@ -52,7 +52,7 @@ export const KEY_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/keys', {
       id: 'createKey',
       summary: 'Create a key',
-      access: projectOwner('key create'),
+      access: projectOwner('key create', { asksPassword: ({ type }) => type === 'secret' }),
       body: object({
         type: TYPE,
         'name?': text({ minLength: 1, maxLength: MAX_KEY_NAME, description: 'To tell it from others.' }),

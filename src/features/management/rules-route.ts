@@ -15,7 +15,7 @@ export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:co
   summary: 'Say who may read, create, update and delete what with a publishable key',
   description:
     'Replaces all rules, and row-level security; a rule that is not given is `nobody`, null switches them off.',
-  access: projectOwner('collection rules'),
+  access: projectOwner('collection rules', { asksPassword: ({ rules }) => rules === null }),
   query: { confirm: parameter('Name of the project: agrees to what lets somebody do more than before', TEXT) },
   body: object({ rules: orNull(RULE_TEXTS) }),
   example: { rules: { read: 'anyone' } },

@@ -42,7 +42,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
     route('PUT /api/projects/:projectId/social/:provider', {
       id: 'setSocialProvider',
       summary: 'Add a sign-in provider or replace its settings',
-      access: projectOwner('user social set'),
+      access: projectOwner('user social set', { asksPassword: true }),
       params: { provider: parameter('`google`, `github` or a name of your choice', TEXT) },
       body: object({
         clientId: SETTING,

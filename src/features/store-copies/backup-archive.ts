@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import type { IndexDescription } from 'mongodb';
 import { invalid } from '../../errors.js';
@@ -49,10 +48,13 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
   let first = true;
   let ended = false;
   try {
-    for await (const text of createInterface({ input: unzipped, crlfDelay: Infinity })) {
+    const order = new LineOrder();
+    for await (const text of linesOf(unzipped, path)) {
       const line = JSON.parse(text) as ArchiveLine;
       if (first && !('format' in line && line.format === BACKUP_FORMAT)) throw damaged(path, 'it is no backup of bsvc');
       first = false;
+      const objection = order.objection(line);
+      if (objection !== null) throw damaged(path, objection);
       if (ended) throw damaged(path, 'something follows its end');
       if ('end' in line) {
         const { documents, files, sha256 } = line.end;
@@ -77,6 +79,68 @@ export async function* readArchive(path: string): AsyncGenerator<ArchiveLine> {
     unzipped.destroy();
   }
   if (!ended) throw damaged(path, 'it is cut short');
+}
+
+/** More than the largest document as base64: a line is held in memory. */
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
+
+async function* linesOf(stream: AsyncIterable<Buffer>, path: string): AsyncGenerator<string> {
+  let begun: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    let from = 0;
+    for (let end = chunk.indexOf(LINE_END); end >= 0; end = chunk.indexOf(LINE_END, from)) {
+      begun.push(chunk.subarray(from, end));
+      yield Buffer.concat(begun).toString('utf8');
+      [begun, bytes, from] = [[], 0, end + 1];
+    }
+    begun.push(chunk.subarray(from));
+    bytes += chunk.length - from;
+    if (bytes > MAX_LINE_BYTES) throw damaged(path, 'it has a line that is longer than any of ours');
+  }
+  if (bytes > 0) yield Buffer.concat(begun).toString('utf8');
+}
+
+const LINE_END = 0x0a;
+const COLLECTION_NAME = /^(?!system\.)[\w.-]{1,200}$/;
+const MAX_PATH = 1_000;
+
+/** What may follow what in an archive, and what may stand in a line. */
+class LineOrder {
+  #in: 'nothing' | 'head' | 'collection' | 'file' = 'nothing';
+
+  /** What is wrong with the next line; null when nothing is. */
+  objection(line: ArchiveLine): string | null {
+    if ('format' in line) return this.#enter('head', this.#in === 'nothing', 'it has a second head');
+    if ('collection' in line) {
+      const isFine = COLLECTION_NAME.test(line.collection) && Array.isArray(line.indexes);
+      return this.#enter('collection', isFine && this.#in !== 'file', 'it has a collection where none can be');
+    }
+    if ('file' in line) return this.#enter('file', isFilePath(line.file), 'it names a file outside its place');
+    if ('document' in line) {
+      return this.#in === 'collection' && isBson(line.document) ? null : 'it has a document where none can be';
+    }
+    if ('bytes' in line)
+      return this.#in === 'file' && typeof line.bytes === 'string' ? null : 'it has bytes of no file';
+    return 'end' in line ? null : 'it has a line of an unknown kind';
+  }
+
+  #enter(place: 'head' | 'collection' | 'file', isFine: boolean, objection: string): string | null {
+    this.#in = place;
+    return isFine ? null : objection;
+  }
+}
+
+function isBson(text: unknown): boolean {
+  if (typeof text !== 'string') return false;
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.length >= 5 && bytes.readInt32LE(0) === bytes.length && bytes.at(-1) === 0;
+}
+
+/** Relative, without steps up or to nowhere. */
+function isFilePath(path: unknown): boolean {
+  if (typeof path !== 'string' || path.length > MAX_PATH || path.includes('\0') || path.includes('\\')) return false;
+  return path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
 }
 
 /** 400 BACKUP_DAMAGED. */

@@ -47,6 +47,18 @@ function isIsatap(parts: readonly number[]): boolean {
   return (parts[4] === 0 || parts[4] === 0x0200) && parts[5] === 0x5efe;
 }
 
+/** Names of networks of one's own, and of a cloud's services to its machines. */
+const NOT_PUBLIC = /(^|\.)(localhost|local|internal|lan|home\.arpa|localdomain)\.?$/i;
+/** Public services that resolve a name to the address in it, in points, dashes or as eight hexadecimal digits. */
+const BY_ADDRESS = /^(.*)\.(nip\.io|sslip\.io|xip\.io|traefik\.me|localtest\.me|lvh\.me)\.?$/i;
+
+function carriesPrivate(name: string): boolean {
+  const rest = BY_ADDRESS.exec(name)?.[1];
+  if (rest === undefined) return false;
+  const written = /(?:^|[.-])(\d{1,3}(?:[.-]\d{1,3}){3})$/.exec(rest)?.[1]?.replaceAll('-', '.');
+  return written === undefined || !isPublicAddress(written);
+}
+
 /** All addresses of a host name; throws when it has none. */
 export type Resolve = (hostname: string) => Promise<string[]>;
 
@@ -59,7 +71,7 @@ export const resolveBySystem: Resolve = async (hostname) => {
 export async function requirePublicAddresses(hostname: string, resolve: Resolve): Promise<string[]> {
   const literal = hostname.replace(/^\[|\]$/g, '');
   // Not every resolver knows these names, and the one that matters is the one asked later.
-  if (/(^|\.)localhost\.?$/i.test(literal)) throw new PrivateAddressError(hostname);
+  if (NOT_PUBLIC.test(literal) || carriesPrivate(literal)) throw new PrivateAddressError(hostname);
   const addresses = isIP(literal) ? [literal] : await resolve(hostname);
   // One bad address among good ones is how a name is made to lead inside, so all of them count.
   if (addresses.length === 0 || !addresses.every(isPublicAddress)) throw new PrivateAddressError(hostname);

@@ -7,6 +7,8 @@ export interface FairQueueLimits {
   /** The number that may wait in all, and of one tenant. */
   maxWaiting: number;
   maxWaitingPerTenant: number;
+  /** The longest time that somebody waits; then the error below. */
+  maxWaitMs?: number;
   /** The error when too many wait: 503 BUSY unless it is given. */
   refusal?: (waiting: number) => AppError;
 }
@@ -72,13 +74,19 @@ export function openFairQueue(limits: FairQueueLimits): FairQueue {
         return;
       }
       const start = (): void => {
+        clearTimeout(timer);
         signal?.removeEventListener('abort', leave);
         resolve();
       };
-      const leave = (): void => {
+      const giveUp = (error: AppError): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', leave);
         leaveLine(tenant, start);
-        refuse(abandoned());
+        refuse(error);
       };
+      const leave = (): void => giveUp(abandoned());
+      const { maxWaitMs } = limits;
+      const timer = maxWaitMs === undefined ? undefined : setTimeout(() => giveUp(refusal(waitingCount)), maxWaitMs);
       signal?.addEventListener('abort', leave, { once: true });
       const own = waiting.get(tenant);
       if (own) own.push(start);

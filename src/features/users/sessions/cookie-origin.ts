@@ -12,6 +12,9 @@ import type { Project } from '../../projects/project.js';
  */
 export function requireCookieOrigin(app: App, ctx: Context, project: Project): void {
   const origin = ctx.get('Origin');
+  if (origin === '' && ctx.get('sec-fetch-site') === 'cross-site') {
+    throw notAccepted('The refresh cookie does not count for a request of another site');
+  }
   if (origin === '' || isOwnOrigin(app, ctx, origin)) return;
   const named = project.allowedDomains.filter((entry) => entry !== '*');
   const admitsAll = named.length < project.allowedDomains.length;
