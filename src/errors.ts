@@ -35,6 +35,8 @@ export interface AppErrorOptions {
   retryAfterSeconds?: number;
   /** Further response headers, for example `Allow`. */
   headers?: Record<string, string>;
+  /** Answered as `data`; of `MFA_REQUIRED` alone. */
+  data?: Record<string, unknown>;
   cause?: unknown;
 }
 
@@ -48,6 +50,7 @@ export class AppError extends Error {
   readonly details?: FieldProblem[];
   readonly retryAfterSeconds?: number;
   readonly headers?: Record<string, string>;
+  readonly data?: Record<string, unknown>;
 
   constructor(kind: ErrorKind, code: string, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -57,6 +60,7 @@ export class AppError extends Error {
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers;
+    this.data = options.data;
   }
 }
 

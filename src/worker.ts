@@ -10,6 +10,7 @@ import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
 import { finishUserDeletionJob } from './features/users/accounts/finish-user-deletion.job.js';
 import { finishTakeOverJob } from './features/users/codes/finish-take-over.job.js';
 import { mailCodeJob } from './features/users/codes/mail-code.job.js';
+import { resetFactorsJob } from './features/users/factors/reset-factors.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { deliverMail, deliverSystemMail } from './features/mail/sending/deliver-mail.job.js';
 import { sweepMail } from './features/mail/sending/sweep-mail.job.js';
@@ -46,6 +47,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   mailCodeJob,
   finishTakeOverJob,
   finishUserDeletionJob,
+  resetFactorsJob,
   removeExpiredAccessJob,
   deliverSystemMail,
   deliverMail,

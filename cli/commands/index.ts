@@ -124,6 +124,7 @@ export const COMMANDS: readonly CommandNode[] = [
         () => import('./user/identities.js'),
       ),
       command('roles', 'show or change the roles of a user', () => import('./user/roles.js')),
+      command('mfa', 'show or reset the second factor of a user', () => import('./user/mfa.js')),
       command('sessions', 'show or end where a user is signed in', () => import('./user/sessions.js')),
       command('delete', 'delete an account', () => import('./user/delete.js')),
       {

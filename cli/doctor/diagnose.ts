@@ -12,7 +12,7 @@ import { listProjects } from '../../src/features/projects/list-projects.js';
 import { findMigrationStatus, refuseNewerStore } from '../../src/migrations/migrate.js';
 import { refuseHalfStore } from '../../src/migrations/require-migrated.js';
 import { SEALED_PLACES } from '../../src/features/store-copies/rotate-secrets.js';
-import type { SealedField } from '../../src/platform/secrets/reseal.js';
+import { placeCollections, type SealedField, type SealedPlace } from '../../src/platform/secrets/reseal.js';
 import { requireSecretKey } from '../../src/platform/secrets/require-secret-key.js';
 import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
@@ -145,15 +145,21 @@ async function checkMasterKey(app: App): Promise<CheckResult> {
 
 async function findSealedSamples(app: App): Promise<SealedField[]> {
   const samples: SealedField[] = [];
-  for (const { collection, fields } of SEALED_PLACES) {
-    for await (const record of app.db.collection(collection).find({}).limit(SAMPLED_RECORDS)) {
-      const [sample] = fields(record);
-      if (!sample) continue;
-      samples.push(sample);
-      break;
+  for (const place of SEALED_PLACES) samples.push(...(await findSample(app, place)));
+  return samples;
+}
+
+async function findSample({ db }: App, place: SealedPlace): Promise<SealedField[]> {
+  for (const name of await placeCollections(db, place)) {
+    for await (const record of db
+      .collection(name)
+      .find(place.filter ?? {})
+      .limit(SAMPLED_RECORDS)) {
+      const [sample] = place.fields(record);
+      if (sample) return [sample];
     }
   }
-  return samples;
+  return [];
 }
 
 async function checkMigrations(app: App): Promise<CheckResult> {

@@ -12,6 +12,7 @@ export interface Failure {
   status: number;
   code: string;
   details?: readonly Detail[];
+  data?: Readonly<Record<string, unknown>>;
   requestId?: string | undefined;
   retryAfter?: number | undefined;
   cause?: unknown;
@@ -26,16 +27,19 @@ export class ApiError extends Error {
   readonly code: string;
   /** Every broken rule of a validation. */
   readonly details: readonly Detail[];
+  /** What `MFA_REQUIRED` says about how to go on; empty otherwise. */
+  readonly data: Readonly<Record<string, unknown>>;
   /** Names the request in the logs of the service. */
   readonly requestId: string | undefined;
   /** Seconds to wait before the request is worth another try. */
   readonly retryAfter: number | undefined;
 
-  constructor(message: string, { status, code, details, requestId, retryAfter, cause }: Failure) {
+  constructor(message: string, { status, code, details, data, requestId, retryAfter, cause }: Failure) {
     super(message, { cause });
     this.status = status;
     this.code = code;
     this.details = details ?? [];
+    this.data = data ?? {};
     this.requestId = requestId;
     this.retryAfter = retryAfter;
   }
@@ -49,6 +53,7 @@ export async function readRefusal(response: Response): Promise<ApiError> {
     status,
     code: body.code ?? `HTTP_${status}`,
     details: body.details,
+    data: body.data,
     requestId: body.requestId ?? headers.get('x-request-id') ?? undefined,
     retryAfter: readRetryAfter(headers.get('retry-after')),
   });

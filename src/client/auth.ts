@@ -1,4 +1,5 @@
 import { ApiError } from './api-error.js';
+import { openMfa, type GivenFactor, type Mfa } from './auth-factors.js';
 import { randomKey, type Connection, type TokenSource } from './connection.js';
 import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from './platform.js';
 import type { Part } from './project.js';
@@ -25,6 +26,7 @@ export interface Auth<P> {
   signUp(user: Part<P, 'users', 'Insert'>): Promise<Part<P, 'users', 'Document'>>;
   signIn(credentials: { email: string; password: string }): Promise<Part<P, 'users', 'Document'>>;
   readonly code: CodeSignIn<P>;
+  readonly mfa: Mfa<Part<P, 'users', 'Document'>>;
   /** Ends the session here even when the service cannot be reached. */
   signOut(): Promise<void>;
   me(): Promise<Part<P, 'users', 'Document'>>;
@@ -67,8 +69,11 @@ export interface CodeSignIn<P> {
   signIn(code: { email: string; otp: string }): Promise<Part<P, 'users', 'Document'>>;
 }
 
-/** A proof of who is signed in: the password, or a code that `sendStepUpCode` has mailed. */
-export interface GivenProof {
+/**
+ * A proof of who is signed in: the password, or a code that `sendStepUpCode` has mailed; with a second factor a code of
+ * the app or a recovery code.
+ */
+export interface GivenProof extends GivenFactor {
   currentPassword?: string;
   otp?: string;
 }
@@ -84,7 +89,7 @@ export interface OwnSession {
   userAgent: string | null;
   /** True for the session of this client. */
   current: boolean;
-  /** How the user proved to be the user: `pwd`, `otp`, `social`. */
+  /** How the user proved to be the user: `pwd`, `otp`, `social`, `totp`, `recovery`. */
   amr: string[];
 }
 
@@ -240,6 +245,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
         void (await post('login/code', { email, ...(redirect !== undefined && { redirect }) }, undefined, true)),
       signIn: (code: object) => enter('login/code/verify', code),
     },
+    mfa: openMfa(connection, enter),
     async signOut() {
       const session = read();
       write(null);

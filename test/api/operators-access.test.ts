@@ -38,6 +38,7 @@ const PROJECT_SETTINGS: Record<string, { value: unknown; mayProject: boolean }> 
   providerFromEmail: { value: 'a@example.test', mayProject: true },
   providerWebhookSecret: { value: `whsec_${'a'.repeat(24)}`, mayProject: true },
   storage: { value: { publishableUploads: true }, mayProject: true },
+  signIn: { value: { codeLogin: 'existing' }, mayProject: true },
 };
 const SETTINGS = Object.keys(
   PROJECT_ROUTES.routes.find(({ id }) => id === 'updateProject')!.body!.properties as object,
@@ -56,6 +57,8 @@ const OWN: Record<string, { path?: string; status?: number; body?: unknown }> = 
   checkBucket: { status: 404 },
   setBucketCors: { status: 404 },
   endSession: { status: 404 },
+  // And no second factor.
+  resetUserFactors: { status: 409 },
   deleteFileOfProject: { status: 404 },
 };
 /** Past the guard: a project without a mail provider of its own, so that nothing leaves the house. */

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { totpCode } from '../../src/features/users/factors/totp.js';
+import type { ApiError } from '../../src/client/api-error.js';
 import { createClient } from '../../src/client/client.js';
 import { changeProject } from '../../src/features/declaration/change-project.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
@@ -71,6 +73,29 @@ describe('auth of the client', () => {
     const otp = await readMailedCode(test, email);
     expect(await api.auth.code.signIn({ email, otp })).toMatchObject({ email, emailVerified: true });
     expect(await api.auth.me()).toEqual(api.auth.user);
+  });
+
+  it('enrols a second factor and signs in with it', async () => {
+    await changeProject(test.app, shop.project, { signIn: { mfa: 'optional' } });
+    const server = createClient({ url: test.url, key: shop.secret });
+    const account = buildAccount();
+    const { api } = open();
+    await api.auth.signUp(account);
+    await api.auth.verifyEmail({ email: account.email, otp: await readMailedCode(test, account.email) });
+    const { secret } = await api.auth.mfa.beginTotp();
+    const codes = await api.auth.mfa.confirmTotp(totpCode(secret, clock.now()));
+    expect(await api.auth.mfa.show()).toMatchObject({ recoveryCodes: codes.length, resetAt: null });
+    const other = open().api;
+    const refused: unknown = await other.auth.signIn(account).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'MFA_REQUIRED', data: { expiresIn: '5m' } });
+    clock.advance(30_000);
+    const totp = totpCode(secret, clock.now());
+    const user = await other.auth.mfa.signIn(refused as ApiError, { totp });
+    expect(user).toMatchObject({ email: account.email });
+    expect(await other.auth.mfa.renewRecoveryCodes()).toHaveLength(10);
+    await other.auth.mfa.removeTotp();
+    expect((await other.auth.mfa.show()).totp).toBeNull();
+    await server.auth.signIn(account);
   });
 
   it('deletes the account and signs out', async () => {

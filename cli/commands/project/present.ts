@@ -13,6 +13,7 @@ export function presentProjectTable(view: TextStyle, project: ReturnType<typeof 
       ['allowed domains', project.allowedDomains.join(', ')],
       ['own limits', limits.join(', ')],
       ['sign-in by code', project.signIn.codeLogin],
+      ['second factors', project.signIn.mfa],
       ['addresses in mails', project.signIn.redirects.join(', ')],
       ['created', project.createdAt],
       ['updated', project.updatedAt],

@@ -1,7 +1,7 @@
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
-import { CODE_LOGINS, type CodeLogin, type SignInSettings } from '../../../src/features/projects/sign-in-settings.js';
+import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../../src/features/projects/sign-in-settings.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { parseBytes } from '../../../src/config/setting-readers.js';
 import { changeProject } from '../../../src/features/declaration/change-project.js';
@@ -38,6 +38,8 @@ export default defineCommand({
       '--redirect <url>',
       'address of the application that mails may link to; "none" for no such address',
     ),
+    mfa: choice('--mfa <mode>', 'whether users may, or have to, enrol a second factor', MFA_MODES),
+    mfaResetDelay: option('--mfa-reset-delay <time>', 'after which a reset of a user’s second factor takes effect'),
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
   },
   async run(context, { project, name, plan, allowedDomains, mailFrom, publishableUploads, limits, ...ways }) {
@@ -65,14 +67,11 @@ export default defineCommand({
 
 /** Undefined when no setting of sign-in is given. */
 function readSignIn({
-  codeLogin,
   redirects,
-}: {
-  codeLogin?: CodeLogin;
-  redirects: readonly string[];
-}): SignInSettings | undefined {
+  ...single
+}: Omit<SignInSettings, 'redirects'> & { redirects: readonly string[] }): SignInSettings | undefined {
   const given = {
-    ...(codeLogin !== undefined && { codeLogin }),
+    ...Object.fromEntries(Object.entries(single).filter(([, given]) => given !== undefined)),
     ...(redirects.length > 0 && { redirects: redirects.filter((url) => url !== 'none') }),
   };
   return Object.keys(given).length > 0 ? given : undefined;

@@ -242,6 +242,12 @@ export function requireUserId(caller: Caller): string {
   if (bearer.state === 'absent') {
     throw unauthenticated('AUTH_REQUIRED', 'Sign in first: this needs Authorization: Bearer <access token>');
   }
+  if (bearer.code === 'MFA_ENROLMENT_REQUIRED') {
+    throw forbidden(
+      'MFA_ENROLMENT_REQUIRED',
+      'This project wants a second factor: enrol one first (POST mfa/totp), or sign in with it',
+    );
+  }
   throw bearer.code === 'TOKEN_EXPIRED'
     ? unauthenticated('TOKEN_EXPIRED', 'The access token has expired: refresh it')
     : unauthenticated('TOKEN_INVALID', 'The access token is not valid');

@@ -2,6 +2,16 @@ import type { Actor } from '../../platform/actor.js';
 import type { ApiKey, Project } from '../projects/project.js';
 import type { TokenId } from './token-id.js';
 
+/** 2 = with a second factor, 1 = without (accounts.md 2). */
+export type Level = 1 | 2;
+
+const SECOND_FACTORS: ReadonlySet<string> = new Set(['totp', 'recovery']);
+
+/** The level of proofs, as `amr` names them. */
+export function levelOf(amr: readonly string[] | undefined): Level {
+  return amr?.some((method) => SECOND_FACTORS.has(method)) ? 2 : 1;
+}
+
 /** The part of a checked access token by which it is judged again, without the token. */
 export interface HeldToken {
   kid: string;
@@ -15,12 +25,14 @@ export interface HeldToken {
 export type Bearer =
   | { state: 'absent' }
   | { state: 'invalid'; code: 'TOKEN_INVALID' | 'TOKEN_EXPIRED' }
-  /** `session` is the one that the token came from, if any. */
-  | { state: 'user'; userId: string; session?: string | null; token?: HeldToken };
+  /** Good, but the project wants a second factor, which it lacks: it may only enrol one. */
+  | { state: 'invalid'; code: 'MFA_ENROLMENT_REQUIRED'; userId: string; session: string | null }
+  /** `session` is the one that the token came from, if any; `level` what it rests on. */
+  | { state: 'user'; userId: string; session?: string | null; level?: Level; token?: HeldToken };
 
 /** The session of the end user's token, if there is one. */
 export function sessionOf({ bearer }: Pick<Caller, 'bearer'>): string | null {
-  return bearer.state === 'user' ? (bearer.session ?? null) : null;
+  return 'userId' in bearer ? (bearer.session ?? null) : null;
 }
 
 /** Whom a caller's writes are told as: the end user, else the key. */

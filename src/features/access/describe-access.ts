@@ -53,6 +53,7 @@ const CONSOLE_COOKIE: SecurityScheme = {
 
 const KEY_REFUSALS: Refusals = { 401: ['API_KEY_MISSING', 'API_KEY_INVALID'], 403: ['ORIGIN_NOT_ALLOWED'] };
 const TOKEN_CODES = ['AUTH_REQUIRED', 'TOKEN_INVALID', 'TOKEN_EXPIRED'];
+const FACTOR_WANTED = 'MFA_ENROLMENT_REQUIRED';
 
 const also = (refuses: Refusals, more: Refusals): Refusals => ({
   ...refuses,
@@ -85,8 +86,8 @@ export const KEY_IN_QUERY_DESCRIPTION: Access = {
   refuses: KEY_REFUSALS,
 };
 
-/** settleKey, and a signed-in user. */
-export const SIGNED_IN_DESCRIPTION: Access = {
+/** settleKey, and a signed-in user, who may have to enrol a second factor yet. */
+export const ENROLLING_DESCRIPTION: Access = {
   note: 'Any live key of the project, and the token of a signed-in user.',
   keyIn: 'header',
   security: [
@@ -94,6 +95,12 @@ export const SIGNED_IN_DESCRIPTION: Access = {
     [SECRET_KEY_HEADER, USER_TOKEN],
   ],
   refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES }),
+};
+
+/** The same, with the second factor that the project may want. */
+export const SIGNED_IN_DESCRIPTION: Access = {
+  ...ENROLLING_DESCRIPTION,
+  refuses: also(ENROLLING_DESCRIPTION.refuses, { 403: [FACTOR_WANTED] }),
 };
 
 /** readFilter (rest-api.md 5). */
@@ -104,7 +111,7 @@ export const READS_DOCUMENTS_DESCRIPTION: Access = {
   refuses: also(KEY_REFUSALS, {
     400: ['FIELD_NOT_READABLE'],
     401: TOKEN_CODES,
-    403: ['USERS_BLOCKED', 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
+    403: ['USERS_BLOCKED', 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS', FACTOR_WANTED],
   }),
 };
 
@@ -117,7 +124,7 @@ export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
     401: TOKEN_CODES,
     403: [
       ...['USERS_BLOCKED', 'WRITE_BLOCKED', 'READ_BLOCKED', 'RULE_REFUSED'],
-      ...['FIELD_FIXED', 'FIELD_PROTECTED', 'TOO_MANY_MEMBERSHIPS'],
+      ...['FIELD_FIXED', 'FIELD_PROTECTED', 'TOO_MANY_MEMBERSHIPS', FACTOR_WANTED],
     ],
   }),
 };
@@ -135,7 +142,7 @@ export const DELETES_UPLOADS_DESCRIPTION: Access = {
   note: 'The secret key; or, when `storage.publishableUploads` is on, the publishable key with the token of the signed-in user who uploaded the file.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
-  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH'] }),
+  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH', FACTOR_WANTED] }),
 };
 
 const OPERATOR_REFUSALS: Refusals = { 401: TOKEN_CODES, 403: ['FOREIGN_REQUEST'] };

@@ -4,6 +4,7 @@ import { findTokenKid, isOfNow, verifyToken, type TokenClaims } from '../../plat
 import type { Project } from '../projects/project.js';
 import { findTokenKey } from '../projects/token-secret.js';
 import type { Bearer, HeldToken } from './caller.js';
+import { levelOf } from './caller.js';
 import { isCutOff } from './token-cutoff.js';
 import { parseTokenId } from './token-id.js';
 
@@ -21,13 +22,13 @@ export function readBearer(app: App, project: Project, header: string): Bearer |
   if (claims.projectId !== project._id.toHexString() || claims.userId !== claims.sub) return INVALID;
   const id = parseTokenId(claims.jti);
   if (!id) return INVALID;
-  const { kid } = claims;
-  const user: Bearer = {
-    state: 'user',
-    userId: claims.userId,
-    session: id.session,
-    token: { kid, id, expiresMs: claims.exp * 1000 },
-  };
+  const { kid, userId } = claims;
+  const { session } = id;
+  const level = levelOf(claims.amr);
+  const user: Bearer =
+    level === 1 && project.signIn?.mfa === 'required'
+      ? { state: 'invalid', code: 'MFA_ENROLMENT_REQUIRED', userId, session }
+      : { state: 'user', userId, session, level, token: { kid, id, expiresMs: claims.exp * 1000 } };
   const cutOff = isCutOff(app, project._id, claims.userId, id);
   if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? INVALID : user));
   return cutOff ? INVALID : user;

@@ -27,6 +27,7 @@ const SYSTEM_TEMPLATES = [
   'login-code',
   'email-change',
   'email-change-notice',
+  'mfa-reset-notice',
   'invite',
 ] as const;
 

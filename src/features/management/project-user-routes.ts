@@ -24,6 +24,7 @@ import { listIdentities, presentIdentity } from '../users/accounts/linked-identi
 import { listUsers, presentAccount } from '../users/accounts/list-users.js';
 import { setPassword } from '../users/accounts/set-password.js';
 import { changeRoles, ROLE_LIST } from '../users/accounts/user-roles.js';
+import { requestReset } from '../users/factors/request-reset.js';
 import { updateProfile } from '../users/profile/update-profile.js';
 import { endSession, listSessions, presentSession } from '../users/sessions/list-sessions.js';
 import { signUp } from '../users/sign-up.js';
@@ -174,6 +175,17 @@ export const PROJECT_USER_ROUTES: RouteList = {
       refuses: { 409: ['ROLES_FIELD', 'CHANGED_MEANWHILE'] },
       async handle({ app, project, user, body: { roles } }) {
         return presentAccount(await changeRoles(app, project, user, () => roles));
+      },
+    }),
+    route('DELETE /api/projects/:projectId/users/:user/mfa', {
+      id: 'resetUserFactors',
+      summary: 'Take the second factors off an account, after the project’s delay',
+      description: 'The address is told by mail; sessions end when it takes effect.',
+      access: userOwner('user mfa'),
+      answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
+      refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] },
+      async handle({ app, project, user }) {
+        return presentAccount(await requestReset(app, project, user));
       },
     }),
     route('GET /api/projects/:projectId/users/:user/identities', {

@@ -1,11 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { invalid } from '../../errors.js';
 import { arrayOf, changes, object, oneOf, text, type TypeOf } from '../../platform/schema/schema.js';
+import { parseDuration } from '../../config/setting-readers.js';
+import { DAY_MS } from '../../platform/time/clock.js';
 import { isRedirectTarget } from './redirect-target.js';
 
 /** Who may sign in by a mailed code: nobody, those who have an account, or anybody, who then gets an account. */
 export const CODE_LOGINS = ['off', 'existing', 'signup'] as const;
 export type CodeLogin = (typeof CODE_LOGINS)[number];
+
+/** Second factors: nobody may enrol one, users may, or they have to before they do anything else. */
+export const MFA_MODES = ['off', 'optional', 'required'] as const;
+export type MfaMode = (typeof MFA_MODES)[number];
 
 const MAX_REDIRECTS = 20;
 
@@ -14,13 +20,23 @@ const REDIRECTS = {
   description: 'Exact addresses of the application that mails may link to.',
 };
 
+const DELAY = text({ maxLength: 20, description: 'A duration: `24h`, `30m`, `0s`.', examples: ['24h'] });
+
 /** The ways in of a project's users beside passwords and providers; what is absent is off. */
 export interface SignInSettings {
   codeLogin?: CodeLogin;
   redirects?: string[];
+  mfa?: MfaMode;
+  /** The time after which a reset of a user's factors takes effect: `24h`. */
+  mfaResetDelay?: string;
 }
 
-const FIELDS = { codeLogin: oneOf(...CODE_LOGINS), redirects: REDIRECTS };
+const FIELDS = {
+  codeLogin: oneOf(...CODE_LOGINS),
+  redirects: REDIRECTS,
+  mfa: oneOf(...MFA_MODES),
+  mfaResetDelay: DELAY,
+};
 
 /** The settings as they are shown, and as changes name some of them. */
 export const SIGN_IN = object(FIELDS, 'SignInSettings');
@@ -33,7 +49,7 @@ interface ProjectWays {
 
 /** All settings with their defaults. */
 export function signInOf({ signIn }: ProjectWays): TypeOf<typeof SIGN_IN> {
-  return { codeLogin: 'off', redirects: [], ...signIn };
+  return { codeLogin: 'off', redirects: [], mfa: 'off', mfaResetDelay: '24h', ...signIn };
 }
 
 /** The changes as paths of a project's record. 400 INVALID_SIGN_IN for an address that no mail may link to. */
@@ -46,11 +62,24 @@ export function readSignInChanges(changes: SignInSettings): Record<string, unkno
       `Mails cannot link to ${place}: use https, http on this machine, or an app’s own scheme, without #`,
     );
   }
+  if (changes.mfaResetDelay !== undefined) requireDuration('mfaResetDelay', changes.mfaResetDelay);
   return Object.fromEntries(
     Object.entries(changes)
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => [`signIn.${name}`, value]),
   );
+}
+
+const MAX_DELAY_MS = 30 * DAY_MS;
+
+function requireDuration(name: string, value: string): void {
+  let ms = Number.NaN;
+  try {
+    ms = parseDuration(value);
+  } catch {
+    // Told below.
+  }
+  if (!(ms <= MAX_DELAY_MS)) throw invalid('INVALID_SIGN_IN', `${name} must be a duration of at most 30d, as 24h`);
 }
 
 /** One setting that differs from what is wanted. */
@@ -80,6 +109,12 @@ export function compareSignIn(project: ProjectWays, wanted: SignInSettings): Sig
   };
   return [
     ...compare('codeLogin', 'sign-in by code', (before, after) => rank(after) > rank(before)),
+    ...compare('mfa', 'second factors', (before, after) => before === 'required' && after !== before),
+    ...compare(
+      'mfaResetDelay',
+      'delay of a reset of factors',
+      (before, after) => parseDuration(after) < parseDuration(before),
+    ),
     ...compare('redirects', 'addresses in mails', (before, after) => after.some((url) => !before.includes(url))),
   ];
 }

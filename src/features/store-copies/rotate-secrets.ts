@@ -7,6 +7,7 @@ import { SEALED_BUCKET_SECRETS } from '../files/bucket/project-bucket.js';
 import { SEALED_QUEUED_MAILS } from '../mail/mail-log.js';
 import { SEALED_MAIL_SETTINGS } from '../mail/project-mail.js';
 import { SEALED_TOKEN_SECRETS } from '../projects/token-secret.js';
+import { SEALED_TOTP } from '../users/factors/factors.js';
 import { SEALED_SOCIAL_SECRETS } from '../users/social/social-provider.js';
 import { SEALED_WEBHOOK_SECRETS } from '../webhooks/webhook-secret.js';
 
@@ -17,6 +18,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   SEALED_BUCKET_SECRETS,
   SEALED_WEBHOOK_SECRETS,
   SEALED_SOCIAL_SECRETS,
+  SEALED_TOTP,
   SEALED_QUEUED_MAILS,
   SEALED_OUTBOX,
 ];

@@ -19,6 +19,7 @@ import { ACCOUNT, NEW_ACCOUNT, USER_CHANGES } from './accounts/describe-user.js'
 import { disableUser, enableUser } from './accounts/disable-user.js';
 import { listUsersFrom, presentAccount } from './accounts/list-users.js';
 import { changeRoles, ROLE_LIST } from './accounts/user-roles.js';
+import { requestReset } from './factors/request-reset.js';
 import { updateProfile } from './profile/update-profile.js';
 import { endSession } from './sessions/list-sessions.js';
 import { signUp } from './sign-up.js';
@@ -157,6 +158,20 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
     answers: ok(object({ ended: WHOLE }), 'Sessions ended'),
     async handle({ app, project, user }) {
       return { ended: await endSession(app, project, user, 'all') };
+    },
+  }),
+  route('DELETE /api/userAuth/users/:user/mfa', {
+    id: 'resetFactors',
+    summary: 'Take the second factors off an account, after the project’s delay',
+    description:
+      'For a user who has lost them. The address is told by mail; the user stops it by signing in with the factor. Sessions end when it takes effect.',
+    access: SERVER_OF_USER,
+    rate: 'plain',
+    params,
+    answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
+    refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] },
+    async handle({ app, project, user }) {
+      return presentAccount(await requestReset(app, project, user));
     },
   }),
   route('PUT /api/userAuth/users/:user/roles', {

@@ -50,7 +50,7 @@ export const CODE_ROUTES: readonly Route[] = [
     answers: signedIn(),
     refuses: {
       400: ['VALIDATION_FAILED', 'OTP_INVALID'],
-      401: ['INVALID_CREDENTIALS'],
+      401: ['MFA_REQUIRED', 'INVALID_CREDENTIALS'],
       403: ['CODE_LOGIN_OFF', 'ACCOUNT_DISABLED', 'QUOTA_EXCEEDED'],
       409: ['CHANGED_MEANWHILE', 'DUPLICATE_VALUE'],
     },

@@ -6,6 +6,7 @@ import { documentsName } from '../collections/collection.js';
 import { COLLECTIONS } from '../collections/collection-store.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
 import { SOCIAL_IDENTITIES } from './accounts/linked-identity.js';
+import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
 import { LOGIN_FAILURES } from './sessions/login-lock.js';
 import { MAIL_COUNTS } from './codes/mail-allowance.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
@@ -21,6 +22,7 @@ const OF_PROJECT = [
   MAIL_COUNTS,
   LOGIN_FAILURES,
   SOCIAL_ATTEMPTS,
+  ACCOUNT_CHALLENGES,
   SOCIAL_IDENTITIES,
   SOCIAL_PROVIDERS,
 ];

@@ -1,27 +1,16 @@
 import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
-import {
-  arrayOf,
-  FLAG,
-  MOMENT,
-  object,
-  oneOf,
-  openObject,
-  orNull,
-  text,
-  TEXT,
-  WHOLE,
-} from '../../platform/schema/schema.js';
+import { arrayOf, FLAG, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { presentDuration } from '../../config/setting-readers.js';
 import { deleteUser } from './accounts/delete-user.js';
 import { sendCode } from './codes/send-code.js';
-import { PROOF_FIELDS, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
 import { stepUp } from './proofs/step-up.js';
 import { clearRefreshCookie } from './sessions/deliver-tokens.js';
 import { endSession, listMySessions } from './sessions/list-sessions.js';
 import { PROOF_METHODS, proofOf } from './sessions/proof.js';
 import type { Session } from './sessions/session.js';
-import { SIGNED_IN } from './sessions/signed-in-access.js';
+import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
 
 const OWN_SESSION = object(
   {
@@ -58,8 +47,6 @@ const presentOwnSession = (session: Session, current: string | null) => ({
   amr: [...proofOf(session).amr],
 });
 
-const PROOF = openObject(PROOF_FIELDS, 'Proof');
-
 /** What users do about their own sessions and proofs (accounts.md 2, 4). */
 export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/step-up', {
@@ -67,7 +54,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     summary: 'Prove once more to be the user, in the session at hand',
     description:
       'For ten minutes the session then suffices where `STEP_UP_REQUIRED` is answered otherwise. The refresh token stays as it is; the new access token tells of the proof (`amr`, `auth_time`).',
-    access: SIGNED_IN,
+    access: ENROLLING,
     body: PROOF,
     example: { currentPassword: 'correct horse battery' },
     answers: plain(
@@ -85,7 +72,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/step-up/code', {
     id: 'sendStepUpCode',
     summary: 'Have a code mailed to the own address, as a proof',
-    access: SIGNED_IN,
+    access: ENROLLING,
     answers: done('A code is on its way to the address of the account'),
     handle: ({ app, project, user }) => sendCode(app, project, 'login', user.email),
   }),

@@ -9,9 +9,12 @@ import { listIdentities, presentIdentity, unlinkIdentity } from './accounts/link
 import { setterOf } from './accounts/new-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { normaliseEmail } from './credentials.js';
+import { FACTOR_FIELDS } from './factors/check-factor.js';
+import { levelOfAccount } from './factors/factors.js';
 import { changePassword } from './profile/change-password.js';
 import { updateProfile } from './profile/update-profile.js';
-import { SIGNED_IN } from './sessions/signed-in-access.js';
+import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
 
 const EMAIL_PENDING = 'Profile updated; the new e-mail address counts once the code mailed to it is confirmed';
 const EMAIL_PENDING_UNMAILED =
@@ -19,8 +22,8 @@ const EMAIL_PENDING_UNMAILED =
 
 const UPDATE_REFUSALS = {
   400: ['VALIDATION_FAILED', 'CURRENT_PASSWORD_REQUIRED'],
-  401: ['INVALID_CREDENTIALS'],
-  403: ['QUOTA_EXCEEDED'],
+  401: ['INVALID_CREDENTIALS', 'MFA_CODE_INVALID'],
+  403: ['QUOTA_EXCEEDED', 'STEP_UP_REQUIRED'],
   409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'CHANGED_MEANWHILE'],
   413: ['DOCUMENT_TOO_LARGE'],
   423: ['ACCOUNT_LOCKED'],
@@ -49,6 +52,9 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
       const { email } = body as { email?: unknown };
       const isAsked = editor.setter === 'user' && typeof email === 'string' && normaliseEmail(email) !== user.email;
       if (isAsked) await countSignIn(app, ctx, project);
+      // Where the account has just a password, `currentPassword` is the proof.
+      const needsMore = levelOfAccount(app, user) === 2 || user[HIDDEN_FIELD].passwordHash === null;
+      if (isAsked && needsMore) await requireStepUp(app, project, { user, session, ip: ctx.ip }, {});
       const { user: updated, mailed } = await updateProfile(app, project, user, body, editor);
       return {
         success: true as const,
@@ -61,7 +67,8 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
 
 const PASSWORD_REFUSALS = {
   400: ['VALIDATION_FAILED'],
-  401: ['INVALID_CREDENTIALS'],
+  401: ['INVALID_CREDENTIALS', 'MFA_CODE_INVALID'],
+  403: ['STEP_UP_REQUIRED'],
   409: ['CHANGED_MEANWHILE'],
   423: ['ACCOUNT_LOCKED'],
   503: ['BUSY'],
@@ -72,14 +79,17 @@ const changePasswordBy = (method: 'POST' | 'PUT', id: string, summary: string) =
     id,
     bodySize: 'small',
     summary,
-    description: 'Ends all other sessions of the user.',
+    description:
+      'Ends all other sessions of the user. Where the account has a second factor it is wanted too, here or within the last ten minutes.',
     access: SIGNED_IN,
-    body: openObject({ currentPassword: PASSWORD, newPassword: NEW_PASSWORD }),
+    body: openObject({ currentPassword: PASSWORD, newPassword: NEW_PASSWORD, ...FACTOR_FIELDS }),
     example: { currentPassword: 'correct horse battery', newPassword: 'staple correct horse' },
     answers: done('Password changed; all other sessions have ended'),
     refuses: PASSWORD_REFUSALS,
-    handle({ app, ctx, project, user, session, body }) {
-      return changePassword(app, project, user, body, { ip: ctx.ip, session });
+    async handle({ app, ctx, project, user, session, body: { currentPassword, newPassword, ...factor } }) {
+      const proving = { user, session, ip: ctx.ip };
+      if (levelOfAccount(app, user) === 2) await requireStepUp(app, project, proving, factor);
+      await changePassword(app, project, user, { currentPassword, newPassword }, proving);
     },
   });
 
@@ -87,7 +97,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
   route('GET /api/userAuth/me', {
     id: 'getMe',
     summary: 'Get the signed-in user',
-    access: SIGNED_IN,
+    access: ENROLLING,
     rate: 'plain',
     answers: plain(USER, 'The user itself'),
     handle({ ctx, user }) {
@@ -114,13 +124,17 @@ export const PROFILE_ROUTES: readonly Route[] = [
   route('DELETE /api/userAuth/identities/:provider', {
     id: 'unlinkIdentity',
     summary: 'Unlink the identities of a provider and end all other sessions',
+    description: 'Needs a proof that is not older than ten minutes.',
     access: SIGNED_IN,
     rate: 'plain',
     params: { provider: naming('Name of the provider', 'IDENTITY_NOT_FOUND') },
     answers: done('Identity unlinked; all other sessions have ended'),
-    refuses: { 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
-    handle({ app, project, user, session, params }) {
-      return unlinkIdentity(app, project, user, params.provider, session);
+    body: PROOF,
+    bodyIsOptional: true,
+    refuses: { ...PROOF_REFUSALS, 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
+    async handle({ app, ctx, project, user, session, params, body }) {
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
+      await unlinkIdentity(app, project, user, params.provider, session);
     },
   }),
   route('GET /api/userAuth/public/:username', {

@@ -3,6 +3,7 @@ import type { JobDefinition } from '../../platform/jobs/job.js';
 import { isClockSteady } from '../../platform/database/clock-drift.js';
 import { STREAM_TICKETS } from '../access/stream-ticket.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
+import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
 import { LOGIN_FAILURES } from './sessions/login-lock.js';
 import { MAIL_COUNTS } from './codes/mail-allowance.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
@@ -17,6 +18,7 @@ export const WITH_AN_END = [
   MAIL_COUNTS,
   LOGIN_FAILURES,
   SOCIAL_ATTEMPTS,
+  ACCOUNT_CHALLENGES,
 ];
 
 /** The time by which the clock may jump ahead without being doubted. */

@@ -9,7 +9,7 @@ import { normaliseEmail } from './credentials.js';
 import { signedIn } from './describe-signed-in.js';
 import { clearRefreshCookie, clientOf, deliverTokens, readRefreshToken } from './sessions/deliver-tokens.js';
 import { REFRESH_MODE, REFRESH_TOKEN, TOKEN_FIELDS, TOKEN_HEADERS } from './sessions/describe-tokens.js';
-import { logIn } from './sessions/log-in.js';
+import { logIn } from './sign-in/log-in.js';
 import { logOut } from './sessions/log-out.js';
 import { refreshSession } from './sessions/refresh-session.js';
 import { signUpSignedIn } from './sign-up.js';
@@ -50,7 +50,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     answers: signedIn(),
     refuses: {
       400: ['VALIDATION_FAILED'],
-      401: ['INVALID_CREDENTIALS'],
+      401: ['INVALID_CREDENTIALS', 'MFA_REQUIRED'],
       403: ['ACCOUNT_DISABLED', 'QUOTA_EXCEEDED'],
       423: ['ACCOUNT_LOCKED'],
       503: ['BUSY'],

@@ -101,7 +101,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     answers: signedIn(),
     refuses: {
       400: ['VALIDATION_FAILED'],
-      401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS'],
+      401: ['SOCIAL_CODE_INVALID', 'INVALID_CREDENTIALS', 'MFA_REQUIRED'],
       403: ['QUOTA_EXCEEDED'],
     },
     async handle({ app, ctx, project, body: { rtCode, code_verifier: codeVerifier = null } }) {

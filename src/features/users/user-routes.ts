@@ -1,6 +1,7 @@
 import type { RouteList } from '../../http/routes/route.js';
 import { ADMINISTRATION_ROUTES } from './administration-routes.js';
 import { CODE_ROUTES } from './code-routes.js';
+import { MFA_ROUTES } from './mfa-routes.js';
 import { OWN_ACCOUNT_ROUTES } from './own-account-routes.js';
 import { PROFILE_ROUTES } from './profile-routes.js';
 import { SESSION_ROUTES } from './session-routes.js';
@@ -22,6 +23,7 @@ export const USER_ROUTES: RouteList = {
     ...PROFILE_ROUTES,
     ...CODE_ROUTES,
     ...SOCIAL_ROUTES,
+    ...MFA_ROUTES,
     ...OWN_ACCOUNT_ROUTES,
     ...ADMINISTRATION_ROUTES,
   ],

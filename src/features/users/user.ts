@@ -23,6 +23,14 @@ export interface Account {
   unprovenPassword?: boolean;
   /** Granted by the project (accounts.md 3), where it has no field `roles` of its own. */
   roles?: string[];
+  /** The second factor that sign-ins ask for; `lastStep` is the last 30 seconds whose code was taken. */
+  totp?: { sealed: string; since: Date; lastStep: number } | null;
+  /** A secret that its user has not confirmed yet. */
+  totpPending?: { sealed: string; until: Date } | null;
+  /** Codes that stand in for the app once each, keyed by its secret. */
+  recovery?: string[] | null;
+  /** From then on the account has no factors: the project takes them off. */
+  mfaResetAt?: Date | null;
   /** The address that takes the place of `email` once its code has come back. */
   pendingEmail?: { address: string; askedAt: Date } | null;
 }

@@ -28,7 +28,8 @@ const STATUS: Record<ErrorKind, number> = {
 /** The body of every error reply (decisions.md 1). */
 export interface ErrorBody {
   success: false;
-  data: Record<string, never>;
+  /** Empty but for `MFA_REQUIRED`. */
+  data: Record<string, unknown>;
   message: string;
   error: string;
   code: string;
@@ -74,7 +75,7 @@ function presentDamage(ctx: Context, ns: string | null): string {
 export function presentError(error: AppError, requestId: string): ErrorBody {
   const body: ErrorBody = {
     success: false,
-    data: {},
+    data: error.data ?? {},
     message: error.message,
     error: error.message,
     code: error.code,

@@ -314,7 +314,12 @@ export const PAGE_PARAMETER = wholeNumberParameter('Which page, from 1', 1, { ca
 export const ERROR = object(
   {
     success: oneOf(false),
-    data: { type: 'object', maxProperties: 0 },
+    data: {
+      type: 'object',
+      description: 'Empty but for `MFA_REQUIRED`, which tells how to go on.',
+      properties: { mfaToken: TEXT, methods: arrayOf(TEXT), expiresIn: TEXT },
+      additionalProperties: false,
+    },
     message: text({ minLength: 1 }),
     error: text({ minLength: 1, description: 'The same text as `message`.' }),
     code: text({ pattern: '^[A-Z][A-Z0-9_]*$', description: 'What went wrong, for programs.' }),

@@ -3,7 +3,7 @@ import { openApp, type App } from '../../../src/app.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { disableUser, enableUser } from '../../../src/features/users/accounts/disable-user.js';
 import { endSession } from '../../../src/features/users/sessions/list-sessions.js';
-import { logIn } from '../../../src/features/users/sessions/log-in.js';
+import { logIn } from '../../../src/features/users/sign-in/log-in.js';
 import { refreshSession } from '../../../src/features/users/sessions/refresh-session.js';
 import { setPassword } from '../../../src/features/users/accounts/set-password.js';
 import type { SocialProvider } from '../../../src/features/users/social/social-provider.js';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openApp, type App } from '../../../src/app.js';
 import type { AppError } from '../../../src/errors.js';
 import type { Project } from '../../../src/features/projects/project.js';
-import { logIn } from '../../../src/features/users/sessions/log-in.js';
+import { logIn } from '../../../src/features/users/sign-in/log-in.js';
 import { setPassword } from '../../../src/features/users/accounts/set-password.js';
 import { signUp } from '../../../src/features/users/sign-up.js';
 import { openLogger } from '../../../src/platform/observe/logger.js';

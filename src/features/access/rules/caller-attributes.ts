@@ -19,7 +19,10 @@ export function readAttributes(
   names: readonly string[],
 ): CallerAttributes | Promise<CallerAttributes> {
   if (bearer.state !== 'user') return null;
-  return names.length === 0 ? ownId(bearer.userId) : readAccount(app, project._id, bearer.userId, names);
+  // Of the token, not of the account: whether this session has a second factor.
+  const own = { ...ownId(bearer.userId), mfa: bearer.level === 2 };
+  const others = names.filter((name) => name !== 'mfa');
+  return others.length === 0 ? own : readAccount(app, project._id, bearer.userId, others, own);
 }
 
 async function readAccount(
@@ -27,6 +30,7 @@ async function readAccount(
   projectId: Caller['project']['_id'],
   userId: string,
   names: readonly string[],
+  own: CallerAttributes,
 ): Promise<CallerAttributes> {
   const users = (await findCollection(app, projectId, USERS)) ?? defaultUsersCollection(projectId);
   const id = findObjectId(userId);
@@ -35,7 +39,6 @@ async function readAccount(
     (await app.db
       .collection(documentsName(defaultUsersCollection(projectId)))
       .findOne({ _id: id, isDeleted: false }, app.db.confirmedReads));
-  const own = ownId(userId);
   return account && !isDisabled(account) ? { ...attributesOf(users, account, names), ...own } : own;
 }
 

@@ -48,6 +48,7 @@ const ATTRIBUTES: Readonly<Record<string, Operand>> = {
   email: { kind: 'text', isList: false },
   emailVerified: { kind: 'boolean', isList: false },
   [ROLES]: { kind: 'text', isList: true },
+  mfa: { kind: 'boolean', isList: false },
 };
 
 /**

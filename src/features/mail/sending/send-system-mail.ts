@@ -7,7 +7,8 @@ import { renderTemplate } from '../render-template.js';
 import { enqueueMail } from './send-mail.js';
 
 export interface SystemMail {
-  template: 'verification' | 'password-reset' | 'login-code' | 'email-change' | 'email-change-notice';
+  template:
+    'verification' | 'password-reset' | 'login-code' | 'email-change' | 'email-change-notice' | 'mfa-reset-notice';
   to: string;
   variables: Readonly<Record<string, string | number>>;
 }

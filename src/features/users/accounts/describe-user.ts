@@ -8,11 +8,21 @@ const FIELDS = { _id: ID, email: TEXT, emailVerified: FLAG, createdAt: MOMENT, u
 /** Never there, whatever the schema of `users` says. */
 const HIDDEN = { password: false, _bsvc: false, isDeleted: false, deletedAt: false };
 
-const open = (title: string, fields: Record<string, Schema>): Schema<PresentedDocument> => ({
+/** Of an account with a second factor. */
+const FACTORS = object({
+  since: MOMENT,
+  resetAt: { ...orNull(MOMENT), description: 'From then on the account has none: the project takes them off.' },
+});
+
+const open = (
+  title: string,
+  fields: Record<string, Schema>,
+  more: Record<string, Schema> = {},
+): Schema<PresentedDocument> => ({
   title,
   type: 'object',
   required: Object.keys(fields),
-  properties: { ...fields, name: TEXT, roles: arrayOf(TEXT), ...HIDDEN },
+  properties: { ...fields, ...more, name: TEXT, roles: arrayOf(TEXT), ...HIDDEN },
 });
 
 export const USER = {
@@ -21,7 +31,7 @@ export const USER = {
 };
 
 export const ACCOUNT = {
-  ...open('Account', { ...FIELDS, disabled: FLAG, hasPassword: FLAG }),
+  ...open('Account', { ...FIELDS, disabled: FLAG, hasPassword: FLAG }, { mfa: FACTORS }),
   description: 'An end user as operators see it.',
 };
 

@@ -112,6 +112,11 @@ function beginsWith(prefix: string): { $gte: string; $lt: string } {
 
 /** A user as the operator sees it: what the user sees, and whether the account may be used. */
 export function presentAccount(user: User) {
-  const { disabledAt, passwordHash } = user[HIDDEN_FIELD];
-  return { ...presentUser(user), disabled: disabledAt !== null, hasPassword: passwordHash !== null };
+  const { disabledAt, passwordHash, totp, mfaResetAt } = user[HIDDEN_FIELD];
+  return {
+    ...presentUser(user),
+    disabled: disabledAt !== null,
+    hasPassword: passwordHash !== null,
+    ...(totp && { mfa: { since: totp.since.toISOString(), resetAt: mfaResetAt?.toISOString() ?? null } }),
+  };
 }

@@ -6,8 +6,9 @@ import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import { requireSigningKey } from '../../projects/token-secret.js';
-import { accountDisabled, type SignedIn } from '../sessions/log-in.js';
-import { openSession, type Client } from '../sessions/open-session.js';
+import type { Client } from '../sessions/open-session.js';
+import { completeSignIn } from '../sign-in/complete-sign-in.js';
+import { accountDisabled, type SignedIn } from '../sign-in/signed-in.js';
 import type { User } from '../user.js';
 import { accountChanged, findUserByEmail } from '../user-store.js';
 import { checkCode, codeInvalid } from './one-time-code.js';
@@ -45,7 +46,7 @@ export async function logInByCode(
   const code = await checkCode(app, project, 'login', email, otp);
   if (!(await code.spend())) throw codeInvalid();
   const user = await findProvenUser(app, project, email);
-  return { user, tokens: await openSession(app, project, user, client, { method: 'otp' }) };
+  return { user, tokens: await completeSignIn(app, project, user, client, { method: 'otp' }) };
 }
 
 async function findProvenUser(app: App, project: Project, email: string): Promise<User> {

@@ -5,6 +5,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
+import { WITHOUT_FACTORS } from '../factors/factors.js';
 import { finishTakeOver, finishTakeOverJob } from './finish-take-over.job.js';
 import { sessionStore, type Session } from '../sessions/session.js';
 import type { User } from '../user.js';
@@ -23,13 +24,15 @@ export async function findProver(app: App, user: Pick<User, '_id'>, session: str
 
 /**
  * The part of a write by which an account passes to whoever has proven its address: all identities and sessions but the
- * prover's are over with that very write, whatever becomes of its process. takeOver does the rest.
+ * prover's, and without a prover all factors, are over with that very write, whatever becomes of its process. takeOver
+ * does the rest.
  */
 export function ownershipBegins(app: App, user: KnownAccount, prover: Prover): Record<string, unknown> {
   return {
     emailVerified: true,
     [`${HIDDEN_FIELD}.ownership`]: randomToken(STAMP_BYTES),
     [`${HIDDEN_FIELD}.keptIdentity`]: prover?.identity ?? null,
+    ...(prover ? {} : WITHOUT_FACTORS),
     ...sessionsEnd(app, user, prover?._id ?? null),
   };
 }

@@ -1,14 +1,17 @@
 import type { App } from '../../../app.js';
 import { forbidden } from '../../../errors.js';
-import { text } from '../../../platform/schema/schema.js';
+import { openObject, text } from '../../../platform/schema/schema.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { levelOf } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { withCurrentPassword } from '../accounts/check-password.js';
 import { PASSWORD } from '../accounts/describe-user.js';
+import { FACTOR_FIELDS, takeFactor, type GivenFactor } from '../factors/check-factor.js';
+import { levelOfAccount } from '../factors/factors.js';
 import { checkCode, codeInvalid } from '../codes/one-time-code.js';
 import { isSessionOf } from '../sessions/end-sessions.js';
-import { proofOf, type ProofMethod } from '../sessions/proof.js';
+import { proofOf, type ProofMethod, type SessionProof } from '../sessions/proof.js';
 import { sessionStore } from '../sessions/session.js';
 import type { User } from '../user.js';
 
@@ -16,13 +19,13 @@ import type { User } from '../user.js';
 const FRESH_MS = 10 * 60_000;
 
 /** A proof in a body. */
-export interface GivenProof {
+export interface GivenProof extends GivenFactor {
   currentPassword?: string;
   otp?: string;
 }
 
 /** The fields of a body by which a signed-in user proves once more to be the user. */
-export const PROOF_FIELDS = {
+const PROOF_FIELDS = {
   'currentPassword?': PASSWORD,
   'otp?': text({
     minLength: 1,
@@ -31,12 +34,15 @@ export const PROOF_FIELDS = {
     description: 'From `step-up/code`.',
     examples: ['123456'],
   }),
+  ...FACTOR_FIELDS,
 };
+
+export const PROOF = openObject(PROOF_FIELDS, 'Proof');
 
 /** Refusals of routes that want a proof. */
 export const PROOF_REFUSALS = {
   400: ['OTP_INVALID'],
-  401: ['INVALID_CREDENTIALS'],
+  401: ['INVALID_CREDENTIALS', 'MFA_CODE_INVALID'],
   403: ['STEP_UP_REQUIRED'],
   423: ['ACCOUNT_LOCKED'],
   503: ['BUSY'],
@@ -50,15 +56,17 @@ export interface ProvingUser {
 }
 
 /**
- * Checks the proof in a body: 401 INVALID_CREDENTIALS or 400 OTP_INVALID for a wrong one, which counts like any other
- * guess; null when there is none.
+ * Checks the proof in a body, that of a second factor before others: 401 INVALID_CREDENTIALS or MFA_CODE_INVALID, or
+ * 400 OTP_INVALID for a wrong one, which counts like any other guess; null when there is none.
  */
 export async function checkProof(
   app: App,
   project: Project,
   { user, ip }: ProvingUser,
-  { currentPassword, otp }: GivenProof,
+  { currentPassword, otp, ...factor }: GivenProof,
 ): Promise<ProofMethod | null> {
+  const second = await takeFactor(app, project, { user, ip }, factor);
+  if (second) return second;
   if (currentPassword !== undefined) {
     await withCurrentPassword(app, project._id, user, { currentPassword, ip }, () => Promise.resolve());
     return 'pwd';
@@ -69,29 +77,50 @@ export async function checkProof(
   return 'otp';
 }
 
-/** 403 STEP_UP_REQUIRED unless the body or the session has a proof that is not older than ten minutes. */
+/**
+ * 403 STEP_UP_REQUIRED unless the body or the session has a proof that is not older than ten minutes, of the account's
+ * highest level. `ofOwner`: a password does not count where it may be a stranger's, who signed up with the address.
+ */
 export async function requireStepUp(
   app: App,
   project: Project,
   proving: ProvingUser,
   given: GivenProof,
+  { ofOwner = false }: { ofOwner?: boolean } = {},
 ): Promise<void> {
-  if ((await checkProof(app, project, proving, given)) || (await isFresh(app, proving))) return;
-  throw stepUpRequired(proving.user);
+  const { user } = proving;
+  const method = await checkProof(app, project, proving, given);
+  const suffices = (amr: readonly ProofMethod[]): boolean =>
+    levelOf(amr) >= levelOfAccount(app, user) &&
+    !(ofOwner && user[HIDDEN_FIELD].unprovenPassword === true && amr.every((each) => each === 'pwd'));
+  if (method && suffices([method])) return;
+  const session = await findFresh(app, proving);
+  if (session && suffices(session.amr)) return;
+  throw stepUpRequired(app, user);
 }
 
 /** The refusal for want of a proof, with the ways to give one. */
-export function stepUpRequired(user: User): Error {
-  const methods = [...(user[HIDDEN_FIELD].passwordHash === null ? [] : ['currentPassword']), 'otp'];
-  const message = `Prove once more who you are: send ${methods.join(' or ')} (step-up/code mails one), here or to step-up`;
+export function stepUpRequired(app: App, user: User): Error {
+  const methods = waysToProve(app, user);
+  const message = `Prove once more who you are: send ${methods.join(' or ')} (step-up/code mails an otp), here or to step-up`;
   return forbidden('STEP_UP_REQUIRED', message, { details: [{ field: 'proof', rule: 'step-up', message, methods }] });
 }
 
-/** Of a session that has ended a token may still be about. */
-async function isFresh(app: App, { user, session }: ProvingUser): Promise<boolean> {
-  if (session === null) return false;
+function waysToProve(app: App, user: User): string[] {
+  if (levelOfAccount(app, user) === 2) return ['totp', 'recoveryCode'];
+  return [...(user[HIDDEN_FIELD].passwordHash === null ? [] : ['currentPassword']), 'otp'];
+}
+
+/**
+ * The proofs of the session, as far as they are fresh at the account's level; null when they are not. Of a session that
+ * has ended a token may still be about.
+ */
+async function findFresh(app: App, { user, session }: ProvingUser): Promise<SessionProof | null> {
+  if (session === null) return null;
   const found = await sessionStore(app).findOne({ _id: session, userId: user._id, revokedAt: null });
-  if (!found || !isSessionOf(found, user)) return false;
-  const ageMs = app.clock.now() - proofOf(found).authAt.getTime();
-  return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS;
+  if (!found || !isSessionOf(found, user)) return null;
+  const proof = proofOf(found);
+  const at = levelOfAccount(app, user) === 2 ? found.mfaAt : proof.authAt;
+  const ageMs = at ? app.clock.now() - at.getTime() : Infinity;
+  return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS ? proof : null;
 }

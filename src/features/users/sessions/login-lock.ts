@@ -35,6 +35,14 @@ const ACCOUNT: Cap = {
   message: 'Too many failed sign-ins from many places: reset the password, or try again later',
 };
 
+/** Wrong codes of a second factor for an account from everywhere (accounts.md 6). */
+const FACTOR: Cap = {
+  max: 20,
+  ms: 24 * 60 * MINUTE_MS,
+  sliding: false,
+  message: 'Too many wrong codes of the second factor: try again later, or have the project reset it',
+};
+
 /**
  * Failures of one project and address, from one network or from all. The id is a keyed hash: the record names nobody.
  */
@@ -59,6 +67,11 @@ export interface LoginLock {
   countFailure(): Promise<void>;
   /** A right password: forgets the failures of this network, or 423 when the lock has come meanwhile. */
   admit(): Promise<void>;
+  /**
+   * Counts a guess at the second factor before it is compared, among the failures of the network and of the factor from
+   * everywhere: 423 when one of them is full. Takes it back when it was right.
+   */
+  guessFactor(compare: () => Promise<boolean>): Promise<boolean>;
   /** Forgets the failures of this network and of all together, and the locks: for who has proven the address. */
   clear(): Promise<void>;
 }
@@ -78,7 +91,7 @@ export function loginLock(
   const network = clientNetwork(ip);
   const idOf = (...parts: string[]): string =>
     app.secrets.mac('login-failures', JSON.stringify([projectId.toHexString(), email, ...parts]));
-  const [here, everywhere] = [idOf(network), idOf()];
+  const [here, everywhere, factor] = [idOf(network), idOf(), idOf('second factor', 'everywhere')];
   const refuseEverywhere = async (): Promise<void> => {
     const lock = await findLock(app, everywhere, ACCOUNT);
     if (lock && !(await isKnown(network))) throw lock;
@@ -97,6 +110,16 @@ export function loginLock(
     async admit() {
       await refuseEverywhere();
       await admit(app, here);
+    },
+    async guessFactor(compare) {
+      for (const [id, cap] of [[here, NETWORK] as const, [factor, FACTOR] as const]) {
+        const lock = await addFailure(app, projectId, id, cap);
+        if (lock) throw lock;
+      }
+      if (!(await compare())) return false;
+      await failureStore(app).deleteOne({ _id: here });
+      await failureStore(app).updateOne({ _id: factor, count: { $gt: 0 } }, { $inc: { count: -1 } });
+      return true;
     },
     clear: async () => void (await failureStore(app).deleteMany({ _id: { $in: [here, everywhere] } })),
   };

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
+import { levelOf } from '../../access/caller.js';
 import { signAccessToken } from '../../access/sign-access-token.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -35,14 +36,19 @@ export async function openSession(
   project: Project,
   user: User,
   { ip, userAgent }: Client,
-  { method, identity }: Proof,
+  { method, second, identity }: Proof,
   storeUser: (() => Promise<void>) | null = null,
 ): Promise<Tokens> {
   const id = randomUUID();
   const token = generateRefreshToken(app.secrets, id);
   const now = app.clock.now();
   const { stamp } = user[HIDDEN_FIELD];
-  const proof = { createdAt: new Date(now), ...(method !== BY_PASSWORD.method && { amr: [method] }) };
+  const amr = second === undefined ? [method] : [method, second];
+  const proof = {
+    createdAt: new Date(now),
+    ...((method !== BY_PASSWORD.method || second !== undefined) && { amr }),
+    ...(levelOf(amr) === 2 && { mfaAt: new Date(now) }),
+  };
   const tokens = {
     accessToken: issueAccessToken(app, project, user, { _id: id, ...proof }, now),
     refreshToken: formatRefreshToken(token),

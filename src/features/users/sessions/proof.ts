@@ -1,12 +1,15 @@
 /**
- * A way in which somebody proved to be the user (accounts.md 2): the password, a mailed code, a sign-in provider.
+ * A way in which somebody proved to be the user (accounts.md 2): the password, a mailed code, a sign-in provider, an
+ * authenticator app, a recovery code.
  */
-export const PROOF_METHODS = ['pwd', 'otp', 'social'] as const;
+export const PROOF_METHODS = ['pwd', 'otp', 'social', 'totp', 'recovery'] as const;
 export type ProofMethod = (typeof PROOF_METHODS)[number];
 
 /** The proof that opens a session. */
 export interface Proof {
   method: ProofMethod;
+  /** The second factor, where one was asked for. */
+  second?: ProofMethod;
   /** The linked identity, of `social`. */
   identity?: string;
 }

@@ -9,10 +9,15 @@ import { findUser } from '../user-store.js';
 
 /**
  * The signed-in user and the session behind the token; 401 without a good token, or when the account is gone or
- * disabled.
+ * disabled; 403 where the project wants a second factor that the session lacks, unless `isEnrolling`.
  */
-export async function requireSignedIn(app: App, caller: Caller): Promise<{ user: User; session: string | null }> {
-  const id = findObjectId(requireUserId(caller));
+export async function requireSignedIn(
+  app: App,
+  caller: Caller,
+  { isEnrolling = false }: { isEnrolling?: boolean } = {},
+): Promise<{ user: User; session: string | null }> {
+  const { bearer } = caller;
+  const id = findObjectId(isEnrolling && 'userId' in bearer ? bearer.userId : requireUserId(caller));
   const user = id && (await findUser(app, caller.project._id, id));
   if (!user || user[HIDDEN_FIELD].disabledAt) throw unauthenticated('TOKEN_INVALID', 'The access token is not valid');
   return { user, session: sessionOf(caller) };

@@ -22,6 +22,8 @@ export interface Session {
   /** How its user proved to be the user, and when last; absent = by password, when it began (`proofOf`). */
   amr?: ProofMethod[];
   authAt?: Date;
+  /** The last proof by a second factor; absent = none. */
+  mfaAt?: Date;
   /** SHA-256 of the token that is good now. */
   tokenHash: string;
   /** Tokens replaced last, for the grace window; no more than a few. */

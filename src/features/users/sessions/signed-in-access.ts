@@ -1,5 +1,5 @@
 import type { Access } from '../../../http/routes/route.js';
-import { SIGNED_IN_DESCRIPTION } from '../../access/describe-access.js';
+import { ENROLLING_DESCRIPTION, SIGNED_IN_DESCRIPTION } from '../../access/describe-access.js';
 import { giveCaller, type ByKey } from '../../access/key-access.js';
 import { callerOf, settleKey } from '../../access/require-key.js';
 import type { User } from '../user.js';
@@ -16,4 +16,14 @@ export const SIGNED_IN: Access<ByUser> = {
   ...SIGNED_IN_DESCRIPTION,
   admit: settleKey,
   give: async (app, ctx) => ({ ...giveCaller(app, ctx), ...(await requireSignedIn(app, callerOf(ctx))) }),
+};
+
+/** The same for what a user may do who has to enrol a second factor first. */
+export const ENROLLING: Access<ByUser> = {
+  ...ENROLLING_DESCRIPTION,
+  admit: settleKey,
+  give: async (app, ctx) => ({
+    ...giveCaller(app, ctx),
+    ...(await requireSignedIn(app, callerOf(ctx), { isEnrolling: true })),
+  }),
 };

@@ -9,10 +9,12 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
 import { keepRecord } from '../../quota/keep-record.js';
-import type { SignedIn } from '../sessions/log-in.js';
+import { levelOfAccount } from '../factors/factors.js';
 import { openSession, type Client } from '../sessions/open-session.js';
 import { parseRefreshToken } from '../sessions/refresh-token.js';
 import { revokeSession, sessionStore } from '../sessions/session.js';
+import { completeSignIn } from '../sign-in/complete-sign-in.js';
+import type { SignedIn } from '../sign-in/signed-in.js';
 import type { User } from '../user.js';
 import type { SocialChecks, SocialIdentity } from './social-identity.js';
 import { requireSocialProvider, type SocialProvider } from './social-provider.js';
@@ -155,8 +157,10 @@ export async function finishSocialLogin(
   if (typeof identity === 'string') return addressBack(attempt, 'error', identity);
   const found = await resolveSocialUser(app, project, provider, identity);
   if (typeof found === 'string') return addressBack(attempt, 'error', found);
-  // Whoever sent a challenge wants nothing in the address that works without its verifier.
-  const isTokenSent = provider.tokenInAddress === true && attempt.codeChallenge === undefined;
+  // Whoever sent a challenge wants nothing in the address that works without its verifier; nothing works without the
+  // second factor.
+  const isTokenSent =
+    provider.tokenInAddress === true && attempt.codeChallenge === undefined && levelOfAccount(app, found.user) === 1;
   if (!isTokenSent) return addressBack(attempt, 'rtCode', await storeCode(app, attempt, found));
   const { accessToken, session } = await openAddressSession(app, project, found, client);
   const back = addressBack(attempt, 'rtCode', await storeCode(app, attempt, found, session));
@@ -260,7 +264,7 @@ export async function exchangeSocialCode(
       'The code is unknown, was used already, has expired or belongs to another code_verifier: start again',
     );
   }
-  const tokens = await openSession(app, project, user, client, {
+  const tokens = await completeSignIn(app, project, user, client, {
     method: 'social',
     identity: attempt?.identity,
   });

@@ -1,18 +1,15 @@
 import type { App } from '../../../app.js';
-import { forbidden, unauthenticated, type AppError } from '../../../errors.js';
+import { unauthenticated } from '../../../errors.js';
 import type { PasswordWork } from '../../../platform/secrets/password.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
-import { lockUser } from './lock-user.js';
-import { openSession, type Client, type Tokens } from './open-session.js';
-import { BY_PASSWORD } from './proof.js';
+import { lockUser } from '../sessions/lock-user.js';
+import type { Client } from '../sessions/open-session.js';
+import { BY_PASSWORD } from '../sessions/proof.js';
+import { completeSignIn } from './complete-sign-in.js';
+import { accountDisabled, type SignedIn } from './signed-in.js';
 import type { User } from '../user.js';
 import { findUserByEmail, noteInAccount } from '../user-store.js';
-
-export interface SignedIn {
-  user: User;
-  tokens: Tokens;
-}
 
 /**
  * Signs in by e-mail and password. 401 INVALID_CREDENTIALS, at the same cost for an unknown address; 423 after five
@@ -41,11 +38,7 @@ export async function logIn(
   };
   const user = await app.passwords.inTurn(project._id.toHexString(), checkPassword, client.gone);
   if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
-  return { user, tokens: await openSession(app, project, user, client, BY_PASSWORD) };
-}
-
-export function accountDisabled(): AppError {
-  return forbidden('ACCOUNT_DISABLED', 'This account has been disabled');
+  return { user, tokens: await completeSignIn(app, project, user, client, BY_PASSWORD) };
 }
 
 /** A changed cost setting reaches an account at its next sign-in. */

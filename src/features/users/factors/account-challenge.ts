@@ -1,0 +1,85 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { storeOf } from '../../../platform/database/store-of.js';
+import { randomToken, sha256Hex } from '../../../platform/ids.js';
+import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import type { Project } from '../../projects/project.js';
+
+export const ACCOUNT_CHALLENGES = 'account_challenges';
+
+const CHALLENGE_MS = 5 * 60_000;
+const MAX_TRIES = 5;
+
+export type ChallengePurpose = 'mfa';
+
+/** A step that a client has begun and is to finish by a token that it got (accounts.md 3). */
+interface AccountChallenge {
+  /** SHA-256 of the token. */
+  _id: string;
+  purpose: ChallengePurpose;
+  projectId: ObjectId;
+  userId: ObjectId | null;
+  /** What the step rests on, as JSON. */
+  sealed: string;
+  tries: number;
+  expiresAt: Date;
+}
+
+const challengeStore = storeOf<AccountChallenge>(ACCOUNT_CHALLENGES);
+
+/** Begins a step and answers its token, good for five minutes and five tries. */
+export async function openChallenge(
+  app: App,
+  project: Project,
+  { purpose, userId, held }: { purpose: ChallengePurpose; userId: ObjectId | null; held: object },
+): Promise<string> {
+  const token = randomToken(32);
+  const _id = sha256Hex(token);
+  await challengeStore(app).insertOne({
+    _id,
+    purpose,
+    projectId: project._id,
+    userId,
+    sealed: app.secrets.seal(JSON.stringify(held), sealContext(_id)),
+    tries: 0,
+    expiresAt: new Date(app.clock.now() + CHALLENGE_MS),
+  });
+  return token;
+}
+
+/** A challenge whose token was presented. */
+export interface MetChallenge {
+  userId: ObjectId | null;
+  held: unknown;
+  /** Uses it up; false when another request was faster. */
+  use(): Promise<boolean>;
+}
+
+/** Counts a try first; null for a token that is unknown, used up, too old or tried too often. */
+export async function meetChallenge(
+  app: App,
+  project: Project,
+  purpose: ChallengePurpose,
+  token: string,
+): Promise<MetChallenge | null> {
+  const now = app.clock.now();
+  const _id = sha256Hex(token);
+  const met = await challengeStore(app).findOneAndUpdate(
+    {
+      _id,
+      purpose,
+      projectId: project._id,
+      tries: { $lt: MAX_TRIES },
+      expiresAt: { $gt: new Date(now), $lte: new Date(now + CHALLENGE_MS + CLOCKS_DIFFER_MS) },
+    },
+    { $inc: { tries: 1 } },
+  );
+  if (!met) return null;
+  return {
+    userId: met.userId,
+    held: JSON.parse(app.secrets.open(met.sealed, sealContext(_id))) as unknown,
+    use: async () => (await challengeStore(app).findOneAndDelete({ _id })) !== null,
+  };
+}
+
+const sealContext = (id: string): string => `account-challenge:${id}`;

@@ -1,0 +1,31 @@
+import type { App } from '../../../app.js';
+import { conflict } from '../../../errors.js';
+import { parseDuration } from '../../../config/setting-readers.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { sendSystemMail } from '../../mail/sending/send-system-mail.js';
+import type { Project } from '../../projects/project.js';
+import { signInOf } from '../../projects/sign-in-settings.js';
+import type { User } from '../user.js';
+import { accountChanged, noteInAccount } from '../user-store.js';
+import { resetFactorsJob, settleReset } from './reset-factors.job.js';
+
+/**
+ * Has the project take all factors off an account, for a user who has lost them: after its delay, of which the address
+ * is told. Whoever has a factor stops it by using it. Asked again it stays as it was. 409 TOTP_NOT_ENROLLED.
+ */
+export async function requestReset(app: App, project: Project, user: User): Promise<User> {
+  const { totp, mfaResetAt } = user[HIDDEN_FIELD];
+  if (!totp) throw conflict('TOTP_NOT_ENROLLED', 'The account has no second factor');
+  if (mfaResetAt) return settleReset(app, project, user);
+  const { mfaResetDelay } = signInOf(project);
+  const at = new Date(app.clock.now() + parseDuration(mfaResetDelay));
+  // Before the note: no reset takes effect whose user was not told.
+  const variables = { projectName: project.name, moment: at.toISOString() };
+  await sendSystemMail(app, project, { template: 'mfa-reset-notice', to: user.email, variables });
+  const payload = { projectId: project._id.toHexString(), userId: user._id.toHexString() };
+  await app.jobs.enqueue(resetFactorsJob, payload, { runAt: at });
+  const asRead = { _id: user._id, [`${HIDDEN_FIELD}.totp.since`]: totp.since, [`${HIDDEN_FIELD}.mfaResetAt`]: null };
+  const noted = await noteInAccount(app, project._id, asRead, { [`${HIDDEN_FIELD}.mfaResetAt`]: at });
+  if (!noted) throw accountChanged();
+  return settleReset(app, project, noted);
+}

@@ -1,0 +1,132 @@
+import { done, ok, route, type Route } from '../../http/routes/route.js';
+import { arrayOf, MOMENT, object, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { HIDDEN_FIELD } from '../collections/fields/field.js';
+import { ANY_KEY } from '../access/key-access.js';
+import { presentUser } from './accounts/present-user.js';
+import { signedIn } from './describe-signed-in.js';
+import { FACTOR_FIELDS } from './factors/check-factor.js';
+import { beginTotp, confirmTotp, removeTotp, renewRecoveryCodes } from './factors/enrol-totp.js';
+import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
+import { REFRESH_MODE } from './sessions/describe-tokens.js';
+import { ENROLLING } from './sessions/signed-in-access.js';
+import { completeWithFactor } from './sign-in/complete-sign-in.js';
+
+const RECOVERY_CODES = object({
+  recoveryCodes: { ...arrayOf(text({ examples: ['abcde-fgh23'] })), description: 'Shown once; each is good once.' },
+});
+const ENROL_REFUSALS = {
+  ...PROOF_REFUSALS,
+  403: [...PROOF_REFUSALS[403], 'MFA_OFF', 'EMAIL_UNVERIFIED'],
+  409: ['TOTP_ENROLLED', 'CHANGED_MEANWHILE'],
+};
+const ENROLLED_REFUSALS = { ...PROOF_REFUSALS, 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] };
+
+/** The second factor of an account (accounts.md 4). */
+export const MFA_ROUTES: readonly Route[] = [
+  route('POST /api/userAuth/login/mfa', {
+    id: 'logInWithFactor',
+    bodySize: 'small',
+    summary: 'Finish a sign-in by the second factor',
+    description: 'After 401 `MFA_REQUIRED`, with its `mfaToken`. Wrong codes count like wrong passwords.',
+    access: ANY_KEY,
+    headers: REFRESH_MODE,
+    body: openObject({ mfaToken: text({ minLength: 1, maxLength: 100 }), ...FACTOR_FIELDS }),
+    example: { mfaToken: 'from MFA_REQUIRED', totp: '123456' },
+    answers: signedIn(),
+    refuses: {
+      401: ['MFA_TOKEN_INVALID', 'MFA_CODE_INVALID', 'INVALID_CREDENTIALS'],
+      403: ['ACCOUNT_DISABLED'],
+      423: ['ACCOUNT_LOCKED'],
+    },
+    async handle({ app, ctx, project, body }) {
+      const { user, tokens } = await completeWithFactor(app, project, body, clientOf(ctx));
+      return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+    },
+  }),
+  route('GET /api/userAuth/mfa', {
+    id: 'showFactors',
+    summary: 'Show the second factors of the account',
+    access: ENROLLING,
+    rate: 'plain',
+    answers: ok(
+      object({
+        totp: orNull(object({ since: MOMENT })),
+        recoveryCodes: { ...WHOLE, description: 'How many are left.' },
+        resetAt: { ...orNull(MOMENT), description: 'From then on there are none: the project takes them off.' },
+      }),
+      'Second factors',
+    ),
+    handle({ ctx, user }) {
+      ctx.set('Cache-Control', 'no-store');
+      const { totp, recovery, mfaResetAt } = user[HIDDEN_FIELD];
+      return {
+        totp: totp ? { since: totp.since.toISOString() } : null,
+        recoveryCodes: recovery?.length ?? 0,
+        resetAt: mfaResetAt?.toISOString() ?? null,
+      };
+    },
+  }),
+  route('POST /api/userAuth/mfa/totp', {
+    id: 'beginTotp',
+    bodySize: 'small',
+    summary: 'Begin to enrol an authenticator app',
+    description:
+      'The secret, and its address for a QR code; it counts after `mfa/totp/confirm`. Needs a proof that is not older than ten minutes and a confirmed address.',
+    access: ENROLLING,
+    body: PROOF,
+    bodyIsOptional: true,
+    answers: ok(object({ secret: TEXT, uri: TEXT }), 'Confirm with a code of the app'),
+    refuses: ENROL_REFUSALS,
+    async handle({ app, ctx, project, user, session, body }) {
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body, { ofOwner: true });
+      ctx.set('Cache-Control', 'no-store');
+      return beginTotp(app, project, user);
+    },
+  }),
+  route('POST /api/userAuth/mfa/totp/confirm', {
+    id: 'confirmTotp',
+    bodySize: 'small',
+    summary: 'Enrol the app by a code of it',
+    description: 'Sign-ins ask for a code from then on.',
+    access: ENROLLING,
+    body: openObject({ code: text({ minLength: 1, maxLength: 20, wellFormed: true, examples: ['123456'] }) }),
+    example: { code: '123456' },
+    answers: ok(RECOVERY_CODES, 'Authenticator app enrolled'),
+    refuses: { ...ENROL_REFUSALS, 400: [...PROOF_REFUSALS[400], 'VALIDATION_FAILED', 'MFA_CODE_INVALID'] },
+    async handle({ app, ctx, project, user, session, body: { code } }) {
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, {}, { ofOwner: true });
+      ctx.set('Cache-Control', 'no-store');
+      return { recoveryCodes: await confirmTotp(app, project, user, code) };
+    },
+  }),
+  route('DELETE /api/userAuth/mfa/totp', {
+    id: 'removeTotp',
+    bodySize: 'small',
+    summary: 'Take the authenticator app and the recovery codes off the account',
+    access: ENROLLING,
+    body: PROOF,
+    bodyIsOptional: true,
+    answers: done('Authenticator app removed'),
+    refuses: ENROLLED_REFUSALS,
+    async handle({ app, ctx, project, user, session, body }) {
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
+      await removeTotp(app, project, user);
+    },
+  }),
+  route('POST /api/userAuth/mfa/recovery-codes', {
+    id: 'renewRecoveryCodes',
+    bodySize: 'small',
+    summary: 'Get ten new recovery codes; the old ones end',
+    access: ENROLLING,
+    body: PROOF,
+    bodyIsOptional: true,
+    answers: ok(RECOVERY_CODES, 'New recovery codes'),
+    refuses: ENROLLED_REFUSALS,
+    async handle({ app, ctx, project, user, session, body }) {
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
+      ctx.set('Cache-Control', 'no-store');
+      return { recoveryCodes: await renewRecoveryCodes(app, project, user) };
+    },
+  }),
+];

@@ -1,0 +1,69 @@
+import type { App } from '../../../app.js';
+import { unauthenticated, type AppError } from '../../../errors.js';
+import { levelOf } from '../../access/caller.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { requireSigningKey } from '../../projects/token-secret.js';
+import { meetChallenge, openChallenge } from '../factors/account-challenge.js';
+import { takeFactor, type GivenFactor } from '../factors/check-factor.js';
+import { levelOfAccount } from '../factors/factors.js';
+import { settleReset } from '../factors/reset-factors.job.js';
+import { openSession, type Client, type Tokens } from '../sessions/open-session.js';
+import type { Proof } from '../sessions/proof.js';
+import type { User } from '../user.js';
+import { findUser } from '../user-store.js';
+import { accountDisabled, type SignedIn } from './signed-in.js';
+
+/** What a sign-in that lacks the second factor rests on. */
+interface HeldProof {
+  proof: Proof;
+  /** The account's, when it was given: what ends sessions ends this too. */
+  stamp: string | null;
+}
+
+/**
+ * Opens the session of a user who has given a proof; where the account has a second factor, none: 401 MFA_REQUIRED with
+ * the token that goes to completeWithFactor.
+ */
+export async function completeSignIn(
+  app: App,
+  project: Project,
+  user: User,
+  client: Client,
+  proof: Proof,
+): Promise<Tokens> {
+  const current = await settleReset(app, project, user);
+  if (levelOfAccount(app, current) <= levelOf([proof.method])) return openSession(app, project, current, client, proof);
+  const held: HeldProof = { proof, stamp: current[HIDDEN_FIELD].stamp ?? null };
+  const mfaToken = await openChallenge(app, project, { purpose: 'mfa', userId: current._id, held });
+  throw unauthenticated('MFA_REQUIRED', 'The account has a second factor: send it with mfaToken to login/mfa', {
+    data: { mfaToken, methods: ['totp', 'recoveryCode'], expiresIn: '5m' },
+  });
+}
+
+/**
+ * Finishes a sign-in by the second factor: token and code open one session at most. 401 MFA_TOKEN_INVALID for a token
+ * that is unknown, used, too old, tried five times or from before the sessions of the account ended; 401
+ * MFA_CODE_INVALID, 423 ACCOUNT_LOCKED.
+ */
+export async function completeWithFactor(
+  app: App,
+  project: Project,
+  { mfaToken, ...factor }: GivenFactor & { mfaToken: string },
+  client: Client,
+): Promise<SignedIn> {
+  requireSigningKey(app, project);
+  const challenge = await meetChallenge(app, project, 'mfa', mfaToken);
+  const user = challenge?.userId && (await findUser(app, project._id, challenge.userId));
+  if (!user) throw tokenInvalid();
+  const { proof, stamp } = challenge.held as HeldProof;
+  if ((user[HIDDEN_FIELD].stamp ?? null) !== stamp) throw tokenInvalid();
+  if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
+  const second = await takeFactor(app, project, { user, ip: client.ip }, factor);
+  if (second === null || !(await challenge.use())) throw tokenInvalid();
+  return { user, tokens: await openSession(app, project, user, client, { ...proof, second }) };
+}
+
+function tokenInvalid(): AppError {
+  return unauthenticated('MFA_TOKEN_INVALID', 'The sign-in took too long or was finished already: sign in again');
+}
