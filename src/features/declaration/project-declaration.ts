@@ -1,5 +1,16 @@
 import type { SchemaObject } from 'ajv';
-import { arrayOf, FLAG, object, oneOf, orNull, TEXT, type Schema, type TypeOf } from '../../platform/schema/schema.js';
+import {
+  arrayOf,
+  claimed,
+  FLAG,
+  literal,
+  object,
+  oneOf,
+  orNull,
+  type Schema,
+  TEXT,
+  type TypeOf,
+} from '../../platform/schema/schema.js';
 import { compileCheck } from '../../platform/schema/check-schema.js';
 import {
   DECLARATION_SCHEMA,
@@ -14,11 +25,11 @@ import { SIGN_IN_CHANGES } from '../projects/sign-in-settings.js';
 export const PROJECTS_FORMAT = 'bsvc/1';
 
 /** Limits of a project's own by name; null is the plan's. */
-export const LIMITS_SCHEMA: Schema<Record<string, number | null>> = {
+export const LIMITS_SCHEMA: Schema<Record<string, number | null>> = claimed({
   type: 'object',
   additionalProperties: false,
   properties: Object.fromEntries(OVERRIDABLE_LIMITS.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }])),
-};
+});
 
 /** A webhook, known by its address. */
 const WEBHOOK = object({
@@ -32,7 +43,7 @@ export type WebhookDeclaration = TypeOf<typeof WEBHOOK>;
 const TEMPLATE = object({ name: TEXT, subject: TEXT, 'html?': TEXT, 'text?': TEXT });
 export type TemplateDeclaration = TypeOf<typeof TEMPLATE>;
 
-const part = <T>(name: string): Schema<T> => ({ $ref: `#/$defs/${name}` });
+const part = <T>(name: string): Schema<T> => claimed({ $ref: `#/$defs/${name}` });
 
 const USERS = object({ fields: arrayOf(part<Field>('field'), { maxItems: 1000 }) });
 
@@ -59,7 +70,7 @@ export type ProjectDeclaration = TypeOf<typeof PROJECT>;
 /** The JSON Schema of `bsvc.yaml` after field specs have become fields; checks form, not rules. */
 const PROJECTS = object({
   '$schema?': TEXT,
-  format: { const: PROJECTS_FORMAT },
+  format: literal(PROJECTS_FORMAT),
   projects: arrayOf(part<ProjectDeclaration>('project'), { maxItems: 200 }),
 });
 const PARTS = {

@@ -3,13 +3,18 @@ import { encoded, envelope, flagParameter, parameter, route, type Route } from '
 import {
   anyOf,
   arrayOf,
+  flag,
+  integer,
+  mapOf,
+  NULL,
   object,
+  OBJECT,
   openObject,
   orNull,
+  type Schema,
   text,
   TEXT,
   WHOLE,
-  type Schema,
 } from '../../platform/schema/schema.js';
 import { READS_DOCUMENTS } from '../access/key-access.js';
 import { MAX_STAGES } from './pipeline/guard-pipeline.js';
@@ -22,14 +27,14 @@ import { listEnvelope, wrapReply, type EncodedReply } from './read/stored-docume
 import { NO_ROOM, SHOWN_DOCUMENT } from './reply/document-schema.js';
 import { withTagOfJson } from './reply/with-tag.js';
 
-const FROM_ONE: Schema<number> = { type: 'integer', minimum: 1 };
-const LIMIT: Schema<number> = { ...FROM_ONE, maximum: MAX_LIMIT };
+const FROM_ONE = integer({ minimum: 1 });
+const LIMIT = integer({ minimum: 1, maximum: MAX_LIMIT });
 const PAGE = object(
   {
     items: arrayOf(SHOWN_DOCUMENT),
     total: WHOLE,
     page: FROM_ONE,
-    nextCursor: { type: 'null' },
+    nextCursor: NULL,
     limit: LIMIT,
   },
   'DocumentPage',
@@ -44,18 +49,14 @@ const CURSOR_PAGE = object(
   },
   'DocumentCursorPage',
 );
-const FILTER: Schema = {
-  type: 'object',
-  additionalProperties: { type: 'string' },
-  examples: [{ status: 'live', views_gte: '10' }],
-};
+const FILTER = mapOf(TEXT, { examples: [{ status: 'live', views_gte: '10' }] });
 
 const INCLUDE_DELETED = flagParameter('Trashed documents too: whoever may read a collection may read its trash');
 const PRESENTATION = {
   fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
   populate: parameter('Ref fields to be replaced by their documents, comma-separated or repeated', TEXT),
   expand: parameter('Another name of `populate`', TEXT),
-  meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', { type: 'boolean', default: true }),
+  meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', flag({ default: true })),
   include_deleted: INCLUDE_DELETED,
 };
 /** Codes of the bounds that patterns have in one request. */
@@ -115,7 +116,7 @@ export const LISTING = {
 };
 
 const AGGREGATION: Schema<{ pipeline?: unknown }> = openObject({
-  pipeline: arrayOf({ type: 'object' }, { minItems: 1, maxItems: MAX_STAGES }),
+  pipeline: arrayOf(OBJECT, { minItems: 1, maxItems: MAX_STAGES }),
 });
 
 /** How a pipeline is given and answered, by whoever may run one. */
@@ -126,7 +127,7 @@ export const AGGREGATING = {
   query: { include_deleted: INCLUDE_DELETED },
   openBody: AGGREGATION,
   example: { pipeline: [{ $match: { status: 'live' } }, { $group: { _id: '$author', posts: { $sum: 1 } } }] },
-  answers: encoded(envelope(arrayOf({ type: 'object' })), 'What comes out of the last stage'),
+  answers: encoded(envelope(arrayOf(OBJECT)), 'What comes out of the last stage'),
   refuses: {
     400: [
       'INVALID_PIPELINE',

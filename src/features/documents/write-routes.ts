@@ -1,7 +1,7 @@
 import { idempotencyKey, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
 import { sentHeader } from '../../http/requests/sent-header.js';
 import { created, flagParameter, ok, plain, route, type Route, say, type Refusals } from '../../http/routes/route.js';
-import { arrayOf, ID, object, oneOf, WHOLE, type Schema } from '../../platform/schema/schema.js';
+import { arrayOf, claimed, ID, object, oneOf, type Schema, WHOLE } from '../../platform/schema/schema.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
 import { DOCUMENT, NO_ROOM } from './reply/document-schema.js';
 import { ETAG, withTag } from './reply/with-tag.js';
@@ -14,18 +14,18 @@ import { WRITES_AND_SHOWS, WRITES_DOCUMENTS } from './write/write-access.js';
 
 type JsonObject = Record<string, unknown>;
 
-const NEW_DOCUMENT: Schema<JsonObject> = {
+const NEW_DOCUMENT: Schema<JsonObject> = claimed({
   title: 'NewDocument',
   type: 'object',
   examples: [{ title: 'Hello', views: 0 }],
-};
+});
 const NEW_DOCUMENTS: Schema = arrayOf(NEW_DOCUMENT, { minItems: 1, maxItems: MAX_BULK_DOCUMENTS });
-const DOCUMENT_CHANGES: Schema<JsonObject> = {
+const DOCUMENT_CHANGES: Schema<JsonObject> = claimed({
   title: 'DocumentChanges',
   type: 'object',
   minProperties: 1,
   examples: [{ title: 'Hello again', 'meta.views': 1 }],
-};
+});
 
 const IDEMPOTENCY_KEY = idempotencyKey('store');
 const INSERT_REFUSALS = {

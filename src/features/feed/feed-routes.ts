@@ -19,7 +19,21 @@ import {
   type RouteList,
   wholeNumberParameter,
 } from '../../http/routes/route.js';
-import { anyOf, arrayOf, FLAG, ID, MOMENT, object, oneOf, text, TEXT } from '../../platform/schema/schema.js';
+import {
+  anyOf,
+  arrayOf,
+  FLAG,
+  flag,
+  ID,
+  integer,
+  literal,
+  mapOf,
+  MOMENT,
+  object,
+  oneOf,
+  text,
+  TEXT,
+} from '../../platform/schema/schema.js';
 import { countAsMore } from '../access/limit-requests.js';
 import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
@@ -40,7 +54,7 @@ const CHANGE = anyOf(
 );
 const PAGE = object(
   {
-    success: { const: true },
+    success: literal(true),
     data: object({
       items: arrayOf(CHANGE),
       cursor: { ...TEXT, description: 'For `since` of the next request.' },
@@ -146,22 +160,14 @@ export const FEED_ROUTES: RouteList = {
         ),
         ticket: parameter('Of a stream, instead of the headers that an `EventSource` cannot send; good once', TEXT),
         limit: wholeNumberParameter('Most changes in the answer', DEFAULT_CHANGES, { max: MAX_CHANGES }),
-        wait: parameter('Seconds to wait for a change when there is none', {
-          type: 'integer',
-          minimum: 0,
-          maximum: MAX_WAIT_S,
-          default: 0,
-        }),
+        wait: parameter(
+          'Seconds to wait for a change when there is none',
+          integer({ minimum: 0, maximum: MAX_WAIT_S, default: 0 }),
+        ),
         fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
-        meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', {
-          type: 'boolean',
-          default: true,
-        }),
+        meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', flag({ default: true })),
         filters: {
-          ...parameter('`field=value`, `field_gt=…` and the like, as in lists', {
-            type: 'object',
-            additionalProperties: { type: 'string' },
-          }),
+          ...parameter('`field=value`, `field_gt=…` and the like, as in lists', mapOf(TEXT)),
           isOpen: true,
         },
       },

@@ -2,12 +2,13 @@ import { ObjectId } from 'bson';
 import { invalid } from '../../errors.js';
 import {
   arrayOf,
+  claimed,
+  type JsonSchema,
   OBJECT,
   openObject,
   orNull,
-  text,
-  type Limits,
   type Schema,
+  text,
   type TypeOf,
 } from '../../platform/schema/schema.js';
 import { isOneLine, MAX_ADDRESS_CHARACTERS } from '../../platform/schema/text-forms.js';
@@ -19,23 +20,25 @@ const MAX_SUBJECT_CHARACTERS = 998;
 const MAX_BODY_CHARACTERS = 500_000;
 const ONE_LINE = 'The subject must be one line of text';
 
-const ONE_ADDRESS: Limits = { format: 'email', maxLength: MAX_ADDRESS_CHARACTERS };
+const ONE_ADDRESS = { format: 'email', maxLength: MAX_ADDRESS_CHARACTERS };
 export const ADDRESS = text({ ...ONE_ADDRESS, examples: ['ada@example.com'] });
 /** An address, or a list of them. */
-const addresses = (type: readonly string[], texts: Schema['texts']): Limits => ({
+const addresses = (type: readonly string[], texts: Schema['texts']): JsonSchema => ({
   ...ONE_ADDRESS,
   ...arrayOf(ADDRESS, { minItems: 1, maxItems: MAX_RECIPIENTS }),
   type,
   texts,
 });
 const ADDRESSED = {
-  to: addresses(['string', 'array'], {
-    required: 'Recipient is required',
-    minItems: 'Recipient list cannot be empty',
-  }) as Schema<string | string[]>,
-  'replyTo?': addresses(['string', 'array', 'null'], { minItems: 'Reply-to list cannot be empty' }) as Schema<
-    string | string[] | null
-  >,
+  to: claimed<string | string[]>(
+    addresses(['string', 'array'], {
+      required: 'Recipient is required',
+      minItems: 'Recipient list cannot be empty',
+    }),
+  ),
+  'replyTo?': claimed<string | string[] | null>(
+    addresses(['string', 'array', 'null'], { minItems: 'Reply-to list cannot be empty' }),
+  ),
 };
 const BODY = orNull(text({ maxLength: MAX_BODY_CHARACTERS }));
 const BODIES = { 'html?': BODY, 'text?': BODY };

@@ -16,13 +16,14 @@ import {
   changes,
   FLAG,
   ID,
+  number,
   object,
   oneOf,
   orNull,
   text,
   TEXT,
-  WHOLE,
   type TypeOf,
+  WHOLE,
 } from '../../platform/schema/schema.js';
 import { MAX_DURATION_MS } from '../../config/setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
@@ -91,7 +92,7 @@ const BAD_SETTINGS = [
 
 const SHAPE = object({
   looked: { ...WHOLE, description: 'Documents looked at.' },
-  fields: arrayOf(object({ name: TEXT, types: arrayOf(TEXT), share: { type: 'number' } })),
+  fields: arrayOf(object({ name: TEXT, types: arrayOf(TEXT), share: number() })),
 });
 
 /** Registered collections of a project, for operators (rest-api.md 2.2). */

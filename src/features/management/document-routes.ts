@@ -76,7 +76,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
       description: `In the order of their ids. An answer that breaks off before its end was not whole. ${FILTERING.description}`,
       access: PROJECT_OPERATOR,
       ownQuery: FILTERING.ownQuery,
-      answers: own(200, 'The documents', { 'application/x-ndjson': { type: 'string' } }),
+      answers: own(200, 'The documents', { 'application/x-ndjson': TEXT }),
       refuses: { ...FILTERING.refuses, ...REFUSES },
       async handle({ app, ctx, project, params }) {
         const collection = await requireNamed(app, project, params.collection);

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { sentHeader } from '../../http/requests/sent-header.js';
 import { created, encoded, envelope, flagParameter, ok, route, say, type Access } from '../../http/routes/route.js';
-import { arrayOf, ID, object, TEXT, type Schema } from '../../platform/schema/schema.js';
+import { arrayOf, claimed, ID, object, type Schema, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatorCaller } from '../access/operator-caller.js';
 import { getDocument } from '../documents/read/get-document.js';
@@ -22,7 +22,7 @@ const PATH = '/api/projects/:projectId/collections/:collection/documents';
 const USERS_BLOCKED = ['USERS_BLOCKED'];
 
 type JsonObject = Record<string, unknown>;
-const FIELDS: Schema<JsonObject> = { type: 'object', examples: [{ title: 'Hello', views: 0 }] };
+const FIELDS: Schema<JsonObject> = claimed({ type: 'object', examples: [{ title: 'Hello', views: 0 }] });
 
 interface InCollection {
   project: Project;

@@ -2,7 +2,7 @@ import { namesOf } from '../collections/fields/constraints/check-value.js';
 import { constraintRow } from '../collections/fields/constraints/constraint-rows.js';
 import type { Field, FieldShape } from '../collections/fields/field.js';
 import { listSuffixes } from '../documents/query/filter-operators.js';
-import { FLAG, ID, MOMENT, orNull, TEXT, type Schema } from '../../platform/schema/schema.js';
+import { claimed, FLAG, ID, type JsonSchema, MOMENT, orNull, TEXT } from '../../platform/schema/schema.js';
 import {
   changedFields,
   publicFields,
@@ -15,36 +15,36 @@ import {
 
 /** The JSON Schemas of a collection; each is titled, the name of the collection first. */
 export interface CollectionSchemas {
-  Document: Schema;
+  Document: JsonSchema;
   /** A document as reads answer it: parts may be left out, and Ref fields replaced by their documents. */
-  Shown: Schema;
-  Insert: Schema;
-  Update: Schema;
+  Shown: JsonSchema;
+  Insert: JsonSchema;
+  Update: JsonSchema;
   /** Parameters of a list's query. */
-  Filter: Schema;
+  Filter: JsonSchema;
   /** `users` only. */
-  Public?: Schema;
+  Public?: JsonSchema;
 }
 
 /** Makes the schema of a Ref that may have been replaced; null where nothing can replace it. */
-export type Populate = (collection: string) => Schema | null;
+export type Populate = (collection: string) => JsonSchema | null;
 
 const SUFFIXES = `Each field also with ${listSuffixes()}.`;
 
 export function collectionSchemas(collection: DescribedCollection, populate: Populate): CollectionSchemas {
   const { typeName, isUsers, isFlexible, ownerField } = collection;
   const stored = storedFields(collection);
-  const owner = (fields: readonly Field[]): Record<string, Schema> =>
+  const owner = (fields: readonly Field[]): Record<string, JsonSchema> =>
     ownerField !== null && !fields.some(({ name }) => name === ownerField)
       ? { [ownerField]: { ...TEXT, description: 'Id of the user who owns the document.' } }
       : {};
-  const system: Record<string, Schema> = {
+  const system: Record<string, JsonSchema> = {
     ...(isUsers ? { emailVerified: FLAG } : { isDeleted: FLAG, deletedAt: orNull(MOMENT) }),
     createdAt: MOMENT,
     updatedAt: MOMENT,
   };
   const required = isFlexible ? [] : namesOfRequired(stored);
-  const close = (title: string, schema: Schema): Schema => ({
+  const close = (title: string, schema: JsonSchema): JsonSchema => ({
     title: typeName + title,
     type: 'object',
     ...schema,
@@ -91,14 +91,14 @@ export function collectionSchemas(collection: DescribedCollection, populate: Pop
 const namesOfRequired = (fields: readonly Field[]): string[] =>
   fields.filter((field) => field.required).map(({ name }) => name);
 
-function propertiesOf(fields: readonly Field[], populate?: Populate): Record<string, Schema> {
+function propertiesOf(fields: readonly Field[], populate?: Populate): Record<string, JsonSchema> {
   return Object.fromEntries(fields.map((field) => [field.name, schemaOfField(field, populate)]));
 }
 
 /**
  * Defaults stand in the description alone: generators take the keyword for a promise that the value is always there.
  */
-function schemaOfField(field: Field, populate?: Populate): Schema {
+function schemaOfField(field: Field, populate?: Populate): JsonSchema {
   const description = tellRules(field);
   return {
     ...schemaOf(field, populate),
@@ -106,12 +106,12 @@ function schemaOfField(field: Field, populate?: Populate): Schema {
   };
 }
 
-function schemaOf(shape: FieldShape, populate?: Populate): Schema {
+function schemaOf(shape: FieldShape, populate?: Populate): JsonSchema {
   const keywords = namesOf(shape).map((name) => constraintRow(name).keywords?.(shape[name], shape.type));
-  return Object.assign(schemaOfType(shape, populate), ...keywords) as Schema;
+  return Object.assign(schemaOfType(shape, populate), ...keywords) as JsonSchema;
 }
 
-function schemaOfType(shape: FieldShape, populate?: Populate): Schema {
+function schemaOfType(shape: FieldShape, populate?: Populate): JsonSchema {
   switch (shape.type) {
     case 'String':
       return { type: 'string' };
@@ -122,7 +122,7 @@ function schemaOfType(shape: FieldShape, populate?: Populate): Schema {
     case 'Date':
       return { type: 'string', format: 'date-time' };
     case 'Ref': {
-      const id: Schema = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
+      const id: JsonSchema = { type: 'string', pattern: '^[0-9a-fA-F]{24}$' };
       const populated = shape.ref === undefined ? null : (populate?.(shape.ref) ?? null);
       return populated ? { anyOf: [id, populated] } : id;
     }
@@ -142,14 +142,14 @@ function schemaOfType(shape: FieldShape, populate?: Populate): Schema {
 }
 
 /** Fields that can change, those inside objects by a dotted name too; null clears an optional one. */
-function changesOf(fields: readonly Field[], allOptional: boolean): Schema {
-  const properties: Record<string, Schema> = {};
-  const patternProperties: Record<string, Schema> = {};
+function changesOf(fields: readonly Field[], allOptional: boolean): JsonSchema {
+  const properties: Record<string, JsonSchema> = {};
+  const patternProperties: Record<string, JsonSchema> = {};
   const visit = (level: readonly Field[], prefix: string): void => {
     for (const field of level) {
       const path = prefix + field.name;
       const schema = schemaOfField(field);
-      properties[path] = field.required && !allOptional ? schema : orNull(schema);
+      properties[path] = field.required && !allOptional ? schema : orNull(claimed(schema));
       if (field.type === 'Object' && field.fields) visit(field.fields, `${path}.`);
       else if (field.type === 'Object') patternProperties[`^${escapePattern(path)}\\.`] = {};
     }
@@ -160,12 +160,12 @@ function changesOf(fields: readonly Field[], allOptional: boolean): Schema {
 
 const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
 
-function filtersOf(fields: readonly Field[], prefix: string): Record<string, Schema> {
+function filtersOf(fields: readonly Field[], prefix: string): Record<string, JsonSchema> {
   const schemas = queriedFields(fields, prefix).map((field) => filtersAt(field, prefix + field.name));
-  return Object.assign({}, ...schemas) as Record<string, Schema>;
+  return Object.assign({}, ...schemas) as Record<string, JsonSchema>;
 }
 
-function filtersAt(shape: FieldShape, path: string): Record<string, Schema> {
+function filtersAt(shape: FieldShape, path: string): Record<string, JsonSchema> {
   if (shape.type === 'Array') return shape.items ? filtersAt(shape.items, path) : { [path]: {} };
   return shape.type === 'Object' ? filtersOf(shape.fields ?? [], `${path}.`) : { [path]: schemaOfType(shape) };
 }

@@ -1,6 +1,6 @@
 import type { Access, Answer, Parameters, Route, RouteList } from '../../http/routes/route.js';
 import { ownTurn } from '../../turns.js';
-import type { Schema } from '../../platform/schema/schema.js';
+import { claimed, type JsonSchema } from '../../platform/schema/schema.js';
 import { VERSION } from '../../package.js';
 import { openApiDocument, type ApiDocument } from '../reference/api-document.js';
 import { collectionSchemas, type CollectionSchemas, type Populate } from './collection-schemas.js';
@@ -74,7 +74,7 @@ function opensByKey({ security }: Access): boolean {
 }
 
 /** Schemas by the title that they take the place of. */
-type Replacements = Readonly<Record<string, Schema>>;
+type Replacements = Readonly<Record<string, JsonSchema>>;
 
 /** The operations on documents for one collection. */
 function specialise(
@@ -115,14 +115,14 @@ function nameOperation(id: string, typeName: string): string {
   return id.replace(/[A-Z][a-z]*$/, (last) => typeName + last);
 }
 
-function withFilter(query: Parameters, filter: Schema): Parameters {
+function withFilter(query: Parameters, filter: JsonSchema): Parameters {
   return Object.fromEntries(
-    Object.entries(query).map(([name, each]) => [name, each.isOpen ? { ...each, schema: filter } : each]),
+    Object.entries(query).map(([name, each]) => [name, each.isOpen ? { ...each, schema: claimed(filter) } : each]),
   );
 }
 
 function userReplacements({ typeName }: DescribedCollection, schemas: CollectionSchemas): Replacements {
-  const { properties, ...update } = schemas.Update as Schema & { properties: Record<string, Schema> };
+  const { properties, ...update } = schemas.Update as JsonSchema & { properties: Record<string, JsonSchema> };
   return {
     User: schemas.Document,
     NewUser: schemas.Insert,
@@ -142,7 +142,7 @@ function userReplacements({ typeName }: DescribedCollection, schemas: Collection
 }
 
 function substituteRoute(route: Route, replacements: Replacements, typeName: string): Route {
-  const put = <S extends Schema | undefined>(schema: S): S => substitute(schema, replacements, typeName) as S;
+  const put = <S extends JsonSchema | undefined>(schema: S): S => substitute(schema, replacements, typeName) as S;
   const answer = (each: Answer): Answer => ({
     ...each,
     ...(each.content && {
@@ -167,7 +167,7 @@ function substitute(value: unknown, replacements: Replacements, typeName: string
     return items.some((item, at) => item !== value[at]) ? items : value;
   }
   if (typeof value !== 'object' || value === null) return value;
-  const { title } = value as Schema;
+  const { title } = value as JsonSchema;
   if (typeof title === 'string' && Object.hasOwn(replacements, title)) return replacements[title];
   const parts = Object.entries(value).map(([name, part]) => [name, substitute(part, replacements, typeName)] as const);
   if (parts.every(([name, part]) => part === (value as Record<string, unknown>)[name])) return value;

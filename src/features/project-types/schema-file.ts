@@ -1,5 +1,5 @@
 import { ownTurn } from '../../turns.js';
-import type { Schema } from '../../platform/schema/schema.js';
+import type { JsonSchema } from '../../platform/schema/schema.js';
 import { openComponents } from '../reference/schema-components.js';
 import { collectionSchemas } from './collection-schemas.js';
 import type { DescribedProject } from './described-project.js';
@@ -8,9 +8,9 @@ import type { DescribedProject } from './described-project.js';
  * The documents of a project as one JSON Schema: below `$defs` for each collection what is answered, inserted and
  * changed; the schema itself is of an object with a list of documents by collection.
  */
-export async function writeSchemaFile(project: DescribedProject): Promise<Schema> {
+export async function writeSchemaFile(project: DescribedProject): Promise<JsonSchema> {
   const components = openComponents('#/$defs/');
-  const properties: Record<string, Schema> = {};
+  const properties: Record<string, JsonSchema> = {};
   for (const collection of project.collections) {
     const { Document, Insert, Update, Public } = collectionSchemas(collection, () => null);
     properties[collection.name] = { type: 'array', items: components.place(Document) };

@@ -12,7 +12,7 @@ import {
   type Route,
   type RouteList,
 } from '../../http/routes/route.js';
-import { TEXT, text, type Schema } from '../../platform/schema/schema.js';
+import { TEXT, text, type JsonSchema } from '../../platform/schema/schema.js';
 import { openComponents, type Components } from './schema-components.js';
 
 /** The parts of an OpenAPI 3.1 document that the page reads. */
@@ -23,10 +23,10 @@ export interface ApiDocument {
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
   components: {
-    schemas: Record<string, Schema>;
+    schemas: Record<string, JsonSchema>;
     responses: Record<string, ApiResponse>;
     headers: Record<string, object>;
-    securitySchemes: Record<string, Schema>;
+    securitySchemes: Record<string, JsonSchema>;
   };
 }
 
@@ -40,7 +40,7 @@ export interface Operation {
   requestBody?: {
     description?: string;
     required: boolean;
-    content: Record<string, { schema: Schema; example?: unknown }>;
+    content: Record<string, { schema: JsonSchema; example?: unknown }>;
   };
   responses: Record<string, ApiResponse>;
 }
@@ -50,7 +50,7 @@ export interface ApiParameter {
   in: 'path' | 'query' | 'header';
   description: string;
   required: boolean;
-  schema: Schema;
+  schema: JsonSchema;
   style?: string;
   explode?: boolean;
 }
@@ -59,7 +59,7 @@ export interface ApiResponse {
   $ref?: string;
   description: string;
   headers?: Record<string, object>;
-  content?: Record<string, { schema: Schema }>;
+  content?: Record<string, { schema: JsonSchema }>;
 }
 
 const ABOUT = `The HTTP API of bsvc, a self-hosted backend for applications.
@@ -201,7 +201,7 @@ function describeBody(route: Route, components: Components): Operation['requestB
   const { ownBody, example, bodyIsOptional } = route;
   const content = contentOf(route);
   if (!content) return undefined;
-  const describe = ([type, schema]: [string, Schema]) =>
+  const describe = ([type, schema]: [string, JsonSchema]) =>
     [type, { schema: components.place(schema), ...(example !== undefined && { example }) }] as const;
   return {
     ...(ownBody?.description !== undefined && { description: ownBody.description }),
@@ -294,7 +294,7 @@ function refusalsOf(route: DescribedRoute, isLimited: boolean): Record<string, s
   return all;
 }
 
-function errorResponses(error: Schema): Record<string, ApiResponse> {
+function errorResponses(error: JsonSchema): Record<string, ApiResponse> {
   return Object.fromEntries(
     Object.entries(RESPONSES).map(([status, { name, description }]) => [
       name,

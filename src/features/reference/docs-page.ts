@@ -1,4 +1,4 @@
-import type { Schema } from '../../platform/schema/schema.js';
+import type { JsonSchema } from '../../platform/schema/schema.js';
 import type { ApiDocument, ApiParameter, ApiResponse, Operation } from './api-document.js';
 import { renderNotes, renderSchema, renderType, type NamedSchemas } from './docs-schema.js';
 import { renderGuideLinks } from './guides.js';
@@ -169,7 +169,7 @@ function renderRefusal(status: string, codes: string): string {
 
 const renderStatus = (status: string): string => `<span class="status">${status}</span> `;
 
-function renderContent(content: Readonly<Record<string, { schema: Schema }>>, named: NamedSchemas): string {
+function renderContent(content: Readonly<Record<string, { schema: JsonSchema }>>, named: NamedSchemas): string {
   return Object.entries(content)
     .map(([type, { schema }]) => {
       const media = type === '*/*' ? 'any type' : type;

@@ -1,25 +1,25 @@
-import type { Schema } from '../../platform/schema/schema.js';
+import type { JsonSchema } from '../../platform/schema/schema.js';
 import { escapeHtml, renderLine } from './html.js';
 
-export type NamedSchemas = Readonly<Record<string, Schema>>;
+export type NamedSchemas = Readonly<Record<string, JsonSchema>>;
 
 /** Named schemas are shown in place at the top and one level below, beyond that as links: some contain themselves. */
 const SHOWN_LEVELS = 2;
 
 /** A value's type in a few words, and its fields as a nested list. */
-export function renderSchema(schema: Schema, named: NamedSchemas): string {
+export function renderSchema(schema: JsonSchema, named: NamedSchemas): string {
   const fields = renderFields(schema, named, 0);
   return `<div class="schema"><p class="shape">${renderType(schema)}${renderNotes(schema)}</p>${fields}</div>`;
 }
 
 /** `string or null`, `array of Document`, with links. */
-export function renderType(schema: Schema): string {
+export function renderType(schema: JsonSchema): string {
   if (typeof schema.$ref === 'string') return linkTo(schema.$ref);
   if ('const' in schema) return value(schema.const);
   if (Array.isArray(schema.enum)) return schema.enum.map(value).join(' <i>or</i> ');
-  const either = schema.anyOf as Schema[] | undefined;
+  const either = schema.anyOf as JsonSchema[] | undefined;
   if (either) return either.map(renderType).join(' <i>or</i> ');
-  const items = schema.items as Schema | undefined;
+  const items = schema.items as JsonSchema | undefined;
   const types = [schema.type ?? (items ? 'array' : schema.properties ? 'object' : 'anything')].flat().map(String);
   return types
     .map((type) => (type === 'array' && items ? `array of ${renderType(items)}` : `<span class="type">${type}</span>`))
@@ -34,7 +34,7 @@ function linkTo(ref: string): string {
 const value = (each: unknown): string => `<code>${escapeHtml(JSON.stringify(each))}</code>`;
 
 /** The limits that a schema sets, and its description. */
-export function renderNotes(schema: Schema): string {
+export function renderNotes(schema: JsonSchema): string {
   const notes = Object.entries(LIMITS).flatMap(([keyword, words]) =>
     schema[keyword] === undefined ? [] : [`${words} ${value(schema[keyword])}`],
   );
@@ -57,16 +57,16 @@ const LIMITS: Readonly<Record<string, string>> = {
   minProperties: 'fields from',
 };
 
-function renderFields(schema: Schema, named: NamedSchemas, level: number): string {
+function renderFields(schema: JsonSchema, named: NamedSchemas, level: number): string {
   if (typeof schema.$ref === 'string') {
     const target = named[schema.$ref.split('/').at(-1)!];
     return target && level < SHOWN_LEVELS ? renderFields(target, named, level) : '';
   }
-  const either = schema.anyOf as Schema[] | undefined;
+  const either = schema.anyOf as JsonSchema[] | undefined;
   if (either) return either.map((each) => renderFields(each, named, level)).join('');
-  const items = schema.items as Schema | undefined;
+  const items = schema.items as JsonSchema | undefined;
   if (items) return renderFields(items, named, level + 1);
-  const fields = Object.entries((schema.properties ?? {}) as Record<string, Schema | boolean>);
+  const fields = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema | boolean>);
   if (fields.length === 0) return '';
   const required = new Set(schema.required as string[] | undefined);
   const rows = fields.flatMap(([name, field]) =>
@@ -76,7 +76,7 @@ function renderFields(schema: Schema, named: NamedSchemas, level: number): strin
   return `<ul>${rows.join('')}${more}</ul>`;
 }
 
-function renderField(name: string, field: Schema, isRequired: boolean, named: NamedSchemas, level: number): string {
+function renderField(name: string, field: JsonSchema, isRequired: boolean, named: NamedSchemas, level: number): string {
   const optional = isRequired ? '' : ' <span class="optional">optional</span>';
   const about = `${renderType(field)}${optional}${renderNotes(field)}`;
   return `<li><code class="name">${escapeHtml(name)}</code> ${about}${renderFields(field, named, level)}</li>`;

@@ -1,10 +1,10 @@
 import { publicPath } from '../../config/public-path.js';
 import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
-import type { Schema } from '../../platform/schema/schema.js';
+import { claimed, type Schema } from '../../platform/schema/schema.js';
 import { fileAnswers, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import type { ReferenceFiles } from './reference-files.js';
 
-const DOCUMENT: Schema = { type: 'object', required: ['openapi', 'info', 'paths', 'components'] };
+const DOCUMENT: Schema = claimed({ type: 'object', required: ['openapi', 'info', 'paths', 'components'] });
 
 /**
  * The description of the whole API for programs, and the same as a page to read with what it needs. Open to everybody:

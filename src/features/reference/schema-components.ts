@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Schema } from '../../platform/schema/schema.js';
+import type { JsonSchema } from '../../platform/schema/schema.js';
 
 /** The named schemas of a document while it is built. */
 export interface Components {
-  readonly schemas: Record<string, Schema>;
+  readonly schemas: Record<string, JsonSchema>;
   /**
    * The schema with every titled part of it replaced by a reference to a component of that name. Throws when two
    * different schemas share a title.
    */
-  place(schema: Schema): Schema;
+  place(schema: JsonSchema): JsonSchema;
 }
 
 /** `prefix` is where references look for them. */
 export function openComponents(prefix = '#/components/schemas/'): Components {
-  const schemas: Record<string, Schema> = {};
-  const add = (name: string, schema: Schema): Schema => {
+  const schemas: Record<string, JsonSchema> = {};
+  const add = (name: string, schema: JsonSchema): JsonSchema => {
     const known = schemas[name];
     if (!known) schemas[name] = schema;
     else if (!isDeepStrictEqual(known, schema)) throw new Error(`two schemas are named ${name}`);
@@ -23,7 +23,7 @@ export function openComponents(prefix = '#/components/schemas/'): Components {
   const place = (value: unknown, name?: string): unknown => {
     if (Array.isArray(value)) return value.map((item) => place(item));
     if (typeof value !== 'object' || value === null) return value;
-    const { $defs, texts: _texts, title = name, ...own } = value as Schema & { $defs?: Record<string, Schema> };
+    const { $defs, texts: _texts, title = name, ...own } = value as JsonSchema & { $defs?: Record<string, JsonSchema> };
     const schema = sayOwnKeywords(own);
     for (const [part, definition] of Object.entries($defs ?? {})) place(definition, componentName(part));
     const placed: Record<string, unknown> = Object.fromEntries(
@@ -46,7 +46,7 @@ export function openComponents(prefix = '#/components/schemas/'): Components {
     }
     return place(part);
   };
-  return { schemas, place: (schema) => place(schema) as Schema };
+  return { schemas, place: (schema) => place(schema) as JsonSchema };
 }
 
 /** The keywords of `check-schema.ts` as sentences: strict validators and linters refuse what they do not know. */
@@ -58,7 +58,7 @@ const SENTENCES: Readonly<Record<string, (limit: unknown) => string>> = {
   wellFormed: () => 'No half of a surrogate pair.',
 };
 
-function sayOwnKeywords(schema: Schema): Schema {
+function sayOwnKeywords(schema: JsonSchema): JsonSchema {
   const own = Object.keys(SENTENCES).filter((keyword) => schema[keyword] !== undefined && schema[keyword] !== false);
   if (own.length === 0 || schema.type === 'object') return schema;
   const rest = Object.fromEntries(Object.entries(schema).filter(([keyword]) => !own.includes(keyword)));

@@ -12,7 +12,19 @@ import {
   wholeNumberParameter,
 } from '../../http/routes/route.js';
 import { JOB_STATES, listJobs, presentJob, retryJob } from '../../platform/jobs/manage-jobs.js';
-import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import {
+  arrayOf,
+  FLAG,
+  ID,
+  MOMENT,
+  number,
+  object,
+  oneOf,
+  orNull,
+  text,
+  TEXT,
+  WHOLE,
+} from '../../platform/schema/schema.js';
 import { OPERATOR, owner } from '../access/operator-access.js';
 import { operatorOf, type ActingOperator } from '../access/require-operator.js';
 import { FIGURES, type SeriesName } from './rings.js';
@@ -21,7 +33,7 @@ import { VERSION } from '../../package.js';
 import { readStatus } from './status.js';
 
 const MAX_JOBS = 500;
-const NUMBER = { type: 'number' } as typeof WHOLE;
+const NUMBER = number();
 
 /** An operator who sees all projects: what follows tells of all of them. */
 function ofAllProjects(access: Access<{ operator: ActingOperator }>): Access<{ operator: ActingOperator }> {

@@ -16,7 +16,9 @@ import {
   changes,
   FLAG,
   ID,
+  integer,
   MOMENT,
+  number,
   object,
   oneOf,
   orNull,
@@ -72,8 +74,8 @@ const DELIVERY_FIELDS = {
   attempts: arrayOf(
     object({
       at: MOMENT,
-      durationMs: { type: 'number' },
-      status: orNull({ type: 'integer' }),
+      durationMs: number(),
+      status: orNull(integer()),
       response: TEXT,
       error: orNull(TEXT),
     }),

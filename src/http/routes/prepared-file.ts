@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Context } from 'koa';
-import { TEXT, type Schema } from '../../platform/schema/schema.js';
+import { TEXT, type JsonSchema } from '../../platform/schema/schema.js';
 import { own, parameter } from './route.js';
 
 const gzipped = promisify(gzip);
@@ -18,7 +18,7 @@ export interface PreparedFile {
 }
 
 /** Of a route that answers with such a file: it may be asked for by the `ETag` of a copy. */
-export function fileAnswers(description: string, type: string, schema: Schema = TEXT) {
+export function fileAnswers(description: string, type: string, schema: JsonSchema = TEXT) {
   return {
     headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
     answers: [

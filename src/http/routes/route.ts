@@ -2,7 +2,21 @@ import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import type { BodySize } from './body-sizes.js';
 import type { LargeReply, StreamReply } from '../replies/reply.js';
-import { arrayOf, object, oneOf, text, TEXT, WHOLE, type Schema, type TypeOf } from '../../platform/schema/schema.js';
+import {
+  arrayOf,
+  FLAG,
+  integer,
+  type JsonSchema,
+  literal,
+  object,
+  oneOf,
+  type Schema,
+  text,
+  TEXT,
+  type TypeOf,
+  WHOLE,
+  withDefault,
+} from '../../platform/schema/schema.js';
 
 /** Codes of refusals by status, as `code` in the body of an error. */
 export type Refusals = Readonly<Record<number, readonly string[]>>;
@@ -16,7 +30,7 @@ export const JSON_REFUSALS: Refusals = {
 
 export interface SecurityScheme {
   name: string;
-  definition: Schema;
+  definition: JsonSchema;
 }
 
 /** A request on its way to a handler. */
@@ -77,7 +91,7 @@ export type Parameters = Readonly<Record<string, Parameter>>;
 export interface OwnBody {
   description?: string;
   /** By media type. */
-  content: Readonly<Record<string, Schema>>;
+  content: Readonly<Record<string, JsonSchema>>;
   required?: boolean;
   example?: unknown;
   /** The handler reads it by `Admission.read`, after it has looked at what the headers say. */
@@ -89,7 +103,7 @@ export interface Answer<T = unknown> {
   status: number;
   description: string;
   /** By media type; absent = no body. */
-  content?: Readonly<Record<string, Schema>>;
+  content?: Readonly<Record<string, JsonSchema>>;
   headers?: Readonly<Record<string, string>>;
   /**
    * data: in the envelope · done: the envelope without data · plain: as it is · encoded: JSON text that is UTF-8 in
@@ -286,7 +300,7 @@ export function parameter<const S extends Schema>(description: string, schema: S
 
 /** A boolean of a query string. */
 export function flagParameter(description: string) {
-  return { description, schema: { type: 'boolean', default: false } as Schema<boolean> & { default: boolean } };
+  return { description, schema: withDefault(FLAG, false) };
 }
 
 /** A whole number of a query string in plain digits, from 1 to `max`; beyond `cap` it counts as `cap`. */
@@ -295,8 +309,7 @@ export function wholeNumberParameter(
   fallback: number,
   { max = MAX_WHOLE, cap = undefined as number | undefined } = {},
 ) {
-  const schema = { type: 'integer', minimum: 1, maximum: max, default: fallback };
-  return { description, schema: schema as Schema<number> & { default: number }, cap };
+  return { description, schema: withDefault(integer({ minimum: 1, maximum: max }), fallback), cap };
 }
 
 /** The largest that nine digits can say. */
@@ -315,37 +328,34 @@ export const ERROR = object(
   {
     success: oneOf(false),
     data: {
-      type: 'object',
+      ...object({ 'mfaToken?': TEXT, 'methods?': arrayOf(TEXT), 'expiresIn?': TEXT }),
       description: 'Empty but for `MFA_REQUIRED`, which tells how to go on.',
-      properties: { mfaToken: TEXT, methods: arrayOf(TEXT), expiresIn: TEXT },
-      additionalProperties: false,
     },
     message: text({ minLength: 1 }),
     error: text({ minLength: 1, description: 'The same text as `message`.' }),
     code: text({ pattern: '^[A-Z][A-Z0-9_]*$', description: 'What went wrong, for programs.' }),
     requestId: text({ description: 'As in the header `x-request-id`; quote it when asking for help.' }),
-    'details?': {
-      type: 'array',
-      description: 'Every broken rule of a validation. Of a stream, `n` is the subscription, counted from 0.',
-      items: object({
+    'details?': arrayOf(
+      object({
         field: TEXT,
         rule: TEXT,
         message: TEXT,
         'n?': WHOLE,
         'methods?': { ...arrayOf(TEXT), description: 'Of `STEP_UP_REQUIRED`: how to prove who is asking.' },
       }),
-    },
+      { description: 'Every broken rule of a validation. Of a stream, `n` is the subscription, counted from 0.' },
+    ),
   },
   'Error',
 );
 
 /** `{success:true, data, message}` */
 export function envelope<T>(data: Schema<T>): Schema<{ success: true; data: T; message: string }> {
-  return object({ success: { const: true }, data, message: TEXT }) as Schema<never>;
+  return object({ success: literal(true), data, message: TEXT });
 }
 
 /** `{success:true, message}` */
-const DONE: Schema = object({ success: { const: true }, message: TEXT }, 'Done');
+const DONE: Schema = object({ success: literal(true), message: TEXT }, 'Done');
 
 /** The `data` of operators' lists. */
 export function listOf<T>(item: Schema<T>): Schema<{ items: T[]; total: number }> {

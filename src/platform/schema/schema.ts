@@ -1,19 +1,38 @@
 declare const TYPE: unique symbol;
 
-/**
- * A JSON Schema (2020-12) that carries the TypeScript type `T` of the values it admits. One with a `title` becomes a
- * named component of the API's document; the same title always means the same schema.
- */
-export interface Schema<T = unknown> {
-  readonly [TYPE]?: T;
-  title?: string;
-  /** Messages of the contract for broken rules, by keyword; `required` is for a value that is missing or empty. */
-  texts?: Readonly<Record<string, string>>;
+/** A JSON Schema (2020-12) of which no type is known. */
+export interface JsonSchema extends Annotations {
   [keyword: string]: unknown;
 }
 
+/** Keywords that stand beside those of any type. */
+export interface Annotations {
+  /** Makes the schema a named component of the API's document; the same title always means the same schema. */
+  title?: string;
+  description?: string;
+  default?: unknown;
+  deprecated?: true;
+  examples?: readonly unknown[];
+  /** Messages of the contract for broken rules, by keyword; `required` is for a value that is missing or empty. */
+  texts?: Readonly<Record<string, string>>;
+}
+
+/**
+ * A JSON Schema that carries the TypeScript type `T` of the values it admits. Only the constructors below make one
+ * (decision 1103): a literal has no type that it could be wrong about.
+ */
+export interface Schema<T = unknown> extends JsonSchema {
+  readonly [TYPE]: T;
+}
+
+/**
+ * A schema whose type the compiler cannot know, such as that of stored documents: whoever calls this claims that it
+ * admits `T` and nothing else.
+ */
+export const claimed = <T>(schema: JsonSchema): Schema<T> => schema as Schema<T>;
+
 /** The type of the values that a schema admits. */
-export type TypeOf<S extends Schema> = S extends Schema<infer T> ? T : never;
+export type TypeOf<S extends Schema> = S[typeof TYPE];
 
 /** Schemas by the name of their field; those whose name ends with `?` may be absent. */
 export type Fields = Readonly<Record<string, Schema>>;
@@ -33,69 +52,117 @@ type Simplify<T> = { -readonly [Name in keyof T]: T[Name] };
 export function object<const F extends Fields>(fields: F, title?: string): Schema<ObjectOf<F>> {
   const entries = Object.entries(fields);
   const required = entries.map(([name]) => name).filter((name) => !name.endsWith('?'));
-  return {
+  return claimed({
     ...(title !== undefined && { title }),
     type: 'object',
     ...(required.length > 0 && { required }),
     properties: Object.fromEntries(entries.map(([name, schema]) => [name.replace(/\?$/, ''), schema])),
     additionalProperties: false,
-  };
+  });
 }
 
 /** An object with at least these fields: of a body, others are ignored. */
 export function openObject<const F extends Fields>(fields: F, title?: string): Schema<ObjectOf<F>> {
   const { additionalProperties: _closed, ...open } = object(fields, title);
-  return open;
+  return claimed(open);
 }
 
 /** An object of which at least one of these fields is sent: the body of a change. */
 export function changes<const F extends Fields>(fields: F, title?: string): Schema<Partial<ObjectOf<F>>> {
   const { required: _required, ...open } = object(fields, title);
-  return { ...open, minProperties: 1 };
+  return claimed({ ...open, minProperties: 1 });
 }
 
-/** Keywords beside those that make the type. */
-export type Limits = Readonly<Record<string, unknown>>;
+interface ListLimits extends Annotations {
+  minItems?: number;
+  maxItems?: number;
+  uniqueItems?: boolean;
+}
 
-export function arrayOf<T>(items: Schema<T>, limits: Limits = {}): Schema<T[]> {
-  return { type: 'array', items, ...limits };
+export function arrayOf<T>(items: Schema<T>, limits: ListLimits = {}): Schema<T[]> {
+  return claimed({ type: 'array', items, ...limits });
+}
+
+/** An object with any names, the values of which fit the schema. */
+export function mapOf<T>(
+  values: Schema<T>,
+  limits: Annotations & { maxProperties?: number } = {},
+): Schema<Record<string, T>> {
+  return claimed({ type: 'object', additionalProperties: values, ...limits });
 }
 
 export function oneOf<const T extends string | number | boolean | null>(...values: readonly T[]): Schema<T> {
-  return { enum: [...values] };
+  return claimed({ enum: [...values] });
+}
+
+/** This value and no other. */
+export function literal<const T extends string | number | boolean>(value: T): Schema<T> {
+  return claimed({ const: value });
 }
 
 /** The schema, or null. */
 export function orNull<T>(schema: Schema<T>): Schema<T | null> {
   if (schema.title !== undefined || schema.enum !== undefined || typeof schema.type !== 'string') {
-    return { anyOf: [schema, { type: 'null' }] };
+    return claimed({ anyOf: [schema, { type: 'null' }] });
   }
-  return { ...schema, type: [schema.type, 'null'] };
+  return claimed({ ...schema, type: [schema.type, 'null'] });
 }
 
 /** A value that fits one of the schemas. */
 export function anyOf<const S extends readonly Schema[]>(...schemas: S): Schema<TypeOf<S[number]>> {
-  return { anyOf: schemas };
+  return claimed({ anyOf: schemas });
 }
 
-/**
- * A text within limits such as `{ maxLength: 200 }` (characters), `{ maxBytes: 72 }` (of UTF-8), `{ oneLine: true }`
- * (no control characters) or `{ notBlank: true }` (not only spaces).
- */
-export function text(limits: Limits = {}): Schema<string> {
-  return { type: 'string', ...limits };
+/** The schema of a value that is `fallback` where it is left out. */
+export function withDefault<S extends Schema>(schema: S, fallback: TypeOf<S>): S & { default: TypeOf<S> } {
+  return { ...schema, default: fallback };
 }
 
-export const TEXT: Schema<string> = text();
-export const FLAG: Schema<boolean> = { type: 'boolean' };
-export const WHOLE: Schema<number> = { type: 'integer', minimum: 0 };
-export const MOMENT: Schema<string> = text({ format: 'date-time' });
-export const ID: Schema<string> = text({
-  title: 'Id',
-  pattern: '^[0-9a-f]{24}$',
-  examples: ['66f0c0ffee0ddba11c0de001'],
-});
-export const NULL: Schema<null> = { type: 'null' };
+interface TextLimits extends Annotations {
+  /** Characters. */
+  minLength?: number;
+  maxLength?: number;
+  /** Bytes of UTF-8. */
+  minBytes?: number;
+  maxBytes?: number;
+  pattern?: string;
+  format?: string;
+  contentMediaType?: string;
+  /** No control characters. */
+  oneLine?: true;
+  /** Not only spaces. */
+  notBlank?: true;
+  wellFormed?: true;
+}
+
+export function text(limits: TextLimits = {}): Schema<string> {
+  return claimed({ type: 'string', ...limits });
+}
+
+interface NumberLimits extends Annotations {
+  minimum?: number;
+  maximum?: number;
+}
+
+export function number(limits: NumberLimits = {}): Schema<number> {
+  return claimed({ type: 'number', ...limits });
+}
+
+/** A whole number. */
+export function integer(limits: NumberLimits = {}): Schema<number> {
+  return claimed({ type: 'integer', ...limits });
+}
+
+export function flag(annotations: Annotations = {}): Schema<boolean> {
+  return claimed({ type: 'boolean', ...annotations });
+}
+
+export const TEXT = text();
+export const FLAG = flag();
+export const WHOLE = integer({ minimum: 0 });
+export const MOMENT = text({ format: 'date-time' });
+export const ID = text({ title: 'Id', pattern: '^[0-9a-f]{24}$', examples: ['66f0c0ffee0ddba11c0de001'] });
+export const NULL: Schema<null> = claimed({ type: 'null' });
 /** An object of any fields. */
-export const OBJECT: Schema<Record<string, unknown>> = { type: 'object' };
-export const ANYTHING: Schema = {};
+export const OBJECT: Schema<Record<string, unknown>> = claimed({ type: 'object' });
+export const ANYTHING: Schema = claimed({});

@@ -1,6 +1,6 @@
 import fc, { type Arbitrary } from 'fast-check';
 import type { ApiDocument, ApiParameter, Operation } from '../../../src/features/reference/api-document.js';
-import type { Schema } from '../../../src/platform/schema/schema.js';
+import type { JsonSchema } from '../../../src/platform/schema/schema.js';
 import { HOSTILE_JSON, HOSTILE_TEXTS } from './hostile-values.js';
 
 /** Whose keys and tokens a request carries. Never the victim's: with those everything would be allowed. */
@@ -273,7 +273,7 @@ const multipartArbitrary: Arbitrary<Body> = fc
 /**
  * JSON text that mostly fits the schema; anywhere in it something hostile may stand. `depth` bounds how far it nests.
  */
-function valueArbitrary(document: ApiDocument, schema: Schema, name: string, depth: number): Arbitrary<string> {
+function valueArbitrary(document: ApiDocument, schema: JsonSchema, name: string, depth: number): Arbitrary<string> {
   return fc.oneof(
     { weight: 12, arbitrary: fittingArbitrary(document, schema, name, depth) },
     { weight: 1, arbitrary: fc.constantFrom(...HOSTILE_JSON) },
@@ -282,7 +282,7 @@ function valueArbitrary(document: ApiDocument, schema: Schema, name: string, dep
 
 function fittingArbitrary(
   document: ApiDocument,
-  schema: Schema | boolean,
+  schema: JsonSchema | boolean,
   name: string,
   depth: number,
 ): Arbitrary<string> {
@@ -294,13 +294,13 @@ function fittingArbitrary(
   }
   if ('const' in schema) return fc.constant(JSON.stringify(schema.const));
   if (Array.isArray(schema.enum)) return fc.constantFrom(...schema.enum.map((value) => JSON.stringify(value)));
-  const choices = (schema.oneOf ?? schema.anyOf) as Schema[] | undefined;
+  const choices = (schema.oneOf ?? schema.anyOf) as JsonSchema[] | undefined;
   if (choices) return fc.oneof(...choices.map((choice) => valueArbitrary(document, choice, name, depth)));
   const types = [schema.type ?? guessTypes(schema, depth)].flat() as string[];
   return fc.oneof(...types.map((type) => typeArbitrary(document, schema, type, name, depth)));
 }
 
-function guessTypes(schema: Schema, depth: number): string[] {
+function guessTypes(schema: JsonSchema, depth: number): string[] {
   if (schema.properties || schema.additionalProperties) return ['object'];
   if (schema.items) return ['array'];
   return depth > 0
@@ -310,7 +310,7 @@ function guessTypes(schema: Schema, depth: number): string[] {
 
 function typeArbitrary(
   document: ApiDocument,
-  schema: Schema,
+  schema: JsonSchema,
   type: string,
   name: string,
   depth: number,
@@ -319,7 +319,7 @@ function typeArbitrary(
     case 'object':
       return objectArbitrary(document, schema, depth);
     case 'array': {
-      const items = (schema.items ?? {}) as Schema;
+      const items = (schema.items ?? {}) as JsonSchema;
       const most = depth > 0 ? 3 : 0;
       return fc
         .array(valueArbitrary(document, items, name, depth - 1), { maxLength: most })
@@ -341,8 +341,8 @@ function typeArbitrary(
   }
 }
 
-function objectArbitrary(document: ApiDocument, schema: Schema, depth: number): Arbitrary<string> {
-  const properties = (schema.properties ?? {}) as Record<string, Schema>;
+function objectArbitrary(document: ApiDocument, schema: JsonSchema, depth: number): Arbitrary<string> {
+  const properties = (schema.properties ?? {}) as Record<string, JsonSchema>;
   const required = new Set((schema.required ?? []) as string[]);
   if (depth <= 0) return fc.constant('{}');
   const declared = Object.entries(properties).map(([name, inner]) =>
@@ -401,7 +401,7 @@ const BY_NAME: Record<string, string[]> = {
   page: ['1', '99999999999999'],
 };
 
-function stringArbitrary(schema: Schema, name: string): Arbitrary<string> {
+function stringArbitrary(schema: JsonSchema, name: string): Arbitrary<string> {
   const known = BY_NAME[name];
   const matching = typeof schema.pattern === 'string' ? findMatching(schema.pattern) : null;
   return fc.oneof(

@@ -1,6 +1,6 @@
 import type { SchemaObject } from 'ajv';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
-import type { Schema } from '../../../platform/schema/schema.js';
+import { arrayOf, claimed, type Schema } from '../../../platform/schema/schema.js';
 import { lifetime, presentDuration } from '../../../config/setting-readers.js';
 import type { AccessRules, ChangesSetting, Collection, CollectionMode, Rls } from '../collection.js';
 import { CONSTRAINT_NAMES, constraintRow } from '../fields/constraints/constraint-rows.js';
@@ -85,7 +85,7 @@ export const FIELD_DEFS: Record<string, SchemaObject> = {
   },
 };
 
-export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = {
+export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = claimed({
   type: 'object',
   required: ['name'],
   additionalProperties: false,
@@ -116,16 +116,14 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = {
       properties: { on: { type: 'boolean' }, keep: { type: 'string', pattern: '^[1-9]\\d{0,4}(s|m|h|d)$' } },
     },
   },
-};
+});
 
 /**
  * Checks the form of declared collections; their rules are checked where they are used. 400 names the first place that
  * does not fit.
  */
-export const readDeclarations = compileCheck<CollectionDeclaration[]>({
-  type: 'array',
-  maxItems: 1000,
-  items: DECLARATION_SCHEMA,
+export const readDeclarations = compileCheck({
+  ...arrayOf(DECLARATION_SCHEMA, { maxItems: 1000 }),
   $defs: FIELD_DEFS,
 });
 

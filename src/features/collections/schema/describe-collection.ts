@@ -1,15 +1,17 @@
 import {
   anyOf,
   arrayOf,
+  claimed,
   FLAG,
   ID,
+  integer,
   MOMENT,
   object,
   oneOf,
   orNull,
+  type Schema,
   TEXT,
   WHOLE,
-  type Schema,
 } from '../../../platform/schema/schema.js';
 import { FIELD_DEFS } from './collection-declaration.js';
 import { MODEL } from './present-model.js';
@@ -24,7 +26,7 @@ const RLS = anyOf(
 const RULES = object({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, 'updateTo?': TEXT });
 
 /** A field, by its definition among those that withFieldDefs adds. */
-const FIELD: Schema<Field> = { $ref: '#/$defs/field' };
+const FIELD: Schema<Field> = claimed({ $ref: '#/$defs/field' });
 
 /** The log of a collection's changes; null where nobody has asked for changes yet, or none are kept. */
 export const CHANGE_LOG_SIZE = orNull(
@@ -45,7 +47,7 @@ const SHOWN = {
   indexes: arrayOf(TEXT),
   'uniques?': arrayOf(arrayOf(TEXT)),
   'changes?': object({ 'on?': FLAG, 'keepMs?': WHOLE }),
-  version: { type: 'integer' },
+  version: integer(),
   createdAt: MOMENT,
   updatedAt: MOMENT,
 };

@@ -1,4 +1,15 @@
-import { arrayOf, FLAG, ID, MOMENT, object, orNull, text, TEXT, type Schema } from '../../../platform/schema/schema.js';
+import {
+  arrayOf,
+  claimed,
+  FLAG,
+  ID,
+  MOMENT,
+  object,
+  orNull,
+  type Schema,
+  text,
+  TEXT,
+} from '../../../platform/schema/schema.js';
 import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
 import type { PresentedDocument } from '../../documents/reply/present-document.js';
 import { MAX_EMAIL_CHARACTERS } from '../../collections/fields/constraints/text-format.js';
@@ -18,12 +29,13 @@ const open = (
   title: string,
   fields: Record<string, Schema>,
   more: Record<string, Schema> = {},
-): Schema<PresentedDocument> => ({
-  title,
-  type: 'object',
-  required: Object.keys(fields),
-  properties: { ...fields, ...more, name: TEXT, roles: arrayOf(TEXT), ...HIDDEN },
-});
+): Schema<PresentedDocument> =>
+  claimed({
+    title,
+    type: 'object',
+    required: Object.keys(fields),
+    properties: { ...fields, ...more, name: TEXT, roles: arrayOf(TEXT), ...HIDDEN },
+  });
 
 export const USER = {
   ...open('User', FIELDS),
@@ -35,13 +47,13 @@ export const ACCOUNT = {
   description: 'An end user as operators see it.',
 };
 
-export const PUBLIC_USER: Schema<PresentedDocument> = {
+export const PUBLIC_USER: Schema<PresentedDocument> = claimed({
   title: 'PublicUser',
   description: 'The fields that the schema of `users` marks public.',
   type: 'object',
   required: ['_id'],
   properties: { _id: ID, ...HIDDEN },
-};
+});
 
 export const SESSION = object(
   { id: TEXT, createdAt: MOMENT, usedAt: MOMENT, expiresAt: MOMENT, ip: orNull(TEXT), userAgent: orNull(TEXT) },
@@ -76,30 +88,30 @@ export const NEW_PASSWORD = text({
 type JsonObject = Record<string, unknown>;
 
 /** The body of a signup: the rest of it is for the schema of `users` to say. */
-export const NEW_USER: Schema<JsonObject> = {
+export const NEW_USER: Schema<JsonObject> = claimed({
   title: 'NewUser',
   type: 'object',
   required: ['email', 'password'],
   properties: { email: EMAIL, password: NEW_PASSWORD },
-};
+});
 
 /** The body of a new account that the project makes. */
-export const NEW_ACCOUNT: Schema<JsonObject> = {
+export const NEW_ACCOUNT: Schema<JsonObject> = claimed({
   title: 'NewAccount',
   type: 'object',
   required: ['email'],
   properties: { email: EMAIL, password: NEW_PASSWORD, emailVerified: FLAG, roles: arrayOf(TEXT) },
-};
+});
 
 /** The body of a profile's change by the project. */
-export const USER_CHANGES: Schema<JsonObject> = {
+export const USER_CHANGES: Schema<JsonObject> = claimed({
   title: 'UserChanges',
   type: 'object',
   properties: { email: EMAIL, password: false },
-};
+});
 
 /** The body of a profile's change by its user. */
-export const PROFILE_CHANGES: Schema<JsonObject> = {
+export const PROFILE_CHANGES: Schema<JsonObject> = claimed({
   title: 'ProfileChanges',
   type: 'object',
   properties: {
@@ -110,4 +122,4 @@ export const PROFILE_CHANGES: Schema<JsonObject> = {
       description: 'Needed for another address where the account has a password.',
     }),
   },
-};
+});

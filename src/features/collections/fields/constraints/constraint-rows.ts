@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Schema } from '../../../../platform/schema/schema.js';
+import type { JsonSchema } from '../../../../platform/schema/schema.js';
 import type { FieldType } from '../field.js';
 import { findDate } from '../find-date.js';
 import { NOW, TEXT_FORMATS, type ConstraintName, type Constraints } from './constraint.js';
@@ -19,7 +19,7 @@ export interface ConstraintRow<S = unknown> {
   /** How a field spec writes what it is set to; a `flag` is written by its name alone. */
   written: 'count' | 'flag' | 'text' | 'bound' | 'list';
   /** The form of what it is set to, as JSON. */
-  setting: Schema;
+  setting: JsonSchema;
   /** Why it cannot be set to this for a field of the type; null = it can. */
   problem?(this: void, setting: S, type: FieldType): string | null;
   /** True if whatever fits `setting` fits `other` too; equal settings always do. */
@@ -29,15 +29,15 @@ export interface ConstraintRow<S = unknown> {
   /** What is wrong with a value of the type; null = it fits. Made once for a setting. */
   check?(this: void, setting: S, type: FieldType): (value: unknown, at: CheckedMoment) => string | null;
   /** What JSON Schema says of the values. */
-  keywords?(this: void, setting: S, type: FieldType): Schema;
+  keywords?(this: void, setting: S, type: FieldType): JsonSchema;
   /** What the type cannot say, for people. */
   about(this: void, setting: S): string;
 }
 
 type Rows = { readonly [Name in ConstraintName]-?: ConstraintRow<NonNullable<Constraints[Name]>> };
 
-const COUNT: Schema = { type: 'integer', minimum: 0, maximum: 1_000_000_000 };
-const FLAG: Schema = { const: true };
+const COUNT: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000_000 };
+const FLAG: JsonSchema = { const: true };
 const MAX_ENUM = 100;
 const MAX_ENUM_CHARACTERS = 200;
 
