@@ -13,6 +13,7 @@ export const COMMANDS: readonly CommandNode[] = [
   command('serve', 'run the API server, with the background worker inside', () => import('./serve.js')),
   command('worker', 'run background jobs and schedules only', () => import('./worker.js')),
   command('doctor', 'check settings, storage and dependencies, and say what to do', () => import('./doctor.js')),
+  command('repair', 'save what is whole of a damaged store', () => import('./repair.js')),
   command('settings', 'list every setting, its value and where it came from', () => import('./settings.js')),
   {
     name: 'migrate',

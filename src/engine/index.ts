@@ -21,6 +21,7 @@ import { CommitProbe } from './storage/commit-probe.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
 import type { LongRead } from './storage/long-read.js';
 import { openStorage, type Storage } from './storage/storage.js';
+import { repairFile, type RepairedCollection, type RepairOptions, type RepairReport } from './storage/repair/repair.js';
 import { checkPages } from './storage/checks/check-pages.js';
 import { verifyFile, type VerifyOptions, verifyStorage } from './storage/checks/verify.js';
 
@@ -37,6 +38,7 @@ export { type StorageStats } from './commands/administration.js';
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
+export { type RepairedCollection, type RepairReport };
 export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
 
 export interface EngineOptions {
@@ -76,6 +78,11 @@ export interface EngineStats extends StorageStats {
  */
 export function verifyDataFile(dataDir: string, options?: VerifyOptions): Promise<string[]> {
   return verifyFile(join(dataDir, DATA_FILE), options);
+}
+
+/** Repairs the data file of a directory that no process has open: see `repairFile`. */
+export function repairDataFile(dataDir: string, options?: RepairOptions): Promise<RepairReport> {
+  return repairFile(dataDir, options);
 }
 
 /** An opened data directory. */

@@ -207,6 +207,7 @@ async function aboutTheHouse(): Promise<void> {
   await bsvc('file list');
   await aboutFiles();
   await bsvc('doctor');
+  await bsvc('repair', ['--dry-run']);
   await bsvc('migrate up');
   await bsvc('completion', ['bash']);
   await bsvc('service install', ['--print']);

@@ -56,7 +56,7 @@ describe('a store with a broken list of free pages', () => {
       flipBit(dataDir, places[Math.floor((n * places.length) / 12)]!, n % 7);
       const engine = openEngine({ dataDir, durability: 'relaxed' });
       const items = engine.db('d').collection<Item>('items');
-      expect(engine.refusal()).toMatch(/list of free pages .* is damaged .*backup make/);
+      expect(engine.refusal()).toMatch(/list of free pages .* is damaged .*bsvc repair/);
       expect((await engine.verify()).join()).toMatch(/list of free pages is damaged/);
       await expect(items.insertOne({ _id: 5_000, text: 'lost' })).rejects.toMatchObject({ code: 'READ_ONLY' });
       expect(await items.countDocuments({})).toBe(100);

@@ -17,6 +17,7 @@ import type {
   HeldSnapshot,
   MetDamage,
   LongRead,
+  RepairReport,
   Matcher,
 } from '../../engine/index.js';
 import type { Config } from '../../config/config.js';
@@ -105,7 +106,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export type { LongRead, Matcher };
+export type { LongRead, Matcher, RepairReport };
 
 /**
  * Makes matchers, which try a filter on documents one by one with the answers of a find, whatever the database; loaded
@@ -333,12 +334,14 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
       },
     };
   } catch (error) {
-    // Nobody but the operator sees it: the path is what helps.
-    if (error instanceof Error && error.name === 'StorageError') {
-      throw unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
-    }
-    throw error;
+    throw describeStorageError(error);
   }
+}
+
+/** Nobody but the operator sees it: the path is what helps. */
+function describeStorageError(error: unknown): unknown {
+  if (!(error instanceof Error) || error.name !== 'StorageError') return error;
+  return unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
 }
 
 /** Processes that find each other while a file waits for its conversion give way by turns. */
@@ -354,6 +357,23 @@ async function whenAlone(open: () => Engine): Promise<Engine> {
       if ((error as { code?: unknown }).code !== 'SHARED' || tried === TRIES) throw error;
       await wait(Math.random() * GIVE_WAY_MS);
     }
+  }
+}
+
+/** Saves what is whole of an embedded store that nobody has open: see `repairFile`. Throws DATABASE_UNAVAILABLE. */
+export async function repairStore(
+  { dataDir }: Config,
+  options: {
+    dryRun: boolean;
+    onProgress: (step: string, done: number, all: number | null) => void;
+    signal: AbortSignal;
+  },
+): Promise<RepairReport> {
+  const { repairDataFile } = await import('../../engine/index.js');
+  try {
+    return await repairDataFile(dataDir, options);
+  } catch (error) {
+    throw describeStorageError(error);
   }
 }
 

@@ -27,6 +27,7 @@ import type {
 } from '../keys/index-definition.js';
 import { CountChanges, decodeCounts, encodeCounts, noCounts } from './kept-counts.js';
 import { KeyWriter } from '../encoding/key-encoding.js';
+import { contentOf } from '../format/stored-form.js';
 import { prepareCollection } from './prepare-collection.js';
 
 const VERSION_KEY = Buffer.from([META_SPACE, ...Buffer.from('version')]);
@@ -154,6 +155,13 @@ export class Catalog {
     const id = record === undefined ? 1 : decodeRecord(NEXT_ID_KEY, Buffer.from(record), 'The next id').readUInt32BE(0);
     this.putNextId(id + 1);
     return id;
+  }
+
+  /** No id below `next` is given from now on. Inside a transaction. */
+  skipIds(next: number): void {
+    const record = this.environment.store.getBinary(NEXT_ID_KEY);
+    const known = record === undefined ? 1 : contentOf(Buffer.from(record)).readUInt32BE(0);
+    if (known < next) this.putNextId(next);
   }
 
   private putNextId(id: number): void {
@@ -312,8 +320,8 @@ export class Catalog {
   }
 }
 
-/** Its numbers go on above those of any log that the collection had before. */
-function newLog(seq: number): LogCounts {
+/** The end of a log that begins; its numbers go on above those of any log that the collection had before. */
+export function newLog(seq: number): LogCounts {
   return { epoch: randomInt(2 ** 32 - 1) + 1, seq, bytes: 0, erased: seq };
 }
 

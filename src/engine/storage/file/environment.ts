@@ -6,10 +6,12 @@ import { decodeDocument } from '../../codec/decode.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { guardReads } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
-import { LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, TRANSACTION_AT } from './page-file.js';
+import { LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError, readFirstPages } from './page-file.js';
+import { damagedFile } from '../damage.js';
 import { PageRanges } from './page-ranges.js';
 import { Preallocation, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
+import { findRepairer } from './repair-mark.js';
 import { StorageError } from '../storage-error.js';
 import { MAP_BYTES, translateStorageError } from './translate-error.js';
 
@@ -32,6 +34,8 @@ export const DATA_FILE = 'bsvc.mdb';
 const PLACE_MS = 100;
 const REPLACED =
   ' was removed or replaced while it was open. Nothing is written to it any more; start again with the right data directory.';
+/** What can be done about a file that is not opened. */
+const SAVE = '"bsvc repair" saves what is left of it, a backup brings everything back.';
 /** Processes that read and views that their commands hold; LMDB's own number is 126. */
 const MAX_READERS = 1024;
 /**
@@ -147,6 +151,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   try {
     if (short) readEverything(environment);
     checkFormat(environment);
+    refuseRepaired(environment, dataDir);
     if (isMainThread && !lastCommit.isKnown()) environment.commit(() => undefined);
   } catch (error) {
     void environment.close();
@@ -191,20 +196,26 @@ function inspectOpenFile(file: number, path: string): boolean {
   const length = readSync(file, first, 0, META_BYTES, 0);
   // Another process may be creating the file at this moment; LMDB handles an empty file itself.
   if (length === 0) return false;
-  const foreign = new StorageError('FOREIGN', `${path} is not a data file of bsvc; move it away or restore a backup.`);
-  if (length < META_BYTES || first.readUInt32LE(MAGIC_AT) !== MAGIC) throw foreign;
-  const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
-  if (pageBytes < 512 || pageBytes > 0x10000) throw foreign;
   const second = Buffer.alloc(META_BYTES);
-  if (readSync(file, second, 0, META_BYTES, pageBytes) < META_BYTES || second.readUInt32LE(MAGIC_AT) !== MAGIC) {
-    throw new StorageError('TRUNCATED', `${path} is cut short; restore a backup.`);
+  const secondLength = readSync(file, second, 0, META_BYTES, first.readUInt32LE(PAGE_BYTES_AT) || 4096);
+  const isOurs = [first, second].map((page) => page.readUInt32LE(MAGIC_AT) === MAGIC);
+  if (length < META_BYTES || !isOurs.some(Boolean)) {
+    throw new StorageError('FOREIGN', `${path} is not a data file of bsvc; move it away or restore a backup.`);
   }
-  const newer = first.readBigUInt64LE(TRANSACTION_AT) >= second.readBigUInt64LE(TRANSACTION_AT) ? first : second;
+  if (secondLength < META_BYTES) throw new StorageError('TRUNCATED', `${path} is cut short; ${SAVE}`);
+  let newest: { pageBytes: number; newest: Buffer };
+  try {
+    newest = readFirstPages(file);
+  } catch (error) {
+    if (!(error instanceof PageError)) throw error;
+    throw damagedFile(path, error.message);
+  }
+  const { pageBytes, newest: newer } = newest;
   const expected = (Number(newer.readBigUInt64LE(LAST_PAGE_AT)) + 1) * pageBytes;
   const missing = expected - fstatSync(file).size;
   if (missing <= 0) return false;
   if (missing > UNWRITTEN_PAGES * pageBytes) {
-    throw new StorageError('TRUNCATED', `${path} is cut short by ${missing} bytes; restore a backup.`);
+    throw new StorageError('TRUNCATED', `${path} is cut short by ${missing} bytes; ${SAVE}`);
   }
   // Zeros instead of nothing: if the pages do matter, LMDB then reports damage instead of crashing. They are appended
   // because another process may be writing: setting the file's length could take away what it has added since.
@@ -228,7 +239,7 @@ function readEverything({ store, path, commit }: Environment): void {
   } catch (error) {
     const known = translateStorageError(error, path);
     if (known instanceof StorageError && known.code === 'NO_SPACE') throw known;
-    throw new StorageError('TRUNCATED', `${path} is cut short; restore a backup.`, error);
+    throw new StorageError('TRUNCATED', `${path} is cut short; ${SAVE}`, error);
   }
 }
 
@@ -249,7 +260,12 @@ function checkFormat({ store, path, commit }: Environment): void {
     }
     record = store.getBinary(FORMAT_KEY)!;
   }
-  const { engine, format, needs } = readFormat(Buffer.from(record), path);
+  checkRecord(Buffer.from(record), path);
+}
+
+/** Throws FOREIGN or NEWER_FORMAT when the format record is not of a file that this version reads. */
+export function checkRecord(record: Buffer, path: string): void {
+  const { engine, format, needs } = readFormat(record, path);
   if (engine !== 'bsvc') throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
   if (typeof format !== 'number' || format > STORAGE_FORMAT) {
     throw new StorageError(
@@ -266,6 +282,14 @@ function checkFormat({ store, path, commit }: Environment): void {
   }
 }
 
+/** The process that repairs a file counts on nobody else opening it meanwhile. */
+function refuseRepaired(environment: Environment, dataDir: string): void {
+  const repairer = findRepairer(dataDir, () => listProcesses(environment));
+  if (repairer === null) return;
+  const message = `${environment.path} is being repaired by process ${repairer}; try again when it has ended.`;
+  throw new StorageError('BUSY', message);
+}
+
 /** The content of the file's format record; a StorageError FOREIGN when it is none of ours. */
 export function readFormat(record: Buffer, path: string): { engine?: unknown; format?: unknown; needs?: unknown } {
   try {
@@ -276,7 +300,7 @@ export function readFormat(record: Buffer, path: string): { engine?: unknown; fo
 }
 
 /** Ids of the processes that have the data file open, this one included; dead ones are forgotten first. */
-export function listProcesses({ store }: Environment): number[] {
+export function listProcesses({ store }: Pick<Environment, 'store'>): number[] {
   store.readerCheck();
   const rows = store.readerList().matchAll(/^\s*(\d+) /gm);
   return [...new Set(Array.from(rows, ([, pid]) => Number(pid)))];

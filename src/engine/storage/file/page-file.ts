@@ -11,8 +11,8 @@ export const LAST_PAGE_AT = 144;
 export const TRANSACTION_AT = 152;
 export const META_BYTES = 160;
 const FLAGS_AT = 18;
-const LOWER_AT = 20;
-const UPPER_AT = 22;
+export const LOWER_AT = 20;
+export const UPPER_AT = 22;
 const OVERFLOW_PAGES_AT = 20;
 export const NODE_BYTES = 8;
 const BRANCH = 0x01;
@@ -28,6 +28,8 @@ const DEPTH_AT = 6;
 export const BRANCH_PAGES_AT = 8;
 export const LEAF_PAGES_AT = 16;
 const ROOT_AT = 40;
+/** Those that LMDB can be made with. */
+const PAGE_SIZES = [4096, 8192, 16_384, 32_768, 65_536];
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
 
 /** One of the two trees of the file, as its newest meta page describes it. */
@@ -102,28 +104,45 @@ export class PageFile {
 
   /** Throws PageError when neither meta page is one. */
   readMeta(): Meta {
-    const first = Buffer.alloc(META_BYTES);
-    readSync(this.file, first, 0, META_BYTES, 0);
-    const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
-    const second = Buffer.alloc(META_BYTES);
-    if (pageBytes >= 512 && pageBytes <= 0x10000) readSync(this.file, second, 0, META_BYTES, pageBytes);
-    const metas = [first, second].filter((meta) => meta.readUInt32LE(MAGIC_AT) === MAGIC);
-    if (metas.length < 2) throw new PageError('a meta page is damaged');
-    const at = (meta: Buffer): number => Number(meta.readBigUInt64LE(TRANSACTION_AT));
-    const newest = at(first) >= at(second) ? first : second;
-    const meta = {
-      pageBytes: newest.readUInt32LE(PAGE_BYTES_AT),
-      lastPage: Number(newest.readBigUInt64LE(LAST_PAGE_AT)),
-      transaction: at(newest),
-      free: readTree(newest, FREE_TREE_AT),
-      main: readTree(newest, MAIN_TREE_AT),
-    };
+    const { pageBytes, newest } = readFirstPages(this.file);
+    const meta = describe(newest);
     if (meta.pageBytes !== pageBytes) throw new PageError('a meta page is damaged');
     // LMDB writes no pages that were allocated and freed in one transaction, so the file may end a little earlier.
     if ((meta.lastPage - 64) * pageBytes > fstatSync(this.file).size) {
       throw new PageError('a meta page names pages beyond the end');
     }
     return meta;
+  }
+
+  /**
+   * What the meta pages say that are any, the likelier one first, where one of the two may be damaged: that of whose
+   * transaction the root is, then the newer. Nothing of it is sure.
+   */
+  readLikelyMetas(): Meta[] {
+    const bytes = fstatSync(this.file).size;
+    const metas = new Map<number, Meta>();
+    for (const pageBytes of PAGE_SIZES) {
+      for (const at of [0, pageBytes]) {
+        const meta = Buffer.alloc(META_BYTES);
+        readSync(this.file, meta, 0, META_BYTES, at);
+        if (meta.readUInt32LE(MAGIC_AT) !== MAGIC || meta.readUInt32LE(PAGE_BYTES_AT) !== pageBytes) continue;
+        const described = describe(meta);
+        // Some pages behind the last one may be there, and some of the last may be missing.
+        if (described.lastPage < 2 || (described.lastPage - 64) * pageBytes > bytes) continue;
+        metas.set(at, described);
+      }
+    }
+    const fits = (meta: Meta): number => (this.isRootOf(meta) ? 1 : 0);
+    return [...metas.values()].sort((a, b) => fits(b) - fits(a) || b.transaction - a.transaction);
+  }
+
+  private isRootOf(meta: Meta): boolean {
+    try {
+      const { root } = meta.main;
+      return root !== null && writerOf(this.read(root, 1, meta)) === meta.transaction;
+    } catch {
+      return false;
+    }
   }
 
   /**
@@ -219,7 +238,13 @@ export class PageFile {
     return lower / 2;
   }
 
-  private read(number: number, pages: number, { pageBytes, lastPage }: Pages): Buffer {
+  /** Pages of 4 KiB that the file has room for. */
+  countPages(): number {
+    return Math.ceil(fstatSync(this.file).size / PAGE_SIZES[0]!);
+  }
+
+  /** The bytes of pages that lie side by side, unchecked. Throws PageError where there are none. */
+  read(number: number, pages: number, { pageBytes, lastPage }: Pages): Buffer {
     if (number < 2 || number + pages - 1 > lastPage) throw new PageError('there is no such page');
     const bytes = Buffer.allocUnsafe(pages * pageBytes);
     if (readSync(this.file, bytes, 0, bytes.length, number * pageBytes) !== bytes.length) {
@@ -227,6 +252,39 @@ export class PageFile {
     }
     return bytes;
   }
+}
+
+/** Others may commit between two reads of the first pages. */
+const MAX_READS = 100;
+
+/**
+ * The meta page of the last commit. Each commit writes one of the two, by turns. Throws PageError when one is not as it
+ * was written, also when their numbers do not follow each other: an older state would be taken for the newest.
+ */
+export function readFirstPages(file: number): { pageBytes: number; newest: Buffer } {
+  const first = Buffer.alloc(META_BYTES);
+  const second = Buffer.alloc(META_BYTES);
+  for (let n = 0; n < MAX_READS; n++) {
+    readSync(file, first, 0, META_BYTES, 0);
+    const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
+    if (pageBytes >= 512 && pageBytes <= 0x10000) readSync(file, second, 0, META_BYTES, pageBytes);
+    if ([first, second].some((meta) => meta.readUInt32LE(MAGIC_AT) !== MAGIC)) break;
+    const ahead = numberAt(first, TRANSACTION_AT) - numberAt(second, TRANSACTION_AT);
+    // In a new file, and in a copy, one is of none.
+    const isNew = Math.min(numberAt(first, TRANSACTION_AT), numberAt(second, TRANSACTION_AT)) === 0;
+    if (isNew || Math.abs(ahead) === 1) return { pageBytes, newest: ahead >= 0 ? first : second };
+  }
+  throw new PageError('its first two pages are not those of two commits in a row');
+}
+
+function describe(meta: Buffer): Meta {
+  return {
+    pageBytes: meta.readUInt32LE(PAGE_BYTES_AT),
+    lastPage: numberAt(meta, LAST_PAGE_AT),
+    transaction: numberAt(meta, TRANSACTION_AT),
+    free: readTree(meta, FREE_TREE_AT),
+    main: readTree(meta, MAIN_TREE_AT),
+  };
 }
 
 function readTree(meta: Buffer, at: number): Tree {

@@ -1,0 +1,79 @@
+import { repairStore, hasStore, type RepairReport } from '../../src/platform/database/database.js';
+import { conflict, missing } from '../../src/errors.js';
+import { defineCommand, flag } from '../shell/command.js';
+import type { TextStyle } from '../view/output.js';
+import { countOf } from '../view/present-amount.js';
+import { Interrupted } from '../view/exit.js';
+
+/** Lines of damage that are shown; --json has all. */
+const MOST_LINES = 10;
+
+export default defineCommand({
+  details: [
+    'Copies every whole document of a damaged embedded store into a new file, builds damaged indexes anew, checks the result and puts it into place.',
+    'It says what is lost, by collection and id as far as they can be told. The damaged file stays beside the new one, unchanged: delete it when nothing more is wanted of it.',
+    'Nobody may have the store open meanwhile. Interrupted at any moment, the store is as it was: run it again. A whole store is left alone.',
+    'Where there is a recent backup, "bsvc restore" brings back what this cannot.',
+  ].join('\n'),
+  examples: ['bsvc repair --dry-run', 'bsvc repair', 'bsvc repair --json'],
+  audited: ({ dryRun }) => !dryRun,
+  parameters: {
+    dryRun: flag('--dry-run', 'only say what would be lost'),
+  },
+  async run(context, { dryRun }) {
+    const { config } = context.settings();
+    if (config.mongodbUri !== null) {
+      throw conflict('NOT_EMBEDDED', 'The data is in a MongoDB, which has its own repair; see its manual.');
+    }
+    if (!(await hasStore(config.dataDir))) {
+      throw missing('NO_STORE', `There is no store in ${config.dataDir}. Check --data-dir and BSVC_DATA_DIR.`);
+    }
+    const progress = await context.out.progress('Reading the store');
+    const report = await repairStore(config, {
+      dryRun,
+      signal: context.stop,
+      onProgress: (step, done, all) => progress.update(all === null ? step : `${step}: ${done} of ${all} pages`),
+    })
+      .catch((error: unknown) => {
+        throw context.stop.aborted ? new Interrupted() : error;
+      })
+      .finally(() => progress.stop());
+    // That it opens is the last proof; the run is recorded there.
+    if (report.damagedFile !== null) await context.app('diagnosis');
+    const { problems, collections, documents, damagedFile } = report;
+    return {
+      json: { whole: problems.length === 0, dryRun, problems, collections, documents, damagedFile },
+      quiet: damagedFile ?? 'unchanged',
+      text: (view) => presentRepair(view, report, dryRun),
+    };
+  },
+});
+
+async function presentRepair(view: TextStyle, report: RepairReport, dryRun: boolean): Promise<string> {
+  const { problems, collections, documents, damagedFile } = report;
+  if (problems.length === 0) return 'The store is whole: there is nothing to repair.';
+  const rows = collections.map(({ ns, documents, lost, rebuilt, logBeginsAnew }) => [
+    ns.slice(ns.indexOf('.') + 1),
+    documents,
+    lost ?? 'unknown',
+    rebuilt.join(', '),
+    logBeginsAnew ? 'begins anew' : '',
+  ]);
+  const more = problems.length > MOST_LINES ? [`… and ${problems.length - MOST_LINES} more: --json lists all.`] : [];
+  return [
+    'Damaged:',
+    ...[...problems.slice(0, MOST_LINES), ...more].map((line) => `  ${view.hang(2, line)}`),
+    '',
+    ...(rows.length > 0
+      ? [await view.table(['collection', 'documents kept', 'lost', 'indexes built anew', 'log of changes'], rows), '']
+      : []),
+    ...collections.flatMap(({ ns, ids, lost, notes }) => [
+      ...(ids.length > 0 ? [`Lost of ${ns}: ${ids.join(', ')}${lost !== null && lost > ids.length ? ', …' : ''}`] : []),
+      ...notes.map((note) => `${ns}: ${note}`),
+    ]),
+    dryRun
+      ? `${countOf(documents, 'document')} would be kept. Nothing was changed (--dry-run).`
+      : `${countOf(documents, 'document')} were kept. The damaged file is ${damagedFile}.`,
+    ...(collections.length === 0 && !dryRun ? ['No document and no index entry was lost.'] : []),
+  ].join('\n');
+}

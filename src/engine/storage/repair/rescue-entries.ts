@@ -1,0 +1,192 @@
+import { BsonFormatError } from '../../codec/elements.js';
+import { decodeDocument } from '../../codec/decode.js';
+import { compareBytes } from '../checks/verify.js';
+import { FreeList } from '../checks/free-list.js';
+import { DOCUMENT_SPACE } from '../file/environment.js';
+import {
+  BIG_VALUE,
+  BIG_VALUE_BYTES,
+  HEADER_BYTES,
+  LOWER_AT,
+  type Meta,
+  NODE_BYTES,
+  numberAt,
+  PageError,
+  type PageFile,
+  UPPER_AT,
+  writerOf,
+} from '../file/page-file.js';
+import { compareFreeKeys, PageSet, walkPages, type WalkVisitor } from '../file/walk-pages.js';
+import { checksum } from '../format/checksum.js';
+import { documentForm, hasSeal, isSealIntact } from '../format/stored-form.js';
+
+/** Keys that a damaged page stood for: from `from` up to `to`, null: up to the end. */
+interface LostRange {
+  readonly page: number;
+  readonly from: Buffer;
+  readonly to: Buffer | null;
+}
+
+/** Where the entries of a damaged file go. */
+export interface EntryTaker {
+  /** An entry that its page holds in its place; it may be damaged itself. */
+  take(key: Buffer, value: Buffer): void;
+  /** A whole entry from a page that is damaged or cannot be reached any more: what was taken before is newer. */
+  takeRescued(key: Buffer, value: Buffer): void;
+}
+
+/**
+ * Gives out everything that can be read of a damaged file, pausing after each page: first what the tree leads to, then
+ * single entries of damaged pages, and of the pages to which only damaged ones led. Which these are is known as long as
+ * the list of free pages is whole: the others that are in use nowhere hold what was stored earlier.
+ */
+export function* rescueEntries(file: PageFile, meta: Meta, taker: EntryTaker): Generator<void> {
+  const used = new PageSet(meta.lastPage);
+  const lost: LostRange[] = [];
+  const visitor: WalkVisitor = {
+    entry: (key, value) => {
+      taker.take(key, value);
+    },
+    damage: (page, _reason, from, to) => lost.push({ page, from, to }),
+  };
+  yield* walkPages(file, meta, meta.main, used, compareBytes, visitor);
+  if (lost.length === 0) return;
+  const free = readFreePages(file, meta);
+  const pages = new Map<number, LostRange[]>();
+  for (const range of lost) {
+    if (free?.has(range.page) !== true) pages.set(range.page, [...(pages.get(range.page) ?? []), range]);
+  }
+  // What is in use and reached from nowhere belongs to what was lost.
+  if (free !== null) {
+    for (let page = 2; page <= meta.lastPage; page++) if (!used.has(page) && !free.has(page)) pages.set(page, lost);
+  }
+  for (const [page, ranges] of newestFirst(file, meta, pages)) {
+    for (const { key, value } of readNodes(file, page, meta)) {
+      // One that may be free, and then holds what was stored earlier, is believed within its place alone.
+      const isPlaced = free !== null || ranges.some((range) => isWithin(range, key));
+      if (isPlaced && isWhole(key, value)) taker.takeRescued(key, value);
+    }
+    yield;
+  }
+}
+
+function isWithin({ from, to }: LostRange, key: Buffer): boolean {
+  return key.compare(from) >= 0 && (to === null || key.compare(to) < 0);
+}
+
+/** The pages that hold nothing, with those of the list of them; null where the list does not say. */
+function readFreePages(file: PageFile, meta: Meta): PageSet | null {
+  const free = new PageSet(meta.lastPage);
+  const list = new FreeList(meta, free);
+  let isKnown = true;
+  const visitor: WalkVisitor = {
+    entry: list.add,
+    damage: () => {
+      isKnown = false;
+    },
+  };
+  for (const _page of walkPages(file, meta, meta.free, free, compareFreeKeys, visitor));
+  return isKnown && list.problems(null).length === 0 ? free : null;
+}
+
+function newestFirst(file: PageFile, meta: Meta, pages: Map<number, LostRange[]>): [number, LostRange[]][] {
+  const writers = new Map<number, number>();
+  for (const page of pages.keys()) {
+    try {
+      writers.set(page, writerOf(file.read(page, 1, meta)));
+    } catch (error) {
+      // It names a page that the file does not have.
+      if (!(error instanceof PageError)) throw error;
+    }
+  }
+  return [...pages].filter(([page]) => writers.has(page)).sort(([a], [b]) => writers.get(b)! - writers.get(a)!);
+}
+
+/** The entries of what may be a leaf, as far as each can be read by itself. */
+function* readNodes(file: PageFile, number: number, meta: Meta): Generator<{ key: Buffer; value: Buffer }> {
+  const page = file.read(number, 1, meta);
+  const places = placesOf(page);
+  for (const node of places.slice(0, countNodes(page, places))) {
+    if (node === null) continue;
+    const { keyFrom, keyTo, end, size, isBig } = node;
+    const key = page.subarray(keyFrom, keyTo);
+    const value = isBig ? readLarge(file, page.subarray(keyTo, end), size, meta) : page.subarray(keyTo, end);
+    if (value !== null) yield { key, value };
+  }
+}
+
+interface NodePlace {
+  readonly keyFrom: number;
+  readonly keyTo: number;
+  readonly end: number;
+  readonly size: number;
+  readonly isBig: boolean;
+}
+
+/** Where all nodes may lie that a page has room for; null for what cannot be one. */
+function placesOf(page: Buffer): (NodePlace | null)[] {
+  const places: (NodePlace | null)[] = [];
+  for (let at = HEADER_BYTES; at + 2 <= page.length; at += 2) {
+    const node = HEADER_BYTES + page.readUInt16LE(at);
+    const keyFrom = node + NODE_BYTES;
+    if (keyFrom > page.length) {
+      places.push(null);
+      continue;
+    }
+    const keyTo = keyFrom + page.readUInt16LE(node + 6);
+    const size = page.readUInt16LE(node) + page.readUInt16LE(node + 2) * 0x10000;
+    const isBig = page.readUInt16LE(node + 4) === BIG_VALUE;
+    const end = keyTo + (isBig ? BIG_VALUE_BYTES : size);
+    places.push(end > page.length ? null : { keyFrom, keyTo, end, size, isBig });
+  }
+  return places;
+}
+
+/**
+ * How many nodes a page has by its header, or, where its nodes would not end where the header says, as many as do:
+ * behind the last one are left those that were removed.
+ */
+function countNodes(page: Buffer, places: readonly (NodePlace | null)[]): number {
+  const room = page.length - HEADER_BYTES - page.readUInt16LE(UPPER_AT);
+  const said = Math.min(page.readUInt16LE(LOWER_AT) >>> 1, places.length);
+  let filled = 0;
+  let fitting: number | null = null;
+  for (const [n, node] of places.entries()) {
+    if (node === null) break;
+    const bytes = node.end - node.keyFrom + NODE_BYTES;
+    filled += bytes + (bytes % 2);
+    if (filled === room) fitting = n + 1;
+    if (filled >= room) break;
+  }
+  return fitting ?? said;
+}
+
+/** A value in pages of its own, whatever their header says. */
+function readLarge(file: PageFile, place: Buffer, size: number, meta: Meta): Buffer | null {
+  const pages = Math.ceil((HEADER_BYTES + size) / meta.pageBytes);
+  try {
+    return file.read(numberAt(place, 0), pages, meta).subarray(HEADER_BYTES, HEADER_BYTES + size);
+  } catch (error) {
+    if (error instanceof PageError) return null;
+    throw error;
+  }
+}
+
+/** Whether an entry is what was stored, by its checksum; records about the file itself that have none are not. */
+export function isWhole(key: Buffer, value: Buffer): boolean {
+  if (key.length === 0 || value.length <= 4) return false;
+  const keySum = checksum(0, key, key.length);
+  if (key[0] === DOCUMENT_SPACE) return documentForm(keySum, value) === 'sealed';
+  return hasSeal(value) && isSealIntact(keySum, value);
+}
+
+/** Whether a document that format 1 has stored without a checksum can be read. */
+export function isReadable(value: Buffer): boolean {
+  try {
+    decodeDocument(value);
+    return true;
+  } catch (error) {
+    if (error instanceof BsonFormatError) return false;
+    throw error;
+  }
+}
