@@ -21,7 +21,7 @@ export default defineCommand({
   parameters: {
     limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, MAX_LIMIT)),
     since: option('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
-    action: option('--action <words>', 'only this command, for example "project delete"'),
+    action: option('--action <words>', 'only this command, for example "project delete", or all of "project"'),
     actor: option('--actor <name>', 'only what this one did, for example ann@example.com'),
     project: option('--project <name>', 'only what concerns this project, by name or id'),
   },
@@ -58,7 +58,7 @@ function presentInput(input: Record<string, unknown>): string {
 
 /** The value of an audit entry as text; a thing with a name, such as a declared field, shows as its name. */
 function presentWord(given: unknown): string {
-  if (typeof given === 'string') return given;
+  if (typeof given === 'string') return given.replace(/\s+/g, ' ');
   const name = (given as { name?: unknown } | null)?.name;
   return typeof name === 'string' ? name : JSON.stringify(given);
 }

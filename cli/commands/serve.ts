@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { App } from '../../src/app.js';
 import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config/config.js';
@@ -13,7 +14,7 @@ import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
-import { createDemo, type Demo } from '../serve/create-demo.js';
+import { createDemo, makeDemoLink, type Demo } from '../serve/create-demo.js';
 import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
 import { isShare, startProcesses, tellReady } from '../serve/serve-processes.js';
 import { withWatchdog } from '../serve/with-watchdog.js';
@@ -77,16 +78,23 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
   const url = config.publicUrl ?? namedUrl(server.url);
   const isDemoRate = config.rateLimit?.count === 5000 && config.rateLimit.windowMs === 15 * 60_000;
+  const start: Start = {
+    url,
+    dataDir: config.mongodbUri ? null : resolve(config.dataDir),
+    console: config.console,
+    link: demo?.link ?? (input.demo ? await makeDemoLink(app) : null),
+    demo,
+    empty,
+    demoWanted: input.demo,
+    isDemoRate,
+  };
   const started = { url: server.url, pid: process.pid, ...(demo && { demo }) };
   // What collects logs reads standard output as well, and takes one JSON value a line.
   const startLine = (): string => JSON.stringify({ level: 30, time: Date.now(), ...started, msg: STARTED });
   await context.out.print({
     json: started,
     quiet: server.url,
-    text: (view) =>
-      config.logFormat === 'json'
-        ? startLine()
-        : presentStart(view, { url, console: config.console }, demo, empty, input.demo, isDemoRate),
+    text: (view) => (config.logFormat === 'json' ? startLine() : presentStart(view, start)),
   });
   await whenStopped(context, app.db);
   endWatch();
@@ -139,23 +147,32 @@ function namedUrl(url: string): string {
   return url.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost');
 }
 
-function presentStart(
-  view: TextStyle,
-  { url, console }: { url: string; console: boolean },
-  demo: Demo | null,
-  empty: boolean,
-  demoWanted: boolean,
-  isDemoRate: boolean,
-): string {
+interface Start {
+  url: string;
+  /** Null for data in a MongoDB. */
+  dataDir: string | null;
+  console: boolean;
+  /** Signs in at the console. */
+  link: string | null;
+  /** What was made for this start. */
+  demo: Demo | null;
+  empty: boolean;
+  demoWanted: boolean;
+  isDemoRate: boolean;
+}
+
+function presentStart(view: TextStyle, start: Start): string {
+  const { url, dataDir, console, link, demo, empty, demoWanted, isDemoRate } = start;
   const lines = [`bsvc is listening on ${view.paint.bold(url)}`, `Documentation: ${url}/api/docs`];
-  if (console && demo) {
+  if (console && link) {
     lines.push(
-      `Console: ${url}/console/#/enter/${demo.link}`,
+      `Console: ${url}/console/#/enter/${link}`,
       '  This address signs you in once, within five minutes; "bsvc console" makes another.',
     );
   } else if (console) {
     lines.push(`Console: ${url}/console ("bsvc operator add", then "bsvc console")`);
   }
+  if (dataDir) lines.push(`Data: ${dataDir} (in another directory: export BSVC_DATA_DIR='${dataDir}')`);
   if (demo) {
     lines.push(
       '',

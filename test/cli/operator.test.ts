@@ -35,7 +35,7 @@ describe('bsvc operator add', () => {
       },
       created: true,
     });
-    const audit = await bsvc(['audit', '--action', 'operator add', '--json']);
+    const audit = await bsvc(['audit', '--action', 'operator', '--json']);
     expect(audit.stdout).toContain('Ann@Example.test');
     expect(added.stdout + audit.stdout).not.toContain(PASSWORD);
   });

@@ -55,6 +55,12 @@ describe('bsvc serve --demo', () => {
     expect(outcome.stdout).toMatch(
       / {2}curl -w '\\n' -H 'x-api-key: pk_live_[\w-]{43}' 'http:\/\/localhost:\d+\/api\/data\/posts/,
     );
+    const again = await runBinary(['serve', '--demo', '--port', '0'], {
+      env: { BSVC_DATA_DIR: other.path },
+      onStart: (child) => child.stdout!.once('data', () => child.kill('SIGTERM')),
+    });
+    expect(again.stdout).toMatch(/\nConsole: http:\/\/localhost:\d+\/console\/#\/enter\/bsvc_link_[\w-]{43}\n/);
+    expect(again.stdout).toContain(`export BSVC_DATA_DIR='${other.path}'`);
     await other.remove();
   });
 

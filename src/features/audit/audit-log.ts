@@ -84,6 +84,7 @@ export interface AuditQuery {
   limit: number;
   /** Milliseconds since 1970. */
   since?: number;
+  /** The words of a command or the first of them: `key` is also `key create`. */
   action?: string;
   actor?: string;
   /** Any name of one project. */
@@ -101,12 +102,16 @@ export async function listActs(
   if (before && !from) return [];
   const filter = {
     ...(since !== undefined && { at: { $gte: new Date(since) } }),
-    ...(action !== undefined && { action }),
+    ...(action !== undefined && { $and: [{ $or: [{ action }, { action: beginningWith(`${action} `) }] }] }),
     ...(actor !== undefined && { actor }),
     ...(about !== undefined && { 'input.project': { $in: [...about] } }),
     ...(from && { $or: [{ at: { $lt: from.at } }, { at: from.at, _id: { $lt: from._id } }] }),
   };
   return auditStore(app).find(filter).sort({ at: -1, _id: -1 }).limit(limit).toArray();
+}
+
+function beginningWith(text: string): { $gte: string; $lt: string } {
+  return { $gte: text, $lt: `${text}\uffff` };
 }
 
 /** An audit entry as HTTP and command line show it. */
