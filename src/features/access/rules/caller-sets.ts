@@ -15,7 +15,8 @@ export type SetAnswers = Map<string, boolean | readonly Literal[]>;
 
 /**
  * Answers what a rule asks about the caller's sets, by keyOfQuestion (rules.md 5). Sets are read with the project's
- * right, and a trashed membership is none; on a MongoDB they may be a second old unless wanted `fresh`. 403 TOO_MANY_MEMBERSHIPS for a set that is too large to be read whole.
+ * right, and a trashed membership is none; on a MongoDB they may be a second old unless wanted `fresh`. 403
+ * TOO_MANY_MEMBERSHIPS for a set that is too large to be read whole.
  */
 export async function answerQuestions(
   app: App,
