@@ -206,8 +206,6 @@ describe('the house keeps its walls', () => {
       // Whole collections, created and dropped.
       'src/features/collections/add-collection.ts',
       'src/features/collections/finish-drop.job.ts',
-      // Stores records of collections, begins their logs.
-      'src/features/collections/name-sets.ts',
       'src/features/documents/store/document-store.ts',
       'src/features/users/delete-project-users.ts',
       // Empties the outboxes of what it has relayed.

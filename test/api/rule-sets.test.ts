@@ -15,10 +15,12 @@ import { listCollections } from '../../src/features/collections/list-collections
 import { setRules } from '../../src/features/collections/set-rules.js';
 import { applyDeclared } from '../../src/features/changes/apply-declared.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { openStreamClient } from '../helpers/event-stream.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
 const MOST = 50;
+const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
 
 beforeAll(async () => {
   test = await openTestApp({ settings: { BSVC_RULE_SET: String(MOST) } });
@@ -197,6 +199,49 @@ describe('a board shared by its members', () => {
     await join(ADA, await store('bob', 'boards', { title: 'B' }), 'viewer');
     const second = await page(first.nextCursor);
     expect([...first.items, ...second.items].map(({ title }) => title)).toEqual(['3', '2', '1']);
+  });
+});
+
+describe.skipIf(ON_MONGODB)('a stream of a member', () => {
+  it('shows nothing that is stored after the membership has ended, and all of what joining opens', async () => {
+    const board = await store('ada', 'boards', { title: 'A' });
+    const card = await store('server', 'cards', { board, title: 'before-she-came' });
+    const stream = await openStreamClient(test, { path: '/api/data/cards/changes', method: 'GET', headers: as.bob });
+    await stream.until(({ event }) => event === 'ready');
+    expect(stream.known().size).toBe(0);
+    const member = await join(BOB, board, 'editor');
+    await expect.poll(() => [...stream.known().keys()]).toEqual([card]);
+    await call('server', 'delete', `members/${member}`);
+    await store('server', 'cards', { board, title: 'a-secret-of-afterwards' });
+    await call('server', 'patch', `cards/${card}`, { title: 'a-later-secret' });
+    await expect.poll(() => stream.known().size).toBe(0);
+    await store('server', 'cards', { board, title: 'open', visibility: 'public' });
+    await expect.poll(() => stream.known().size).toBe(1);
+    stream.close();
+    expect(stream.text()).not.toContain('secret');
+    expect(stream.events.filter(({ event }) => event === 'reset' || event === 'end')).toEqual([]);
+  });
+
+  it('goes on by its cursor from where it was, whatever has become of the membership', async () => {
+    const [kept, lost] = [await store('ada', 'boards', { title: 'A' }), await store('ada', 'boards', { title: 'B' })];
+    await join(BOB, kept, 'viewer');
+    const member = await join(BOB, lost, 'viewer');
+    const cards = [await store('server', 'cards', { board: kept }), await store('server', 'cards', { board: lost })];
+    const page = async (since = ''): Promise<{ items: { type: string; id: string }[]; cursor: string }> =>
+      (await call('bob', 'get', `cards/changes${since}`)).body.data as never;
+    const first = await page();
+    expect(first.items.map(({ id }) => id).sort()).toEqual([...cards].sort());
+    await call('server', 'delete', `members/${member}?permanent=true`);
+    const later = await page(`?since=${encodeURIComponent(first.cursor)}`);
+    expect(later.items.map(({ type, id }) => [type, id])).toEqual([['gone', cards[1]]]);
+    const pinned = await call('bob', 'get', `cards/changes?board=${lost}`);
+    expect((pinned.body.data as { items: unknown[] }).items).toEqual([]);
+  });
+});
+
+describe.runIf(ON_MONGODB)('a stream of a member', () => {
+  it('is refused on a MongoDB, which does not know what was before', async () => {
+    expect(await outcome(call('ada', 'get', 'cards/changes'))).toEqual([409, 'RULES_NOT_FOLLOWED']);
   });
 });
 

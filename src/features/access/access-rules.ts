@@ -20,6 +20,7 @@ import {
   type CompiledRule,
   type Pins,
   type RuleFacts,
+  type SetQuestion,
 } from './rules/compile-rule.js';
 import { fieldAccessOf, sightOf, type FieldAccess, type FieldSight } from './rules/field-sight.js';
 import { pinsOf } from './rules/pins.js';
@@ -43,6 +44,15 @@ export interface ReadAccess {
   filter: AccessFilter;
   /** The same with the names of the caller's sets, whose values change while a cursor lives. */
   shape: AccessFilter;
+  /** The sets that were asked about; null where none was. */
+  asked: AskedSets | null;
+}
+
+/** The rule `read`, what is known of the caller and what had to be asked about their sets. */
+export interface AskedSets {
+  rule: Rule;
+  facts: RuleFacts;
+  questions: readonly SetQuestion[];
 }
 
 /** The filter of readAccess. */
@@ -56,7 +66,7 @@ export function readFilter(
   return access instanceof Promise ? access.then(({ filter }) => filter) : access.filter;
 }
 
-const ALL: ReadAccess = { filter: null, shape: null };
+const ALL: ReadAccess = { filter: null, shape: null, asked: null };
 
 /**
  * Which documents of a collection the caller may read (rest-api.md 5, rules.md 3). 401 AUTH_REQUIRED or the token's own
@@ -77,12 +87,13 @@ export function readAccess(
   const access = (attributes: CallerAttributes): ReadAccess | Promise<ReadAccess> => {
     const paths = new Set(collection.rules && conditions ? asked.flatMap(({ singlePaths }) => singlePaths) : []);
     const facts = { attributes, ...(conditions && paths.size > 0 && { pins: pinsOf(conditions(), paths) }) };
+    const questions = listQuestions(asked, facts);
     const settled = (known: RuleFacts): ReadAccess => {
       const readable = filterOf(compileRule(read, known));
       const filter = remove ? withoutForeignTrash(readable, compileRule(remove, known)) : readable;
-      return { filter, shape: asked.some(({ sets }) => sets.length > 0) ? shapeOf(asked, attributes) : filter };
+      const shape = asked.some(({ sets }) => sets.length > 0) ? shapeOf(asked, attributes) : filter;
+      return { filter, shape, asked: questions.length > 0 ? { rule: read, facts, questions } : null };
     };
-    const questions = listQuestions(asked, facts);
     if (questions.length === 0) return settled(facts);
     return answerQuestions(app, caller, attributes, questions).then((answers) => settled({ ...facts, answers }));
   };
@@ -208,8 +219,8 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
         return known ? listQuestions([rules[name]], known) : [];
       });
       const open = asked.filter((question) => !answers.has(keyOfQuestion(question)));
-      for (const [key, answer] of await answerQuestions(app, caller, attributes, open, { fresh: true }))
-        answers.set(key, answer);
+      const found = await answerQuestions(app, caller, attributes, open, { fresh: true });
+      for (const [key, answer] of found) answers.set(key, answer);
       return settledWith((name) => facts.get(name) ?? unsettled);
     },
   });

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../../app.js';
-import { documentsName, type Collection, type NamingCollection } from './collection.js';
+import type { Collection, NamingCollection } from './collection.js';
 import { collectionStore, forgetCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { findDeclared } from './rules/check-rules.js';
 import { namedSets } from './rules/collection-rules.js';
-import { logSettings } from './rules/log-settings.js';
+import { beginEngineLog } from './rules/log-settings.js';
 import { ID_PATH, type CallerSet } from './rules/rule.js';
 import { requireRuleFit } from './rules/rule-misfits.js';
 
@@ -60,7 +60,7 @@ async function noteSets(
     );
     if (!saved) continue;
     forgetCollection(app, saved);
-    if (namedBy.length > 0) await app.db.changeLogs?.begin(documentsName(saved), logSettings(saved));
+    if (namedBy.length > 0) await beginEngineLog(app, saved);
     if (isSettled) await applyIndexes(app, saved);
     return;
   }

@@ -7,11 +7,21 @@ import type { Collection } from '../collections/collection.js';
 import type { LogPosition } from '../changes/change-log.js';
 import { digest } from './feed-query.js';
 
+/** How far a set of the caller is known. */
+export interface SetPosition extends LogPosition {
+  /** While a change of a set is being told: the later position of which that is. */
+  told?: number;
+}
+
 /** Where a client is: in the collection itself, behind the document `shown`, or in the log alone. */
 export interface FeedPosition extends LogPosition {
   /** The `_id` of the last document that was shown of those that are there; null: all have been, or none was wanted. */
   shown: unknown;
   isListing: boolean;
+  /** Where the rule `read` names sets of the caller: one for each. */
+  sets?: readonly SetPosition[];
+  /** While a change of a set is being told: the position of the collection's log at which that ends. */
+  until?: number;
 }
 
 /** The scope for which a cursor holds. */
@@ -28,7 +38,17 @@ export interface FeedScope {
 const PURPOSE = 'changes-cursor';
 const MAX_CURSOR_CHARACTERS = 4096;
 
-type Payload = [id: string, rules: string, who: string, epoch: string, seq: number, listing: 0 | 1, shown: unknown];
+type Payload = [
+  id: string,
+  rules: string,
+  who: string,
+  epoch: string,
+  seq: number,
+  listing: 0 | 1,
+  shown: unknown,
+  sets?: [epoch: string, seq: number, told?: number][],
+  until?: number,
+];
 
 /** A position as opaque text that only the service can make. */
 export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope, at: FeedPosition): string {
@@ -42,6 +62,10 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
     at.isListing ? 1 : 0,
     at.shown ?? null,
   ];
+  if (at.sets) {
+    payload.push(at.sets.map(({ epoch, seq, told }) => (told === undefined ? [epoch, seq] : [epoch, seq, told])));
+    if (at.until !== undefined) payload.push(at.until);
+  }
   const text = Buffer.from(EJSON.stringify(payload)).toString('base64url');
   return `${text}.${secrets.mac(PURPOSE, signedText(scope, text))}`;
 }
@@ -52,11 +76,13 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
  */
 export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): FeedPosition {
   if (cursor.length > MAX_CURSOR_CHARACTERS) throw badCursor();
-  const [id, rules, who, epoch, seq, listing, shown] = readGenuine(secrets, scope, cursor);
+  const [id, rules, who, epoch, seq, listing, shown, sets, until] = readGenuine(secrets, scope, cursor);
   if (id !== scope.collection._id.toHexString() || rules !== meaningOf(scope)) throw cursorExpired();
   // Looked at last: other rules may make it another user's, or nobody's.
   if (who !== whoOf(scope)) throw badCursor();
-  return { epoch, seq, isListing: listing === 1, shown: shown ?? null };
+  const known = sets?.map(([ofEpoch, at, told]) => ({ epoch: ofEpoch, seq: at, ...(told !== undefined && { told }) }));
+  const position = { epoch, seq, isListing: listing === 1, shown: shown ?? null };
+  return { ...position, ...(known && { sets: known }), ...(until !== undefined && { until }) };
 }
 
 /**

@@ -8,6 +8,7 @@ import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
 import { encodeChange } from './encode-change.js';
 import { openFeedCursor, sealFeedCursor, type FeedPosition } from './feed-cursor.js';
 import { readFeedQuery, type FeedQuery } from './feed-query.js';
+import { waitForAny } from './wait-for-any.js';
 import { findStart, hasSameRights, openFollowing, readPage, type Following, type FeedPage } from './read-page.js';
 
 /** A hint may get lost: so often it is looked without one. */
@@ -42,8 +43,7 @@ export async function readFeed(
   for (;;) {
     const leftMs = waitsUntil - performance.now();
     // From before the page is read: a change that comes meanwhile is not waited for.
-    const hint =
-      leftMs > 0 ? app.hints.wait(hintOf(following.collection._id), Math.min(LOOK_MS, leftMs), signal) : null;
+    const hint = leftMs > 0 ? waitForAny(app.hints, topicsOf(following), Math.min(LOOK_MS, leftMs), signal) : null;
     const { page, reply } = await readReply(following, caller, position);
     const isOver = page.items.length > 0 || page.more || hint === null;
     if (isOver || signal.aborted || !app.readiness.isReady()) return reply;
@@ -57,6 +57,11 @@ export async function readFeed(
     // Expired by other rules; another change of the collection, of a field or an index, is nothing to start over for.
     position = openFeedCursor(app.secrets, following.scope, cursor);
   }
+}
+
+/** What is waited for: changes of the collection, and of the caller's sets. */
+function topicsOf({ collection, sets }: Following): string[] {
+  return [collection, ...(sets?.sets ?? []).map((set) => set.collection)].map(({ _id }) => hintOf(_id));
 }
 
 async function isSame(following: Following, caller: Caller): Promise<boolean> {

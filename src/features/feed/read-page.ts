@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { EJSON, type Document } from 'bson';
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
-import { findSight, readFilter, sightAsksAccount } from '../access/access-rules.js';
+import { findSight, readAccess, sightAsksAccount, type ReadAccess } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import type { FieldSight } from '../access/rules/field-sight.js';
 import type { ChangeLog, FoundChange } from '../changes/change-log.js';
@@ -18,6 +18,8 @@ import { decodeStored } from '../documents/reply/encode-document.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { findVisible } from '../documents/store/shown-documents.js';
 import { relayWaiting } from '../webhooks/outbox/relay-waiting.js';
+import { readRows, ReplySize } from '../documents/reply/reply-size.js';
+import { findSameView, openSets, readSetView, endTransition, type FollowedSets, type SetView } from './set-view.js';
 import { cursorExpired, openFeedCursor, type FeedPosition, type FeedScope } from './feed-cursor.js';
 import type { FeedQuery } from './feed-query.js';
 
@@ -25,6 +27,8 @@ import type { FeedQuery } from './feed-query.js';
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 export interface FeedPage {
+  /** The rules as a filter, by which the page was read. */
+  readable: Document | null;
   items: FoundChange[];
   position: FeedPosition;
   more: boolean;
@@ -37,8 +41,12 @@ export interface Following {
   query: FeedQuery;
   caller: Caller;
   scope: FeedScope;
-  /** The rules as a filter; null where everybody sees everything. */
+  /** The rules as a filter; null where everybody sees everything. With sets, as they were when it was opened. */
   readable: Document | null;
+  /** The same with the names of sets. */
+  shape: Document | null;
+  /** The sets of the caller that the rules ask about; null for none. */
+  sets: FollowedSets | null;
   log: ChangeLog;
   signal: AbortSignal;
 }
@@ -55,29 +63,32 @@ export async function openFollowing(
   signal: AbortSignal,
 ): Promise<Following> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  const readable = await readFilter(app, collection, caller);
+  const conditionsOf = (): readonly Document[] => read(collection).conditions;
+  const first = await readAccess(app, collection, caller, { conditions: conditionsOf });
   requireChanges(app, collection);
-  requireKnownBefore(app, collection, readable);
+  requireKnownBefore(app, collection, first);
   const sight = await findSight(app, collection, caller);
-  const asked = read(collection);
-  requireReadableNames(sight, asked);
+  const wanted = read(collection);
+  requireReadableNames(sight, wanted);
   // Queries are shared by those who ask for the same.
-  const query = sight ? { ...asked, sight } : asked;
+  const query = sight ? { ...wanted, sight } : wanted;
+  // Positions first: what is read of the sets afterwards is never older.
+  const sets = first.asked && (await openSets(app, collection.projectId, first.asked));
+  const { filter: readable, shape } = sets
+    ? await readAccess(app, collection, caller, { conditions: conditionsOf })
+    : first;
   const { filterText, conditions } = query;
-  const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, readable, sight) };
-  return { app, collection, caller, query, scope, readable, log: openChangeLog(app, collection), signal };
+  const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, shape, sight) };
+  return { app, collection, caller, query, scope, readable, shape, sets, log: openChangeLog(app, collection), signal };
 }
 
 /**
  * 409 RULES_NOT_FOLLOWED where nobody knows who was shown a document before it was changed: a MongoDB keeps of it its
- * owner alone, and to tell everybody would tell of documents that they were never shown.
+ * owner alone, and to tell everybody would tell of documents that they were never shown. Nor is there known what a set
+ * was before.
  */
-function requireKnownBefore(app: App, collection: Collection, readable: Document | null): void {
-  if (readable && rulesOf(collection).read.sets.length > 0) {
-    const message = `Changes of "${collection.name}" cannot be followed yet: its rule "read" names sets of the user`;
-    throw conflict('RULES_HAVE_SETS', message);
-  }
-  if (!readable || !collection.rules || app.db.changeLogs) return;
+function requireKnownBefore(app: App, collection: Collection, { filter, asked }: ReadAccess): void {
+  if (!collection.rules || app.db.changeLogs || (!filter && !asked)) return;
   throw conflict(
     'RULES_NOT_FOLLOWED',
     `On a MongoDB the changes of "${collection.name}" cannot be followed: its rule "read" looks into the documents`,
@@ -85,9 +96,10 @@ function requireKnownBefore(app: App, collection: Collection, readable: Document
 }
 
 /** True if the rules still come to the same for the caller, whose account may say something else since. */
-export async function hasSameRights({ app, collection, readable, query }: Following, caller: Caller): Promise<boolean> {
+export async function hasSameRights({ app, collection, query, shape }: Following, caller: Caller): Promise<boolean> {
   const sight = await findSight(app, collection, caller);
-  return sight?.key === query.sight?.key && isDeepStrictEqual(await readFilter(app, collection, caller), readable);
+  const access = await readAccess(app, collection, caller, { conditions: () => query.conditions });
+  return sight?.key === query.sight?.key && isDeepStrictEqual(access.shape, shape);
 }
 
 /** True where what is shown depends on more of the caller's account than its id. */
@@ -116,10 +128,10 @@ function audienceOf(
 }
 
 /** Where the query begins. 400 INVALID_CURSOR, 410 CURSOR_EXPIRED. */
-export async function findStart({ app, scope, query, log }: Following): Promise<FeedPosition> {
+export async function findStart({ app, scope, query, log, sets }: Following): Promise<FeedPosition> {
   const { since } = query;
   if (since !== null && since !== 'now') return openFeedCursor(app.secrets, scope, since);
-  return { ...(await log.begin()), shown: null, isListing: since === null };
+  return { ...(await log.begin()), shown: null, isListing: since === null, ...(sets && { sets: sets.at }) };
 }
 
 /** Prepares the reading of a log, so that a page is never behind a list. */
@@ -139,30 +151,81 @@ export async function readPage(
   from: FeedPosition,
   pageBytes = MAX_PAGE_BYTES,
 ): Promise<FeedPage> {
-  const { app, collection, query, readable } = following;
+  const { app, collection, query, sets } = following;
   const { visible, hidden } = await prepareRead(app, collection);
-  const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
+  const view = sets && (findSameView(sets, following.readable, from) ?? (await readSetView(app, sets, from)));
+  const { readable, earlier } = view ?? { readable: following.readable, earlier: following.readable };
+  const shown = (access: Document | null): Document =>
+    allOf([...(access ? [access] : []), visible, ...query.conditions]);
+  const filter = shown(readable);
   const items = new Map<string, FoundChange>();
   let position = from;
   let bytes = 0;
+  if (view) {
+    position = { ...from, sets: view.sets };
+    if (view.isChanged) {
+      const told = await readTransition(following, view, shown);
+      for (const item of told.items) items.set(item.id, item);
+      bytes = told.bytes;
+      position.until = told.until;
+    }
+  }
   if (from.isListing) {
     const listed = await readListed(following, filter, from, pageBytes);
     for (const item of listed.items) items.set(item.id, item);
-    bytes = listed.bytes;
-    position = { ...from, shown: listed.last, isListing: !listed.isEnd };
-    if (!listed.isEnd) return { items: listed.items, position, more: true };
+    bytes += listed.bytes;
+    position = { ...position, shown: listed.last, isListing: !listed.isEnd };
+    if (!listed.isEnd) return { readable, items: [...items.values()], position, more: true };
   }
-  const limit = query.limit - items.size;
-  if (limit <= 0 || bytes >= pageBytes) return { items: [...items.values()], position, more: true };
+  // A change of sets that fills the page must not keep the log from being read.
+  const limit = Math.max(view?.isChanged ? 1 : 0, query.limit - items.size);
+  if (limit <= 0 || bytes >= pageBytes) return { readable, items: [...items.values()], position, more: true };
   const { conditions } = query;
   const maxBytes = pageBytes - bytes;
-  const found = await following.log.read({ after: position, filter, readable, conditions, hidden, limit, maxBytes });
+  const search = { after: position, filter, readable: earlier, conditions, hidden, limit, maxBytes };
+  const found = await following.log.read(search);
   if (!found) throw cursorExpired();
   for (const change of found.changes) {
     items.delete(change.id);
     items.set(change.id, change);
   }
-  return { items: [...items.values()], position: { ...position, seq: found.seq }, more: !found.isEnd };
+  const reached = endTransition({ ...position, seq: found.seq });
+  const more = !found.isEnd || reached.until !== undefined;
+  return { readable, items: [...items.values()], position: reached, more };
+}
+
+/** At most so many documents are told of for a change of sets: beyond it is shorter to start over. */
+const MAX_TRANSITION = 1_000;
+const MAX_TRANSITION_BYTES = 4 * 1024 * 1024;
+
+/** What a change of sets takes in, as it is, and what it takes out. 410 CURSOR_EXPIRED where that is too much. */
+async function readTransition(
+  { app, collection, log, signal }: Following,
+  { enter, leave }: SetView,
+  shown: (access: Document) => Document,
+): Promise<{ items: FoundChange[]; bytes: number; until: number }> {
+  const at = new Date(app.clock.now());
+  const store = documentStore(app, collection);
+  const options = { raw: true, signal };
+  const find = async (filter: Document | null, isWhole: boolean): Promise<Buffer[]> => {
+    if (!filter) return [];
+    const cursor = store
+      .find(shown(filter), options)
+      .limit(MAX_TRANSITION + 1)
+      .maxTimeMS(app.config.queryTimeoutMs);
+    const read = isWhole ? cursor : cursor.project({ _id: 1 });
+    return readRows(read, new ReplySize());
+  };
+  const [entered, left] = [await find(enter, true), await find(leave, false)];
+  const bytes = entered.reduce((sum, row) => sum + row.length, 0);
+  if (entered.length + left.length > MAX_TRANSITION || bytes > MAX_TRANSITION_BYTES) throw cursorExpired();
+  const ids = (row: Buffer): string => String(decodeStored(row)._id);
+  const items = [
+    ...left.map((row) => ({ id: ids(row), at, document: null })),
+    ...entered.map((row) => ({ id: ids(row), at, document: row })),
+  ];
+  // What changes from now on is told by the log under the new sets.
+  return { items, bytes, until: (await log.begin()).seq };
 }
 
 function hiddenBy({ next, hidden }: { next: number; hidden: readonly number[] }): Document {

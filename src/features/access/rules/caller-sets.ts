@@ -7,7 +7,7 @@ import { findCollection } from '../../collections/collection-store.js';
 import { findShown, mayHide } from '../../collections/indexes/insert-series.js';
 import { ID_PATH, OWN_ID, type CallerSet, type Literal } from '../../collections/rules/rule.js';
 import type { Caller } from '../caller.js';
-import { isComparable, keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
+import { keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
 import { storedPath, valuesAt } from './pins.js';
 import { findKept, readUserSet } from './set-cache.js';
 
@@ -70,8 +70,9 @@ async function readValues(
   app: App,
   collection: Collection,
   members: Document,
-  { set, path }: SetQuestion,
+  question: SetQuestion,
 ): Promise<Literal[]> {
+  const { set } = question;
   const most = app.config.ruleSet;
   const filter = { $and: [members], isDeleted: false, ...(await findShown(app, collection._id)) };
   const field = storedPath(set.path);
@@ -82,12 +83,13 @@ async function readValues(
     .limit(most + 1)
     .toArray();
   const values = new Set(found.flatMap((document) => valuesAt(document, field.split('.'))));
-  if (found.length > most || values.size > most) throw tooManyMemberships(set, path, most);
+  if (found.length > most || values.size > most) throw tooManyMemberships(question, most);
   return [...values];
 }
 
-function tooManyMemberships({ collection, path }: CallerSet, field: string | null, most: number): Error {
+/** 403 TOO_MANY_MEMBERSHIPS, which names a field by which less is asked. */
+export function tooManyMemberships({ set, path: field }: SetQuestion, most: number): Error {
   const named = field ?? 'another field';
-  const message = `You have more than ${most} values of ${collection}.${path}: filter by ${named}`;
+  const message = `You have more than ${most} values of ${set.collection}.${set.path}: filter by ${named}`;
   return forbidden('TOO_MANY_MEMBERSHIPS', message, { details: [{ field: named, rule: 'memberships', message }] });
 }

@@ -94,7 +94,7 @@ export function listQuestions(rules: readonly Rule[], facts: RuleFacts): SetQues
 export function shapeOf(rules: readonly Rule[], attributes: CallerAttributes): Document {
   const named = (condition: RuleCondition): unknown => {
     const left = decide(condition, { attributes });
-    return isQuestion(left) ? { ...left, set: left.set.text } : left;
+    return isQuestion(left) ? { ...left, set: left.set.text, members: setFilter(left.set, attributes) } : left;
   };
   const shapes = rules.map(({ alternatives }) => alternatives.map((conditions) => conditions.map(named)));
   return { shapes, user: attributes?.[OWN_ID] ?? null };

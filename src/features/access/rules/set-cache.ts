@@ -2,7 +2,7 @@ import { deserialize } from 'bson';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
-import { logSettings } from '../../collections/rules/log-settings.js';
+import { beginEngineLog } from '../../collections/rules/log-settings.js';
 import type { CallerSet, Literal } from '../../collections/rules/rule.js';
 import { valuesAt } from './pins.js';
 
@@ -132,7 +132,7 @@ async function followLog(app: App, { collection, set }: UserSet): Promise<LogFol
   follower.userPaths.add(set.userPath);
   const end = positionOf(app, collection);
   if (!end) {
-    await app.db.changeLogs?.begin(documentsName(collection), logSettings(collection));
+    await beginEngineLog(app, collection);
     follower.generation++;
     return follower;
   }

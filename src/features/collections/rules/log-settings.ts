@@ -1,4 +1,5 @@
-import type { Collection } from '../collection.js';
+import type { App } from '../../../app.js';
+import { documentsName, type Collection } from '../collection.js';
 import { HIDDEN_FIELD } from '../fields/field.js';
 import { ruledPaths } from './collection-rules.js';
 
@@ -13,4 +14,9 @@ export function logSettings(collection: Pick<Collection, 'rls' | 'rules' | 'fiel
   const { rls } = collection;
   const paths = [...(rls ? [rls.ownerField] : []), ...ruledPaths(collection)];
   return { first: ['isDeleted', ...new Set(paths.map((path) => path.split('.')[0]!))], omit: [HIDDEN_FIELD] };
+}
+
+/** Begins the embedded engine's log of a collection, or gives the one that it has these settings. */
+export async function beginEngineLog(app: Pick<App, 'db'>, collection: Collection): Promise<void> {
+  await app.db.changeLogs?.begin(documentsName(collection), logSettings(collection));
 }

@@ -7,6 +7,7 @@ import { findCollection } from '../../collections/collection-store.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
 import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
 import { asksAccount, findStart, hasSameRights, readPage, type Following, type FeedPage } from '../read-page.js';
+import { findSameView } from '../set-view.js';
 import { Batch, writeReset, type EventForm } from './batch.js';
 import { EventBytes } from './event-bytes.js';
 import type { Group, Member } from './group.js';
@@ -134,7 +135,12 @@ export class Follower implements Member {
     const end = await watcher.endSoon();
     if (this.stream.isOver) return true;
     if (!end || (from !== null && (from.epoch !== end.epoch || from.seq !== end.seq))) return false;
-    const position = { ...end, shown: null, isListing: false };
+    const position: FeedPosition = { ...end, shown: null, isListing: false };
+    if (following.sets) {
+      position.sets = from ? from.sets : following.sets.at;
+      const asKnown = { ...position, until: from?.until };
+      if (!findSameView(following.sets, following.readable, asKnown)) return false;
+    }
     const group = watcher.join(following, this, position);
     if (!group) return false;
     this.stream.write(group.readyBytes(this.form, position));
@@ -222,7 +228,8 @@ export class Follower implements Member {
   #send(following: Following, from: FeedPosition, page: FeedPage, watcher: Watcher): void {
     const { stream } = this;
     if (stream.isOver) return;
-    const group = page.more ? null : watcher.join(following, this, page.position);
+    const shown = { ...following, readable: page.readable };
+    const group = page.more ? null : watcher.join(shown, this, page.position);
     const seal = (at: FeedPosition): string => sealFeedCursor(this.shares.app.secrets, following.scope, at);
     const cursors = { from: () => seal(from), to: seal(page.position) };
     const batch = new Batch(page.items, following.query, cursors, group !== null);

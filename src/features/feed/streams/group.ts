@@ -1,8 +1,8 @@
 import { deserialize, type Document } from 'bson';
 import type { Matcher } from '../../../platform/database/database.js';
-import type { EarlierDocument, WatchedChange } from '../../changes/change-log.js';
+import type { EarlierDocument, LogPosition, WatchedChange } from '../../changes/change-log.js';
 import { allOf } from '../../documents/query/keyset-filter.js';
-import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
+import { sealFeedCursor, type FeedPosition, type SetPosition } from '../feed-cursor.js';
 import type { Following } from '../read-page.js';
 import { keyOfForm, writeReady, type Batch, type EventForm } from './batch.js';
 import { EventBytes } from './event-bytes.js';
@@ -41,10 +41,13 @@ export class Group {
   readonly #earlierAccess: Matcher;
   readonly #earlierConditions: Matcher | null;
   readonly #toldGone = new Set<string>();
+  /** Up to where the sets of the user are known to be as the group has them; null where rules ask about none. */
+  #sets: readonly SetPosition[] | null;
   #ready: Ready | null = null;
 
   constructor(
     readonly following: Following,
+    sets: readonly SetPosition[] | undefined,
     openMatcher: (filter: Document) => Matcher,
   ) {
     const { collection, readable, query, scope } = following;
@@ -53,6 +56,7 @@ export class Group {
     this.#current = openMatcher({ $and: [{ isDeleted: false }, ...rules, ...conditions] });
     this.#earlierAccess = openMatcher({ $and: [{ isDeleted: false }, ...rules] });
     this.#earlierConditions = conditions.length > 0 ? openMatcher(allOf(conditions)) : null;
+    this.#sets = sets ?? null;
     this.ownerId = collection.rls ? scope.userId : null;
     this.keys = findKeys(readable ? [readable] : conditions);
   }
@@ -85,8 +89,21 @@ export class Group {
     return conditions.matches(bytes);
   }
 
+  /** A position in the collection's log as one of the group. */
+  placeAt(position: FeedPosition): FeedPosition {
+    return this.#sets ? { ...position, sets: this.#sets } : position;
+  }
+
+  /** The sets are the same up to these positions, by the id of the set's collection. */
+  moveSets(to: ReadonlyMap<string, LogPosition>): void {
+    if (!this.#sets) return;
+    const { sets } = this.following.sets!;
+    this.#sets = this.#sets.map((known, n) => to.get(sets[n]!.collection._id.toHexString()) ?? known);
+    this.#ready = null;
+  }
+
   cursorAt(position: FeedPosition): string {
-    return sealFeedCursor(this.following.app.secrets, this.following.scope, position);
+    return sealFeedCursor(this.following.app.secrets, this.following.scope, this.placeAt(position));
   }
 
   /** The event that members have everything up to a position. */

@@ -1,4 +1,4 @@
-import type { Document } from 'bson';
+import { EJSON, type Document } from 'bson';
 import type { App } from '../../../app.js';
 import { takeTurns } from '../../../turns.js';
 import type { Matcher } from '../../../platform/database/database.js';
@@ -7,10 +7,13 @@ import { openChangeLog } from '../../changes/open-change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
 import type { Collection } from '../../collections/collection.js';
 import type { FeedPosition } from '../feed-cursor.js';
+import { digest } from '../feed-query.js';
+import { waitForAny } from '../wait-for-any.js';
 import { prepareRead, type Following } from '../read-page.js';
 import { Batch, type SharedChange } from './batch.js';
 import { GroupIndex } from './group-index.js';
 import { Group, type Member } from './group.js';
+import { SetLogs } from './set-logs.js';
 
 /** A hint may get lost: so often it is looked without one. */
 const LOOK_MS = 500;
@@ -26,6 +29,7 @@ export class Watcher {
   readonly #groups = new Map<string, Group>();
   readonly #index: GroupIndex;
   readonly #log: ChangeLog;
+  readonly #sets = new SetLogs();
   readonly #stop = new AbortController();
   #position: LogPosition;
   /** Everybody has been told up to here. */
@@ -77,10 +81,11 @@ export class Watcher {
    */
   join(following: Following, member: Member, at: FeedPosition): Group | null {
     if (this.#stop.signal.aborted || at.epoch !== this.#position.epoch || at.seq < this.#position.seq) return null;
+    if (following.sets && (at.until !== undefined || !this.#sets.follow(following.sets, at.sets ?? []))) return null;
     const key = keyOf(following);
     let group = this.#groups.get(key);
     if (!group) {
-      group = new Group(following, this.openMatcher);
+      group = new Group(following, at.sets, this.openMatcher);
       this.#groups.set(key, group);
       this.#index.add(group);
     }
@@ -115,7 +120,7 @@ export class Watcher {
     const topic = hintOf(this.collection._id);
     while (!signal.aborted) {
       // From before the read: a change that comes meanwhile is not waited for.
-      const hint = this.app.hints.wait(topic, LOOK_MS, signal);
+      const hint = waitForAny(this.app.hints, [topic, ...this.#sets.topics], LOOK_MS, signal);
       try {
         if (await this.#step()) await hint;
       } catch (error) {
@@ -141,6 +146,9 @@ export class Watcher {
       this.#dismiss();
       return true;
     }
+    // Of sets that are others since nobody is told by the old ones.
+    await this.#followSets();
+    if (this.#stop.signal.aborted) return true;
     if (found.seq === after.seq) {
       this.#lagSeconds = 0;
       this.#looksAlone = this.#groups.size > 0 ? 0 : this.#looksAlone + 1;
@@ -151,6 +159,27 @@ export class Watcher {
     const oldest = Math.min(...found.changes.map(({ at }) => at.getTime()));
     this.#lagSeconds = found.changes.length > 0 ? Math.max(0, (Date.now() - oldest) / 1000) : 0;
     return found.isEnd;
+  }
+
+  /** Sends those away whose sets are others: they read by themselves what that changes, and join another group. */
+  async #followSets(): Promise<void> {
+    const news = await this.#sets.read();
+    if (news.size === 0) return;
+    const to = new Map([...news].map(([id, { to: position }]) => [id, position]));
+    for (const group of [...this.#groups.values()]) {
+      const { sets, scope } = group.following;
+      const isConcerned = (sets?.sets ?? []).some(({ collection }) => {
+        const found = news.get(collection._id.toHexString());
+        return found !== undefined && (found.users === null || found.users.has(scope.userId));
+      });
+      if (!isConcerned) {
+        group.moveSets(to);
+        continue;
+      }
+      this.#drop(group);
+      for (const member of [...group.members]) member.leave(group.placeAt(placed(this.#position)), false);
+    }
+    if (this.#groups.size === 0) this.#close();
   }
 
   async #isSame(): Promise<boolean> {
@@ -165,7 +194,7 @@ export class Watcher {
     const groups = [...this.#groups.values()];
     this.#groups.clear();
     this.#close();
-    for (const group of groups) for (const member of [...group.members]) member.leave(from, false);
+    for (const group of groups) for (const member of [...group.members]) member.leave(group.placeAt(from), false);
   }
 
   async #tell(changes: readonly WatchedChange[], to: LogPosition, isEnd: boolean): Promise<void> {
@@ -196,7 +225,7 @@ export class Watcher {
     const recipients = [...told].map(([group, list]) => ({ group, list, members: [...group.members] }));
     for (const group of failed) {
       this.#drop(group);
-      for (const member of [...group.members]) member.leave(from, true);
+      for (const member of [...group.members]) member.leave(group.placeAt(from), true);
     }
     for (const { group, list, members } of recipients) {
       if (failed.has(group)) continue;
@@ -206,7 +235,7 @@ export class Watcher {
         // Waiting for nothing would cost as much as the delivery.
         const pause = turn();
         if (pause) await pause;
-        if (group.members.has(member)) member.deliver(batch, from);
+        if (group.members.has(member)) member.deliver(batch, group.placeAt(from));
       }
     }
     this.#told = to;
@@ -219,6 +248,7 @@ function placed(at: LogPosition): FeedPosition {
 }
 
 /** Whoever has the same is told the same. */
-function keyOf({ scope, query }: Following): string {
-  return JSON.stringify([query.filterText, scope.userId, scope.admitted, query.fields, query.meta]);
+function keyOf({ scope, query, sets, readable }: Following): string {
+  const values = sets ? [digest(EJSON.stringify(readable))] : [];
+  return JSON.stringify([query.filterText, scope.userId, scope.admitted, query.fields, query.meta, ...values]);
 }
