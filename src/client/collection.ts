@@ -1,5 +1,6 @@
 import { ApiError } from './api-error.js';
 import type { Connection } from './connection.js';
+import { hasOperators, type Operators } from './operators.js';
 import type { CollectionName, FieldName, FilterOf, Part, RefPath, Shown, Sort } from './project.js';
 import { buildQuery, pathPart } from './query.js';
 
@@ -79,8 +80,15 @@ export interface CoreCollection<P, N extends CollectionName<P>> {
   insert(document: Part<P, N, 'Insert'>): Promise<Part<P, N, 'Document'>>;
   /** Up to 100 documents, all or none. Their ids, in their order. */
   insertMany(documents: readonly Part<P, N, 'Insert'>[]): Promise<string[]>;
-  /** Changes the given fields; a dotted name changes one inside an object, null clears an optional one. */
-  update(id: string, changes: Part<P, N, 'Update'>): Promise<Part<P, N, 'Document'>>;
+  /**
+   * Changes the given fields; a dotted name changes one inside an object, null clears an optional one. Operators such
+   * as `$inc` change what is stored at that moment. `ifMatch` is a document as it was read: 412 when it was changed.
+   */
+  update(
+    id: string,
+    changes: Part<P, N, 'Update'> & Operators<Part<P, N, 'Update'>>,
+    options?: { ifMatch?: { updatedAt: string } | undefined },
+  ): Promise<Part<P, N, 'Document'>>;
   /** To the trash, or for good at once. */
   remove(id: string, options?: { permanent?: boolean }): Promise<void>;
   /** Back from the trash. */
@@ -129,8 +137,15 @@ export function openCollection(connection: Connection, name: string): AnyCollect
       const call = { method: 'POST', path: `${path}/bulk`, body: documents, repeat: 'key' } as const;
       return (await connection.send<Enveloped<{ ids: string[] }>>(call)).data.ids;
     },
-    async update(id: string, changes: object) {
-      return (await connection.send<Enveloped<never>>({ method: 'PATCH', path: at(id), body: changes })).data;
+    async update(id: string, changes: object, { ifMatch }: { ifMatch?: { updatedAt: string } | undefined } = {}) {
+      const call = {
+        method: 'PATCH',
+        path: at(id),
+        body: changes,
+        ...(ifMatch && { headers: { 'if-match': `"${ifMatch.updatedAt}"` } }),
+        ...((ifMatch || hasOperators(changes)) && { repeat: 'key' as const }),
+      } as const;
+      return (await connection.send<Enveloped<never>>(call)).data;
     },
     async remove(id: string, { permanent }: { permanent?: boolean } = {}) {
       const query = buildQuery({}, { permanent });

@@ -52,6 +52,11 @@ export async function write() {
   const post: PostsDocument = await posts.insert({ title: '', author: id, publishedAt: new Date() });
   await posts.insertMany([{ title: '', author: id }]);
   await posts.update(post._id, { 'meta.score': 1, slug: null, 'free.x.y': 1 });
+  await posts.update(post._id, {
+    title: '', $inc: { views: 1, 'meta.score': -1 }, $push: { tags: 'x', related: { $each: [id], $slice: -5 } },
+    $addToSet: { tags: { $each: ['y'] } }, $pull: { tags: { $in: ['x'] } }, $max: { publishedAt: new Date() }, $unset: ['slug', 'meta.deep.er'],
+  }, { ifMatch: post });
+  await api.collection('loose').update(post._id, { whatever: 1, $inc: { any: 1 }, $push: { list: 'x' }, $unset: ['z'] });
   await api.collection('notes').insert({ text: '' });
   await api.collection('loose').insert({ kind: '', whatever: [1] });
   await api.collection('loose').list({ filter: { whatever_gt: 1, size: 1 }, sort: '-whatever' });
@@ -103,6 +108,15 @@ const REFUSED = [
   "api.collection('post');",
   "api.collection('users');",
   'posts.insert({ author: id });',
+  'posts.update(id, { $inc: { title: 1 } });',
+  "posts.update(id, { $inc: { views: '1' } });",
+  'posts.update(id, { $inc: { view: 1 } });',
+  'posts.update(id, { $push: { tags: 1 } });',
+  "posts.update(id, { $push: { title: 'x' } });",
+  'posts.update(id, { $pull: { tags: { $in: [1] } } });',
+  'posts.update(id, { $max: { live: true } });',
+  "posts.update(id, { $unset: ['title'] });",
+  "posts.update(id, { $rename: { title: 'x' } });",
   "posts.insert({ title: '', author: id, vews: 1 });",
   "posts.insert({ title: '', author: id, views: '1' });",
   "posts.insertMany([{ title: '' }]);",

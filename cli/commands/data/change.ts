@@ -16,6 +16,12 @@ export default defineDocumentCommand({
   },
   async run(context, { app, target, document, fields, ifMatch }) {
     const change = await readJsonText(context, fields);
-    return presentOne(context, await updateDocument(app, target, document, change, { expected: ifMatch ?? null }));
+    return presentOne(
+      context,
+      await updateDocument(app, target, document, change, {
+        expected: ifMatch ?? null,
+        takesOperators: true,
+      }),
+    );
   },
 });

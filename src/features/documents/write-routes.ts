@@ -28,6 +28,7 @@ const DOCUMENT_CHANGES: Schema<JsonObject> = claimed({
 });
 
 const IDEMPOTENCY_KEY = idempotencyKey('store');
+const CHANGE_HEADERS = { ...IF_MATCH, ...idempotencyKey('change') };
 const INSERT_REFUSALS = {
   400: ['VALIDATION_FAILED', 'INVALID_IDEMPOTENCY_KEY'],
   403: ['OWNER_MISMATCH', 'QUOTA_EXCEEDED'],
@@ -36,11 +37,12 @@ const INSERT_REFUSALS = {
 };
 
 const UPDATE_REFUSALS: Refusals = {
-  400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
+  400: ['VALIDATION_FAILED', 'CONFLICTING_PATHS', 'INVALID_IF_MATCH', 'INVALID_IDEMPOTENCY_KEY'],
   403: ['OWNER_MISMATCH', 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
   409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
   412: ['CHANGED_MEANWHILE'],
   413: ['DOCUMENT_TOO_LARGE'],
+  422: ['IDEMPOTENCY_KEY_REUSED'],
   ...NO_ROOM,
 };
 
@@ -49,9 +51,9 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     id,
     summary,
     description:
-      'PUT and PATCH do the same: only the given fields change, a dotted key (`meta.views`) changes that nested one. The owner field cannot be changed.',
+      'PUT and PATCH do the same: only the given fields change, a dotted key (`meta.views`) changes that nested one. `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet` and `$pull` take an object of paths and values, `$unset` a list of paths; they change what is stored at that moment, and the result has to fit. The owner field cannot be changed.',
     access: WRITES_AND_SHOWS,
-    headers: IF_MATCH,
+    headers: CHANGE_HEADERS,
     openBody: DOCUMENT_CHANGES,
     example: { title: 'Hello again', 'meta.views': 1 },
     answers: {
@@ -61,7 +63,8 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     refuses: UPDATE_REFUSALS,
     async handle({ app, ctx, target, params, body }) {
       const expected = readIfMatch(sentHeader(ctx, 'if-match'));
-      const data = withTag(ctx, await updateDocument(app, target, params.id, body, { expected }));
+      const options = { expected, takesOperators: true, idempotencyKey: readIdempotencyKey(ctx) };
+      const data = withTag(ctx, await updateDocument(app, target, params.id, body, options));
       return { message: 'Updated' as const, data };
     },
   });
@@ -123,21 +126,23 @@ export const WRITE_ROUTES: readonly Route[] = [
     id: 'deleteDocument',
     summary: 'Move a document to the trash, or delete it for good',
     access: WRITES_DOCUMENTS,
-    headers: IF_MATCH,
+    headers: CHANGE_HEADERS,
     query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
     answers: ok(object({ id: ID }), 'Document moved to trash'),
     refuses: {
-      400: ['INVALID_QUERY', 'INVALID_IF_MATCH'],
+      400: ['INVALID_QUERY', 'INVALID_IF_MATCH', 'INVALID_IDEMPOTENCY_KEY'],
       403: ['OWNER_MISMATCH'],
       409: ['DOCUMENT_CHANGING'],
       412: ['CHANGED_MEANWHILE'],
+      422: ['IDEMPOTENCY_KEY_REUSED'],
     },
     async handle({ app, ctx, target, params, query: { permanent } }) {
       const expected = readIfMatch(sentHeader(ctx, 'if-match'));
+      const options = { expected, idempotencyKey: readIdempotencyKey(ctx) };
       if (permanent) {
-        return say({ id: await deleteDocument(app, target, params.id, expected) }, 'Document permanently deleted');
+        return say({ id: await deleteDocument(app, target, params.id, options) }, 'Document permanently deleted');
       }
-      return { id: await trashDocument(app, target, params.id, expected) };
+      return { id: await trashDocument(app, target, params.id, options) };
     },
   }),
 ];

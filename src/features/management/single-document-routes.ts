@@ -127,7 +127,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
     },
     async handle({ app, ctx, target, params, body }) {
       const expected = readIfMatch(sentHeader(ctx, 'if-match'));
-      return withTag(ctx, await updateDocument(app, target, params.document, body, { expected }));
+      return withTag(ctx, await updateDocument(app, target, params.document, body, { expected, takesOperators: true }));
     },
   }),
   route(`DELETE ${PATH}/:document`, {
@@ -146,9 +146,12 @@ export const SINGLE_DOCUMENT_ROUTES = [
     async handle({ app, ctx, target, params, query: { permanent } }) {
       const expected = readIfMatch(sentHeader(ctx, 'if-match'));
       if (permanent) {
-        return say({ id: await deleteDocument(app, target, params.document, expected) }, 'Document deleted for good');
+        return say(
+          { id: await deleteDocument(app, target, params.document, { expected }) },
+          'Document deleted for good',
+        );
       }
-      return { id: await trashDocument(app, target, params.document, expected) };
+      return { id: await trashDocument(app, target, params.document, { expected }) };
     },
   }),
   route(`POST ${PATH}/:document/recover`, {

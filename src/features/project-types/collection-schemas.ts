@@ -155,7 +155,54 @@ function changesOf(fields: readonly Field[], allOptional: boolean): JsonSchema {
     }
   };
   visit(fields, '');
+  Object.assign(properties, operatorsOf(fields, allOptional));
   return { properties, ...(Object.keys(patternProperties).length > 0 && { patternProperties }) };
+}
+
+/** The update operators, each with the paths that it fits. */
+function operatorsOf(fields: readonly Field[], isOpen: boolean): Record<string, JsonSchema> {
+  const numbers: Record<string, JsonSchema> = {};
+  const ordered: Record<string, JsonSchema> = {};
+  const lists: Record<string, { each: JsonSchema; item: JsonSchema }> = {};
+  const cleared: string[] = [];
+  const visit = (level: readonly Field[], prefix: string): void => {
+    for (const field of level) {
+      const path = prefix + field.name;
+      if (field.type === 'Number') numbers[path] = { type: 'number' };
+      if (['Number', 'String', 'Date'].includes(field.type)) ordered[path] = schemaOfType(field);
+      if (field.type === 'Array') {
+        const item = field.items ? schemaOf(field.items) : {};
+        lists[path] = { item, each: { type: 'array', items: item, maxItems: 1000 } };
+      }
+      if (!field.required || isOpen) cleared.push(path);
+      if (field.type === 'Object') visit(field.fields ?? [], `${path}.`);
+    }
+  };
+  visit(fields, '');
+  const operator = (properties: Record<string, JsonSchema>): JsonSchema => ({
+    type: 'object',
+    properties,
+    additionalProperties: isOpen || fields.some(({ type, fields: inner }) => type === 'Object' && !inner),
+  });
+  const listOperator = (modifiers: (each: JsonSchema) => Record<string, JsonSchema>, needed: string): JsonSchema =>
+    operator(
+      Object.fromEntries(
+        Object.entries(lists).map(([path, { item, each }]) => {
+          const many = { type: 'object', required: [needed], properties: modifiers(each), additionalProperties: false };
+          return [path, { anyOf: [item, many] }];
+        }),
+      ),
+    );
+  return {
+    $inc: operator(numbers),
+    $mul: operator(numbers),
+    $min: operator(ordered),
+    $max: operator(ordered),
+    $push: listOperator(($each) => ({ $each, $slice: { type: 'integer' }, $position: { type: 'integer' } }), '$each'),
+    $addToSet: listOperator(($each) => ({ $each }), '$each'),
+    $pull: listOperator(($in) => ({ $in }), '$in'),
+    $unset: { type: 'array', items: isOpen || cleared.length === 0 ? { type: 'string' } : { enum: cleared } },
+  };
 }
 
 const escapePattern = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');

@@ -11,7 +11,7 @@ const MAX_CHARACTERS = 255;
 const FORM = new RegExp(`^[\\x21-\\x7e]{1,${MAX_CHARACTERS}}$`);
 
 /** The header of a route that may be repeated; `does` says what the repeated request does not do again. */
-export const idempotencyKey = (does: 'store' | 'send') => ({
+export const idempotencyKey = (does: 'store' | 'send' | 'change') => ({
   'idempotency-key': parameter(
     `Makes the request safe to repeat for 24 hours: the same key and body ${does} nothing more and get the first answer again`,
     text({ minLength: 1, maxLength: MAX_CHARACTERS }),

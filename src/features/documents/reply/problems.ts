@@ -51,6 +51,10 @@ export class Problems {
     return this.#listed.length >= MAX_LISTED;
   }
 
+  get first(): FieldProblem | undefined {
+    return this.#listed[0];
+  }
+
   /** All of them in one line, or null when there are none. */
   get summary(): string | null {
     return this.#listed.length > 0 ? this.#listed.map(({ message }) => message).join('; ') : null;

@@ -1,5 +1,6 @@
 import type { Collection } from '../../collections/collection.js';
 import { compileConstraints, type ValueCheck } from '../../collections/fields/constraints/check-value.js';
+import type { Constraints } from '../../collections/fields/constraints/constraint.js';
 import { FIELD_TYPE_RULES, isJsonObject } from '../../collections/fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../../collections/fields/field.js';
 import { ruledPaths } from '../../collections/rules/collection-rules.js';
@@ -9,7 +10,12 @@ import type { Problems } from '../reply/problems.js';
 /** A declared value, ready to check. `any` is content that nothing declares. */
 export type ValueShape =
   | { type: 'any' }
-  | { type: Exclude<FieldType, 'Object' | 'Array'>; store: (value: unknown) => unknown; check: ValueCheck | null }
+  | {
+      type: Exclude<FieldType, 'Object' | 'Array'>;
+      store: (value: unknown) => unknown;
+      check: ValueCheck | null;
+      declared: Constraints;
+    }
   | ObjectShape
   | ArrayShape;
 
@@ -18,9 +24,7 @@ export interface ArrayShape {
   items: ValueShape;
   /** What is asked of the whole list; null = nothing. */
   check: ValueCheck | null;
-  maxItems: number | undefined;
-  minItems: number | undefined;
-  uniqueItems: boolean;
+  declared: Constraints;
 }
 
 export interface ObjectShape {
@@ -89,9 +93,10 @@ function compileObject(fields: readonly Field[], open: boolean): ObjectShape {
 function compileValue(shape: FieldShape): ValueShape {
   if (shape.type === 'Object') return compileObject(shape.fields ?? [], shape.fields === undefined);
   const check = compileConstraints(shape);
-  if (shape.type !== 'Array') return { type: shape.type, store: FIELD_TYPE_RULES[shape.type].store, check };
-  const { items, maxItems, minItems, uniqueItems = false } = shape;
-  return { type: 'Array', items: items ? compileValue(items) : ANY, check, maxItems, minItems, uniqueItems };
+  if (shape.type === 'Array') {
+    return { type: 'Array', items: shape.items ? compileValue(shape.items) : ANY, check, declared: shape };
+  }
+  return { type: shape.type, store: FIELD_TYPE_RULES[shape.type].store, check, declared: shape };
 }
 
 /**

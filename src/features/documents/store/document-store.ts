@@ -246,6 +246,8 @@ export interface RecordChange {
   action: Action;
   set: Record<string, unknown>;
   unset?: readonly string[];
+  /** The database's update operators, each with its paths. */
+  operators?: Record<string, Record<string, unknown>>;
   /** The service's own paths alone, so that they are stored in a full project too. */
   isOwn?: boolean;
 }
@@ -259,17 +261,19 @@ export async function changeDocumentRecord(
   app: App,
   collection: Collection,
   filter: Filter,
-  { action, set, unset = [], isOwn = false }: RecordChange,
+  { action, set, unset = [], operators = {}, isOwn = false }: RecordChange,
 ): Promise<StoredDocument | null> {
   const update = {
+    ...operators,
     $set: set,
     ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
   };
+  const added = { ...operators, ...set };
   const { document } = await write(app, collection, {
     action,
-    adds: isOwn ? null : { change: set },
+    adds: isOwn ? null : { change: added },
     async run(stored, nextEvent) {
-      const growth = growthFilter(app, set);
+      const growth = growthFilter(app, added);
       if (!growth) return updateOne(app, collection, filter, update, await nextEvent());
       const changed = await updateOne(app, collection, { $and: [filter, growth] }, update, await nextEvent());
       if (!changed.document && (await stored.findOne({ $and: [filter, { $nor: [growth] }] }, ID_ALONE))) {
@@ -307,17 +311,26 @@ export async function noteInDocument(
   return document;
 }
 
+type DocumentUpdate = Record<string, Record<string, unknown>>;
+
+/** Two updates of different paths as one. */
+function together(one: DocumentUpdate, other: DocumentUpdate): DocumentUpdate {
+  const both = { ...one };
+  for (const [operator, paths] of Object.entries(other)) both[operator] = { ...both[operator], ...paths };
+  return both;
+}
+
 /** Updates the one shown document that matches; where a webhook hears of it, with what it was before. */
 async function updateOne(
   app: App,
   collection: Collection,
   filter: Filter,
-  update: { $set: Record<string, unknown>; $unset?: Record<string, ''> },
+  update: DocumentUpdate,
   entry: OutboxEntry | null,
 ): Promise<Changed> {
   // By path: the type of a document whose fields are its client's cannot name them.
   const byPath: Store<SystemFields & OutboxPaths> = app.db.collection(documentsName(collection));
-  const change = { ...outboxOperators(entry), ...update };
+  const change = together(outboxOperators(entry), update);
   const read = (wanted: Filter): Promise<StoredDocument | null> => byPath.findOne(wanted);
   const write = (wanted: Filter): Promise<StoredDocument | null> =>
     byPath.findOneAndUpdate(wanted, change, { returnDocument: 'after' });

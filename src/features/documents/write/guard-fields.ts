@@ -4,10 +4,10 @@ import type { EndWriter, Writer } from '../../access/access-rules.js';
 import { NOTHING, filterOf } from '../../access/rules/compile-rule.js';
 import type { GuardedField } from '../../access/rules/field-sight.js';
 import type { Collection } from '../../collections/collection.js';
-import type { DocumentChange } from '../store/document-change.js';
 import { concealInDocument } from '../reply/conceal-fields.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
-import { matchesFilter } from './admit-write.js';
+import { changedPaths, matchesFilter } from './admit-write.js';
+import type { ChangedFields } from './document-change.js';
 
 /** A document that was written as its writer sees it. */
 export function presentWritten(stored: Record<string, unknown>, writer: Writer): PresentedDocument {
@@ -24,19 +24,22 @@ export interface FieldCondition {
  * Conditions on the stored document for the guarded fields of a change (rules.md 7): the field's rule holds, or the
  * writer sees the field and sends it back as it is. 403 FIELD_PROTECTED where no document could meet that.
  */
-export function guardChange(writer: Writer, change: Pick<DocumentChange, 'set' | 'unset'>): FieldCondition[] {
+export function guardChange(writer: Writer, change: ChangedFields): FieldCondition[] {
   if (!writer?.fields) return [];
   const conditions: FieldCondition[] = [];
-  for (const key of [...Object.keys(change.set), ...change.unset]) {
+  for (const key of changedPaths(change)) {
     const name = key.split('.', 1)[0]!;
     const field = writer.fields.guarded.get(name);
     if (!field) continue;
-    // What is stored beside a part decides how its change ends.
-    if (key !== name && filterOf(field.read) !== null) throw fieldProtected(name);
+    // What is stored decides how the change of a part ends, or that by an operator.
+    const isByOperator = change.results?.has(key) ?? false;
+    if ((key !== name || isByOperator) && filterOf(field.read) !== null) throw fieldProtected(name);
     const may = filterOf(field.write);
     if (may === null) continue;
     const value: unknown = Object.hasOwn(change.set, key) ? change.set[key] : null;
-    const filters = [may, sameFilter(field, key, value)].filter((filter) => filter !== NOTHING);
+    const filters = [may, ...(isByOperator ? [] : [sameFilter(field, key, value)])].filter(
+      (filter) => filter !== NOTHING,
+    );
     if (filters.length === 0) throw fieldProtected(name);
     conditions.push({ filter: { $or: filters }, refusal: () => fieldProtected(name) });
   }

@@ -28,7 +28,7 @@ interface IdempotencyRecord {
 
 export interface RepeatableRequest {
   place: WriteTarget;
-  action: 'insert' | 'bulk';
+  action: 'insert' | 'bulk' | 'update' | 'delete';
   key: string;
   body: unknown;
 }
@@ -36,11 +36,13 @@ export interface RepeatableRequest {
 /** A request, checked, ready to be carried out under the ids it is given: its own, or those of its first attempt. */
 export interface PreparedRequest<T> {
   ids: ObjectId[];
-  run(ids: readonly ObjectId[]): Promise<T>;
+  /** `isRepeated`: an earlier attempt may have been carried out, or is being so. */
+  run(ids: readonly ObjectId[], isRepeated: boolean): Promise<T>;
 }
 
 export interface RepeatableSteps<T> {
-  prepare: () => PreparedRequest<T> | Promise<PreparedRequest<T>>;
+  /** `requestId` is the same for every attempt, and for no other request. */
+  prepare: (requestId: string) => PreparedRequest<T> | Promise<PreparedRequest<T>>;
   /** The answer to a request that was carried out before, from what is stored now. */
   answerAgain: (ids: readonly ObjectId[]) => T | Promise<T>;
 }
@@ -72,12 +74,12 @@ export async function runIdempotent<T>(
   const earlier = await findEarlier(app, store, _id);
   if (earlier && earlier.bodyHash !== bodyHash) throw otherBody();
   if (earlier?.isDone) return answerAgain(earlier.ids);
-  const prepared = await prepare();
+  const prepared = await prepare(_id);
   const record = earlier ?? (await remember(app, store, { _id, projectId, bodyHash, ids: prepared.ids }));
   if (record.bodyHash !== bodyHash) throw otherBody();
   if (record.isDone) return answerAgain(record.ids);
   try {
-    const answer = await prepared.run(record.ids);
+    const answer = await prepared.run(record.ids, record.ids !== prepared.ids);
     await noteDone(app, store, _id);
     return answer;
   } catch (error) {

@@ -4,9 +4,9 @@ import type { EndWriter, Writer } from '../../access/access-rules.js';
 import type { Pins } from '../../access/rules/compile-rule.js';
 import { heldBy, pinsOfDocument } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
-import type { DocumentChange } from '../store/document-change.js';
 import { findHeld } from '../store/find-held.js';
-import { documentWith, isDecidedBy } from './admit-write.js';
+import { changedAlone, changedPaths, documentWith, isDecidedBy } from './admit-write.js';
+import type { ChangedFields } from './document-change.js';
 
 /** The place of one attempt of a write. */
 export interface SettledPlace {
@@ -15,8 +15,6 @@ export interface SettledPlace {
   /** Conditions that the document meets as long as it is the one for which the writer was settled. */
   held: readonly Document[];
 }
-
-export type ChangedFields = Pick<DocumentChange, 'set' | 'unset'>;
 
 /**
  * Asks about the caller's sets what the write of a document in `state` depends on: what it holds now, and what it would
@@ -39,10 +37,11 @@ export async function settlePlace(
 }
 
 function pinsAfter({ settledBy }: EndWriter, before: Document, change: ChangedFields): Pins {
-  const changed = [...Object.keys(change.set), ...change.unset];
+  const changed = changedPaths(change);
   return new Map(
     settledBy.flatMap((path) => {
       const key = changed.findLast((each) => isDecidedBy(each, path));
+      if (key !== undefined && change.results?.has(key)) throw changedAlone(key, path);
       return [...pinsOfDocument(key === undefined ? before : documentWith(key, change), [path])];
     }),
   );

@@ -12,7 +12,8 @@ import { documentStore } from '../store/document-store.js';
 import { matchShown } from '../store/shown-documents.js';
 import { requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
 import { filtersAfter, filtersBefore, readableFilter, ruleRefused, type RuledAction } from './admit-write.js';
-import { settlePlace, type ChangedFields, type SettledPlace } from './settle-place.js';
+import type { ChangedFields } from './document-change.js';
+import { settlePlace, type SettledPlace } from './settle-place.js';
 
 /** The place of a write and its writer. */
 export interface WriteTarget {
@@ -50,6 +51,16 @@ async function writeOrExplain<T>(write: () => Promise<T | null>, explain: () => 
     await explain();
   }
   throw conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
+}
+
+/** The active document as a writer may see it who has changed it before; 404 when that may be no more. */
+export async function readWritten(app: App, place: WriteTarget, id: ObjectId): Promise<StoredDocument> {
+  const settled = await settlePlace(app, place, { _id: id }, null);
+  const readable = settled && readableFilter(settled.writer);
+  const filter = matching({ _id: id, isDeleted: false }, readable ? [readable] : []);
+  const found = settled && (await documentStore(app, place.collection).findOne(filter));
+  if (!found) throw documentNotFound();
+  return found;
 }
 
 /**

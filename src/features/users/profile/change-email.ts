@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import type { AlongsideChange } from '../../documents/write/update-document.js';
+import type { AlongsideChange } from '../../documents/write/plan-update.js';
 import type { Project } from '../../projects/project.js';
 import { withCurrentPassword } from '../accounts/check-password.js';
 import { emailTaken } from '../accounts/insert-user.js';

@@ -45,7 +45,7 @@ export function withOutbox<T extends object>(document: T, entry: OutboxEntry | n
 }
 
 /** The operators that store an event with an update; nothing without one. */
-export function outboxOperators(entry: OutboxEntry | null) {
+export function outboxOperators(entry: OutboxEntry | null): Record<string, Record<string, unknown>> {
   if (!entry) return {};
   return {
     $push: { [OUTBOX_ENTRIES]: entry },
