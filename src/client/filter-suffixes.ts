@@ -7,6 +7,7 @@ export interface Suffixes {
   list: '_in';
   flag: '_exists';
   text: '_startswith' | '_regex';
+  area: '_near' | '_within';
 }
 
 /** Filters that no stream takes. */

@@ -70,7 +70,9 @@ type Compared<F, Key extends string> = Key extends keyof F
         ? Value<At<F, K>>
         : Key extends `${infer K}${Suffixes['text']}`
           ? Matched<At<F, K>>
-          : boolean;
+          : Key extends `${string}${Suffixes['area']}`
+            ? string
+            : boolean;
 
 type Suffix = '' | Suffixes[keyof Suffixes];
 

@@ -50,8 +50,11 @@ const row: fc.Arbitrary<Row> = fc.record({
   date: maybe(pick(DATES).map((text) => new Date(text))),
   list: maybe(fc.array(pick(TEXTS), { maxLength: 3 })),
 });
-/** Every comparison there is; those of texts are asked of texts alone. */
-const OPERATORS = ['', ...FILTER_OPERATORS.filter(({ takes }) => takes !== 'text').map(({ suffix }) => suffix)];
+/** Every comparison there is; those of texts are asked of texts alone, areas in a test of their own. */
+const OPERATORS = [
+  '',
+  ...FILTER_OPERATORS.filter(({ takes }) => takes !== 'text' && takes !== 'area').map(({ suffix }) => suffix),
+];
 const OF_TEXTS = FILTER_OPERATORS.filter(({ takes }) => takes === 'text').map(({ suffix }) => suffix);
 
 interface Asked {

@@ -211,6 +211,12 @@ describe.each(TRANSPORTS)('geometry, $name', (transport) => {
     ['a box', { $box: [[-20, -30], [60, 70]] }], // prettier-ignore
     ['a box up to the edge of the world', { $box: [[170, 60], [180, 90]] }], // prettier-ignore
     ['a polygon', { $polygon: [[0, 0], [100, 10], [40, 40], [90, 80], [-10, 60]] }], // prettier-ignore
+    ['a circle on the plane', { $center: [[13, 52], 30] }],
+    ['a GeoJSON polygon', { $geometry: { type: 'Polygon', coordinates: [[[0, 0], [100, 10], [40, 40], [90, 80], [-10, 60], [0, 0]]] } }], // prettier-ignore
+    ['a GeoJSON polygon across the antimeridian', { $geometry: { type: 'Polygon', coordinates: [[[179, 69], [-179, 69], [-179, 71], [179, 71], [179, 69]]] } }], // prettier-ignore
+    ['a GeoJSON polygon around a pole, with a hole', { $geometry: { type: 'Polygon', coordinates: [[[0, 60], [120, 60], [-120, 60], [0, 60]], [[0, 89.99], [120, 89.99], [-120, 89.99], [0, 89.99]]] } }], // prettier-ignore
+    ['a GeoJSON polygon of many corners', { $geometry: { type: 'Polygon', coordinates: [[...Array.from({ length: 300 }, (_, n) => [60 * Math.cos((n * Math.PI) / 150), 50 * Math.sin((n * Math.PI) / 150)]), [60, 0]]] } }], // prettier-ignore
+    ['several GeoJSON polygons', { $geometry: { type: 'MultiPolygon', coordinates: [[[[0, 0], [20, 0], [20, 80], [0, 0]]], [[[-180, -90], [-60, 0], [-160, 20], [-180, -90]]]] } }], // prettier-ignore
     ['a polygon of many corners', { $polygon: Array.from({ length: 300 }, (_, n) => [60 * Math.cos(n / 47.8), 60 * Math.sin(n / 47.8)]) }], // prettier-ignore
   ];
 
@@ -233,6 +239,91 @@ describe.each(TRANSPORTS)('geometry, $name', (transport) => {
       expect(found).toBe(expected(center, 0, 0.25 * EARTH_METERS).length);
     }
   });
+
+  /** Corners on a circle make an area without a dent: what lies to the left of all its edges is in it. */
+  it('$geoWithin and $geoIntersects of a polygon find what lies to the left of its edges', async () => {
+    const vector = ([x, y]: Pair): [number, number, number] => {
+      const [l, f] = [(x * Math.PI) / 180, (y * Math.PI) / 180];
+      return [Math.cos(f) * Math.cos(l), Math.cos(f) * Math.sin(l), Math.sin(f)];
+    };
+    const cross = (a: number[], b: number[]): number[] => [
+      a[1]! * b[2]! - a[2]! * b[1]!,
+      a[2]! * b[0]! - a[0]! * b[2]!,
+      a[0]! * b[1]! - a[1]! * b[0]!,
+    ];
+    const dot = (a: number[], b: number[]): number => a[0]! * b[0]! + a[1]! * b[1]! + a[2]! * b[2]!;
+    /** The place so many radians from another one, in a direction that turns against the clock. */
+    const towards = (from: Pair, angle: number, bearing: number): Pair => {
+      const c = vector(from);
+      const some = cross(c, Math.abs(c[2]) < 0.9 ? [0, 0, 1] : [1, 0, 0]);
+      const u = some.map((part) => part / Math.hypot(...some));
+      const v = cross(c, u);
+      const [x, y, z] = c.map(
+        (part, n) => part * Math.cos(angle) + (u[n]! * Math.cos(bearing) + v[n]! * Math.sin(bearing)) * Math.sin(angle),
+      ) as [number, number, number];
+      return [(Math.atan2(y, x) * 180) / Math.PI, (Math.atan2(z, Math.hypot(x, y)) * 180) / Math.PI];
+    };
+    let inside = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        pair,
+        fc.double({ min: 0.01, max: 1.4, noNaN: true }),
+        fc.integer({ min: 3, max: 12 }),
+        fc.double({ min: 0, max: 6, noNaN: true }),
+        fc.boolean(),
+        async (center, radius, corners, turn, clockwise) => {
+          // Against the clock, as seen from above.
+          const ring = Array.from({ length: corners }, (_, n) =>
+            towards(center, radius, turn + (n * 2 * Math.PI) / corners),
+          );
+          const edges = ring.map((from, n) => cross(vector(from), vector(ring[(n + 1) % corners]!)));
+          const isIn = (at: Pair): boolean | null => {
+            const sides = edges.map((normal) => dot(normal, vector(at)));
+            // So near to an edge the last digits decide.
+            if (sides.some((side) => Math.abs(side) < 1e-9)) return null;
+            return sides.every((side) => side > 0);
+          };
+          const closed = [...ring, ring[0]!];
+          const $geometry = { type: 'Polygon', coordinates: [clockwise ? closed.reverse() : closed] };
+          for (const operator of ['$geoWithin', '$geoIntersects']) {
+            const docs = await shops.find({ place: { [operator]: { $geometry } } as never }).toArray();
+            const found = new Set(docs.map(({ _id }) => _id));
+            for (const { _id, place } of all) {
+              const expectedIn = place == null ? false : isIn(coordinatesOf(place));
+              if (expectedIn !== null) expect(found.has(_id), JSON.stringify([place, ring])).toBe(expectedIn);
+            }
+            inside += found.size;
+          }
+        },
+      ),
+      { numRuns: 40 },
+    );
+    expect(inside).toBeGreaterThan(100);
+  });
+
+  it.each(viewpoints)(
+    '$nearSphere and $near from %s are the nearest first, and a condition beside a sort',
+    async (...from) => {
+      const at = { type: 'Point', coordinates: from };
+      const most = 2_000_000;
+      const wanted = expected(from, 1000, most);
+      const ids = (filter: object, options: object = {}) =>
+        shops
+          .find(filter as never, options)
+          .toArray()
+          .then((docs) => docs.map(({ _id, place }) => ({ _id, dist: metersBetween(from, coordinatesOf(place)) })));
+      const near = { place: { $near: { $geometry: at, $maxDistance: most, $minDistance: 1000 } } };
+      expectDistances(await ids(near), wanted, from);
+      expectDistances(await ids(near, { skip: 2, limit: 7 }), wanted.slice(2, 9), from);
+      expectDistances(await ids(near, { batchSize: 3 }), wanted, from);
+      const legacy = {
+        $and: [{ place: { $nearSphere: from, $maxDistance: most / EARTH_METERS } }, { kind: { $ne: 9 } }],
+      };
+      expectDistances(await ids(legacy), expected(from, 0, most), from);
+      const sorted = await ids(near, { sort: { _id: -1 } });
+      expect(sorted.map(({ _id }) => _id)).toEqual(wanted.map(({ _id }) => _id).sort((a, b) => b - a));
+    },
+  );
 
   it('an insert, an update and an index over what is no place are refused with 16755', async () => {
     for (const place of [[200, 0], [0, 91], ['a', 'b'], 'here', 7, [[1, 2]], { type: 'Point' }, [NaN, 1]]) {
@@ -291,9 +382,12 @@ describe.each(TRANSPORTS.filter(({ foreign }) => !foreign))('geometry, $name', (
     const places = opened.db('refusals').collection('places');
     await places.insertOne({ at: [1, 2] });
     const filters = [
-      [{ at: { $geoWithin: { $center: [[0, 0], 1] } } }, '$center'],
-      [{ at: { $geoWithin: { $geometry: { type: 'Polygon', coordinates: [] } } } }, '$geometry'],
-      [{ at: { $geoIntersects: { $geometry: { type: 'Point', coordinates: [0, 0] } } } }, '$geoIntersects'],
+      [{ at: { $geoWithin: { $uniqueDocs: 1 } } }, '$uniqueDocs'],
+      [{ at: { $geoWithin: { $geometry: { type: 'Polygon', coordinates: [] } } } }, 'Polygon needs'],
+      [{ at: { $geoWithin: { $geometry: { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [2, 0]]] } } } }, '4 positions'], // prettier-ignore
+      [{ at: { $geoWithin: { $geometry: { type: 'Polygon', coordinates: [[[0, 0], [1, 1], [2, 0], [3, 3]]] } } } }, 'not closed'], // prettier-ignore
+      [{ at: { $geoWithin: { $geometry: { type: 'LineString', coordinates: [] } } } }, 'LineString'],
+      [{ at: { $geoIntersects: { $box: [[0, 0], [1, 1]] } } }, '$geoIntersects'], // prettier-ignore
       [{ at: { $near: [0, 0] } }, '$near'],
       [{ $text: { $search: 'x' } }, '$text'],
     ] as const;
@@ -303,6 +397,9 @@ describe.each(TRANSPORTS.filter(({ foreign }) => !foreign))('geometry, $name', (
         message: expect.stringContaining(name) as string,
       });
     }
+    const near = { at: { $near: { $geometry: { type: 'Point', coordinates: [0, 0] } } } };
+    await expect(places.findOne(near as object)).rejects.toMatchObject({ code: 291 });
+    await expect(places.countDocuments(near as object)).rejects.toMatchObject({ code: 5626500 });
     await expect(places.createIndex({ at: 'text' })).rejects.toMatchObject({ code: 67 });
     await expect(places.createIndex({ at: '2dsphere', b: 1 })).rejects.toMatchObject({ code: 67 });
   });

@@ -41,6 +41,7 @@ export interface Suffixes {
   list: ${of('list')};
   flag: ${of('flag')};
   text: ${of('text')};
+  area: ${of('area')};
 }
 
 /** Filters that no stream takes. */
@@ -61,7 +62,7 @@ function guide(): string {
   const sentences = [
     `**Filters**: \`field=value\`, or \`field\` with ${listSuffixes()}.`,
     'Several filters must all match. Nested fields have dots: `meta.lang=en`. `filter[field_gt]=value` is the same as `field_gt=value`.',
-    `An index of the field answers ${byIndex()}; the others read every document. Streams do not take ${listUnstreamed()}.`,
+    `An index of the field answers ${byIndex()}, an index of places (\`place:2dsphere\`) those of areas; the others read every document. Streams do not take ${listUnstreamed()}.`,
   ];
   const text = readFileSync(join(ROOT, 'templates', 'docs', 'rest.md'), 'utf8');
   return text.replace(/- \*\*Filters\*\*:[^]*?(?=\n- \*\*)/, () => `- ${sentences.join(' ')}`);

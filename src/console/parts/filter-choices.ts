@@ -12,4 +12,6 @@ export const FILTER_CHOICES: readonly (readonly [operator: string, label: string
   ['_exists=', 'exists'],
   ['_startswith=', 'begins with'],
   ['_regex=', 'matches'],
+  ['_near=', 'is near'],
+  ['_within=', 'is within'],
 ];

@@ -1,5 +1,5 @@
 import type { Conjunct } from '../query/match/match.js';
-import type { Region } from '../query/geometry/region.js';
+import type { Region } from '../query/geometry/cell.js';
 import type { PrefixOperand } from '../query/match/regex-predicate.js';
 import { compareValues } from '../query/values/compare.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';

@@ -1,5 +1,5 @@
-import { type Cell, codesWithin } from '../query/geometry/cell.js';
-import { coverRegion, type Region } from '../query/geometry/region.js';
+import { type Cell, codesWithin, type Region } from '../query/geometry/cell.js';
+import { coverRegion } from '../query/geometry/region.js';
 import { KeyWriter } from '../storage/encoding/key-encoding.js';
 import { INDEX_SPACE } from '../storage/file/environment.js';
 import type { IndexEntry } from '../storage/keys/index-definition.js';

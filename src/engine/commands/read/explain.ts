@@ -23,6 +23,7 @@ import { countCommand } from './count.js';
 import { distinct } from './distinct.js';
 import { explainNearest } from './explain-nearest.js';
 import { find } from './find.js';
+import { readNear } from './near-rows.js';
 import {
   checkStillThere,
   compileQuery,
@@ -51,7 +52,7 @@ interface Explained {
 
 /** Each command that can be explained, read by its own table. */
 const READERS: Readonly<Record<string, (body: Doc) => Explained>> = {
-  find: (body) => find.read(body, 'find'),
+  find: (body) => explainFind(find.read(body, 'find')),
   count: (body) => explainQuery(countCommand.read(body, 'count')),
   distinct: (body) => explainQuery(distinct.read(body, 'distinct')),
   findAndModify: (body) => ({ ...explainQuery(findAndModify.read(body, 'findAndModify')), limit: 1, skip: 0 }),
@@ -59,6 +60,14 @@ const READERS: Readonly<Record<string, (body: Doc) => Explained>> = {
   delete: (body) => explainStatement(readDeletes(deleteCommand.read(body, 'delete').deletes)),
   aggregate: (body) => leadingStages(aggregate.read(body, 'aggregate')),
 };
+
+function explainFind(options: ReturnType<typeof find.read>): Explained {
+  const near = readNear(options.filter);
+  if (near === null) return options;
+  return Object.keys(options.sort).length > 0
+    ? { ...options, filter: near.condition }
+    : { ...options, filter: {}, near: near.spec };
+}
 
 function explainQuery<T extends { query: Doc; hint: unknown; collation: Collation | null }>({
   query,

@@ -17,6 +17,7 @@ import {
 import type { RowSource } from './cursors.js';
 import { FindRows, NO_ROWS, type RowsOptions } from './find-rows.js';
 import { openPace } from '../pace.js';
+import { NearRows, readNear } from './near-rows.js';
 import { compileQuery } from './query.js';
 import { readVariables } from './variables.js';
 
@@ -67,11 +68,17 @@ type FindOptions = ReturnType<typeof find.read>;
 function openFindRows(call: Call, ns: string, options: FindOptions): RowSource {
   const { storage } = call.core;
   const environment = readVariables(options.let, options.collation);
-  const query = compileQuery(options.filter, options.sort, options.hint, environment);
+  const near = readNear(options.filter);
+  const isSorted = Object.keys(options.sort).length > 0;
+  const filter = near === null ? options.filter : near.condition;
+  const query = compileQuery(filter, options.sort, options.hint, environment);
   const rows = { skip: options.skip, limit: Math.abs(options.limit), ...readProjection(options, environment) };
   const pace = openPace(call, options.maxTimeMS);
   storage.refresh();
   const collection = storage.catalog.find(ns);
+  if (near !== null && !isSorted && collection !== null) {
+    return new NearRows(storage, collection, near.nearest, rows, pace, environment);
+  }
   return collection === null ? NO_ROWS : new FindRows(storage, collection, query, rows, pace);
 }
 

@@ -15,7 +15,7 @@ const OPPOSITES: Readonly<Record<string, string>> = { $ne: '$eq', $nin: '$in' };
  * several are.
  */
 export function readNegation(filter: Doc): Negation | null {
-  const parts = partsOf(filter);
+  const parts = joinedIn(filter);
   let negated: { at: number; opposite: Doc } | null = null;
   for (const [at, part] of parts.entries()) {
     const opposite = oppositeOf(part);
@@ -29,14 +29,16 @@ export function readNegation(filter: Doc): Negation | null {
   return { all: joined(others), without: joined([...others, opposite]) };
 }
 
-function joined(parts: readonly Doc[]): Doc {
+/** A filter of all conditions. */
+export function joined(parts: readonly Doc[]): Doc {
   return parts.length === 0 ? {} : parts.length === 1 ? parts[0]! : { $and: parts };
 }
 
-function partsOf(filter: Doc): Doc[] {
+/** The conditions that a filter joins, by `$and` too. */
+export function joinedIn(filter: Doc): Doc[] {
   return Object.keys(filter).flatMap((name): Doc[] => {
     const value = filter[name];
-    if (name === '$and' && Array.isArray(value) && value.every(isDocument)) return value.flatMap(partsOf);
+    if (name === '$and' && Array.isArray(value) && value.every(isDocument)) return value.flatMap(joinedIn);
     return [{ [name]: value }];
   });
 }

@@ -18,7 +18,7 @@ const SHORT_STAGES = new Set([
 /** Operators that take about as long for any values that a document of some kilobytes can hold. */
 const SHORT_OPERATORS = new Set([
   ...['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$nin', '$exists', '$and', '$or', '$nor', '$not', '$cmp'],
-  ...['$geoWithin', '$centerSphere', '$box', '$polygon'],
+  ...['$geoWithin', '$geoIntersects', '$geometry', '$centerSphere', '$center', '$box', '$polygon'],
   ...['$add', '$subtract', '$multiply', '$divide', '$mod', '$abs', '$ceil', '$floor', '$round', '$trunc'],
   ...['$cond', '$ifNull', '$year', '$month', '$dayOfMonth', '$hour', '$dayOfWeek'],
   ...['$sum', '$avg', '$min', '$max', '$first', '$last', '$count', '$push', '$addToSet'],

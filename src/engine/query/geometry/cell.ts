@@ -13,6 +13,17 @@ export interface Cell {
   readonly depth: number;
 }
 
+/** How a cell lies to a region. `apart` and `within` are certain, `across` need not be. */
+export type Relation = 'apart' | 'across' | 'within';
+
+/** The area of a `$geoWithin`. */
+export interface Region {
+  contains(spot: Spot): boolean;
+  relationOf(cell: Cell): Relation;
+  /** True when the test of a single place takes long. */
+  readonly isSlow: boolean;
+}
+
 /** The smallest cells, of some 30 centimeters; their codes are exact as numbers. */
 export const MAX_DEPTH = 52;
 

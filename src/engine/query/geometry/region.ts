@@ -1,22 +1,9 @@
-import { isDocument } from '../../codec/document.js';
+import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import { numberOf } from '../values/value.js';
-import { type Cell, codesWithin, halvesOf, leastAngle, mostAngle, WORLD } from './cell.js';
+import { type Cell, codesWithin, halvesOf, leastAngle, mostAngle, type Region, WORLD } from './cell.js';
 import { angleBetween, readPair, readPoint, type Spot } from './point.js';
-
-/** How a cell lies to a region. `apart` and `within` are certain, `across` need not be. */
-export type Relation = 'apart' | 'across' | 'within';
-
-/** The area of a `$geoWithin`. */
-export interface Region {
-  contains(spot: Spot): boolean;
-  relationOf(cell: Cell): Relation;
-  /** True when the test of a single place takes long. */
-  readonly isSlow: boolean;
-}
-
-/** Polygons of more corners are slow, and looked up by the box around them. */
-const FEW_CORNERS = 100;
+import { FEW_CORNERS, readGeometry } from './sphere-polygon.js';
 
 const SHAPES: Readonly<Record<string, (spec: unknown) => Region>> = {
   $centerSphere(spec) {
@@ -39,6 +26,17 @@ const SHAPES: Readonly<Record<string, (spec: unknown) => Region>> = {
     if (first == null || second == null) throw badValue('$box needs two corners of two numbers each');
     return box(first, second);
   },
+  $center(spec) {
+    const [at, size] = Array.isArray(spec) ? (spec as unknown[]) : [];
+    const center = readPair(at);
+    const radius = numberOf(size);
+    if (center === null || !Array.isArray(spec) || spec.length !== 2) throw badValue('$center needs [[x, y], radius]');
+    if (radius === null || !(radius >= 0) || radius === Infinity) {
+      throw badValue('radius must be a non-negative number');
+    }
+    return circle(center, radius);
+  },
+  $geometry: (spec) => readGeometry(spec, ['Polygon', 'MultiPolygon'], '$geoWithin'),
   $polygon(spec) {
     const given: unknown[] = Array.isArray(spec) ? spec : isDocument(spec) ? Object.values(spec) : [];
     if (given.length < 3) throw badValue('Polygon must have at least 3 points');
@@ -61,6 +59,13 @@ export function readRegion(operand: unknown): Region {
     );
   }
   return SHAPES[name]!(operand[name]);
+}
+
+/** What a `$geoIntersects` meets; documents hold points, so it is what is in the geometry or on its edges. */
+export function readIntersection(operand: unknown): Region {
+  const [name, ...more] = isDocument(operand) ? Object.keys(operand) : [];
+  if (name !== '$geometry' || more.length > 0) throw badValue('$geoIntersects needs one $geometry');
+  return readGeometry((operand as Doc)[name], ['Point', 'Polygon', 'MultiPolygon'], '$geoIntersects');
 }
 
 /** True if a stored value is a place in the region. */
@@ -91,6 +96,20 @@ function box(a: Pair, b: Pair): Region {
       if (cell.west > east || cell.east < west || cell.south > north || cell.north < south) return 'apart';
       const inside = cell.west >= west && cell.east <= east && cell.south >= south && cell.north <= north;
       return inside ? 'within' : 'across';
+    },
+  };
+}
+
+/** On the plane of degrees. */
+function circle([x, y]: Pair, radius: number): Region {
+  const isIn = (lng: number, lat: number): boolean => Math.hypot(lng - x, lat - y) <= radius;
+  return {
+    isSlow: false,
+    contains: ({ lng, lat }) => isIn(lng, lat),
+    relationOf({ west, south, east, north }) {
+      if (!isIn(Math.min(Math.max(x, west), east), Math.min(Math.max(y, south), north))) return 'apart';
+      const corners = [isIn(west, south), isIn(west, north), isIn(east, south), isIn(east, north)];
+      return corners.every(Boolean) ? 'within' : 'across';
     },
   };
 }

@@ -1,8 +1,9 @@
 import type { BSONRegExp, ObjectId } from 'bson';
 import { type Doc, isDocument } from '../../codec/document.js';
-import { badValue } from '../../errors.js';
+import { badValue, refusal } from '../../errors.js';
 import { type Collation, holdsText } from '../collation/collation.js';
-import { isWithin, readRegion } from '../geometry/region.js';
+import type { Region } from '../geometry/cell.js';
+import { isWithin, readIntersection, readRegion } from '../geometry/region.js';
 import { compareValues, equalValues } from '../values/compare.js';
 import {
   findTypeByNumber,
@@ -305,20 +306,22 @@ export const QUERY_OPERATORS: Readonly<Record<string, PredicateOperator>> = {
     };
   },
   $elemMatch: elementMatch,
-  $geoWithin(operand) {
-    const region = readRegion(operand);
-    const conjuncts = [{ op: 'within' as const, value: region }];
-    return { ...leaf((value) => isWithin(value, region), false), conjuncts, residual: true, isSlow: region.isSlow };
-  },
+  $geoWithin: (operand) => inRegion(readRegion(operand)),
+  $within: (operand) => inRegion(readRegion(operand)),
+  $geoIntersects: (operand) => inRegion(readIntersection(operand)),
+  $near: nearElsewhere,
+  $nearSphere: nearElsewhere,
 };
 
+function inRegion(region: Region): Predicate {
+  const conjuncts = [{ op: 'within' as const, value: region }];
+  return { ...leaf((value) => isWithin(value, region), false), conjuncts, residual: true, isSlow: region.isSlow };
+}
+
+/** A find takes them out of its filter: everywhere else there is no order that they could give. */
+function nearElsewhere(): never {
+  throw refusal(5626500, '$geoNear, $near, and $nearSphere are not allowed in this context');
+}
+
 /** Operators of MongoDB that this engine names in its refusal. */
-export const UNSUPPORTED_QUERY_OPERATORS: ReadonlySet<string> = new Set([
-  '$where',
-  '$text',
-  '$near',
-  '$nearSphere',
-  '$geoIntersects',
-  '$within',
-  '$sampleRate',
-]);
+export const UNSUPPORTED_QUERY_OPERATORS: ReadonlySet<string> = new Set(['$where', '$text', '$sampleRate']);

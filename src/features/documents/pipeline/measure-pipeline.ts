@@ -1,3 +1,4 @@
+import { GEO_CONDITIONS } from './expression-operators.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { PATTERN_OPERATORS } from './expression-operators.js';
@@ -41,8 +42,8 @@ export function measurePipeline(pipeline: readonly unknown[]): void {
     }
     for (const inner of keys) {
       refuseKey(inner);
-      if (inner === '$geoWithin' && ++regions > MAX_REGIONS) {
-        throw badPipeline(`A pipeline may have at most ${MAX_REGIONS} $geoWithin`);
+      if (GEO_CONDITIONS.has(inner) && ++regions > MAX_REGIONS) {
+        throw badPipeline(`A pipeline may have at most ${MAX_REGIONS} $geoWithin and $geoIntersects`);
       }
       walk((value as Record<string, unknown>)[inner], inner, level + 1);
     }

@@ -2,6 +2,7 @@ import type { Document } from 'bson';
 import type { PathTarget } from '../store/find-field.js';
 import { readValues, readValuesOrNull, scalarShape, type Scalar } from './filter-value.js';
 import { badQuery, decodeText } from '../reply/query-text.js';
+import { nearCondition, withinCondition } from './place-filter.js';
 import type { WorkBudget } from './work-budget.js';
 
 /** One kind of comparison: messages, API document, guide, client types and the console’s menu are made from its row. */
@@ -10,9 +11,9 @@ export interface FilterOperator {
   suffix: string;
   /**
    * Its value: of the field's type, for a type that has an order (`ordered`) or for any (`same`) · several of these ·
-   * true or false · a text, of text fields alone
+   * true or false · a text, of text fields alone · numbers that describe an area, of fields of places
    */
-  takes: 'ordered' | 'same' | 'list' | 'flag' | 'text';
+  takes: 'ordered' | 'same' | 'list' | 'flag' | 'text' | 'area';
   /** Said behind the suffix, where its name does not say all. */
   note?: string;
   /** In the console's menu. */
@@ -104,6 +105,8 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
       return { [path]: { $regex: pattern, $options: 'i' } };
     },
   },
+  area('_near', 'longitude,latitude,meters', 'is near', nearCondition),
+  area('_within', 'the corners of a polygon: longitude,latitude,…', 'is within', withinCondition),
 ];
 
 export const EXACT_MATCH: FilterOperator = {
@@ -146,6 +149,30 @@ function range(suffix: string, operator: string, label: string): FilterOperator 
       const conditions = values.filter((value) => value !== null).map((value) => ({ [path]: { [operator]: value } }));
       const [first, ...others] = conditions;
       return others.length === 0 ? first! : { $or: [first, ...others] };
+    },
+  };
+}
+
+/** An area in which a place has to be: of a list of places, one of them. */
+function area(
+  suffix: string,
+  note: string,
+  label: string,
+  condition: (path: string, text: string, parameter: string) => Document,
+): FilterOperator {
+  return {
+    suffix,
+    takes: 'area',
+    note,
+    label,
+    inStreams: true,
+    byIndex: false,
+    condition: ({ path, target, parameter }, [raw]) => {
+      const type = target.kind === 'id' ? 'identifier' : target.kind === 'declared' ? target.shape.type : undefined;
+      if (type !== undefined && type !== 'Object' && type !== 'Array') {
+        throw badQuery(`${parameter} needs a field of places; this one is of type ${type}`);
+      }
+      return condition(path, decodeText(raw!, parameter), parameter);
     },
   };
 }
