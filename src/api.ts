@@ -15,6 +15,7 @@ import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.j
 import { ADMIN_ROUTES } from './features/operators/admin-routes.js';
 import { BUCKET_ROUTES } from './features/management/bucket-routes.js';
 import { PROJECT_FILE_ROUTES } from './features/management/file-routes.js';
+import { RULES_ROUTES } from './features/management/rules-route.js';
 import { PROJECT_DOCUMENT_ROUTES } from './features/management/document-routes.js';
 import { PROJECT_SCHEMA_ROUTES } from './features/management/schema-routes.js';
 import { PROJECT_SOCIAL_ROUTES } from './features/management/social-routes.js';
@@ -66,6 +67,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   COLLECTION_ROUTES,
   PROJECT_SCHEMA_ROUTES,
   PROJECT_DOCUMENT_ROUTES,
+  RULES_ROUTES,
   KEY_ROUTES,
   PROJECT_USER_ROUTES,
   PROJECT_SOCIAL_ROUTES,

@@ -242,7 +242,7 @@ const FEATURE_ROWS = [
   ['operators'],
   ['declaration', 'store-copies'],
   ['management'],
-  ['backups'],
+  ['backups', 'rule-tests'],
   ['series'],
   ['reference', 'console'],
   ['project-types'],

@@ -2,14 +2,12 @@ import type { App } from '../../src/app.js';
 import { applyProjects, type CreatedSecret } from '../../src/features/declaration/apply-projects.js';
 import { dropsFields, listLoosenedBy } from '../../src/features/collections/schema/plan-schema.js';
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
-import { projectsFileSchema, readProjectsFile } from '../../src/features/declaration/project-declaration.js';
+import { projectsFileSchema } from '../../src/features/declaration/project-declaration.js';
 import { defineCommand, flag, option } from '../shell/command.js';
 import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
 import type { Result, TextStyle } from '../view/output.js';
-import { AppError, invalid } from '../../src/errors.js';
-import type { Context } from '../shell/context.js';
-import { readStructuredFile, withParsedCollections } from '../formats/read-declaration-file.js';
+import { readProjects } from '../formats/read-declaration-file.js';
 
 export default defineCommand({
   details: [
@@ -36,7 +34,7 @@ export default defineCommand({
       return { json: schema, quiet: text, text: () => text };
     }
     if (input.file === undefined) throw new UsageError('No file given: add -f <file>.');
-    const { projects } = await readDeclared(context, input.file);
+    const { projects } = await readProjects(context, input.file);
     const app = await context.app();
     const plans = await planProjects(app, projects, { prune: input.prune });
     const created: CreatedSecret[] = [];
@@ -64,18 +62,6 @@ export default defineCommand({
     };
   },
 });
-
-/** The file, checked; errors carry its name. */
-async function readDeclared(context: Context, file: string): Promise<ReturnType<typeof readProjectsFile>> {
-  const value = withParsedCollections(await readStructuredFile(context, file), file);
-  try {
-    return readProjectsFile(value);
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const message = `${file}: ${error.message}. "bsvc apply --schema" prints what the file may hold.`;
-    throw invalid('INVALID_FILE', message, { cause: error });
-  }
-}
 
 /** A failure after secrets were made is reported beside them, since they are shown nowhere else. */
 async function applyAll(

@@ -83,6 +83,16 @@ export const COMMANDS: readonly CommandNode[] = [
       command('apply', 'make the collections of a project match a file', () => import('./schema/apply.js')),
     ],
   },
+  {
+    name: 'rules',
+    summary: 'access rules: check them, explain them, test them',
+    examples: ['bsvc rules check --project board --data', 'bsvc rules test rules.test.yaml'],
+    commands: [
+      command('check', 'look for what is wrong with the rules of a project', () => import('./rules/check.js')),
+      command('explain', 'show what rules come to for a user, and why', () => import('./rules/explain.js')),
+      command('test', 'try a declaration’s rules with users and documents of a file', () => import('./rules/test.js')),
+    ],
+  },
   command('types', 'write the collections of a project as TypeScript types', () => import('./write-types.js')),
   command('openapi', 'write the API document of one project', () => import('./openapi.js')),
   {

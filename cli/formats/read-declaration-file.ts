@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { invalid } from '../../src/errors.js';
+import { AppError, invalid } from '../../src/errors.js';
+import { readProjectsFile } from '../../src/features/declaration/project-declaration.js';
 import {
   readDeclarations,
   type CollectionDeclaration,
@@ -58,6 +59,18 @@ export function withParsedCollections(value: unknown, file: string): unknown {
     ...(value as object),
     projects: projects.map((project, at) => withParsedProject(project, `${file}: projects.${at}`)),
   };
+}
+
+/** A projects file, checked; errors carry its name. */
+export async function readProjects(context: Context, file: string): Promise<ReturnType<typeof readProjectsFile>> {
+  const value = withParsedCollections(await readStructuredFile(context, file), file);
+  try {
+    return readProjectsFile(value);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const message = `${file}: ${error.message}. "bsvc apply --schema" prints what the file may hold.`;
+    throw invalid('INVALID_FILE', message, { cause: error });
+  }
 }
 
 function withParsedProject(project: unknown, place: string): unknown {

@@ -109,6 +109,11 @@ async function aboutCollections(): Promise<void> {
   await bsvc('data export', ['posts', '--out', 'posts.csv']);
   await bsvc('collection rules', ['posts', '--server-only']);
   await bsvc('collection rules', ['posts', '--off', '--yes']);
+  await bsvc('rules check', ['--data']);
+  await bsvc('rules explain', ['posts', '--as', 'anyone', '--filter', 'title=one']);
+  await bsvc('data query', ['posts', '--as', 'anyone']);
+  await bsvc('data watch', ['posts', '--once', '--as', 'anyone']);
+  await bsvc('rules test', [join(import.meta.dirname, '../../templates/examples/board/rules.test.yaml')]);
   await bsvc('collection list');
   await bsvc('collection show', ['posts']);
   await bsvc('collection edit', ['posts', '--set-field', 'title:String', '--check']);

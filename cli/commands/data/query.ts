@@ -1,8 +1,9 @@
 import { forbidden } from '../../../src/errors.js';
-import { operatorCaller } from '../../../src/features/access/operator-caller.js';
+import { operatorCaller, playedCaller } from '../../../src/features/access/operator-caller.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { explainList, listDocuments } from '../../../src/features/documents/read/list-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { findPlayed, playedOption } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
@@ -15,10 +16,12 @@ export default defineCommand({
     'bsvc data query posts --project shop --filter views_gte=10 --fields title,views --quiet',
     'bsvc data query posts --project shop --count',
     'bsvc data query posts --project shop --filter status=live --sort -views --explain',
+    'bsvc data query posts --project shop --as ann@example.com',
   ],
   parameters: {
     collection: collectionArgument,
     project: projectOption,
+    as: playedOption,
     filters: filterOption(['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted']),
     sort: option('--sort <fields>', 'for example -views,title'),
     fields: option('--fields <names>', 'only these fields, separated by commas'),
@@ -38,8 +41,12 @@ export default defineCommand({
     if (input.count) query.set('count', 'true');
     const { app, project, collection } = await chooseCollection(context, input);
     if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not listed as documents.');
+    const caller =
+      input.as === undefined
+        ? operatorCaller(project)
+        : playedCaller(project, await findPlayed(app, project, input.as));
     if (input.explain) {
-      const explained = await explainList(app, operatorCaller(project), collection.name, query.toString());
+      const explained = await explainList(app, caller, collection.name, query.toString());
       const { indexes, examined, returned } = explained;
       const by = indexes.length === 0 ? 'no index: every document is looked at' : `by ${indexes.join(', ')}`;
       return {
@@ -48,7 +55,7 @@ export default defineCommand({
         text: () => `${by}\n${examined} documents looked at for ${returned} of the page`,
       };
     }
-    const reply = await listDocuments(app, operatorCaller(project), collection.name, query.toString());
+    const reply = await listDocuments(app, caller, collection.name, query.toString());
     if ('count' in reply) return { json: reply, quiet: reply.count, text: () => String(reply.count) };
     const { items, ...page } = reply;
     const indent = context.io.stdout.isTTY ? 2 : undefined;

@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { AppError, invalid } from '../../../src/errors.js';
+import { operatorCaller, playedCaller } from '../../../src/features/access/operator-caller.js';
 import { FEED_PARAMETERS } from '../../../src/features/feed/feed-query.js';
 import { watchChanges } from '../../../src/features/feed/watch-changes.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
+import { findPlayed, playedOption } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
@@ -21,6 +23,7 @@ export default defineCommand({
   parameters: {
     collection: collectionArgument,
     project: projectOption,
+    as: playedOption,
     filters: filterOption(['fields', 'since'], FEED_PARAMETERS),
     fields: option('--fields <names>', 'only these fields, separated by commas'),
     since: option('--since <cursor>', 'where to begin: a cursor, or now (default: with what is there)'),
@@ -37,7 +40,11 @@ export default defineCommand({
       throw new UsageError(`${input.cursorFile} says where to go on: leave --since out, or remove the file.`);
     }
     const { app, project, collection } = await chooseCollection(context, input);
-    const pages = watchChanges(app, project, {
+    const caller =
+      input.as === undefined
+        ? operatorCaller(project)
+        : playedCaller(project, await findPlayed(app, project, input.as));
+    const pages = watchChanges(app, caller, {
       collectionName: collection.name,
       query: query.toString(),
       since: noted ?? input.since ?? null,

@@ -1,14 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
-import { operatorCaller } from '../access/operator-caller.js';
-import type { Project } from '../projects/project.js';
+import type { Caller } from '../access/caller.js';
 import { encodeChange } from './encode-change.js';
 import { sealFeedCursor } from './feed-cursor.js';
 import { readFeedQuery } from './feed-query.js';
 import { findStart, openFollowing, readPage, type Following } from './read-page.js';
 
-/** The request of an operator who watches a collection. */
+/** What is watched of a collection. */
 export interface WatchRequest {
   collectionName: string;
   /** Filters and `fields` as a query string. */
@@ -32,15 +31,15 @@ export interface WatchedPage {
 const LOOK_MS = 250;
 
 /**
- * The changes of a collection as an operator sees them, until `signal` aborts. 400 INVALID_CURSOR, 404, 409
- * CHANGES_OFF; the rules are looked at anew for each page.
+ * The changes of a collection as the caller is shown them, until `signal` aborts. 400 INVALID_CURSOR, 401 and 403 as
+ * for lists, 404, 409 CHANGES_OFF; the rules are looked at anew for each page.
  */
-export async function* watchChanges(app: App, project: Project, request: WatchRequest): AsyncGenerator<WatchedPage> {
+export async function* watchChanges(app: App, caller: Caller, request: WatchRequest): AsyncGenerator<WatchedPage> {
   const { collectionName, query, signal } = request;
   const open = (since: string | null): Promise<Following> =>
     openFollowing(
       app,
-      operatorCaller(project),
+      caller,
       collectionName,
       (collection) => ({ ...readFeedQuery(query, collection), since }),
       signal,

@@ -12,6 +12,7 @@ import { readExport } from '../documents/read/export-documents.js';
 import { importDocuments } from '../documents/bulk/import-documents.js';
 import { encodeList } from '../documents/read/list-documents.js';
 import { listEnvelope } from '../documents/read/stored-documents.js';
+import { PLAYED, readAsAsked } from './played-user.js';
 import { requireNamed } from './require-named.js';
 import { SINGLE_DOCUMENT_ROUTES } from './single-document-routes.js';
 
@@ -45,11 +46,22 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
       ...LISTING,
       id: 'browseDocuments',
       summary: 'List documents, filtered, sorted, in pages',
+      description: `${LISTING.description} With \`as\` it is the list that this user is shown, and the audit log notes \`play as\`.`,
       access: PROJECT_OPERATOR,
-      refuses: { ...LISTING.refuses, ...REFUSES },
-      async handle({ app, ctx, project, params }) {
+      ownQuery: { as: PLAYED, ...LISTING.ownQuery },
+      refuses: {
+        ...LISTING.refuses,
+        400: [...LISTING.refuses[400], 'FIELD_NOT_READABLE'],
+        401: ['AUTH_REQUIRED'],
+        403: [...REFUSES[403], 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
+        404: ['USER_NOT_FOUND'],
+      },
+      async handle({ app, ctx, project, operator, params }) {
         const { name } = await requireNamed(app, project, params.collection);
-        return listEnvelope(await encodeList(app, operatorCaller(project), name, ctx.querystring, clientSignal(ctx)));
+        const asked = { project, operator, collection: name, query: ctx.querystring };
+        return readAsAsked(app, asked, async (caller, query) =>
+          listEnvelope(await encodeList(app, caller, name, query, clientSignal(ctx))),
+        );
       },
     }),
     route('POST /api/projects/:projectId/collections/:collection/documents/aggregate', {

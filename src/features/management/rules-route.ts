@@ -1,10 +1,25 @@
-import { ok, parameter, route } from '../../http/routes/route.js';
-import { changes, orNull, object, TEXT } from '../../platform/schema/schema.js';
-import { projectOwner } from '../access/operator-access.js';
+import { naming, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
+import {
+  anyOf,
+  arrayOf,
+  changes,
+  ID,
+  object,
+  oneOf,
+  orNull,
+  TEXT,
+  WHOLE,
+  type Schema,
+} from '../../platform/schema/schema.js';
+import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { completeRules } from '../collections/rules/check-rules.js';
 import { COLLECTION } from '../collections/schema/describe-collection.js';
+import { explainAccess } from '../documents/read/explain-access.js';
+import { RULE_NAMES } from '../collections/rules/collection-rules.js';
 import { setRules } from '../collections/set-rules.js';
+import { PLAYED, playedUser } from './played-user.js';
+import { requireNamed } from './require-named.js';
 
 /** Rules as a body gives them. */
 export const RULE_TEXTS = changes({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, updateTo: TEXT });
@@ -30,3 +45,65 @@ export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:co
     return presentCollection(await setRules(app, project._id, params.collection, next, { agreed }));
   },
 });
+
+/** `depends`: on the document. */
+const VERDICT = oneOf('yes', 'no', 'depends');
+const ANY_FILTER: Schema<object | null> = { type: ['object', 'null'] };
+
+const EXPLAINED_RULE = object(
+  {
+    rule: oneOf(...RULE_NAMES),
+    text: TEXT,
+    admits: VERDICT,
+    alternatives: arrayOf(
+      object({ admits: VERDICT, conditions: arrayOf(object({ text: TEXT, admits: VERDICT })) }, 'ExplainedAlternative'),
+    ),
+    'filter?': ANY_FILTER,
+    sets: arrayOf(object({ text: TEXT, values: WHOLE })),
+  },
+  'ExplainedRule',
+);
+
+const EXPLAINED = object(
+  {
+    collection: TEXT,
+    as: orNull(ID),
+    rules: arrayOf(EXPLAINED_RULE),
+    'list?': anyOf(object({ indexes: arrayOf(TEXT), examined: WHOLE, returned: WHOLE }), object({ refused: TEXT })),
+    'document?': object({ id: ID, leftOut: arrayOf(TEXT) }),
+  },
+  'ExplainedAccess',
+);
+
+/** Rules of a project, for operators who ask what they come to (rules.md 10). */
+export const RULES_ROUTES: RouteList = {
+  prefix: '/api/projects/:projectId/rules',
+  tag: 'Collections',
+  rate: 'operator',
+  about: 'Collections of a project and who may do what in them.',
+  params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
+  routes: [
+    route('GET /api/projects/:projectId/rules/:collection/explain', {
+      id: 'explainRules',
+      summary: 'Explain what the rules of a collection come to for somebody',
+      description:
+        'Each rule with its conditions: `yes` or `no` for the user, or `depends` (on the document). With `id` each is decided for that document; without, the answer has the filter that is left, and how a list is read.',
+      access: PROJECT_OPERATOR,
+      query: {
+        as: PLAYED,
+        id: parameter('The document that is asked about', TEXT),
+        filter: parameter('Filters of a list as a query string, such as `board=66f0c0ffee0ddba11c0de001`', TEXT),
+      },
+      answers: ok(EXPLAINED, 'Rules explained'),
+      refuses: {
+        400: ['INVALID_QUERY', 'INVALID_ID', 'FIELD_NOT_READABLE'],
+        403: ['USERS_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
+        404: ['USER_NOT_FOUND', 'DOCUMENT_NOT_FOUND'],
+      },
+      async handle({ app, project, params, query: { as = 'anyone', id, filter } }) {
+        const collection = await requireNamed(app, project, params.collection);
+        return explainAccess(app, project, collection, { as: await playedUser(app, project, as), id, filter });
+      },
+    }),
+  ],
+};

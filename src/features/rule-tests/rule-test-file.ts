@@ -1,0 +1,61 @@
+import { compileCheck } from '../../platform/schema/check-schema.js';
+import {
+  anyOf,
+  ANYTHING,
+  arrayOf,
+  object,
+  orNull,
+  TEXT,
+  type Schema,
+  type TypeOf,
+} from '../../platform/schema/schema.js';
+
+const RULE_TEST_FORMAT = 'bsvc-rules/1';
+
+/** Somebody who is not signed in. */
+export const ANYONE_NAME = 'anyone';
+
+const mapOf = <T>(values: Schema<T>): Schema<Record<string, T>> => ({ type: 'object', additionalProperties: values });
+const FIELDS = mapOf(ANYTHING);
+
+/** What somebody does, and what comes of it; of read, create, update and delete there is one. */
+const EXPECTATION = object({
+  /** A user, several of them, or `anyone`: somebody who is not signed in. */
+  as: anyOf(TEXT, arrayOf(TEXT, { minItems: 1 })),
+  /** A collection to list, or a document to get. */
+  'read?': TEXT,
+  /** Filters of a list as a query string. */
+  'filter?': TEXT,
+  /** The collection that a document is stored in. */
+  'create?': TEXT,
+  /** The document that is changed. */
+  'update?': TEXT,
+  /** The document that is trashed. */
+  'delete?': TEXT,
+  /** The fields of what is stored or changed. */
+  'with?': FIELDS,
+  /** The documents of a list, by their names, in any order. */
+  'sees?': arrayOf(TEXT),
+  /** Fields that are in no document of the answer, although it has one at least. */
+  'without?': arrayOf(TEXT, { minItems: 1 }),
+  /** `ok`, or the code of the refusal; `ok` where nothing is said. */
+  'answers?': TEXT,
+});
+export type Expectation = TypeOf<typeof EXPECTATION>;
+
+const FILE = object({
+  format: { const: RULE_TEST_FORMAT } as Schema<string>,
+  /** The project of the declaration, where that has several. */
+  'project?': TEXT,
+  /** The declaration, beside this file: `bsvc.yaml` where nothing is said. */
+  'apply?': TEXT,
+  /** Users by name, each with the fields that they have besides an address. */
+  users: mapOf(orNull(FIELDS)),
+  /** By collection: documents by name. `@name` in a text is the id of that user or document. */
+  documents: mapOf(mapOf(FIELDS)),
+  expect: arrayOf(EXPECTATION, { minItems: 1, maxItems: 1000 }),
+});
+export type RuleTestFile = TypeOf<typeof FILE>;
+
+/** Checks the form of a file of rule tests; 400 names the first place that does not fit. */
+export const readRuleTests = compileCheck<RuleTestFile>(FILE);

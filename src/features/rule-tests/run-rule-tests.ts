@@ -1,0 +1,224 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { AppError, invalid } from '../../errors.js';
+import { operatorCaller, playedCaller } from '../access/operator-caller.js';
+import type { Caller } from '../access/caller.js';
+import { admitsDocument } from '../access/rules/explain-rule.js';
+import type { Collection } from '../collections/collection.js';
+import { requireCollection } from '../collections/collection-store.js';
+import { importDocuments } from '../documents/bulk/import-documents.js';
+import { listDocuments } from '../documents/read/list-documents.js';
+import { getDocument } from '../documents/read/get-document.js';
+import { documentStore } from '../documents/store/document-store.js';
+import { insertDocument } from '../documents/write/insert-document.js';
+import { deleteDocument, trashDocument } from '../documents/write/trash-document.js';
+import { updateDocument } from '../documents/write/update-document.js';
+import { requireWriteTarget } from '../documents/write/write-target.js';
+import type { Project } from '../projects/project.js';
+import { signUp } from '../users/sign-up.js';
+import { ANYONE_NAME, type Expectation, type RuleTestFile } from './rule-test-file.js';
+
+/** An expectation that was not met. */
+export interface UnmetExpectation {
+  /** Its place in the file, counted from 1. */
+  number: number;
+  as: string;
+  does: string;
+  expected: string;
+  answered: string;
+}
+
+/** Who may do what with the documents of a collection: by person the actions that are admitted. */
+export interface AccessMatrix {
+  collection: string;
+  documents: { name: string; may: Record<string, readonly MatrixAction[]> }[];
+}
+
+export type MatrixAction = (typeof MATRIX_ACTIONS)[number];
+const MATRIX_ACTIONS = ['read', 'update', 'delete'] as const;
+
+export interface RuleTestOutcome {
+  checked: number;
+  unmet: UnmetExpectation[];
+  matrix: AccessMatrix[];
+}
+
+/**
+ * Stores the users and documents of a file in a project that has nothing yet, tries each expectation, and finds out who
+ * may do what (rules.md 10). What an expectation changes is put back before the next. 400 INVALID_FILE for a file that
+ * names what it does not have.
+ */
+export async function runRuleTests(app: App, project: Project, file: RuleTestFile): Promise<RuleTestOutcome> {
+  const stage = await openStage(app, project, file);
+  const unmet: UnmetExpectation[] = [];
+  let checked = 0;
+  for (const [at, expectation] of file.expect.entries()) {
+    for (const as of [expectation.as].flat()) {
+      checked++;
+      const { does, expected, answered } = await stage.tryOut(expectation, as);
+      if (expected !== answered) unmet.push({ number: at + 1, as, does, expected, answered });
+    }
+  }
+  return { checked, unmet, matrix: await stage.findMatrix() };
+}
+
+interface Staged {
+  id: string;
+  collection: Collection;
+  /** As it is stored for each expectation. */
+  fields: Record<string, unknown>;
+}
+
+async function openStage(app: App, project: Project, file: RuleTestFile) {
+  const ids = new Map<string, string>();
+  const take = (name: string, id: string): void => {
+    if (ids.has(name) || name === ANYONE_NAME) throw badFile(`"${name}" is the name of two users or documents`);
+    ids.set(name, id);
+  };
+  const users: { name: string; fields: Record<string, unknown> }[] = [];
+  for (const [name, fields] of Object.entries(file.users)) users.push({ name, fields: fields ?? {} });
+  for (const { name, fields } of users) {
+    const body = { email: `${name.toLowerCase()}@example.test`, emailVerified: true, ...fields };
+    const user = await signUp(app, project, body, 'project', { needsPassword: false });
+    take(name, user._id.toHexString());
+  }
+  for (const documents of Object.values(file.documents)) {
+    for (const name of Object.keys(documents)) take(name, new ObjectId().toHexString());
+  }
+  const resolve = (value: unknown): unknown => resolveNames(value, ids);
+  const staged = new Map<string, Staged>();
+  for (const [collectionName, documents] of Object.entries(file.documents)) {
+    const collection = await requireCollection(app, project._id, collectionName);
+    for (const [name, fields] of Object.entries(documents)) {
+      const document = { id: ids.get(name)!, collection, fields: resolve(fields) as Record<string, unknown> };
+      staged.set(name, document);
+      await store(app, name, document);
+    }
+  }
+  const people = [...users.map(({ name }) => name), ANYONE_NAME];
+  const callerOf = (as: string): Caller => {
+    if (as === ANYONE_NAME) return playedCaller(project, null);
+    if (!Object.hasOwn(file.users, as)) throw badFile(`there is no user "${as}"`);
+    return playedCaller(project, ids.get(as)!);
+  };
+  const documentOf = (name: string): Staged => {
+    const found = staged.get(name);
+    if (!found) throw badFile(`there is no document "${name}"`);
+    return found;
+  };
+  const nameOf = (id: string): string => [...ids].find(([, each]) => each === id)?.[0] ?? id;
+
+  /** Removes what the expectation left of a document, and stores it as it was. */
+  const putBack = async (name: string): Promise<void> => {
+    const document = documentOf(name);
+    const own = await requireWriteTarget(app, operatorCaller(project), document.collection.name);
+    await deleteDocument(app, own, document.id);
+    await store(app, name, document);
+  };
+
+  const list = async (caller: Caller, { read, filter = '', without = [] }: Expectation): Promise<string> => {
+    const query = new URLSearchParams(
+      resolve(Object.fromEntries(new URLSearchParams(filter))) as Record<string, string>,
+    );
+    query.set('limit', '1000');
+    const reply = await listDocuments(app, caller, read!, query.toString());
+    const items = 'items' in reply ? reply.items : [];
+    const shown = without.filter((field) => items.length === 0 || items.some((item) => Object.hasOwn(item, field)));
+    const names = items.map(({ _id }) => nameOf(_id)).sort();
+    return shown.length > 0 ? `shows ${shown.join(', ')}` : `sees ${names.join(', ') || 'nothing'}`;
+  };
+
+  const get = async (caller: Caller, document: Staged, without: readonly string[]): Promise<string> => {
+    const reply = await getDocument(app, caller, document.collection.name, document.id, '');
+    if (typeof reply !== 'string') return 'ok';
+    const shown = without.filter((field) => Object.hasOwn(JSON.parse(reply) as object, field));
+    return shown.length > 0 ? `shows ${shown.join(', ')}` : 'ok';
+  };
+
+  const carryOut = async (caller: Caller, expectation: Expectation): Promise<string> => {
+    const { read, create, update, delete: removed, without = [] } = expectation;
+    if (read !== undefined) {
+      const document = staged.get(read);
+      return document ? get(caller, document, without) : list(caller, expectation);
+    }
+    const body = resolve(expectation.with ?? {});
+    if (create !== undefined) {
+      const place = await requireWriteTarget(app, caller, create);
+      const { _id } = await insertDocument(app, place, body);
+      await deleteDocument(app, await requireWriteTarget(app, operatorCaller(project), create), _id);
+      return 'ok';
+    }
+    const name = (update ?? removed)!;
+    const { collection, id } = documentOf(name);
+    const place = await requireWriteTarget(app, caller, collection.name);
+    if (update !== undefined) await updateDocument(app, place, id, body);
+    else await trashDocument(app, place, id);
+    await putBack(name);
+    return 'ok';
+  };
+
+  return {
+    async tryOut(expectation: Expectation, as: string): Promise<{ does: string; expected: string; answered: string }> {
+      const does = describe(expectation);
+      const { sees, answers } = expectation;
+      const caller = callerOf(as);
+      const expected = sees ? `sees ${[...sees].sort().join(', ') || 'nothing'}` : (answers ?? 'ok');
+      try {
+        const answered = await carryOut(caller, expectation);
+        // A list is answered whatever it shows, where nothing is said of that.
+        return { does, expected, answered: sees || !answered.startsWith('sees ') ? answered : 'ok' };
+      } catch (error) {
+        if (!(error instanceof AppError) || error.code === 'INVALID_FILE') throw error;
+        return { does, expected, answered: error.code };
+      }
+    },
+
+    async findMatrix(): Promise<AccessMatrix[]> {
+      const matrix = new Map<string, AccessMatrix>();
+      for (const [name, { collection, id }] of staged) {
+        const own = matrix.get(collection.name) ?? { collection: collection.name, documents: [] };
+        matrix.set(collection.name, own);
+        const document = (await documentStore(app, collection).findOne({ _id: new ObjectId(id) }))!;
+        const may: Record<string, MatrixAction[]> = {};
+        for (const person of people) {
+          may[person] = [];
+          for (const action of MATRIX_ACTIONS) {
+            // Nobody changes what they do not read, but under row-level security.
+            if (action !== 'read' && collection.rules && !may[person].includes('read')) continue;
+            if (await admitsDocument(app, collection, callerOf(person), action, document)) may[person].push(action);
+          }
+        }
+        own.documents.push({ name, may });
+      }
+      return [...matrix.values()];
+    },
+  };
+}
+
+async function store(app: App, name: string, { id, collection, fields }: Staged): Promise<void> {
+  const { rejected } = await importDocuments(app, collection, [{ _id: id, ...fields }]);
+  if (rejected.length > 0) throw badFile(`the document "${name}" cannot be stored: ${rejected[0]!.message}`);
+}
+
+function describe({ read, create, update, delete: removed, filter }: Expectation): string {
+  const named = [read, create, update, removed].filter((each) => each !== undefined);
+  if (named.length !== 1) throw badFile('an expectation has one of read, create, update and delete');
+  if (read !== undefined) return `reads ${read}${filter === undefined ? '' : ` where ${filter}`}`;
+  return create === undefined ? `${update === undefined ? 'deletes' : 'updates'} ${named[0]!}` : `creates in ${create}`;
+}
+
+/** The value with `@name` replaced by the id of that user or document. */
+function resolveNames(value: unknown, ids: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string' && value.startsWith('@')) {
+    const id = ids.get(value.slice(1));
+    if (id === undefined) throw badFile(`there is no user or document "${value.slice(1)}"`);
+    return id;
+  }
+  if (Array.isArray(value)) return value.map((item) => resolveNames(item, ids));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolveNames(inner, ids)]));
+}
+
+function badFile(message: string): AppError {
+  return invalid('INVALID_FILE', `The file of rule tests does not hold together: ${message}`);
+}

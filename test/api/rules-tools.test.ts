@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import supertest from 'supertest';
+import { addCollection } from '../../src/features/collections/add-collection.js';
+import { signUp } from '../../src/features/users/sign-up.js';
+import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const ADMIN = 'an-admin-token-of-at-least-32-characters';
+let test: TestApp;
+let owner: TestProject;
+let ada: string;
+let eve: string;
+let board: string;
+let card: string;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: ADMIN } });
+  owner = await buildProject(test.app);
+  const { app } = test;
+  const { project } = owner;
+  [ada, eve] = (await Promise.all(
+    ['ada', 'eve'].map(async (name) => {
+      const body = { email: `${name}@example.test`, emailVerified: true };
+      return (await signUp(app, project, body, 'project', { needsPassword: false }))._id.toHexString();
+    }),
+  )) as [string, string];
+  await addCollection(app, project, {
+    name: 'members',
+    fields: [
+      { name: 'board', type: 'String' },
+      { name: 'user', type: 'String' },
+    ],
+    rules: 'server-only',
+  });
+  await addCollection(app, project, {
+    name: 'cards',
+    fields: [
+      { name: 'board', type: 'String' },
+      { name: 'open', type: 'Boolean' },
+      { name: 'cost', type: 'Number', hidden: true },
+    ],
+    rules: { read: 'doc.open or doc.board in members[user = user.id].board', update: '"staff" in user.roles' },
+  });
+  const send = async (collection: string, body: object): Promise<string> => {
+    const { body: stored } = await supertest(test.server)
+      .post(`/api/data/${collection}`)
+      .set({ 'x-api-key': owner.secret })
+      .send(body);
+    return (stored as { _id: string })._id;
+  };
+  board = 'garden';
+  await send('members', { board, user: ada });
+  card = await send('cards', { board, cost: 4 });
+  await send('cards', { board: 'other', open: true, cost: 5 });
+});
+afterAll(() => test.close());
+
+const operate = async (path: string): Promise<{ status: number; body: { code?: string; data?: unknown } }> => {
+  const { status, body } = await supertest(test.server)
+    .get(`/api/projects/${owner.project._id.toHexString()}${path}`)
+    .set({ authorization: `Bearer ${ADMIN}` });
+  return { status, body: body as { code?: string; data?: unknown } };
+};
+
+interface Explained {
+  rules: { rule: string; admits: string; filter?: object; sets: unknown[]; alternatives: unknown[] }[];
+  list?: object;
+  document?: object;
+}
+const explain = async (query: string): Promise<Explained> =>
+  (await operate(`/rules/cards/explain?${query}`)).body.data as Explained;
+
+describe('explaining rules', () => {
+  it('shows what is left of each rule for a user, and how a list is read', async () => {
+    const { rules, list } = await explain(`as=${ada}`);
+    const [read, create, update] = rules;
+    expect(read).toMatchObject({
+      rule: 'read',
+      admits: 'depends',
+      filter: { $or: [{ open: true }, { board }] },
+      sets: [{ text: 'members[user = user.id].board', values: 1 }],
+      alternatives: [
+        { admits: 'depends', conditions: [{ text: 'doc.open = true', admits: 'depends' }] },
+        { admits: 'depends', conditions: [{ text: 'doc.board in members[user = user.id].board', admits: 'depends' }] },
+      ],
+    });
+    expect([create!.admits, update!.admits]).toEqual(['no', 'no']);
+    expect(list).toMatchObject({ returned: 2 });
+  });
+
+  it('says of a document which alternative admits it, and what is left out', async () => {
+    const { rules, document } = await explain(`as=ada@example.test&id=${card}`);
+    expect(rules[0]).toMatchObject({
+      admits: 'yes',
+      alternatives: [{ admits: 'no' }, { admits: 'yes' }],
+    });
+    expect(rules[0]).not.toHaveProperty('filter');
+    expect(document).toEqual({ id: card, leftOut: ['cost'] });
+    expect((await explain(`as=${eve}&id=${card}`)).rules[0]).toMatchObject({ admits: 'no' });
+    expect((await explain(`id=${card}`)).rules[0]).toMatchObject({ admits: 'no' });
+  });
+
+  it('knows no foreign user, document or collection', async () => {
+    const outcome = async (path: string) => {
+      const { status, body } = await operate(path);
+      return [status, body.code];
+    };
+    expect(await outcome(`/rules/cards/explain?as=${'0'.repeat(24)}`)).toEqual([404, 'USER_NOT_FOUND']);
+    expect(await outcome(`/rules/cards/explain?id=${'0'.repeat(24)}`)).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+    expect(await outcome('/rules/none/explain')).toEqual([404, 'COLLECTION_NOT_FOUND']);
+    expect(await outcome('/rules/users/explain')).toEqual([403, 'USERS_BLOCKED']);
+    expect(await outcome('/rules/cards/explain?filter=cost%3D4')).toEqual([400, 'FIELD_NOT_READABLE']);
+  });
+});
+
+describe('an operator’s list as somebody', () => {
+  it('is what this user is shown, and is recorded', async () => {
+    const list = async (query: string) => {
+      const { status, body } = await operate(`/collections/cards/documents?${query}`);
+      const { items } = (body.data ?? {}) as { items?: object[] };
+      return items ? items.map((item) => 'cost' in item) : [status, body.code];
+    };
+    expect(await list('')).toEqual([true, true]);
+    expect(await list(`as=${ada}`)).toEqual([false, false]);
+    expect(await list('sort=_id&as=eve%40example.test')).toEqual([false]);
+    expect(await list('as=anyone')).toEqual([false]);
+    expect(await list('as=anyone&cost=4')).toEqual([400, 'FIELD_NOT_READABLE']);
+    expect(await list('as=')).toEqual([400, 'INVALID_QUERY']);
+    expect(await list('as=nobody@example.test')).toEqual([404, 'USER_NOT_FOUND']);
+    const acts = (await supertest(test.server)
+      .get('/api/admin/audit?action=play%20as')
+      .set({ authorization: `Bearer ${ADMIN}` })) as { body: { data: { input: object }[] } };
+    expect(JSON.stringify(acts.body)).toContain(ada);
+  });
+});

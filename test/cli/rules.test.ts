@@ -1,0 +1,78 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openCliHome } from '../helpers/run-cli.js';
+
+const EXAMPLES = join(import.meta.dirname, '../../templates/examples');
+const home = openCliHome();
+const inShop = (...argv: string[]) => home.bsvc(argv, { env: { BSVC_PROJECT: 'shop', PASSWORD: 'long enough' } });
+beforeAll(async () => {
+  await home.bsvc(['project', 'create', 'shop']);
+  await inShop('collection', 'add', 'posts', '--flexible', '--field', 'owner:String', '--field', 'tags:Array(String)');
+  await inShop('user', 'create', '--email', 'ann@example.com', '--verified', '--password-env', 'PASSWORD');
+});
+afterAll(() => home.remove());
+
+describe('bsvc rules test', () => {
+  it.each(readdirSync(EXAMPLES))('holds for the example %s', async (name) => {
+    const { code, stdout, stderr } = await home.bsvc(['rules', 'test', join(EXAMPLES, name, 'rules.test.yaml')]);
+    expect([code, stderr], stdout).toEqual([0, '']);
+    expect(stdout).toMatch(/expectations are met/);
+  });
+
+  it('ends with 1 and says what was expected, leaving the store of the service alone', async () => {
+    const declaration = {
+      format: 'bsvc/1',
+      projects: [{ name: 'shop', collections: [{ name: 'notes', fields: ['owner:String'], rules: { read: 'user' } }] }],
+    };
+    const tests = {
+      format: 'bsvc-rules/1',
+      users: { ada: null },
+      documents: { notes: { one: { owner: '@ada' } } },
+      expect: [
+        { as: ['ada', 'anyone'], read: 'notes', sees: ['one'] },
+        { as: 'ada', update: 'one', with: { owner: 'x' } },
+        { as: 'ada', read: 'one', without: ['owner'] },
+      ],
+    };
+    writeFileSync(join(home.dir, 'bsvc.yaml'), JSON.stringify(declaration));
+    writeFileSync(join(home.dir, 'rules.test.json'), JSON.stringify(tests));
+    const { code, stdout, stderr } = await home.bsvc(['rules', 'test', 'rules.test.json']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('3 of 4 expectations are not met')]);
+    expect(stdout).toContain('anyone reads notes: expected sees one, but AUTH_REQUIRED');
+    expect(stdout).toContain('ada updates one: expected ok, but RULE_REFUSED');
+    expect(stdout).toContain('ada reads one: expected ok, but shows owner');
+    expect((await inShop('collection', 'list', '--quiet')).stdout).not.toContain('notes');
+    writeFileSync(join(home.dir, 'bad.json'), JSON.stringify({ ...tests, expect: [{ as: 'bob', read: 'one' }] }));
+    const bad = await home.bsvc(['rules', 'test', 'bad.json']);
+    expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('there is no user "bob"')]);
+  });
+});
+
+describe('bsvc rules check', () => {
+  it('finds rules that stored documents misfit, and what a file would loosen', async () => {
+    expect((await inShop('rules', 'check', '--data')).code).toBe(0);
+    await inShop('collection', 'rules', 'posts', '--read', 'doc.owner = user.id');
+    const file = join(home.dir, 'loose.json');
+    const projects = [{ name: 'shop', collections: [{ name: 'posts', rules: { read: 'anyone' } }] }];
+    writeFileSync(file, JSON.stringify({ format: 'bsvc/1', projects }));
+    const loose = await inShop('rules', 'check', '-f', file);
+    expect([loose.code, loose.stdout]).toEqual([
+      1,
+      expect.stringContaining('posts: rule read: doc.owner = user.id -> anyone'),
+    ]);
+    expect((await inShop('rules', 'check')).stdout).toContain('sound');
+  });
+});
+
+describe('bsvc rules explain', () => {
+  it('says what is left of a rule for somebody', async () => {
+    const explain = (...argv: string[]) => inShop('rules', 'explain', 'posts', ...argv);
+    const { stdout } = await explain('--as', 'ann@example.com');
+    expect(stdout).toContain('? read: doc.owner = user.id');
+    expect(stdout).toContain('- create: nobody');
+    expect((await explain('--as', 'anyone')).stdout).toContain('A list is refused: AUTH_REQUIRED');
+    expect((await explain()).code).toBe(2);
+    expect((await explain('--as', 'bob@example.com')).stderr).toContain('no user');
+  });
+});
