@@ -51,7 +51,8 @@ describe('bsvc rules test', () => {
 
 describe('bsvc rules check', () => {
   it('finds rules that stored documents misfit, and what a file would loosen', async () => {
-    expect((await inShop('rules', 'check', '--data')).code).toBe(0);
+    const sound = await inShop('rules', 'check', '--data');
+    expect([sound.code, sound.stderr], sound.stdout).toEqual([0, '']);
     await inShop('collection', 'rules', 'posts', '--read', 'doc.owner = user.id');
     const file = join(home.dir, 'loose.json');
     const projects = [{ name: 'shop', collections: [{ name: 'posts', rules: { read: 'anyone' } }] }];
@@ -68,7 +69,8 @@ describe('bsvc rules check', () => {
 describe('bsvc rules explain', () => {
   it('says what is left of a rule for somebody', async () => {
     const explain = (...argv: string[]) => inShop('rules', 'explain', 'posts', ...argv);
-    const { stdout } = await explain('--as', 'ann@example.com');
+    const { stdout, stderr } = await explain('--as', 'ann@example.com');
+    expect(stderr).toBe('');
     expect(stdout).toContain('? read: doc.owner = user.id');
     expect(stdout).toContain('- create: nobody');
     expect((await explain('--as', 'anyone')).stdout).toContain('A list is refused: AUTH_REQUIRED');

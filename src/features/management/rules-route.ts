@@ -3,13 +3,13 @@ import {
   anyOf,
   arrayOf,
   changes,
+  claimed,
   ID,
   object,
   oneOf,
   orNull,
   TEXT,
   WHOLE,
-  type Schema,
 } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { presentCollection } from '../collections/present-collection.js';
@@ -48,7 +48,7 @@ export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:co
 
 /** `depends`: on the document. */
 const VERDICT = oneOf('yes', 'no', 'depends');
-const ANY_FILTER: Schema<object | null> = { type: ['object', 'null'] };
+const ANY_FILTER = claimed<object | null>({ type: ['object', 'null'] });
 
 const EXPLAINED_RULE = object(
   {

@@ -3,7 +3,9 @@ import {
   anyOf,
   ANYTHING,
   arrayOf,
+  claimed,
   object,
+  oneOf,
   orNull,
   TEXT,
   type Schema,
@@ -15,7 +17,8 @@ const RULE_TEST_FORMAT = 'bsvc-rules/1';
 /** Somebody who is not signed in. */
 export const ANYONE_NAME = 'anyone';
 
-const mapOf = <T>(values: Schema<T>): Schema<Record<string, T>> => ({ type: 'object', additionalProperties: values });
+const mapOf = <T>(values: Schema<T>): Schema<Record<string, T>> =>
+  claimed({ type: 'object', additionalProperties: values });
 const FIELDS = mapOf(ANYTHING);
 
 /** What somebody does, and what comes of it; of read, create, update and delete there is one. */
@@ -44,7 +47,7 @@ const EXPECTATION = object({
 export type Expectation = TypeOf<typeof EXPECTATION>;
 
 const FILE = object({
-  format: { const: RULE_TEST_FORMAT } as Schema<string>,
+  format: oneOf(RULE_TEST_FORMAT),
   /** The project of the declaration, where that has several. */
   'project?': TEXT,
   /** The declaration, beside this file: `bsvc.yaml` where nothing is said. */
