@@ -160,6 +160,20 @@ describe('the wire transport', () => {
     expect(await ask({ whatsmyuri: 1 })).toMatchObject({ ok: 1 });
     expect(await ask({ currentOp: 1, $all: true })).toMatchObject({ ok: 1, inprog: [] });
     expect(await ask({ replSetGetStatus: 1 })).toMatchObject({ ok: 0, code: 76 });
+    expect(await ask({ validate: 'c', scandata: false, full: false }, 'd')).toMatchObject({ ok: 1, valid: true });
+    expect(await ask({ hello: 1, loadBalanced: false })).toMatchObject({ ok: 1 });
+    expect(await ask({ hello: 1, loadBalanced: true })).toMatchObject({ ok: 0, code: 2 });
+    expect(await ask({ getParameter: 1, logComponentVerbosity: 1 })).toMatchObject({ logComponentVerbosity: {} });
+    expect(await ask({ hostInfo: 1 })).toMatchObject({ ok: 1, system: { numCores: expect.any(Number) as number } });
+    const { commands } = await ask({ listCommands: 1 });
+    expect(commands).toMatchObject({ find: {}, hostInfo: {}, listCommands: {} });
+    expect(await stages([{ $indexStats: {} }, { $project: { name: 1, ops: '$accesses.ops' } }])).toMatchObject({
+      cursor: { firstBatch: [{ name: '_id_', ops: 0 }, { name: 'a_1' }] },
+    });
+    expect(await ask({ find: 'c', min: {}, max: {} }, 'd')).toMatchObject({ ok: 1 });
+    expect(await ask({ find: 'c', min: { a: 1 } }, 'd')).toMatchObject({ ok: 0, code: 115 });
+    const text = { key: { title: 'text' }, name: 'text', default_language: 'none', weights: { title: 1 } };
+    expect(await ask({ createIndexes: 'c', indexes: [text] }, 'd')).toMatchObject({ ok: 0, code: 67 });
     for (const name of ['top', 'dbHash']) expect(await ask({ [name]: 1 })).toMatchObject({ ok: 0, code: 59 });
   });
 

@@ -1,3 +1,4 @@
+import { availableParallelism, hostname, machine, platform, release, totalmem, type } from 'node:os';
 import { type Doc, isDocument } from '../codec/document.js';
 import { CODES, EngineError } from '../errors.js';
 import { verifyStorage } from '../storage/checks/verify.js';
@@ -10,7 +11,14 @@ const NO_REPAIR = 'this engine does not repair: restore a backup';
 
 /** Reads the whole data file as `bsvc doctor --deep` does; what is wrong with other collections is told too. */
 export const validateCommand = command({
-  options: { repair: refusedFlag(NO_REPAIR), full: ignored, metadata: ignored, checkBSONConformance: ignored },
+  options: {
+    repair: refusedFlag(NO_REPAIR),
+    full: ignored,
+    metadata: ignored,
+    checkBSONConformance: ignored,
+    scandata: ignored,
+    background: ignored,
+  },
   async run(call, _options, target) {
     const ns = requireNamespace(call, target);
     const { storage } = call.core;
@@ -40,12 +48,17 @@ export const validateCommand = command({
 const FEATURE_VERSION = { version: SERVER_VERSION.split('.').slice(0, 2).join('.') };
 
 export const getParameter = command({
-  options: { featureCompatibilityVersion: anything, allParameters: ignored },
-  run(_call, { featureCompatibilityVersion }, target) {
-    if (target !== '*' && featureCompatibilityVersion === undefined) {
-      throw new EngineError(CODES.InvalidOptions, 'no option found to get');
-    }
-    return { featureCompatibilityVersion: FEATURE_VERSION };
+  options: { featureCompatibilityVersion: anything, logComponentVerbosity: anything, allParameters: ignored },
+  run(_call, { featureCompatibilityVersion, logComponentVerbosity }, target) {
+    const wantsAll = target === '*';
+    const reply: Doc = {
+      ...(wantsAll || featureCompatibilityVersion !== undefined
+        ? { featureCompatibilityVersion: FEATURE_VERSION }
+        : {}),
+      ...(wantsAll || logComponentVerbosity !== undefined ? { logComponentVerbosity: { verbosity: 0 } } : {}),
+    };
+    if (Object.keys(reply).length === 0) throw new EngineError(CODES.InvalidOptions, 'no option found to get');
+    return reply;
   },
 });
 
@@ -59,6 +72,23 @@ export const getLog = command({
     if (!LOGS.includes(name as string)) throw new EngineError(CODES.OperationFailed, `No log named '${String(name)}'`);
     return { totalLinesWritten: 0, log: [] };
   },
+});
+
+/** What is known of the machine. */
+export const hostInfo = command({
+  options: {},
+  run: () => ({
+    system: {
+      currentTime: new Date(),
+      hostname: hostname(),
+      cpuAddrSize: 64,
+      memSizeMB: Math.round(totalmem() / 2 ** 20),
+      numCores: availableParallelism(),
+      cpuArch: machine(),
+    },
+    os: { type: type(), name: platform(), version: release() },
+    extra: {},
+  }),
 });
 
 export const getCmdLineOpts = command({ options: {}, run: () => ({ argv: [], parsed: {} }) });
@@ -100,10 +130,31 @@ export function answerLeadingStage(call: Call, collection: unknown, pipeline: un
   const [name, ...more] = Object.keys(first);
   if (more.length > 0) return pipeline;
   if (name === '$currentOp') return [{ $documents: [] }, ...rest];
+  if (name === '$indexStats') {
+    return [{ $documents: { $literal: indexStats(call, collection, first[name]) } }, ...rest];
+  }
   if (name === '$collStats') {
     return [{ $documents: { $literal: [collectionStats(call, collection, first[name])] } }, ...rest];
   }
   return pipeline;
+}
+
+/** Uses are not counted: each index says 0 of them, since this process began. */
+function indexStats(call: Call, collection: unknown, spec: unknown): Doc[] {
+  if (!isDocument(spec) || Object.keys(spec).length > 0) {
+    throw new EngineError(28803, 'The $indexStats stage specification must be an empty object');
+  }
+  const { storage, startedAt } = call.core;
+  const ns = requireNamespace(call, collection);
+  storage.refresh();
+  const found = storage.catalog.find(ns);
+  if (found === null) return [];
+  const accesses = { ops: 0, since: new Date(startedAt) };
+  const specs = [
+    { name: '_id_', key: { _id: 1 } },
+    ...found.indexes.map(({ definition: { name, key } }) => ({ name, key })),
+  ];
+  return specs.map(({ name, key }) => ({ name, key, host: hostname(), accesses, spec: { v: 2, key, name } }));
 }
 
 function collectionStats(call: Call, collection: unknown, spec: unknown): Doc {

@@ -1,7 +1,7 @@
 import type { Doc } from '../codec/document.js';
 import { MAX_DOCUMENT_BYTES } from '../storage/checks/document-checks.js';
 import { command, MAX_STATEMENTS } from './command.js';
-import { ignored } from './options.js';
+import { ignored, refusedFlag } from './options.js';
 
 export const MAX_MESSAGE_BYTES = 48_000_000;
 /** MongoDB 7.0's: what drivers take as the set of features they may use. */
@@ -23,6 +23,8 @@ function hello(): Doc {
   };
 }
 
+const NO_BALANCER = 'This server is not behind a load balancer: leave loadBalanced out of the connection string';
+
 const HELLO_OPTIONS = {
   helloOk: ignored,
   client: ignored,
@@ -30,6 +32,7 @@ const HELLO_OPTIONS = {
   saslSupportedMechs: ignored,
   speculativeAuthenticate: ignored,
   backpressure: ignored,
+  loadBalanced: refusedFlag(NO_BALANCER),
 };
 
 export const helloCommand = command({ options: HELLO_OPTIONS, run: hello });

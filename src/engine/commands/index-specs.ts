@@ -38,6 +38,7 @@ const readSwitches = optionReader(
 /** Reads one index specification; refuses what MongoDB refuses (67, 72, 86, 197) and kinds that are not supported. */
 export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
   if (!isDocument(spec)) throw typeMismatch('The elements of the indexes array must be documents');
+  refuseText(spec['key']);
   for (const field of Object.keys(spec)) {
     if (!SPEC_FIELDS.has(field)) {
       throw new EngineError(
@@ -74,6 +75,13 @@ export function readIndexSpec(spec: unknown): Omit<IndexDefinition, 'id'> {
     multikey: 0,
     cut: false,
   };
+}
+
+/** First of all: an index of texts has options of its own, which are not what is wrong with it. */
+function refuseText(key: unknown): void {
+  if (!isDocument(key)) return;
+  const path = Object.keys(key).find((each) => key[each] === 'text');
+  if (path !== undefined) throw cannotCreateIndex(`Unknown or unsupported index type 'text' for the field '${path}'`);
 }
 
 function readKey(key: unknown): Doc {

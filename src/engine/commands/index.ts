@@ -10,7 +10,7 @@ import {
   listDatabases,
   renameCollectionCommand,
 } from './collections.js';
-import { type Call, type Command, commandName, type Readers } from './command.js';
+import { type Call, type Command, command, commandName, type Readers } from './command.js';
 import { countCommand } from './read/count.js';
 import { deleteCommand } from './write/delete.js';
 import { distinct } from './read/distinct.js';
@@ -24,6 +24,7 @@ import {
   getCmdLineOpts,
   getLog,
   getParameter,
+  hostInfo,
   REFUSED_COMMANDS,
   validateCommand,
   whatsmyuri,
@@ -32,6 +33,19 @@ import { createIndexes, dropIndexes, listIndexes } from './indexes.js';
 import { insert } from './write/insert.js';
 import { TOO_LONG_HERE } from './pace.js';
 import { update } from './write/update.js';
+
+/** The commands that the engine answers, each as tools read it. */
+const listCommands = command({
+  options: {},
+  run: () => ({
+    commands: Object.fromEntries(
+      Object.keys(ENGINE_COMMANDS).map((name) => [
+        name,
+        { help: '', requiresAuth: false, secondaryOk: true, adminOnly: false, apiVersions: [] },
+      ]),
+    ),
+  }),
+});
 
 /** Every command that the engine answers, by the name that clients send. */
 export const ENGINE_COMMANDS: Readonly<Record<string, Command>> = {
@@ -64,11 +78,13 @@ export const ENGINE_COMMANDS: Readonly<Record<string, Command>> = {
   getMore,
   getParameter,
   hello: helloCommand,
+  hostInfo,
   insert,
   isMaster,
   ismaster: isMaster,
   killCursors,
   listCollections: listCollectionsCommand,
+  listCommands,
   listDatabases,
   listIndexes,
   ping,

@@ -80,7 +80,7 @@ const UNAVAILABLE_STAGES: Readonly<Record<string, string>> = {
   $changeStreamSplitLargeEvent: EMBEDDED,
   $collStats: OPENS,
   $currentOp: OPENS,
-  $indexStats: EMBEDDED,
+  $indexStats: OPENS,
   $planCacheStats: EMBEDDED,
   $listSessions: EMBEDDED,
   $listLocalSessions: EMBEDDED,

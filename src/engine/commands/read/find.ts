@@ -1,6 +1,7 @@
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileProjection } from '../../query/project.js';
-import { typeMismatch } from '../../errors.js';
+import { typeMismatch, unsupported } from '../../errors.js';
+import { isDocument } from '../../codec/document.js';
 import { numberOf } from '../../query/values/value.js';
 import { type Call, command, requireNamespace } from '../command.js';
 import {
@@ -22,6 +23,15 @@ import { compileQuery } from './query.js';
 import { readVariables } from './variables.js';
 
 const NO_KEYS = 'returnKey and showRecordId are not supported by this engine';
+
+/** An empty one is sent by tools that mean none. */
+const refusedBounds: Option<undefined> = {
+  fallback: undefined,
+  read(value, name) {
+    if (isDocument(value) && Object.keys(value).length === 0) return undefined;
+    throw unsupported(`${name} of find is not supported by this engine: write the bounds into the filter`);
+  },
+};
 
 /** A negative limit asks for one batch only, as the old protocol did. */
 const limit: Option<number> = {
@@ -46,6 +56,8 @@ export const find = command({
     collation: collationOption,
     let: givenDocument,
     maxTimeMS: countOption(undefined),
+    min: refusedBounds,
+    max: refusedBounds,
     returnKey: refusedFlag(NO_KEYS),
     showRecordId: refusedFlag(NO_KEYS),
     allowDiskUse: ignored,
