@@ -67,6 +67,7 @@ describe('package-lock.json', () => {
       ['esbuild', true],
       ['lmdb', false],
       ['msgpackr-extract', false],
+      ['protobufjs', true],
     ]);
   });
 });
@@ -79,8 +80,14 @@ function isTypesOfListed(name: string): boolean {
 
 /** Called by name in the scripts of package.json. */
 function isTool(name: string): boolean {
-  // Oxlint starts it for the rules that need types.
-  if (name === 'oxlint-tsgolint') return 'oxlint' in devDependencies;
+  // What another one starts by itself: oxlint for the rules that need types, Stryker for the tests.
+  const starters: Record<string, string> = {
+    'oxlint-tsgolint': 'oxlint',
+    '@stryker-mutator/vitest-runner': '@stryker-mutator/core',
+  };
+  if (Object.hasOwn(starters, name)) return starters[name]! in devDependencies;
+  // Loaded by a file that the test writes.
+  if (name === '@opentelemetry/sdk-node') return true;
   return Object.values(scripts).some((script) => script.split(/[ /]/).includes(name));
 }
 
@@ -89,7 +96,10 @@ function importsOf(paths: string[]): Set<string> {
   const forms =
     /(?:\bfrom\s+|\bimport\s+|\bimport\(\s*|\brequire\(\s*|createRequire\(import\.meta\.url\)(?:\.resolve)?\(\s*|'node_modules',\s*)'([@a-z][\w@./:-]*)'/g;
   const names = paths.flatMap((path) => [...read(path).matchAll(forms)].map((match) => packageName(match[1]!)));
-  return new Set(names.filter((name) => !name.startsWith('node:') && !builtinModules.includes(name)));
+  // Our own client, as a project that has installed it loads it.
+  const isForeign = (name: string): boolean =>
+    !name.startsWith('node:') && !builtinModules.includes(name) && !name.startsWith('@bsvc');
+  return new Set(names.filter(isForeign));
 }
 
 function packageName(specifier: string): string {

@@ -4,7 +4,7 @@ import { listActs, presentAct } from '../../src/features/audit/audit-log.js';
 import { findProject } from '../../src/features/projects/project-store.js';
 import { defineCommand, option } from '../shell/command.js';
 import { presentList } from '../view/present-list.js';
-import { wholeOption } from '../shell/read-whole.js';
+import { wholeWithin } from '../../src/config/setting-readers.js';
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 10_000;
@@ -19,7 +19,7 @@ export default defineCommand({
     'bsvc audit --project shop --actor ann@example.com',
   ],
   parameters: {
-    limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, MAX_LIMIT)),
+    limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeWithin(1, MAX_LIMIT)),
     since: option('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
     action: option('--action <words>', 'only this command, for example "project delete", or all of "project"'),
     actor: option('--actor <name>', 'only what this one did, for example ann@example.com'),

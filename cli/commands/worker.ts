@@ -5,7 +5,7 @@ import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
 import type { Context } from '../shell/context.js';
 import { defineCommand, setting, option } from '../shell/command.js';
-import { wholeOption } from '../shell/read-whole.js';
+import { wholeWithin } from '../../src/config/setting-readers.js';
 import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
 import { withWatchdog } from '../serve/with-watchdog.js';
 import { whenStopped } from '../serve/when-stopped.js';
@@ -15,7 +15,7 @@ export default defineCommand({
   examples: ['bsvc worker', 'bsvc worker --concurrency 20', 'bsvc worker --port 4001'],
   service: true,
   parameters: {
-    concurrency: option('--concurrency <n>', 'jobs at once (default: 10)', wholeOption(1, 999)),
+    concurrency: option('--concurrency <n>', 'jobs at once (default: 10)', wholeWithin(1, 999)),
     port: setting('--port <port>', 'BSVC_WORKER_PORT', 'answer /metrics and /api/health there (default: nowhere)'),
   },
   async run(context, { concurrency }) {

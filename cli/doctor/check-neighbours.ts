@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Config } from '../../src/config/config.js';
 import { AppError } from '../../src/errors.js';
 import { verifyMailKey } from '../../src/features/mail/verify-mail-key.js';
-import { withTimeout } from '../../src/platform/time/with-timeout.js';
+import { orTimeout } from '../../src/platform/time/with-timeout.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 
 const PATIENCE_MS = 3000;
@@ -95,8 +95,7 @@ export async function checkListener({ engineListen, mongodbUri }: Config): Promi
 }
 
 async function inTime(work: Promise<unknown>): Promise<void> {
-  const late = new Error(`no answer within ${PATIENCE_MS / 1000} s`);
-  if ((await withTimeout(work, PATIENCE_MS, late)) === late) throw late;
+  await orTimeout(work, PATIENCE_MS, () => new Error(`no answer within ${PATIENCE_MS / 1000} s`));
 }
 
 function oneLine(error: unknown): string {

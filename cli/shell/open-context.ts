@@ -6,6 +6,7 @@ import { confirmLoss } from './confirm.js';
 import type { Context, Purpose } from './context.js';
 import type { Io } from '../view/io.js';
 import type { AuditEntry, NewAuditEntry } from '../../src/features/audit/audit-log.js';
+import { orTimeout } from '../../src/platform/time/with-timeout.js';
 import { openOutput } from '../view/output.js';
 import { openPrompt } from './prompt.js';
 import { chooseLogFormat, listUnknownSettings, readConfig, readLayers } from './settings.js';
@@ -131,13 +132,8 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     // Once converted, it is nothing that an earlier version could read: that is not for commands in passing.
     { upgrade: purpose.endsWith('service') || purpose === 'migration' },
   );
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(unreachable()), OPEN_DEADLINE_MS);
-  });
   try {
-    const app = await Promise.race([opened, late]);
-    clearTimeout(timer);
+    const app = await orTimeout(opened, OPEN_DEADLINE_MS, unreachable);
     // It has answered; migrations take as long as they take.
     const prepared = await prepare(app, purpose);
     return purpose.endsWith('service') ? prepared : { ...prepared, actor: { type: 'operator' } };
@@ -145,8 +141,6 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     // Should it connect after all, nobody is left to close it.
     void opened.then((app) => app.close()).catch(() => undefined);
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -14,7 +14,7 @@ import { decodeSource, ENCODINGS, type Encoding } from '../../formats/decode-sou
 import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
 import { presentImport, type ImportReport } from './present-import.js';
 import { countOf } from '../../view/present-amount.js';
-import { wholeOption } from '../../shell/read-whole.js';
+import { wholeWithin } from '../../../src/config/setting-readers.js';
 
 const BATCH_DOCUMENTS = 500;
 /** A batch of large documents ends here, so that they do not pile up in memory. */
@@ -42,10 +42,10 @@ export default defineCommand({
     format: choice<Format>('--format <format>', 'of the file (default: by its name)', FORMATS),
     encoding: choice<Encoding>('--encoding <encoding>', 'of the file (default: utf-8)', ENCODINGS),
     columns: list('--column <from=to>', 'read this column of a CSV file as that field (repeatable)', readColumn),
-    skip: option('--skip <n>', 'leave out the first entries of the file', wholeOption(0, Number.MAX_SAFE_INTEGER)),
+    skip: option('--skip <n>', 'leave out the first entries of the file', wholeWithin(0, Number.MAX_SAFE_INTEGER)),
     key: option('--key <field>', 'change the document with the same value of this unique field, or _id'),
     onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
-    batch: option('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, wholeOption(1, 9999)),
+    batch: option('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, wholeWithin(1, 9999)),
     dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
   },
   async run(context, input) {

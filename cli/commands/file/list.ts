@@ -8,7 +8,7 @@ import { defineProjectCommand } from '../../ask/choose-project.js';
 import { option } from '../../shell/command.js';
 import { presentBytes } from '../../view/present-amount.js';
 import { presentList } from '../../view/present-list.js';
-import { wholeOption } from '../../shell/read-whole.js';
+import { wholeWithin } from '../../../src/config/setting-readers.js';
 import { serviceAddress } from '../../shell/service-address.js';
 
 export default defineProjectCommand({
@@ -16,7 +16,7 @@ export default defineProjectCommand({
   examples: ['bsvc file list --project shop', 'bsvc file list --project shop --name invoice --json'],
   parameters: {
     name: option('--name <text>', 'only names that hold this text, in either case'),
-    limit: option('--limit <n>', `how many (default: ${FILES_PAGE})`, wholeOption(1, MAX_FILES_PAGE)),
+    limit: option('--limit <n>', `how many (default: ${FILES_PAGE})`, wholeWithin(1, MAX_FILES_PAGE)),
     before: option('--before <path>', 'those before this one: the next page'),
   },
   async run(context, { app, project, limit = FILES_PAGE, ...query }) {

@@ -1,7 +1,7 @@
 import { JOB_STATES, listJobs, presentJob, type JobState } from '../../../src/platform/jobs/manage-jobs.js';
 import { choice, defineCommand, option } from '../../shell/command.js';
 import { presentList } from '../../view/present-list.js';
-import { wholeOption } from '../../shell/read-whole.js';
+import { wholeWithin } from '../../../src/config/setting-readers.js';
 
 export default defineCommand({
   details:
@@ -10,7 +10,7 @@ export default defineCommand({
   parameters: {
     state: choice<JobState>('--state <state>', 'only these', JOB_STATES),
     name: option('--name <name>', 'only this kind, for example mail.deliver'),
-    limit: option('--limit <n>', 'how many (default: 100)', wholeOption(1, 99_999)),
+    limit: option('--limit <n>', 'how many (default: 100)', wholeWithin(1, 99_999)),
   },
   async run(context, query) {
     const jobs = (await listJobs(await context.app(), query)).map(presentJob);

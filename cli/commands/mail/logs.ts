@@ -3,7 +3,7 @@ import { MAIL_STATUSES, type MailStatus } from '../../../src/features/mail/mail-
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { choice, option } from '../../shell/command.js';
 import { presentList } from '../../view/present-list.js';
-import { wholeOption } from '../../shell/read-whole.js';
+import { wholeWithin } from '../../../src/config/setting-readers.js';
 
 export default defineProjectCommand({
   details: 'The latest, newest first.',
@@ -11,7 +11,7 @@ export default defineProjectCommand({
   parameters: {
     status: choice<MailStatus>('--status <status>', 'only these', MAIL_STATUSES),
     to: option('--to <address>', 'only mails to this address'),
-    limit: option('--limit <n>', `how many (default: ${LOGS_PAGE})`, wholeOption(1, MAX_LOGS_PAGE)),
+    limit: option('--limit <n>', `how many (default: ${LOGS_PAGE})`, wholeWithin(1, MAX_LOGS_PAGE)),
   },
   async run(context, { app, project, ...query }) {
     const { items } = await listMailLogs(app, project, query);

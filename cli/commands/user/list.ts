@@ -1,7 +1,7 @@
 import { listUsers, presentAccount } from '../../../src/features/users/accounts/list-users.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { option } from '../../shell/command.js';
-import { wholeOption } from '../../shell/read-whole.js';
+import { wholeWithin } from '../../../src/config/setting-readers.js';
 
 const DEFAULT_LIMIT = 50;
 
@@ -15,8 +15,8 @@ export default defineProjectCommand({
   parameters: {
     email: option('--email <prefix>', 'only addresses that begin with this'),
     q: option('--search <text>', 'only with this id, or with this in one of their texts'),
-    limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeOption(1, 999_999)),
-    skip: option('--skip <n>', 'how many to leave out first', wholeOption(0, 999_999)),
+    limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeWithin(1, 999_999)),
+    skip: option('--skip <n>', 'how many to leave out first', wholeWithin(0, 999_999)),
   },
   async run(context, { app, project, email, q, limit = DEFAULT_LIMIT, skip }) {
     const { users, total } = await listUsers(app, project, { email, q, limit, skip });

@@ -8,7 +8,7 @@ import {
 import { presentDelivery } from '../../../src/features/webhooks/present-webhook.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { choice, option } from '../../shell/command.js';
-import { wholeOption } from '../../shell/read-whole.js';
+import { wholeWithin } from '../../../src/config/setting-readers.js';
 import { presentDeliveries, webhookArgument } from './present.js';
 
 export default defineProjectCommand({
@@ -24,7 +24,7 @@ export default defineProjectCommand({
     limit: option(
       '--limit <n>',
       `how many, 1 to ${MAX_DELIVERIES} (default: ${DEFAULT_DELIVERIES})`,
-      wholeOption(1, MAX_DELIVERIES),
+      wholeWithin(1, MAX_DELIVERIES),
     ),
     before: option('--before <deliveryId>', 'those before this one: the next page'),
   },

@@ -3,7 +3,7 @@ import { encoded, envelope, flagParameter, parameter, route, type Route } from '
 import {
   anyOf,
   arrayOf,
-  flag,
+  boolean,
   integer,
   mapOf,
   NULL,
@@ -56,7 +56,7 @@ const PRESENTATION = {
   fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
   populate: parameter('Ref fields to be replaced by their documents, comma-separated or repeated', TEXT),
   expand: parameter('Another name of `populate`', TEXT),
-  meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', flag({ default: true })),
+  meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', boolean({ default: true })),
   include_deleted: INCLUDE_DELETED,
 };
 /** Codes of the bounds that patterns have in one request. */

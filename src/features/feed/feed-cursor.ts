@@ -1,8 +1,8 @@
 import { EJSON, type Document } from 'bson';
 import { LRUCache } from 'lru-cache';
 import { expired, invalid, type AppError } from '../../errors.js';
-import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import type { SecretBox } from '../../platform/secrets/secret-box.js';
+import { MAX_TOKEN_CHARACTERS, openToken, sealToken, type TokenForm } from '../../platform/secrets/signed-token.js';
 import type { Collection } from '../collections/collection.js';
 import type { LogPosition } from '../changes/change-log.js';
 import { digest } from './feed-query.js';
@@ -35,8 +35,10 @@ export interface FeedScope {
   admitted: string | null;
 }
 
-const PURPOSE = 'changes-cursor';
-const MAX_CURSOR_CHARACTERS = 4096;
+const formOf = (scope: FeedScope): TokenForm => ({
+  purpose: 'changes-cursor',
+  signed: (payload) => signedText(scope, payload),
+});
 
 type Payload = [
   id: string,
@@ -66,8 +68,7 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
     payload.push(at.sets.map(({ epoch, seq, told }) => (told === undefined ? [epoch, seq] : [epoch, seq, told])));
     if (at.until !== undefined) payload.push(at.until);
   }
-  const text = Buffer.from(EJSON.stringify(payload)).toString('base64url');
-  return `${text}.${secrets.mac(PURPOSE, signedText(scope, text))}`;
+  return sealToken(secrets, formOf(scope), EJSON.stringify(payload));
 }
 
 /**
@@ -75,7 +76,7 @@ export function sealFeedCursor(secrets: Pick<SecretBox, 'mac'>, scope: FeedScope
  * user; 410 CURSOR_EXPIRED when collection or rules are others since.
  */
 export function openFeedCursor(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor: string): FeedPosition {
-  if (cursor.length > MAX_CURSOR_CHARACTERS) throw badCursor();
+  if (cursor.length > MAX_TOKEN_CHARACTERS) throw badCursor();
   const [id, rules, who, epoch, seq, listing, shown, sets, until] = readGenuine(secrets, scope, cursor);
   if (id !== scope.collection._id.toHexString() || rules !== meaningOf(scope)) throw cursorExpired();
   // Looked at last: other rules may make it another user's, or nobody's.
@@ -102,11 +103,9 @@ function readGenuine(secrets: Pick<SecretBox, 'macs'>, scope: FeedScope, cursor:
   const whole = signedText(scope, cursor);
   let payload = known.get(whole);
   if (payload) return payload;
-  const [text, mac, ...rest] = cursor.split('.');
-  if (!text || !mac || rest.length > 0) throw badCursor();
-  const genuine = secrets.macs(PURPOSE, signedText(scope, text)).some((expected) => isSameSecret(mac, expected));
-  if (!genuine) throw badCursor();
-  payload = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as Payload;
+  const text = openToken(secrets, formOf(scope), cursor);
+  if (text === null) throw badCursor();
+  payload = JSON.parse(text) as Payload;
   // Only the id of a document may be what JSON has no word for.
   if (payload[6] !== null) payload[6] = (EJSON.deserialize({ shown: payload[6] }) as { shown: unknown }).shown;
   if (whole.length <= MAX_LATELY_CHARACTERS) known.set(whole, payload);

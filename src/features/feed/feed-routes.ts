@@ -23,7 +23,7 @@ import {
   anyOf,
   arrayOf,
   FLAG,
-  flag,
+  boolean,
   ID,
   integer,
   literal,
@@ -165,7 +165,7 @@ export const FEED_ROUTES: RouteList = {
           integer({ minimum: 0, maximum: MAX_WAIT_S, default: 0 }),
         ),
         fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
-        meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', flag({ default: true })),
+        meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', boolean({ default: true })),
         filters: {
           ...parameter('`field=value`, `field_gt=…` and the like, as in lists', mapOf(TEXT)),
           isOpen: true,

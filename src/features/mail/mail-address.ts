@@ -1,8 +1,8 @@
-import { isMailAddress, isOneLine } from '../../platform/schema/text-forms.js';
+import { isEmailAddress, isOneLine } from '../../platform/schema/text-forms.js';
 
 /** A sender: a bare address, or `Name <address>` on one line. */
 export function isSender(value: unknown): value is string {
   if (typeof value !== 'string' || !isOneLine(value)) return false;
   const named = /^[^<>",;]{1,100}<([^<>]+)>$/.exec(value);
-  return isMailAddress(named?.[1] ?? value);
+  return isEmailAddress(named?.[1] ?? value);
 }

@@ -1,5 +1,6 @@
 import { ObjectId } from 'bson';
 import { invalid } from '../../errors.js';
+import { compileCheck } from '../../platform/schema/check-schema.js';
 import {
   arrayOf,
   claimed,
@@ -11,7 +12,7 @@ import {
   text,
   type TypeOf,
 } from '../../platform/schema/schema.js';
-import { isOneLine, MAX_ADDRESS_CHARACTERS } from '../../platform/schema/text-forms.js';
+import { isOneLine, MAX_EMAIL_CHARACTERS } from '../../platform/schema/text-forms.js';
 import type { MailText } from './render-template.js';
 
 const MAX_BATCH = 100;
@@ -20,7 +21,7 @@ const MAX_SUBJECT_CHARACTERS = 998;
 const MAX_BODY_CHARACTERS = 500_000;
 const ONE_LINE = 'The subject must be one line of text';
 
-const ONE_ADDRESS = { format: 'email', maxLength: MAX_ADDRESS_CHARACTERS };
+const ONE_ADDRESS = { format: 'email', maxLength: MAX_EMAIL_CHARACTERS };
 export const ADDRESS = text({ ...ONE_ADDRESS, examples: ['ada@example.com'] });
 /** An address, or a list of them. */
 const addresses = (type: readonly string[], texts: Schema['texts']): JsonSchema => ({
@@ -72,6 +73,9 @@ export const MAIL = {
   description: 'Either a template, or a subject with html or text. Other fields are ignored.',
 };
 
+/** What a mail without a template needs besides. */
+const checkDirect = compileCheck(openObject({ subject: SUBJECT }));
+
 const BATCH_MAIL = openObject({ ...ADDRESSED, subject: SUBJECT, ...BODIES }, 'BatchMail');
 
 /** The body of `POST /api/mail/send-batch`. */
@@ -106,7 +110,8 @@ export function readMailRequest(body: TypeOf<typeof MAIL>): MailRequest {
     throw invalid('INVALID_MAIL', 'Give either templateId or templateName, not both');
   }
   if (!isGiven(templateId) && !isGiven(templateName)) {
-    return { ...common, content: { kind: 'direct', text: { subject: subject ?? '', ...readBodies(body) } } };
+    const direct = checkDirect({ subject });
+    return { ...common, content: { kind: 'direct', text: { ...direct, ...readBodies(body) } } };
   }
   const by = isGiven(templateId) ? { id: new ObjectId(templateId) } : { name: templateName! };
   return { ...common, content: { kind: 'template', by, ...(subject !== undefined && { subject }) } };

@@ -1,15 +1,6 @@
 import { invalid } from '../../errors.js';
-import {
-  flagParameter,
-  listOf,
-  naming,
-  ok,
-  route,
-  type RouteContext,
-  type RouteList,
-  say,
-  wholeList,
-} from '../../http/routes/route.js';
+import { clientSignal } from '../../http/requests/client-signal.js';
+import { flagParameter, listOf, naming, ok, route, type RouteList, say, wholeList } from '../../http/routes/route.js';
 import {
   anyOf,
   arrayOf,
@@ -204,7 +195,11 @@ export const COLLECTION_ROUTES: RouteList = {
       async handle({ app, ctx, project: { _id }, params, query, body: { forNewWrites = false, ...body } }) {
         if (query.check) {
           const current = await requireStoredCollection(app, _id, params.collection);
-          const report = await checkStoredDocuments(app, { ...current, ...readSettings(current, body) }, whenGone(ctx));
+          const report = await checkStoredDocuments(
+            app,
+            { ...current, ...readSettings(current, body) },
+            clientSignal(ctx),
+          );
           return say(report, `${report.misfits} of ${report.checked} would not fit`);
         }
         const changed = await changeCollection(app, _id, params.collection, (current) => readSettings(current, body), {
@@ -301,11 +296,4 @@ function readRls(body: RlsBody, current: Rls | null): Rls | null {
   const mode = body.mode ?? current?.mode;
   if (!mode) throw invalid('INVALID_BODY', 'rls must have a mode: public-read or private');
   return { mode, ownerField: body.ownerField ?? current?.ownerField ?? 'userId' };
-}
-
-/** Aborts when nobody waits for the answer any more. */
-function whenGone({ res }: RouteContext): AbortSignal {
-  const controller = new AbortController();
-  res.once('close', () => controller.abort(invalid('CLIENT_GONE', 'Nobody waits for the answer any more')));
-  return controller.signal;
 }

@@ -10,7 +10,7 @@ import { clearConsoleCookie, requireConsole, setConsoleCookie } from '../access/
 import type { ActingOperator } from '../access/require-operator.js';
 import { withAuditEntry } from '../audit/audit-log.js';
 import { refuseHostileValue } from '../documents/store/hostile-keys.js';
-import { MAX_EMAIL_CHARACTERS } from '../collections/fields/constraints/text-format.js';
+import { MAX_EMAIL_CHARACTERS } from '../../platform/schema/text-forms.js';
 import { normaliseEmail } from '../users/credentials.js';
 import { openByLink } from './console-session.js';
 import { presentOperator } from './list-operators.js';

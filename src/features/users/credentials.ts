@@ -1,5 +1,5 @@
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
-import { isEmailAddress } from '../collections/fields/constraints/text-format.js';
+import { isEmailAddress } from '../../platform/schema/text-forms.js';
 import { Problems } from '../documents/reply/problems.js';
 
 export const MIN_PASSWORD_BYTES = 6;

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Context } from 'koa';
+import { invalid } from '../../errors.js';
 
 const signals = new WeakMap<Socket, AbortSignal>();
 
@@ -12,8 +13,9 @@ export function clientSignal({ req }: Context): AbortSignal {
   const known = signals.get(socket);
   if (known) return known;
   const gone = new AbortController();
-  if (socket.destroyed) gone.abort();
-  else socket.once('close', () => gone.abort());
+  const abort = (): void => gone.abort(invalid('CLIENT_GONE', 'Nobody waits for the answer any more'));
+  if (socket.destroyed) abort();
+  else socket.once('close', abort);
   signals.set(socket, gone.signal);
   return gone.signal;
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import rawBody from 'raw-body';
 import { invalid, timedOut, tooLarge } from '../../errors.js';
+import { orTimeout } from '../../platform/time/with-timeout.js';
 
 /** The content types that count as JSON. */
 export const JSON_TYPES = ['json', '+json'];
@@ -23,16 +24,10 @@ interface ReadOptions {
 
 /** The whole body, unpacked if it is JSON; one of another type as it came, whatever its Content-Encoding. */
 export async function readBytes(ctx: Context, { limit, ms, malformed }: ReadOptions): Promise<Buffer> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(tooSlow(ms)), ms);
-  });
   try {
-    return await Promise.race([ctx.is(JSON_TYPES) ? readText(ctx, limit) : readRaw(ctx, limit), timeout]);
+    return await orTimeout(ctx.is(JSON_TYPES) ? readText(ctx, limit) : readRaw(ctx, limit), ms, () => tooSlow(ms));
   } catch (error) {
     throw explain(error, limit, malformed);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

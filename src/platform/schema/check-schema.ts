@@ -3,7 +3,7 @@ import type { Ajv, ErrorObject } from 'ajv';
 import { invalid, type FieldProblem } from '../../errors.js';
 import { lazyRequire } from '../lazy-require.js';
 import type { Schema } from './schema.js';
-import { isMailAddress, isOneLine } from './text-forms.js';
+import { isEmailAddress, isOneLine } from './text-forms.js';
 
 const ajv = lazyRequire<typeof ajvModule>('ajv');
 
@@ -48,7 +48,7 @@ function openCompiler(allErrors: boolean): Ajv {
   compiler.addVocabulary(['texts']);
   addTextRule(compiler, 'wellFormed', (value) => !HALF_A_CHARACTER.test(value));
   compiler.addFormat('date-time', true);
-  compiler.addFormat('email', isMailAddress);
+  compiler.addFormat('email', isEmailAddress);
   compilers.set(allErrors, compiler);
   return compiler;
 }
@@ -119,7 +119,7 @@ function problemOf({ keyword, params, message, parentSchema }: ErrorObject): str
     case 'oneLine':
       return 'must be one line of text';
     case 'format':
-      return limit === 'email' ? 'must be a valid email address' : `must be a ${String(limit)}`;
+      return limit === 'email' ? 'must be an e-mail address' : `must be a ${String(limit)}`;
     case 'wellFormed':
       return 'must not contain half a surrogate pair, which is not a character';
     case 'minItems':

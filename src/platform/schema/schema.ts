@@ -153,12 +153,12 @@ export function integer(limits: NumberLimits = {}): Schema<number> {
   return claimed({ type: 'integer', ...limits });
 }
 
-export function flag(annotations: Annotations = {}): Schema<boolean> {
+export function boolean(annotations: Annotations = {}): Schema<boolean> {
   return claimed({ type: 'boolean', ...annotations });
 }
 
 export const TEXT = text();
-export const FLAG = flag();
+export const FLAG = boolean();
 export const WHOLE = integer({ minimum: 0 });
 export const MOMENT = text({ format: 'date-time' });
 export const ID = text({ title: 'Id', pattern: '^[0-9a-f]{24}$', examples: ['66f0c0ffee0ddba11c0de001'] });

@@ -1,7 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
 import { EJSON, type Document } from 'bson';
 import { invalid, type AppError } from '../../../errors.js';
 import type { SecretBox } from '../../../platform/secrets/secret-box.js';
+import { MAX_TOKEN_CHARACTERS, openToken, sealToken, type TokenForm } from '../../../platform/secrets/signed-token.js';
 import type { Collection } from '../../collections/collection.js';
 import type { SortField } from './parse-sort.js';
 import { badQuery } from '../reply/query-text.js';
@@ -18,9 +18,10 @@ export interface CursorScope {
   readable: Document | null;
 }
 
-/** Longer ones would not fit into a request line everywhere. */
-const MAX_CURSOR_CHARACTERS = 4096;
-const PURPOSE = 'cursor';
+const formOf = (scope: CursorScope): TokenForm => ({
+  purpose: 'cursor',
+  signed: (payload) => signedText(scope, payload),
+});
 
 /** The content of a cursor, carried from one page to the next. */
 export interface CursorState {
@@ -39,25 +40,18 @@ export function sealCursor(
   { position, total }: CursorState,
 ): string {
   const keys = position.map((key) => ('value' in key ? [key.rank, key.value] : [key.rank]));
-  const payload = Buffer.from(EJSON.stringify(total === null ? keys : { total, keys })).toString('base64url');
-  if (payload.length > MAX_CURSOR_CHARACTERS) {
+  const text = EJSON.stringify(total === null ? keys : { total, keys });
+  if (Math.ceil((Buffer.byteLength(text) * 4) / 3) > MAX_TOKEN_CHARACTERS) {
     throw badQuery('sort: the values of a sorted field are too long to page by cursor; sort by a shorter field');
   }
-  return `${payload}.${secrets.mac(PURPOSE, signedText(scope, payload))}`;
+  return sealToken(secrets, formOf(scope), text);
 }
 
 /** The state that a cursor names. 400 INVALID_CURSOR unless the service made it for this very list. */
 export function openCursor(secrets: Pick<SecretBox, 'macs'>, scope: CursorScope, cursor: string): CursorState {
-  const [payload, mac, ...rest] = cursor.split('.');
-  if (!payload || !mac || rest.length > 0 || payload.length > MAX_CURSOR_CHARACTERS) throw badCursor();
-  const given = Buffer.from(mac);
-  const genuine = secrets.macs(PURPOSE, signedText(scope, payload)).some((text) => {
-    const expected = Buffer.from(text);
-    return given.length === expected.length && timingSafeEqual(given, expected);
-  });
-  if (!genuine) throw badCursor();
-  const state = EJSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as
-    SealedKey[] | { total: number; keys: SealedKey[] };
+  const text = openToken(secrets, formOf(scope), cursor);
+  if (text === null) throw badCursor();
+  const state = EJSON.parse(text) as SealedKey[] | { total: number; keys: SealedKey[] };
   const [keys, total] = Array.isArray(state) ? [state, null] : [state.keys, state.total];
   return { position: keys.map(([rank, value]) => (rank === RANK.empty ? { rank } : { rank, value })), total };
 }

@@ -12,7 +12,7 @@ import {
 } from '../../../platform/schema/schema.js';
 import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
 import type { PresentedDocument } from '../../documents/reply/present-document.js';
-import { MAX_EMAIL_CHARACTERS } from '../../collections/fields/constraints/text-format.js';
+import { MAX_EMAIL_CHARACTERS } from '../../../platform/schema/text-forms.js';
 import { MIN_PASSWORD_BYTES } from '../credentials.js';
 
 const FIELDS = { _id: ID, email: TEXT, emailVerified: FLAG, createdAt: MOMENT, updatedAt: MOMENT };

@@ -1,0 +1,54 @@
+/** A part of the source whose tests are tried with faults in it. */
+export interface Room {
+  /** Folders and files, below `src`. */
+  source: readonly string[];
+  /** What is to notice, below `test`: few enough that a run takes minutes. */
+  tests: readonly string[];
+}
+
+export const ROOMS: Readonly<Record<string, Room>> = {
+  access: {
+    source: ['features/access'],
+    tests: [
+      ...['access-reads', 'access-writes', 'cursor-readers', 'rate-limits', 'rules', 'user-sessions'].map(api),
+      'features/access/rates-of-routes',
+    ],
+  },
+  sessions: {
+    source: ['features/users/sessions'],
+    tests: [
+      ...['user-auth', 'user-sessions', 'refresh-cookie', 'user-proofs', 'second-factor'].map(api),
+      ...['end-sessions', 'login-lock', 'refresh-token'].map((name) => `features/users/${name}`),
+    ],
+  },
+  codes: { source: ['features/users/codes'], tests: ['user-codes', 'code-login', 'user-auth', 'user-proofs'].map(api) },
+  mail: {
+    source: ['features/mail/sending'],
+    tests: [
+      ...['mail-send', 'mail-events'].map(api),
+      ...['crashes', 'provider-pace', 'provider-turns'].map((name) => `features/mail/${name}`),
+      'features/users/mail-to-persons',
+    ],
+  },
+  webhooks: {
+    source: ['features/webhooks'],
+    tests: [
+      ...['webhooks', 'webhook-events'].map(api),
+      ...['events', 'kept-deliveries', 'receivers', 'stale-claims', 'user-events'].map(
+        (name) => `features/webhooks/${name}`,
+      ),
+    ],
+  },
+  jobs: {
+    source: ['platform/jobs'],
+    tests: ['queue', 'schedules', 'stale-claims'].map((name) => `platform/jobs/${name}`),
+  },
+  log: {
+    source: ['engine/storage/log'],
+    tests: ['engine/change-log', 'engine/commit-queue', 'api/changes', 'api/change-log-size'],
+  },
+};
+
+function api(name: string): string {
+  return `api/${name}`;
+}
