@@ -11,8 +11,26 @@ const { dependencies, devDependencies, scripts } = JSON.parse(read('package.json
   Record<string, string>
 >;
 const { packages } = JSON.parse(read('package-lock.json')) as {
-  packages: Record<string, { resolved?: string; integrity?: string; hasInstallScript?: boolean; dev?: boolean }>;
+  packages: Record<string, Locked>;
 };
+
+interface Locked {
+  resolved?: string;
+  integrity?: string;
+  hasInstallScript?: boolean;
+  dev?: boolean;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
+/** Whether a package finds another one, in its own folder of packages or in one above. */
+function findInstalled(from: string, name: string): boolean {
+  if (packages[`${from && `${from}/`}node_modules/${name}`]) return true;
+  return from !== '' && findInstalled(from.split('/node_modules/').slice(0, -1).join('/node_modules/'), name);
+}
+
+/** The packages that the service hands out. */
+const BUILT_HERE = '@bsvc';
 
 /** What is bundled for browsers when it is built, by tools that are not shipped. */
 const isBundled = (path: string): boolean => /^src\/(console|client)\//.test(path);
@@ -34,7 +52,9 @@ describe('package.json', () => {
   });
 
   it('lists what only tests and tools need apart', () => {
-    const missing = [...tested].filter((name) => !dependencies[name] && !devDependencies[name]);
+    const missing = [...tested].filter(
+      (name) => !dependencies[name] && !devDependencies[name] && !name.startsWith(BUILT_HERE),
+    );
     const unused = Object.keys(devDependencies).filter(
       (name) => !tested.has(name) && !isTypesOfListed(name) && !isTool(name),
     );
@@ -50,6 +70,15 @@ describe('package.json', () => {
 });
 
 describe('package-lock.json', () => {
+  it('has every package that another asks for, those of other systems too: npm ci refuses it otherwise', () => {
+    const missing = Object.entries(packages).flatMap(([path, { dependencies: own = {}, optionalDependencies = {} }]) =>
+      Object.keys({ ...own, ...optionalDependencies })
+        .filter((name) => !findInstalled(path, name))
+        .map((name) => `${path || 'the project'} -> ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   it('takes every package from the registry, with its checksum', () => {
     const odd = Object.entries(packages).filter(
       // Without an address it is the registry's.
@@ -86,8 +115,8 @@ function isTool(name: string): boolean {
     '@stryker-mutator/vitest-runner': '@stryker-mutator/core',
   };
   if (Object.hasOwn(starters, name)) return starters[name]! in devDependencies;
-  // Loaded by a file that the test writes.
-  if (name === '@opentelemetry/sdk-node') return true;
+  // The recipe of a guide, which a test runs as it is pasted, imports it.
+  if (name === '@opentelemetry/sdk-node') return read('templates/docs/telemetry.md').includes(`from '${name}'`);
   return Object.values(scripts).some((script) => script.split(/[ /]/).includes(name));
 }
 

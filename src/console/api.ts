@@ -25,7 +25,7 @@ export const trouble = signal<string | null>(null);
 export const signInAgain = signal<{ done(): void } | null>(null);
 
 /** A request that wants the own password once more; true to send it again, now that it was given. */
-export const passwordAgain = signal<{ done(isGiven: boolean): void } | null>(null);
+export const passwordAgain = signal<{ done: (isGiven: boolean) => void } | null>(null);
 
 function untilProven(): Promise<boolean> {
   return new Promise((resolve) => {

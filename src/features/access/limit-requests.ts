@@ -64,8 +64,9 @@ export function limitRequests(app: App): RequestLimit | null {
     const project = known instanceof Promise ? await known : known;
     let counted: LimitClass = rate;
     let userId = '';
-    if (rate === 'operator' && !(await isOperator(ctx, (refused.get(client) ?? 0) > app.clock.now())))
+    if (rate === 'operator' && !(await isOperator(ctx, (refused.get(client) ?? 0) > app.clock.now()))) {
       counted = 'plain';
+    }
     if (project && rate === 'plain') {
       if (key.startsWith(KEY_PREFIX.secret)) {
         counted = 'secret';

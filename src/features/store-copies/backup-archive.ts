@@ -120,8 +120,9 @@ class LineOrder {
     if ('document' in line) {
       return this.#in === 'collection' && isBson(line.document) ? null : 'it has a document where none can be';
     }
-    if ('bytes' in line)
+    if ('bytes' in line) {
       return this.#in === 'file' && typeof line.bytes === 'string' ? null : 'it has bytes of no file';
+    }
     return 'end' in line ? null : 'it has a line of an unknown kind';
   }
 

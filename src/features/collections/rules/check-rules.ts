@@ -145,8 +145,9 @@ function setOperand(own: Named, { users, others }: RuleSurroundings, set: Caller
   const mine: SetCondition = { path: set.userPath, asks: set.userAsks, value: { kind: 'attribute', name: 'id' }, at };
   const roots = [set.userPath, set.path, ...set.conditions.map(({ path }) => path)].map((path) => path.split('.')[0]);
   const hidden = named.fields.find((field) => hasRules(field) && roots.includes(field.name));
-  if (hidden)
+  if (hidden) {
     throw new RuleProblem(`${named.name}.${hidden.name} is not shown to everybody: sets would tell of it`, at);
+  }
   for (const condition of [mine, ...set.conditions]) {
     checkField(
       documentOperand(named, condition.path, condition.at),

@@ -1,7 +1,6 @@
 import type { App } from '../../../app.js';
 import { conflict, forbidden, invalid } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import type { ServiceNotes } from '../../documents/store/document-store.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import type { User } from '../user.js';
