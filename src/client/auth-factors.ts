@@ -1,10 +1,13 @@
 import { ApiError } from './api-error.js';
 import type { Connection } from './connection.js';
+import { pathPart } from './query.js';
 
-/** A code of the user’s app, or one of the recovery codes. */
+/** A code of the user’s app, one of the recovery codes, or a passkey. */
 export interface GivenFactor {
   totp?: string;
   recoveryCode?: string;
+  /** The answer of the browser to `passkeys.challenge()`. */
+  passkey?: object;
 }
 
 /** A proof of the last ten minutes, where the session has none: as for `stepUp`. */
@@ -51,5 +54,123 @@ export function openMfa<User>(
     confirmTotp: (code) => codes('/totp/confirm', { code }),
     removeTotp: (proof) => send('DELETE', '/totp', proof),
     renewRecoveryCodes: (proof) => codes('/recovery-codes', proof),
+  };
+}
+
+/** A passkey of the user. */
+export interface Passkey {
+  id: string;
+  name: string;
+  createdAt: string;
+  usedAt: string | null;
+  /** Kept by a service of the user’s, and so on several devices. */
+  backedUp: boolean;
+}
+
+/** Passkeys, in browsers, where the project has switched them on. */
+export interface Passkeys<User> {
+  /** Has the browser ask for a passkey and signs in with it. */
+  signIn(): Promise<User>;
+  /** Has the browser ask for a passkey: for `stepUp({ passkey })` and `mfa.signIn(error, { passkey })`. */
+  challenge(): Promise<object>;
+  /** Has the browser make one. Needs a proof of the last ten minutes, here or by `stepUp`. */
+  register(name?: string, proof?: Proof): Promise<Passkey>;
+  list(): Promise<Passkey[]>;
+  rename(id: string, name: string): Promise<Passkey>;
+  remove(id: string, proof?: Proof): Promise<void>;
+}
+
+/** What browsers answer, as far as it is used here; the types of browsers are not those of servers. */
+interface Credential {
+  id: string;
+  rawId: ArrayBuffer;
+  type: string;
+  response: Record<string, unknown> & { getTransports?: () => string[] };
+  getClientExtensionResults(): object;
+}
+
+interface Credentials {
+  get(options: object): Promise<Credential | null>;
+  create(options: object): Promise<Credential | null>;
+}
+
+const toBytes = (text: string): Uint8Array<ArrayBuffer> =>
+  Uint8Array.from(atob(text.replace(/-/g, '+').replace(/_/g, '/')), (character) => character.charCodeAt(0));
+const toText = (bytes: ArrayBuffer): string =>
+  btoa(String.fromCharCode(...new Uint8Array(bytes)))
+    .replace(/\+/g, '-')
+    .replace(/\//g, '_')
+    .replace(/=+$/, '');
+
+/** A credential as JSON: every buffer as base64url. */
+function toJson(credential: Credential): object {
+  const { response } = credential;
+  const names = ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle'];
+  const parts = names.flatMap((name) => {
+    const value = response[name];
+    return value instanceof ArrayBuffer ? [[name, toText(value)]] : [];
+  });
+  const transports = response.getTransports?.();
+  return {
+    id: credential.id,
+    rawId: toText(credential.rawId),
+    type: credential.type,
+    response: { ...(Object.fromEntries(parts) as object), ...(transports && { transports }) },
+    clientExtensionResults: credential.getClientExtensionResults(),
+  };
+}
+
+const NOT_ANSWERED = { status: 0, code: 'PASSKEY_NOT_ANSWERED' };
+
+/** What the browser answers, as JSON; its own refusal (the user said no, another site) as an `ApiError`. */
+async function ask(by: 'get' | 'create', publicKey: object): Promise<object> {
+  const { navigator } = globalThis as { navigator?: { credentials?: Credentials } };
+  if (!navigator?.credentials) throw new ApiError('There are no passkeys here: use a browser', NOT_ANSWERED);
+  const credential = await navigator.credentials[by]({ publicKey }).catch((cause: unknown) => {
+    throw new ApiError('The browser has not used a passkey', { ...NOT_ANSWERED, cause });
+  });
+  if (!credential) throw new ApiError('The browser has not used a passkey', NOT_ANSWERED);
+  return toJson(credential);
+}
+
+interface Options {
+  challenge: string;
+  user: { id: string; name: string; displayName: string };
+  excludeCredentials?: { id: string }[];
+}
+
+export function openPasskeys<User>(
+  connection: Connection,
+  enter: (path: string, body: unknown) => Promise<User>,
+): Passkeys<User> {
+  const send = <T>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> =>
+    connection.send<T>({ method, path: `/userAuth/${path}`, body, repeat: 'no' });
+  const place = (id: string): string => `passkeys/${pathPart(id, 'INVALID_NAME')}`;
+  const challenge = async (): Promise<object> => {
+    const options = await send<Options>('POST', 'login/passkey/options');
+    const publicKey = { ...options, challenge: toBytes(options.challenge), allowCredentials: [] };
+    return ask('get', publicKey);
+  };
+  return {
+    challenge,
+    signIn: async () => enter('login/passkey', { response: await challenge() }),
+    async register(name, proof) {
+      const options = await send<Options>('POST', 'passkeys/options', proof);
+      const publicKey = {
+        ...options,
+        challenge: toBytes(options.challenge),
+        user: { ...options.user, id: toBytes(options.user.id) },
+        excludeCredentials: (options.excludeCredentials ?? []).map(({ id }) => ({
+          id: toBytes(id),
+          type: 'public-key' as const,
+        })),
+      };
+      const response = await ask('create', publicKey);
+      return (await send<{ data: Passkey }>('POST', 'passkeys', { response, ...(name !== undefined && { name }) }))
+        .data;
+    },
+    list: async () => (await send<{ data: { items: Passkey[] } }>('GET', 'passkeys')).data.items,
+    rename: async (id, name) => (await send<{ data: Passkey }>('PATCH', place(id), { name })).data,
+    remove: async (id, proof) => void (await send('DELETE', place(id), proof)),
   };
 }

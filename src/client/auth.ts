@@ -1,5 +1,5 @@
 import { ApiError } from './api-error.js';
-import { openMfa, type GivenFactor, type Mfa } from './auth-factors.js';
+import { openMfa, openPasskeys, type GivenFactor, type Mfa, type Passkeys } from './auth-factors.js';
 import { randomKey, type Connection, type TokenSource } from './connection.js';
 import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from './platform.js';
 import type { Part } from './project.js';
@@ -27,6 +27,7 @@ export interface Auth<P> {
   signIn(credentials: { email: string; password: string }): Promise<Part<P, 'users', 'Document'>>;
   readonly code: CodeSignIn<P>;
   readonly mfa: Mfa<Part<P, 'users', 'Document'>>;
+  readonly passkeys: Passkeys<Part<P, 'users', 'Document'>>;
   /** Ends the session here even when the service cannot be reached. */
   signOut(): Promise<void>;
   me(): Promise<Part<P, 'users', 'Document'>>;
@@ -89,7 +90,7 @@ export interface OwnSession {
   userAgent: string | null;
   /** True for the session of this client. */
   current: boolean;
-  /** How the user proved to be the user: `pwd`, `otp`, `social`, `totp`, `recovery`. */
+  /** How the user proved to be the user: `pwd`, `otp`, `social`, `totp`, `recovery`, `passkey`. */
   amr: string[];
 }
 
@@ -246,6 +247,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
       signIn: (code: object) => enter('login/code/verify', code),
     },
     mfa: openMfa(connection, enter),
+    passkeys: openPasskeys(connection, enter),
     async signOut() {
       const session = read();
       write(null);

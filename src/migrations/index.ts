@@ -1,3 +1,4 @@
+import { indexAccountChallenges } from './025-index-account-challenges.js';
 import type { Migration } from './migration.js';
 import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
@@ -44,4 +45,5 @@ export const MIGRATIONS: readonly Migration[] = [
   indexTrashAndSorts,
   keepIdsOfRepeatedRequests,
   dropRateCounters,
+  indexAccountChallenges,
 ];

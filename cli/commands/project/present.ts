@@ -14,6 +14,7 @@ export function presentProjectTable(view: TextStyle, project: ReturnType<typeof 
       ['own limits', limits.join(', ')],
       ['sign-in by code', project.signIn.codeLogin],
       ['second factors', project.signIn.mfa],
+      ['passkeys', project.signIn.passkeys?.rpId ?? 'off'],
       ['addresses in mails', project.signIn.redirects.join(', ')],
       ['created', project.createdAt],
       ['updated', project.updatedAt],

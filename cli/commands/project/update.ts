@@ -40,6 +40,8 @@ export default defineCommand({
     ),
     mfa: choice('--mfa <mode>', 'whether users may, or have to, enrol a second factor', MFA_MODES),
     mfaResetDelay: option('--mfa-reset-delay <time>', 'after which a reset of a user’s second factor takes effect'),
+    passkeyRpId: option('--passkey-rp-id <host>', 'host that passkeys are bound to; "none" switches them off'),
+    passkeyOrigins: list('--passkey-origin <origin>', 'origin of the application that uses passkeys'),
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
   },
   async run(context, { project, name, plan, allowedDomains, mailFrom, publishableUploads, limits, ...ways }) {
@@ -68,10 +70,21 @@ export default defineCommand({
 /** Undefined when no setting of sign-in is given. */
 function readSignIn({
   redirects,
+  passkeyRpId,
+  passkeyOrigins,
   ...single
-}: Omit<SignInSettings, 'redirects'> & { redirects: readonly string[] }): SignInSettings | undefined {
+}: Omit<SignInSettings, 'redirects' | 'passkeys'> & {
+  redirects: readonly string[];
+  passkeyRpId?: string;
+  passkeyOrigins: readonly string[];
+}): SignInSettings | undefined {
+  if (passkeyOrigins.length > 0 !== (passkeyRpId !== undefined && passkeyRpId !== 'none')) {
+    throw new UsageError('--passkey-rp-id and --passkey-origin go together.');
+  }
   const given = {
     ...Object.fromEntries(Object.entries(single).filter(([, given]) => given !== undefined)),
+    ...(passkeyRpId === 'none' && { passkeys: null }),
+    ...(passkeyOrigins.length > 0 && { passkeys: { rpId: passkeyRpId!, origins: [...passkeyOrigins] } }),
     ...(redirects.length > 0 && { redirects: redirects.filter((url) => url !== 'none') }),
   };
   return Object.keys(given).length > 0 ? given : undefined;

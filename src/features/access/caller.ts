@@ -5,7 +5,7 @@ import type { TokenId } from './token-id.js';
 /** 2 = with a second factor, 1 = without (accounts.md 2). */
 export type Level = 1 | 2;
 
-const SECOND_FACTORS: ReadonlySet<string> = new Set(['totp', 'recovery']);
+const SECOND_FACTORS: ReadonlySet<string> = new Set(['totp', 'recovery', 'passkey']);
 
 /** The level of proofs, as `amr` names them. */
 export function levelOf(amr: readonly string[] | undefined): Level {

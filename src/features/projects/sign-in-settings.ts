@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { invalid } from '../../errors.js';
-import { arrayOf, changes, object, oneOf, text, type TypeOf } from '../../platform/schema/schema.js';
+import { arrayOf, changes, object, oneOf, orNull, text, type TypeOf } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../config/setting-readers.js';
 import { DAY_MS } from '../../platform/time/clock.js';
-import { isRedirectTarget } from './redirect-target.js';
+import { isRedirectTarget, isSafeWebAddress } from './redirect-target.js';
 
 /** Who may sign in by a mailed code: nobody, those who have an account, or anybody, who then gets an account. */
 export const CODE_LOGINS = ['off', 'existing', 'signup'] as const;
@@ -29,13 +29,28 @@ export interface SignInSettings {
   mfa?: MfaMode;
   /** The time after which a reset of a user's factors takes effect: `24h`. */
   mfaResetDelay?: string;
+  passkeys?: PasskeySite | null;
 }
+
+/** The site that passkeys are bound to: `rpId` is the host of each origin, or a parent of it. */
+export interface PasskeySite {
+  rpId: string;
+  origins: string[];
+}
+
+const PASSKEYS = orNull(
+  object({
+    rpId: text({ maxLength: 253 }),
+    origins: arrayOf(text({ maxLength: 300 }), { minItems: 1, maxItems: MAX_REDIRECTS }),
+  }),
+);
 
 const FIELDS = {
   codeLogin: oneOf(...CODE_LOGINS),
   redirects: REDIRECTS,
   mfa: oneOf(...MFA_MODES),
   mfaResetDelay: DELAY,
+  passkeys: PASSKEYS,
 };
 
 /** The settings as they are shown, and as changes name some of them. */
@@ -49,7 +64,7 @@ interface ProjectWays {
 
 /** All settings with their defaults. */
 export function signInOf({ signIn }: ProjectWays): TypeOf<typeof SIGN_IN> {
-  return { codeLogin: 'off', redirects: [], mfa: 'off', mfaResetDelay: '24h', ...signIn };
+  return { codeLogin: 'off', redirects: [], mfa: 'off', mfaResetDelay: '24h', passkeys: null, ...signIn };
 }
 
 /** The changes as paths of a project's record. 400 INVALID_SIGN_IN for an address that no mail may link to. */
@@ -63,11 +78,27 @@ export function readSignInChanges(changes: SignInSettings): Record<string, unkno
     );
   }
   if (changes.mfaResetDelay !== undefined) requireDuration('mfaResetDelay', changes.mfaResetDelay);
+  if (changes.passkeys) requireSite(changes.passkeys);
   return Object.fromEntries(
     Object.entries(changes)
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => [`signIn.${name}`, value]),
   );
+}
+
+const HOST = /^(localhost|([a-z0-9-]+\.)+[a-z0-9-]+)$/;
+
+function requireSite({ rpId, origins }: PasskeySite): void {
+  if (!HOST.test(rpId)) throw invalid('INVALID_SIGN_IN', `"${rpId}" is no host that passkeys can be bound to`);
+  for (const origin of origins) {
+    const url = isSafeWebAddress(origin) ? new URL(origin) : null;
+    if (url?.origin !== origin) {
+      throw invalid('INVALID_SIGN_IN', `"${origin}" is no origin: use https://app.example.com, or http://localhost`);
+    }
+    if (url.hostname !== rpId && !url.hostname.endsWith(`.${rpId}`)) {
+      throw invalid('INVALID_SIGN_IN', `${rpId} must be the host of ${origin}, or a parent of it`);
+    }
+  }
 }
 
 const MAX_DELAY_MS = 30 * DAY_MS;
@@ -103,7 +134,7 @@ export function compareSignIn(project: ProjectWays, wanted: SignInSettings): Sig
   ): SignInChange[] => {
     const next = wanted[name] as (typeof present)[N] | undefined;
     if (next === undefined || isDeepStrictEqual(next, present[name])) return [];
-    const show = (value: unknown): string => (Array.isArray(value) ? value.join(', ') || 'none' : String(value));
+    const show = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
     const said = `${label}: ${show(present[name])} -> ${show(next)}`;
     return [{ changes: { [name]: next }, said, isLoosening: isLoosening(present[name], next) }];
   };
@@ -115,6 +146,7 @@ export function compareSignIn(project: ProjectWays, wanted: SignInSettings): Sig
       'delay of a reset of factors',
       (before, after) => parseDuration(after) < parseDuration(before),
     ),
+    ...compare('passkeys', 'passkeys', (_before, after) => after !== null),
     ...compare('redirects', 'addresses in mails', (before, after) => after.some((url) => !before.includes(url))),
   ];
 }

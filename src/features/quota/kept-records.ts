@@ -16,6 +16,8 @@ const KEPT_RECORDS = {
   loginFailures: { store: 'login_failures', bytes: 512 },
   socialAttempts: { store: 'social_attempts', bytes: 1_024 },
   socialIdentities: { store: 'social_identities', bytes: 512 },
+  passkeys: { store: 'passkeys', bytes: 1_024 },
+  accountChallenges: { store: 'account_challenges', bytes: 1_024 },
   tokenCutoffs: { store: 'token_cutoffs', bytes: 256 },
   mailLogs: { store: 'mail_logs', bytes: 2_048 },
   files: { store: 'files', bytes: 1_024 },

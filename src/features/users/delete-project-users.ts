@@ -7,6 +7,7 @@ import { COLLECTIONS } from '../collections/collection-store.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
 import { SOCIAL_IDENTITIES } from './accounts/linked-identity.js';
 import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
+import { PASSKEYS } from './accounts/passkey.js';
 import { LOGIN_FAILURES } from './sessions/login-lock.js';
 import { MAIL_COUNTS } from './codes/mail-allowance.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
@@ -24,6 +25,7 @@ const OF_PROJECT = [
   SOCIAL_ATTEMPTS,
   ACCOUNT_CHALLENGES,
   SOCIAL_IDENTITIES,
+  PASSKEYS,
   SOCIAL_PROVIDERS,
 ];
 

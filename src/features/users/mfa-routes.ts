@@ -35,8 +35,8 @@ export const MFA_ROUTES: readonly Route[] = [
     example: { mfaToken: 'from MFA_REQUIRED', totp: '123456' },
     answers: signedIn(),
     refuses: {
-      401: ['MFA_TOKEN_INVALID', 'MFA_CODE_INVALID', 'INVALID_CREDENTIALS'],
-      403: ['ACCOUNT_DISABLED'],
+      401: ['MFA_TOKEN_INVALID', 'MFA_CODE_INVALID', 'PASSKEY_INVALID', 'INVALID_CREDENTIALS'],
+      403: ['ACCOUNT_DISABLED', 'PASSKEYS_OFF'],
       423: ['ACCOUNT_LOCKED'],
     },
     async handle({ app, ctx, project, body }) {
@@ -93,7 +93,11 @@ export const MFA_ROUTES: readonly Route[] = [
     body: openObject({ code: text({ minLength: 1, maxLength: 20, wellFormed: true, examples: ['123456'] }) }),
     example: { code: '123456' },
     answers: ok(RECOVERY_CODES, 'Authenticator app enrolled'),
-    refuses: { ...ENROL_REFUSALS, 400: [...PROOF_REFUSALS[400], 'VALIDATION_FAILED', 'MFA_CODE_INVALID'] },
+    refuses: {
+      400: ['VALIDATION_FAILED', 'MFA_CODE_INVALID'],
+      403: ['STEP_UP_REQUIRED', 'MFA_OFF', 'EMAIL_UNVERIFIED'],
+      409: ENROL_REFUSALS[409],
+    },
     async handle({ app, ctx, project, user, session, body: { code } }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, {}, { ofOwner: true });
       ctx.set('Cache-Control', 'no-store');

@@ -5,12 +5,13 @@ import { countSignIn } from '../access/limit-requests.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { IDENTITY, NEW_PASSWORD, PASSWORD, PROFILE_CHANGES, PUBLIC_USER, USER } from './accounts/describe-user.js';
 import { requirePublicProfile } from './accounts/find-public-profile.js';
-import { listIdentities, presentIdentity, unlinkIdentity } from './accounts/linked-identity.js';
+import { listIdentities, presentIdentity } from './accounts/linked-identity.js';
+import { unlinkIdentity } from './accounts/take-off-way-in.js';
 import { setterOf } from './accounts/new-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { normaliseEmail } from './credentials.js';
 import { FACTOR_FIELDS } from './factors/check-factor.js';
-import { levelOfAccount } from './factors/factors.js';
+import { findLevel } from './factors/factors.js';
 import { changePassword } from './profile/change-password.js';
 import { updateProfile } from './profile/update-profile.js';
 import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
@@ -53,8 +54,10 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
       const isAsked = editor.setter === 'user' && typeof email === 'string' && normaliseEmail(email) !== user.email;
       if (isAsked) await countSignIn(app, ctx, project);
       // Where the account has just a password, `currentPassword` is the proof.
-      const needsMore = levelOfAccount(app, user) === 2 || user[HIDDEN_FIELD].passwordHash === null;
-      if (isAsked && needsMore) await requireStepUp(app, project, { user, session, ip: ctx.ip }, {});
+      const hasPassword = user[HIDDEN_FIELD].passwordHash !== null;
+      if (isAsked && (!hasPassword || (await findLevel(app, project, user)) === 2)) {
+        await requireStepUp(app, project, { user, session, ip: ctx.ip }, {});
+      }
       const { user: updated, mailed } = await updateProfile(app, project, user, body, editor);
       return {
         success: true as const,
@@ -88,7 +91,7 @@ const changePasswordBy = (method: 'POST' | 'PUT', id: string, summary: string) =
     refuses: PASSWORD_REFUSALS,
     async handle({ app, ctx, project, user, session, body: { currentPassword, newPassword, ...factor } }) {
       const proving = { user, session, ip: ctx.ip };
-      if (levelOfAccount(app, user) === 2) await requireStepUp(app, project, proving, factor);
+      if ((await findLevel(app, project, user)) === 2) await requireStepUp(app, project, proving, factor);
       await changePassword(app, project, user, { currentPassword, newPassword }, proving);
     },
   });

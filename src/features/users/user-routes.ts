@@ -3,6 +3,7 @@ import { ADMINISTRATION_ROUTES } from './administration-routes.js';
 import { CODE_ROUTES } from './code-routes.js';
 import { MFA_ROUTES } from './mfa-routes.js';
 import { OWN_ACCOUNT_ROUTES } from './own-account-routes.js';
+import { PASSKEY_ROUTES } from './passkey-routes.js';
 import { PROFILE_ROUTES } from './profile-routes.js';
 import { SESSION_ROUTES } from './session-routes.js';
 import { SOCIAL_ROUTES } from './social-routes.js';
@@ -24,6 +25,7 @@ export const USER_ROUTES: RouteList = {
     ...CODE_ROUTES,
     ...SOCIAL_ROUTES,
     ...MFA_ROUTES,
+    ...PASSKEY_ROUTES,
     ...OWN_ACCOUNT_ROUTES,
     ...ADMINISTRATION_ROUTES,
   ],

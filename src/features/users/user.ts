@@ -29,6 +29,8 @@ export interface Account {
   totpPending?: { sealed: string; until: Date } | null;
   /** Codes that stand in for the app once each, keyed by its secret. */
   recovery?: string[] | null;
+  /** Changes when the account passes to another owner or its factors are reset: only passkeys that bear it count. */
+  factorStamp?: string;
   /** From then on the account has no factors: the project takes them off. */
   mfaResetAt?: Date | null;
   /** The address that takes the place of `email` once its code has come back. */

@@ -189,6 +189,7 @@ const SOCIAL = { clientId: 'id', clientSecret: 'secret', redirectUrls: ['https:/
 const FORM = { 'content-type': 'multipart/form-data; boundary=B' };
 const FILE = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nbytes\r\n--B--\r\n';
 
+const PASSKEY_ANSWER = { response: { id: 'AA', rawId: 'AA', type: 'public-key', response: {} } };
 const SUBSCRIPTIONS = { subscriptions: [{ collection: ':collectionName' }] };
 
 const data = (method: string, rest: string, pass: Pass, allowed: string, more: More = {}): RouteRow =>
@@ -324,6 +325,20 @@ const OWN_ROWS: readonly RouteRow[] = [
     '401 AUTH_REQUIRED',
     json({}),
   ),
+  row('POST', '/api/userAuth/login/passkey/options', 'a key', '403 PASSKEYS_OFF', '403 PASSKEYS_OFF'),
+  row('POST', '/api/userAuth/login/passkey', 'a key', '403 PASSKEYS_OFF', '403 PASSKEYS_OFF', json(PASSKEY_ANSWER)),
+  row('POST', '/api/userAuth/passkeys/options', 'an end user', '403 PASSKEYS_OFF', '401 AUTH_REQUIRED', json({})),
+  row('POST', '/api/userAuth/passkeys', 'an end user', '403 PASSKEYS_OFF', '401 AUTH_REQUIRED', json(PASSKEY_ANSWER)),
+  row('GET', '/api/userAuth/passkeys', 'an end user', '200', '401 AUTH_REQUIRED'),
+  row(
+    'PATCH',
+    '/api/userAuth/passkeys/:passkey',
+    'an end user',
+    '404 PASSKEY_NOT_FOUND',
+    '401 AUTH_REQUIRED',
+    json({ name: 'x' }),
+  ),
+  row('DELETE', '/api/userAuth/passkeys/:passkey', 'an end user', '404 PASSKEY_NOT_FOUND', '401 AUTH_REQUIRED'),
   row('POST', '/api/userAuth/step-up/code', 'an end user', '200', '401 AUTH_REQUIRED'),
   row('GET', '/api/userAuth/sessions', 'an end user', '200', '401 AUTH_REQUIRED'),
   row('DELETE', '/api/userAuth/sessions/:session', 'an end user', '404 SESSION_NOT_FOUND', '401 AUTH_REQUIRED'),
@@ -338,6 +353,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   ofUser('DELETE', '/sessions', '200', once()),
   ofUser('PUT', '/roles', '200', json({ roles: ['editor'] })),
   ofUser('DELETE', '/mfa', '409 TOTP_NOT_ENROLLED'),
+  inProject('DELETE', '/users/:user/mfa', 'an owner', '409 TOTP_NOT_ENROLLED'),
   row('GET', '/api/userAuth/identities', 'an end user', '200', '401 AUTH_REQUIRED'),
   row('DELETE', '/api/userAuth/identities/:provider', 'an end user', '404 IDENTITY_NOT_FOUND', '401 AUTH_REQUIRED'),
   row('GET', '/api/userAuth/public/:username', 'a key', '404 USER_NOT_FOUND', '404 USER_NOT_FOUND'),

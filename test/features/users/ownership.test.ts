@@ -2,12 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { changeUser } from '../../../src/features/users/accounts/change-user.js';
-import {
-  identityStore,
-  isLinkOf,
-  unlinkIdentity,
-  type LinkedIdentity,
-} from '../../../src/features/users/accounts/linked-identity.js';
+import { identityStore, isLinkOf, type LinkedIdentity } from '../../../src/features/users/accounts/linked-identity.js';
+import { unlinkIdentity } from '../../../src/features/users/accounts/take-off-way-in.js';
 import { countMailTo } from '../../../src/features/users/codes/mail-allowance.js';
 import { openCode } from '../../../src/features/users/codes/one-time-code.js';
 import { BY_PASSWORD } from '../../../src/features/users/sessions/proof.js';

@@ -6,6 +6,7 @@ import { cutOffTokens, hasCutoff } from '../../access/token-cutoff.js';
 import { sessionStore } from '../sessions/session.js';
 import { findUser } from '../user-store.js';
 import { identityStore } from './linked-identity.js';
+import { passkeyStore } from './passkey.js';
 
 const FINISH_AFTER_MS = 30_000;
 
@@ -17,6 +18,7 @@ export async function finishUserDeletion(app: App, projectId: ObjectId, userId: 
   });
   await sessionStore(app).deleteMany({ projectId, userId });
   await identityStore(app).deleteMany({ projectId, userId });
+  await passkeyStore(app).deleteMany({ projectId, userId });
 }
 
 /**
@@ -38,7 +40,8 @@ export const finishUserDeletionJob: JobDefinition<App, { projectId: string; user
     if (await findUser(app, projectId, userId)) return;
     const left =
       (await sessionStore(app).findOne({ projectId, userId })) ??
-      (await identityStore(app).findOne({ projectId, userId }));
+      (await identityStore(app).findOne({ projectId, userId })) ??
+      (await passkeyStore(app).findOne({ projectId, userId }));
     if (!left && (await hasCutoff(app, projectId, payload.userId, new Date(payload.begunMs)))) return;
     await finishUserDeletion(app, projectId, userId);
   },

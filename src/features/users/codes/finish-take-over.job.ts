@@ -7,6 +7,7 @@ import { projectStore } from '../../projects/project-store.js';
 import type { Project } from '../../projects/project.js';
 import { endSessions } from '../sessions/end-sessions.js';
 import { removeDeadLinks } from '../accounts/linked-identity.js';
+import { removeDeadPasskeys } from '../accounts/passkey.js';
 import type { User } from '../user.js';
 import { findUser } from '../user-store.js';
 
@@ -16,6 +17,7 @@ import { findUser } from '../user-store.js';
 export async function finishTakeOver(app: App, project: Project, user: User): Promise<void> {
   await endSessions(app, project, user, 'account changed');
   await removeDeadLinks(app, project, user);
+  await removeDeadPasskeys(app, project, user);
 }
 
 /**

@@ -5,7 +5,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { sessionsEnd, type KnownAccount } from '../sessions/end-sessions.js';
-import { WITHOUT_FACTORS } from '../factors/factors.js';
+import { factorsEnd } from '../factors/factors.js';
 import { finishTakeOver, finishTakeOverJob } from './finish-take-over.job.js';
 import { sessionStore, type Session } from '../sessions/session.js';
 import type { User } from '../user.js';
@@ -24,15 +24,20 @@ export async function findProver(app: App, user: Pick<User, '_id'>, session: str
 
 /**
  * The part of a write by which an account passes to whoever has proven its address: all identities and sessions but the
- * prover's, and without a prover all factors, are over with that very write, whatever becomes of its process. takeOver
- * does the rest.
+ * prover's, and without a prover all factors unless they stay, are over with that very write, whatever becomes of its
+ * process. takeOver does the rest.
  */
-export function ownershipBegins(app: App, user: KnownAccount, prover: Prover): Record<string, unknown> {
+export function ownershipBegins(
+  app: App,
+  user: KnownAccount,
+  prover: Prover,
+  keepsFactors = prover !== null,
+): Record<string, unknown> {
   return {
     emailVerified: true,
     [`${HIDDEN_FIELD}.ownership`]: randomToken(STAMP_BYTES),
     [`${HIDDEN_FIELD}.keptIdentity`]: prover?.identity ?? null,
-    ...(prover ? {} : WITHOUT_FACTORS),
+    ...(keepsFactors ? {} : factorsEnd()),
     ...sessionsEnd(app, user, prover?._id ?? null),
   };
 }
@@ -47,14 +52,14 @@ export async function takeOver(
   user: KnownAccount,
   conditions: Record<string, unknown>,
   set: Record<string, unknown>,
-  prover: Prover,
+  { prover, keepsFactors }: { prover: Prover; keepsFactors?: boolean },
 ): Promise<User | null> {
   await finishLater(app, project, user._id);
   const owned = await changeUser(
     app,
     project,
     { _id: user._id, ...conditions },
-    { ...set, ...ownershipBegins(app, user, prover) },
+    { ...set, ...ownershipBegins(app, user, prover, keepsFactors) },
   );
   if (owned) await finishTakeOver(app, project, owned);
   return owned;

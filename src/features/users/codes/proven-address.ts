@@ -25,7 +25,8 @@ export async function claimAccount(app: App, project: Project, user: User): Prom
       [`${HIDDEN_FIELD}.unprovenPassword`]: unprovenPassword || { $ne: true },
     },
     { [`${HIDDEN_FIELD}.passwordHash`]: null, [`${HIDDEN_FIELD}.unprovenPassword`]: false },
-    null,
+    // Of an address that was proven before, a factor was enrolled by who had the mailbox.
+    { prover: null, keepsFactors: user.emailVerified },
   );
 }
 

@@ -45,7 +45,7 @@ async function store(app: App, project: Project, email: string, passwordHash: st
     const asRead = { email, emailVerified };
     const set = trustedPassword(passwordHash);
     if (!emailVerified) {
-      const owned = await takeOver(app, project, user, asRead, set, null);
+      const owned = await takeOver(app, project, user, asRead, set, { prover: null });
       if (owned) return owned;
       continue;
     }

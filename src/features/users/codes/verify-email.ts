@@ -25,7 +25,7 @@ export async function verifyEmail(
   const user = await findUserByEmail(app, project._id, input.email);
   if (user && !user.emailVerified) {
     const prover = await findProver(app, user, session);
-    await takeOver(app, project, user, { email: user.email, emailVerified: false }, proof(user, prover), prover);
+    await takeOver(app, project, user, { email: user.email, emailVerified: false }, proof(user, prover), { prover });
   }
   if (!(await code.spend()) || !user) throw codeInvalid();
 }
@@ -42,7 +42,8 @@ async function confirmChange(
   const prover = await findProver(app, user, session);
   const pending = { [`${HIDDEN_FIELD}.pendingEmail.address`]: email };
   try {
-    if (!(await takeOver(app, project, user, pending, { email, ...proof(user, prover) }, prover))) throw codeInvalid();
+    if (!(await takeOver(app, project, user, pending, { email, ...proof(user, prover) }, { prover })))
+      throw codeInvalid();
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }

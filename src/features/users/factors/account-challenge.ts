@@ -3,6 +3,7 @@ import type { App } from '../../../app.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { keepRecord } from '../../quota/keep-record.js';
 import type { Project } from '../../projects/project.js';
 
 export const ACCOUNT_CHALLENGES = 'account_challenges';
@@ -10,7 +11,7 @@ export const ACCOUNT_CHALLENGES = 'account_challenges';
 const CHALLENGE_MS = 5 * 60_000;
 const MAX_TRIES = 5;
 
-export type ChallengePurpose = 'mfa';
+export type ChallengePurpose = 'mfa' | 'passkey-register' | 'passkey-login';
 
 /** A step that a client has begun and is to finish by a token that it got (accounts.md 3). */
 interface AccountChallenge {
@@ -35,7 +36,7 @@ export async function openChallenge(
 ): Promise<string> {
   const token = randomToken(32);
   const _id = sha256Hex(token);
-  await challengeStore(app).insertOne({
+  await keepRecord(app, 'accountChallenges', {
     _id,
     purpose,
     projectId: project._id,
@@ -80,6 +81,25 @@ export async function meetChallenge(
     held: JSON.parse(app.secrets.open(met.sealed, sealContext(_id))) as unknown,
     use: async () => (await challengeStore(app).findOneAndDelete({ _id })) !== null,
   };
+}
+
+/** Uses a challenge up by one write, and answers what it held; null for one that is unknown, used or too old. */
+export async function takeChallenge(
+  app: App,
+  project: Project,
+  purpose: ChallengePurpose,
+  token: string,
+): Promise<Pick<MetChallenge, 'userId' | 'held'> | null> {
+  const now = app.clock.now();
+  const taken = await challengeStore(app).findOneAndDelete({
+    _id: sha256Hex(token),
+    purpose,
+    projectId: project._id,
+    expiresAt: { $gt: new Date(now), $lte: new Date(now + CHALLENGE_MS + CLOCKS_DIFFER_MS) },
+  });
+  if (!taken) return null;
+  const held = JSON.parse(app.secrets.open(taken.sealed, sealContext(taken._id))) as unknown;
+  return { userId: taken.userId, held };
 }
 
 const sealContext = (id: string): string => `account-challenge:${id}`;

@@ -1,3 +1,4 @@
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
 import { text } from '../../../platform/schema/schema.js';
@@ -9,29 +10,36 @@ import type { User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
 import { hashRecoveryCode, openTotp } from './factors.js';
 import { findTotpStep } from './totp.js';
+import { ASSERTION, takePasskey } from './verify-passkey.js';
 
 /** A second factor in a body. */
 export interface GivenFactor {
   totp?: string;
   recoveryCode?: string;
+  passkey?: AuthenticationResponseJSON;
 }
 
 export const FACTOR_FIELDS = {
   'totp?': text({ minLength: 1, maxLength: 20, wellFormed: true, description: 'From the user’s app.' }),
   'recoveryCode?': text({ minLength: 1, maxLength: 40, wellFormed: true, description: 'Each is good once.' }),
+  'passkey?': { ...ASSERTION, description: 'The answer to `login/passkey/options`.' },
 };
 
 /**
  * Takes a code of the second factor, at most once however many send it, and answers how the user proved it; null when
- * none is given. 401 MFA_CODE_INVALID for a wrong one or an account without a factor; guesses count towards the
- * account's lock before they are compared: 423.
+ * none is given. 401 PASSKEY_INVALID, or MFA_CODE_INVALID for a wrong one or an account without a factor; guesses count
+ * towards the account's lock before they are compared: 423.
  */
 export async function takeFactor(
   app: App,
   project: Project,
   { user, ip }: { user: User; ip: string },
-  { totp, recoveryCode }: GivenFactor,
+  { totp, recoveryCode, passkey }: GivenFactor,
 ): Promise<ProofMethod | null> {
+  if (passkey !== undefined) {
+    await takePasskey(app, project, passkey, user);
+    return 'passkey';
+  }
   const code = totp ?? recoveryCode;
   if (code === undefined) return null;
   const use = totp === undefined ? useRecoveryCode : useTotp;

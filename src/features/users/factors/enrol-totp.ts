@@ -5,7 +5,7 @@ import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import type { User } from '../user.js';
 import { accountChanged, noteInAccount } from '../user-store.js';
-import { generateRecoveryCodes, openTotp, sealTotp, WITHOUT_FACTORS } from './factors.js';
+import { generateRecoveryCodes, openTotp, sealTotp, WITHOUT_TOTP } from './factors.js';
 import { findTotpStep, generateTotpSecret, totpUri } from './totp.js';
 
 const PENDING_MS = 10 * 60_000;
@@ -62,7 +62,7 @@ export async function renewRecoveryCodes(app: App, project: Project, user: User)
 /** Takes the app and the recovery codes off the account. 409 TOTP_NOT_ENROLLED. */
 export async function removeTotp(app: App, project: Project, user: User): Promise<void> {
   const asRead = { _id: user._id, [`${HIDDEN_FIELD}.totp.since`]: requireTotp(user).since };
-  if (!(await noteInAccount(app, project._id, asRead, WITHOUT_FACTORS))) throw accountChanged();
+  if (!(await noteInAccount(app, project._id, asRead, WITHOUT_TOTP))) throw accountChanged();
 }
 
 function requireTotp(user: User) {

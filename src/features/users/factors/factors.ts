@@ -4,13 +4,18 @@ import type { App } from '../../../app.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { documentsName } from '../../collections/collection.js';
 import { defaultUsersCollection } from '../../collections/users-collection.js';
+import type { Project } from '../../projects/project.js';
 import { PROJECTS } from '../../projects/project-store.js';
 import type { SealedPlace } from '../../../platform/secrets/reseal.js';
+import { randomToken } from '../../../platform/ids.js';
+import type { ServiceNotes } from '../../documents/store/document-store.js';
 import type { Level } from '../../access/caller.js';
 import type { User } from '../user.js';
+import { hasPasskey } from '../accounts/passkey.js';
 import { toBase32 } from './totp.js';
 
 const RECOVERY_CODES = 10;
+const STAMP_BYTES = 12;
 /** 50 bits of each code count. */
 const RECOVERY_BYTES = 10;
 const RECOVERY_CHARACTERS = 10;
@@ -20,13 +25,24 @@ export function isResetDue({ [HIDDEN_FIELD]: { mfaResetAt } }: User, nowMs: numb
   return Boolean(mfaResetAt && mfaResetAt.getTime() <= nowMs);
 }
 
-/** The level of proof that changes the ways into an account: that of its strongest factor (accounts.md 2). */
-export function levelOfAccount(app: Pick<App, 'clock'>, user: User): Level {
-  return user[HIDDEN_FIELD].totp && !isResetDue(user, app.clock.now()) ? 2 : 1;
+/** True if sign-ins of an account ask for a code. */
+export function asksForCode(app: Pick<App, 'clock'>, user: User): boolean {
+  return Boolean(user[HIDDEN_FIELD].totp) && !isResetDue(user, app.clock.now());
 }
 
-/** The part of a write that takes all factors off an account: with it they are over. */
-export const WITHOUT_FACTORS = {
+/** The level of proof that changes the ways into an account: that of its strongest factor (accounts.md 2). */
+export async function findLevel(app: App, project: Project, user: User): Promise<Level> {
+  if (isResetDue(user, app.clock.now())) return 1;
+  return user[HIDDEN_FIELD].totp || (await hasPasskey(app, project, user)) ? 2 : 1;
+}
+
+/** The part of a write that takes all factors off an account, passkeys too: with it they are over. */
+export function factorsEnd(): ServiceNotes {
+  return { ...WITHOUT_TOTP, [`${HIDDEN_FIELD}.factorStamp`]: randomToken(STAMP_BYTES) };
+}
+
+/** The part that takes the app and its recovery codes off. */
+export const WITHOUT_TOTP = {
   [`${HIDDEN_FIELD}.totp`]: null,
   [`${HIDDEN_FIELD}.totpPending`]: null,
   [`${HIDDEN_FIELD}.recovery`]: null,

@@ -7,6 +7,7 @@ import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import type { User } from '../user.js';
 import { accountChanged, noteInAccount } from '../user-store.js';
+import { hasPasskey } from '../accounts/passkey.js';
 import { resetFactorsJob, settleReset } from './reset-factors.job.js';
 
 /**
@@ -15,7 +16,9 @@ import { resetFactorsJob, settleReset } from './reset-factors.job.js';
  */
 export async function requestReset(app: App, project: Project, user: User): Promise<User> {
   const { totp, mfaResetAt } = user[HIDDEN_FIELD];
-  if (!totp) throw conflict('TOTP_NOT_ENROLLED', 'The account has no second factor');
+  if (!totp && !(await hasPasskey(app, project, user))) {
+    throw conflict('TOTP_NOT_ENROLLED', 'The account has no second factor');
+  }
   if (mfaResetAt) return settleReset(app, project, user);
   const { mfaResetDelay } = signInOf(project);
   const at = new Date(app.clock.now() + parseDuration(mfaResetDelay));
@@ -24,7 +27,11 @@ export async function requestReset(app: App, project: Project, user: User): Prom
   await sendSystemMail(app, project, { template: 'mfa-reset-notice', to: user.email, variables });
   const payload = { projectId: project._id.toHexString(), userId: user._id.toHexString() };
   await app.jobs.enqueue(resetFactorsJob, payload, { runAt: at });
-  const asRead = { _id: user._id, [`${HIDDEN_FIELD}.totp.since`]: totp.since, [`${HIDDEN_FIELD}.mfaResetAt`]: null };
+  const asRead = {
+    _id: user._id,
+    [`${HIDDEN_FIELD}.totp.since`]: totp?.since ?? null,
+    [`${HIDDEN_FIELD}.mfaResetAt`]: null,
+  };
   const noted = await noteInAccount(app, project._id, asRead, { [`${HIDDEN_FIELD}.mfaResetAt`]: at });
   if (!noted) throw accountChanged();
   return settleReset(app, project, noted);

@@ -4,10 +4,11 @@ import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { projectStore } from '../../projects/project-store.js';
 import type { Project } from '../../projects/project.js';
+import { removeDeadPasskeys } from '../accounts/passkey.js';
 import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
 import type { User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
-import { isResetDue, WITHOUT_FACTORS } from './factors.js';
+import { factorsEnd, isResetDue } from './factors.js';
 
 /** The account after a reset of its factors that is due: it has none, and its sessions have ended. */
 export async function settleReset(app: App, project: Project, user: User): Promise<User> {
@@ -17,9 +18,10 @@ export async function settleReset(app: App, project: Project, user: User): Promi
     app,
     project._id,
     { _id: user._id, [`${HIDDEN_FIELD}.mfaResetAt`]: mfaResetAt, [`${HIDDEN_FIELD}.stamp`]: stamp ?? null },
-    { ...WITHOUT_FACTORS, ...sessionsEnd(app, user) },
+    { ...factorsEnd(), ...sessionsEnd(app, user) },
   );
   if (reset) await endSessions(app, project, reset, 'account changed');
+  if (reset) await removeDeadPasskeys(app, project, reset);
   return reset ?? (await findUser(app, project._id, user._id)) ?? user;
 }
 

@@ -2,13 +2,14 @@ import type { App } from '../../../app.js';
 import { forbidden } from '../../../errors.js';
 import { openObject, text } from '../../../platform/schema/schema.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
-import { levelOf } from '../../access/caller.js';
+import { levelOf, type Level } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { withCurrentPassword } from '../accounts/check-password.js';
 import { PASSWORD } from '../accounts/describe-user.js';
 import { FACTOR_FIELDS, takeFactor, type GivenFactor } from '../factors/check-factor.js';
-import { levelOfAccount } from '../factors/factors.js';
+import { hasPasskey } from '../accounts/passkey.js';
+import { asksForCode, findLevel } from '../factors/factors.js';
 import { checkCode, codeInvalid } from '../codes/one-time-code.js';
 import { isSessionOf } from '../sessions/end-sessions.js';
 import { proofOf, type ProofMethod, type SessionProof } from '../sessions/proof.js';
@@ -42,8 +43,8 @@ export const PROOF = openObject(PROOF_FIELDS, 'Proof');
 /** Refusals of routes that want a proof. */
 export const PROOF_REFUSALS = {
   400: ['OTP_INVALID'],
-  401: ['INVALID_CREDENTIALS', 'MFA_CODE_INVALID'],
-  403: ['STEP_UP_REQUIRED'],
+  401: ['INVALID_CREDENTIALS', 'MFA_CODE_INVALID', 'PASSKEY_INVALID'],
+  403: ['STEP_UP_REQUIRED', 'PASSKEYS_OFF'],
   423: ['ACCOUNT_LOCKED'],
   503: ['BUSY'],
 };
@@ -90,24 +91,27 @@ export async function requireStepUp(
 ): Promise<void> {
   const { user } = proving;
   const method = await checkProof(app, project, proving, given);
+  const level = await findLevel(app, project, user);
   const suffices = (amr: readonly ProofMethod[]): boolean =>
-    levelOf(amr) >= levelOfAccount(app, user) &&
+    levelOf(amr) >= level &&
     !(ofOwner && user[HIDDEN_FIELD].unprovenPassword === true && amr.every((each) => each === 'pwd'));
   if (method && suffices([method])) return;
-  const session = await findFresh(app, proving);
+  const session = await findFresh(app, proving, level);
   if (session && suffices(session.amr)) return;
-  throw stepUpRequired(app, user);
+  throw await stepUpRequired(app, project, user);
 }
 
 /** The refusal for want of a proof, with the ways to give one. */
-export function stepUpRequired(app: App, user: User): Error {
-  const methods = waysToProve(app, user);
+export async function stepUpRequired(app: App, project: Project, user: User): Promise<Error> {
+  const methods = await waysToProve(app, project, user);
   const message = `Prove once more who you are: send ${methods.join(' or ')} (step-up/code mails an otp), here or to step-up`;
   return forbidden('STEP_UP_REQUIRED', message, { details: [{ field: 'proof', rule: 'step-up', message, methods }] });
 }
 
-function waysToProve(app: App, user: User): string[] {
-  if (levelOfAccount(app, user) === 2) return ['totp', 'recoveryCode'];
+async function waysToProve(app: App, project: Project, user: User): Promise<string[]> {
+  const passkey = (await hasPasskey(app, project, user)) ? ['passkey'] : [];
+  if (asksForCode(app, user)) return ['totp', 'recoveryCode', ...passkey];
+  if (passkey.length > 0) return passkey;
   return [...(user[HIDDEN_FIELD].passwordHash === null ? [] : ['currentPassword']), 'otp'];
 }
 
@@ -115,12 +119,12 @@ function waysToProve(app: App, user: User): string[] {
  * The proofs of the session, as far as they are fresh at the account's level; null when they are not. Of a session that
  * has ended a token may still be about.
  */
-async function findFresh(app: App, { user, session }: ProvingUser): Promise<SessionProof | null> {
+async function findFresh(app: App, { user, session }: ProvingUser, level: Level): Promise<SessionProof | null> {
   if (session === null) return null;
   const found = await sessionStore(app).findOne({ _id: session, userId: user._id, revokedAt: null });
   if (!found || !isSessionOf(found, user)) return null;
   const proof = proofOf(found);
-  const at = levelOfAccount(app, user) === 2 ? found.mfaAt : proof.authAt;
+  const at = level === 2 ? found.mfaAt : proof.authAt;
   const ageMs = at ? app.clock.now() - at.getTime() : Infinity;
   return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS ? proof : null;
 }

@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
 import { levelOf } from '../../access/caller.js';
 import type { Project } from '../../projects/project.js';
-import { levelOfAccount } from '../factors/factors.js';
+import { findLevel } from '../factors/factors.js';
 import { issueAccessToken } from '../sessions/open-session.js';
 import { proofOf } from '../sessions/proof.js';
 import { sessionStore } from '../sessions/session.js';
@@ -15,7 +15,9 @@ import { checkProof, stepUpRequired, type GivenProof, type ProvingUser } from '.
 export async function stepUp(app: App, project: Project, proving: ProvingUser, given: GivenProof): Promise<string> {
   const { user, session } = proving;
   const method = await checkProof(app, project, proving, given);
-  if (!method || levelOf([method]) < levelOfAccount(app, user)) throw stepUpRequired(app, user);
+  if (!method || levelOf([method]) < (await findLevel(app, project, user))) {
+    throw await stepUpRequired(app, project, user);
+  }
   const now = app.clock.now();
   const live = { _id: session ?? '', userId: user._id, revokedAt: null };
   const found = await sessionStore(app).findOne(live);

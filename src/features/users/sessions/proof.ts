@@ -1,8 +1,8 @@
 /**
  * A way in which somebody proved to be the user (accounts.md 2): the password, a mailed code, a sign-in provider, an
- * authenticator app, a recovery code.
+ * authenticator app, a recovery code, a passkey.
  */
-export const PROOF_METHODS = ['pwd', 'otp', 'social', 'totp', 'recovery'] as const;
+export const PROOF_METHODS = ['pwd', 'otp', 'social', 'totp', 'recovery', 'passkey'] as const;
 export type ProofMethod = (typeof PROOF_METHODS)[number];
 
 /** The proof that opens a session. */

@@ -6,7 +6,8 @@ import type { Project } from '../../projects/project.js';
 import { requireSigningKey } from '../../projects/token-secret.js';
 import { meetChallenge, openChallenge } from '../factors/account-challenge.js';
 import { takeFactor, type GivenFactor } from '../factors/check-factor.js';
-import { levelOfAccount } from '../factors/factors.js';
+import { hasPasskey } from '../accounts/passkey.js';
+import { asksForCode } from '../factors/factors.js';
 import { settleReset } from '../factors/reset-factors.job.js';
 import { openSession, type Client, type Tokens } from '../sessions/open-session.js';
 import type { Proof } from '../sessions/proof.js';
@@ -33,11 +34,13 @@ export async function completeSignIn(
   proof: Proof,
 ): Promise<Tokens> {
   const current = await settleReset(app, project, user);
-  if (levelOfAccount(app, current) <= levelOf([proof.method])) return openSession(app, project, current, client, proof);
+  if (levelOf([proof.method]) === 2 || !asksForCode(app, current))
+    return openSession(app, project, current, client, proof);
   const held: HeldProof = { proof, stamp: current[HIDDEN_FIELD].stamp ?? null };
   const mfaToken = await openChallenge(app, project, { purpose: 'mfa', userId: current._id, held });
+  const methods = ['totp', 'recoveryCode', ...((await hasPasskey(app, project, current)) ? ['passkey'] : [])];
   throw unauthenticated('MFA_REQUIRED', 'The account has a second factor: send it with mfaToken to login/mfa', {
-    data: { mfaToken, methods: ['totp', 'recoveryCode'], expiresIn: '5m' },
+    data: { mfaToken, methods, expiresIn: '5m' },
   });
 }
 

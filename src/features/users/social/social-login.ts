@@ -9,7 +9,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
 import { keepRecord } from '../../quota/keep-record.js';
-import { levelOfAccount } from '../factors/factors.js';
+import { asksForCode } from '../factors/factors.js';
 import { openSession, type Client } from '../sessions/open-session.js';
 import { parseRefreshToken } from '../sessions/refresh-token.js';
 import { revokeSession, sessionStore } from '../sessions/session.js';
@@ -160,7 +160,7 @@ export async function finishSocialLogin(
   // Whoever sent a challenge wants nothing in the address that works without its verifier; nothing works without the
   // second factor.
   const isTokenSent =
-    provider.tokenInAddress === true && attempt.codeChallenge === undefined && levelOfAccount(app, found.user) === 1;
+    provider.tokenInAddress === true && attempt.codeChallenge === undefined && !asksForCode(app, found.user);
   if (!isTokenSent) return addressBack(attempt, 'rtCode', await storeCode(app, attempt, found));
   const { accessToken, session } = await openAddressSession(app, project, found, client);
   const back = addressBack(attempt, 'rtCode', await storeCode(app, attempt, found, session));

@@ -1,0 +1,147 @@
+import { created, done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
+import { missing } from '../../errors.js';
+import { FLAG, MOMENT, object, openObject, orNull, text, TEXT, type Schema } from '../../platform/schema/schema.js';
+import { ANY_KEY } from '../access/key-access.js';
+import { HIDDEN_FIELD } from '../collections/fields/field.js';
+import { listPasskeys, passkeyStore, presentPasskey } from './accounts/passkey.js';
+import { presentUser } from './accounts/present-user.js';
+import { removePasskey } from './accounts/take-off-way-in.js';
+import { signedIn } from './describe-signed-in.js';
+import { beginPasskey, registerPasskey } from './factors/register-passkey.js';
+import { ASSERTION, beginPasskeyLogin, REGISTRATION, takePasskey } from './factors/verify-passkey.js';
+import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
+import { REFRESH_MODE } from './sessions/describe-tokens.js';
+import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
+import { completeSignIn } from './sign-in/complete-sign-in.js';
+import { accountDisabled } from './sign-in/signed-in.js';
+
+const PASSKEY = object({ id: TEXT, name: TEXT, createdAt: MOMENT, usedAt: orNull(MOMENT), backedUp: FLAG }, 'Passkey');
+const NAME = text({ maxLength: 60, wellFormed: true, examples: ['Laptop'] });
+const OPTIONS: Schema<object> = {
+  type: 'object',
+  required: ['challenge'],
+  properties: { challenge: TEXT },
+  description: 'For the browser, as JSON (WebAuthn).',
+};
+const params = { passkey: naming('Id of the passkey', 'PASSKEY_NOT_FOUND') };
+const EXAMPLE = { id: 'AA', rawId: 'AA', type: 'public-key', response: {} } as const;
+
+/** Passkeys (accounts.md 4): a way in that counts as two factors, as the device has its user verified. */
+export const PASSKEY_ROUTES: readonly Route[] = [
+  route('POST /api/userAuth/login/passkey/options', {
+    id: 'beginPasskeyLogin',
+    bodySize: 'small',
+    summary: 'Get the options by which the browser asks for a passkey',
+    description:
+      'Also for a passkey as second factor (`login/mfa`) and as proof (`step-up`). Good once, for five minutes.',
+    access: ANY_KEY,
+    answers: plain(OPTIONS, 'Options of `navigator.credentials.get`'),
+    refuses: { 403: ['PASSKEYS_OFF'] },
+    handle({ app, ctx, project }) {
+      ctx.set('Cache-Control', 'no-store');
+      return beginPasskeyLogin(app, project);
+    },
+  }),
+  route('POST /api/userAuth/login/passkey', {
+    id: 'logInByPasskey',
+    bodySize: 'small',
+    summary: 'Sign in with a passkey',
+    access: ANY_KEY,
+    headers: REFRESH_MODE,
+    body: openObject({ response: ASSERTION }),
+    example: { response: EXAMPLE },
+    answers: signedIn(),
+    refuses: { 401: ['PASSKEY_INVALID', 'INVALID_CREDENTIALS'], 403: ['PASSKEYS_OFF', 'ACCOUNT_DISABLED'] },
+    async handle({ app, ctx, project, body: { response } }) {
+      const user = await takePasskey(app, project, response);
+      if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
+      const tokens = await completeSignIn(app, project, user, clientOf(ctx), { method: 'passkey' });
+      return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+    },
+  }),
+  route('POST /api/userAuth/passkeys/options', {
+    id: 'beginPasskey',
+    bodySize: 'small',
+    summary: 'Get the options by which the browser makes a passkey',
+    description: 'Needs a proof that is not older than ten minutes and a confirmed address.',
+    access: ENROLLING,
+    body: PROOF,
+    bodyIsOptional: true,
+    answers: plain(OPTIONS, 'Options of `navigator.credentials.create`'),
+    refuses: {
+      ...PROOF_REFUSALS,
+      403: [...PROOF_REFUSALS[403], 'EMAIL_UNVERIFIED'],
+      409: ['TOO_MANY_PASSKEYS'],
+    },
+    async handle({ app, ctx, project, user, session, body }) {
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body, { ofOwner: true });
+      ctx.set('Cache-Control', 'no-store');
+      return beginPasskey(app, project, user);
+    },
+  }),
+  route('POST /api/userAuth/passkeys', {
+    id: 'registerPasskey',
+    bodySize: 'small',
+    summary: 'Register the passkey that the browser made',
+    access: ENROLLING,
+    body: openObject({ response: REGISTRATION, 'name?': NAME }),
+    example: { response: EXAMPLE, name: 'Laptop' },
+    answers: created(PASSKEY, 'Passkey registered'),
+    refuses: {
+      400: ['VALIDATION_FAILED', 'PASSKEY_INVALID'],
+      403: ['PASSKEYS_OFF', 'QUOTA_EXCEEDED'],
+      409: ['PASSKEY_KNOWN', 'TOO_MANY_PASSKEYS'],
+    },
+    async handle({ app, project, user, body: { response, name = 'Passkey' } }) {
+      return presentPasskey(await registerPasskey(app, project, user, { response, name }));
+    },
+  }),
+  route('GET /api/userAuth/passkeys', {
+    id: 'listPasskeys',
+    summary: 'List the passkeys that open the account',
+    description: 'The oldest first.',
+    access: ENROLLING,
+    rate: 'plain',
+    answers: ok(listOf(PASSKEY), 'Passkeys'),
+    async handle({ app, ctx, project, user }) {
+      ctx.set('Cache-Control', 'no-store');
+      return wholeList((await listPasskeys(app, project, user)).map(presentPasskey));
+    },
+  }),
+  route('PATCH /api/userAuth/passkeys/:passkey', {
+    id: 'renamePasskey',
+    bodySize: 'small',
+    summary: 'Name a passkey',
+    access: SIGNED_IN,
+    rate: 'plain',
+    params,
+    body: openObject({ name: NAME }),
+    example: { name: 'Laptop' },
+    answers: ok(PASSKEY, 'Passkey named'),
+    refuses: { 400: ['VALIDATION_FAILED'] },
+    async handle({ app, project, user, params: { passkey: _id }, body: { name } }) {
+      const passkey = (await listPasskeys(app, project, user)).find((each) => each._id === _id);
+      if (!passkey) throw missing('PASSKEY_NOT_FOUND', 'The account has no such passkey');
+      await passkeyStore(app).updateOne({ _id }, { $set: { name } });
+      return presentPasskey({ ...passkey, name });
+    },
+  }),
+  route('DELETE /api/userAuth/passkeys/:passkey', {
+    id: 'removePasskey',
+    bodySize: 'small',
+    summary: 'Remove a passkey and end all other sessions',
+    description: 'Needs a proof that is not older than ten minutes.',
+    access: SIGNED_IN,
+    rate: 'plain',
+    params,
+    body: PROOF,
+    bodyIsOptional: true,
+    answers: done('Passkey removed; all other sessions have ended'),
+    refuses: { ...PROOF_REFUSALS, 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
+    async handle({ app, ctx, project, user, session, params: { passkey }, body }) {
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
+      await removePasskey(app, project, user, passkey, session);
+    },
+  }),
+];
