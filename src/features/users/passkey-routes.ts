@@ -1,6 +1,16 @@
 import { created, done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
 import { missing } from '../../errors.js';
-import { FLAG, MOMENT, object, openObject, orNull, text, TEXT, type Schema } from '../../platform/schema/schema.js';
+import {
+  claimed,
+  FLAG,
+  MOMENT,
+  object,
+  openObject,
+  orNull,
+  text,
+  TEXT,
+  type Schema,
+} from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { listPasskeys, passkeyStore, presentPasskey } from './accounts/passkey.js';
@@ -18,12 +28,12 @@ import { accountDisabled } from './sign-in/signed-in.js';
 
 const PASSKEY = object({ id: TEXT, name: TEXT, createdAt: MOMENT, usedAt: orNull(MOMENT), backedUp: FLAG }, 'Passkey');
 const NAME = text({ maxLength: 60, wellFormed: true, examples: ['Laptop'] });
-const OPTIONS: Schema<object> = {
+const OPTIONS: Schema<object> = claimed({
   type: 'object',
   required: ['challenge'],
   properties: { challenge: TEXT },
   description: 'For the browser, as JSON (WebAuthn).',
-};
+});
 const params = { passkey: naming('Id of the passkey', 'PASSKEY_NOT_FOUND') };
 const EXAMPLE = { id: 'AA', rawId: 'AA', type: 'public-key', response: {} } as const;
 

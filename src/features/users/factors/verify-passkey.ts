@@ -1,7 +1,7 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { App } from '../../../app.js';
 import { forbidden, unauthenticated, type AppError } from '../../../errors.js';
-import { text, type Schema } from '../../../platform/schema/schema.js';
+import { claimed, text, type Schema } from '../../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf, type PasskeySite } from '../../projects/sign-in-settings.js';
@@ -23,14 +23,14 @@ const CREDENTIAL = {
     clientExtensionResults: { type: 'object' },
   },
 };
-export const ASSERTION: Schema<AuthenticationResponseJSON> = {
+export const ASSERTION: Schema<AuthenticationResponseJSON> = claimed({
   ...CREDENTIAL,
   description: 'Of `navigator.credentials.get`, as JSON.',
-};
-export const REGISTRATION: Schema<RegistrationResponseJSON> = {
+});
+export const REGISTRATION: Schema<RegistrationResponseJSON> = claimed({
   ...CREDENTIAL,
   description: 'Of `navigator.credentials.create`, as JSON.',
-};
+});
 /** Loaded when the first passkey comes: it takes a tenth of a second and ten megabytes. */
 export const loadWebauthn = () => import('@simplewebauthn/server');
 
