@@ -1,0 +1,48 @@
+// Walks through the example as its users would: BSVC_URL, PUBLISHABLE_KEY and SECRET_KEY say where. Needs nothing else.
+import assert from 'node:assert/strict';
+
+const { BSVC_URL, PUBLISHABLE_KEY, SECRET_KEY } = process.env;
+
+/** Sends a request as somebody; `null` is not signed in, `server` has the secret key. */
+async function call(who, method, path, body) {
+  const headers = { 'content-type': 'application/json', 'x-api-key': who === 'server' ? SECRET_KEY : PUBLISHABLE_KEY };
+  if (who?.token) headers.authorization = `Bearer ${who.token}`;
+  const reply = await fetch(`${BSVC_URL}/api/${path}`, { method, headers, body: body && JSON.stringify(body) });
+  const answer = await reply.json();
+  return reply.ok ? (answer.data ?? answer) : answer.code;
+}
+
+async function signUp(name, roles = []) {
+  const body = { email: `${name}@example.test`, password: 'correct horse' };
+  const { user, accessToken } = await call(null, 'POST', 'userAuth/signup', body);
+  if (roles.length > 0) await call('server', 'PUT', `userAuth/users/${user._id}/roles`, { roles });
+  return { id: user._id, token: accessToken };
+}
+
+const list = async (who, path, field) => {
+  const found = await call(who, 'GET', `data/${path}`);
+  return typeof found === 'string' ? found : found.items.map((item) => item[field]).sort();
+};
+
+const [ada, ben, eve] = [await signUp('ada'), await signUp('ben', ['planner']), await signUp('eve')];
+
+// Ada makes a board, becomes its first member, and invites Ben.
+const board = (await call(ada, 'POST', 'data/boards', { title: 'Garden' }))._id;
+await call(ada, 'POST', 'data/members', { board, user: ada.id, role: 'owner' });
+const invitation = await call(ada, 'POST', 'data/members', { board, user: ben.id, role: 'editor' });
+assert.equal(await call(eve, 'POST', 'data/members', { board, user: eve.id, role: 'owner' }), 'RULE_REFUSED');
+
+// Both write cards; Eve sees none of it, and the notes of a card are its owner's.
+const card = await call(ben, 'POST', 'data/cards', { board, title: 'Dig', notes: 'by Monday', estimate: 2 });
+assert.deepEqual(await list(ada, `cards?board=${board}`, 'title'), ['Dig']);
+assert.deepEqual(await list(eve, `cards?board=${board}`, 'title'), []);
+assert.equal((await call(ada, 'GET', `data/cards/${card._id}`)).notes, undefined);
+assert.equal(await call(ada, 'PATCH', `data/cards/${card._id}`, { estimate: 5 }), 'FIELD_PROTECTED');
+assert.equal((await call(ben, 'PATCH', `data/cards/${card._id}`, { $inc: { estimate: 3 } })).estimate, 5);
+
+// Without the membership the board is gone for Ben, at once.
+await call(ada, 'DELETE', `data/members/${invitation._id}`);
+assert.deepEqual(await list(ben, 'cards', 'title'), []);
+assert.equal(await call(ben, 'PATCH', `data/cards/${card._id}`, { title: 'Mine' }), 'DOCUMENT_NOT_FOUND');
+
+console.log('walked');

@@ -1,0 +1,43 @@
+// Walks through the example as its users would: BSVC_URL, PUBLISHABLE_KEY and SECRET_KEY say where. Needs nothing else.
+import assert from 'node:assert/strict';
+
+const { BSVC_URL, PUBLISHABLE_KEY, SECRET_KEY } = process.env;
+
+/** Sends a request as somebody; `null` is not signed in, `server` has the secret key. */
+async function call(who, method, path, body) {
+  const headers = { 'content-type': 'application/json', 'x-api-key': who === 'server' ? SECRET_KEY : PUBLISHABLE_KEY };
+  if (who?.token) headers.authorization = `Bearer ${who.token}`;
+  const reply = await fetch(`${BSVC_URL}/api/${path}`, { method, headers, body: body && JSON.stringify(body) });
+  const answer = await reply.json();
+  return reply.ok ? (answer.data ?? answer) : answer.code;
+}
+
+async function signUp(name, roles = []) {
+  const body = { email: `${name}@example.test`, password: 'correct horse' };
+  const { user, accessToken } = await call(null, 'POST', 'userAuth/signup', body);
+  if (roles.length > 0) await call('server', 'PUT', `userAuth/users/${user._id}/roles`, { roles });
+  return { id: user._id, token: accessToken };
+}
+
+const list = async (who, path, field) => {
+  const found = await call(who, 'GET', `data/${path}`);
+  return typeof found === 'string' ? found : found.items.map((item) => item[field]).sort();
+};
+
+const [cleo, sue] = [await signUp('cleo'), await signUp('sue', ['staff'])];
+
+const tea = await call(sue, 'POST', 'data/products', { name: 'Tea', price: 4, stock: 3, cost: 1 });
+assert.equal((await call(null, 'GET', `data/products/${tea._id}`)).cost, undefined);
+assert.equal(await call(cleo, 'PATCH', `data/products/${tea._id}`, { price: 0 }), 'RULE_REFUSED');
+
+// A customer orders and changes the order; what is paid, and what is left, is for the staff to say.
+const order = await call(cleo, 'POST', 'data/orders', { product: tea._id, count: 1 });
+await call(cleo, 'PATCH', `data/orders/${order._id}`, { count: 2 });
+assert.equal(await call(cleo, 'PATCH', `data/orders/${order._id}`, { status: 'paid' }), 'RULE_REFUSED');
+await call(sue, 'PATCH', `data/orders/${order._id}`, { status: 'paid' });
+assert.equal((await call(sue, 'PATCH', `data/products/${tea._id}`, { $inc: { stock: -2 } })).stock, 1);
+// The stock never falls below nothing, whoever sells at the same moment.
+assert.equal(await call(sue, 'PATCH', `data/products/${tea._id}`, { $inc: { stock: -2 } }), 'VALIDATION_FAILED');
+assert.equal(await call(cleo, 'PATCH', `data/orders/${order._id}`, { count: 9 }), 'RULE_REFUSED');
+
+console.log('walked');

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runBinary, runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
+import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+
+// Each example as its reader tries it: applied, its rules tested, and walked through against a server.
+const EXAMPLES = join(import.meta.dirname, '../../templates/examples');
+const NAMES = readdirSync(EXAMPLES);
+let dir: TempDir;
+let env: Record<string, string>;
+let service: RunningService;
+const keys = new Map<string, { publishable: string; secret: string }>();
+
+beforeAll(async () => {
+  dir = await openTempDir();
+  env = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_DURABILITY: 'relaxed', BSVC_PORT: '0', BSVC_HOST: '127.0.0.1' };
+  for (const name of NAMES) {
+    const applied = await runOrThrow(['apply', '-f', join(EXAMPLES, name, 'bsvc.yaml'), '--json'], env);
+    const { changes } = JSON.parse(applied) as { changes: { keys?: { publishable: string; secret: string } }[] };
+    keys.set(name, changes.find((change) => change.keys)!.keys!);
+  }
+  service = await startService(['serve'], env);
+});
+afterAll(async () => {
+  await service?.stop();
+  await dir.remove();
+});
+
+describe.each(NAMES)('the example %s', (name) => {
+  it('changes nothing when it is applied again, and its rules hold', async () => {
+    const again = await runOrThrow(['apply', '-f', join(EXAMPLES, name, 'bsvc.yaml')], env);
+    expect(again).toContain('Nothing to change');
+    const { code, stdout, stderr } = await runBinary(['rules', 'test', join(EXAMPLES, name, 'rules.test.yaml')]);
+    expect([code, stderr], stdout).toEqual([0, '']);
+  });
+
+  it('does what its users want, without a server of its own', async () => {
+    const { publishable, secret } = keys.get(name)!;
+    const walk = spawn(process.execPath, [join(EXAMPLES, name, 'walk.mjs')], {
+      env: { BSVC_URL: service.ready.url, PUBLISHABLE_KEY: publishable, SECRET_KEY: secret },
+    });
+    let told = '';
+    for (const stream of [walk.stdout, walk.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => (told += text));
+    }
+    const [code] = (await once(walk, 'close')) as [number | null];
+    expect([code, told.trim()]).toEqual([0, 'walked']);
+  });
+});
