@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { searchRules } from '../helpers/search-rules.js';
+import { REACHED, searchRules } from '../helpers/search-rules.js';
 
 let test: TestApp;
 
@@ -14,4 +14,8 @@ describe('a collection under rules', () => {
     'is the same for lists, counts, joins, changes and writes (seed %i)',
     (seed) => searchRules(test, seed),
   );
+
+  it('was asked about sets, members who come and go, and both halves of updates', () => {
+    for (const [what, count] of Object.entries(REACHED)) expect(count, what).toBeGreaterThan(0);
+  });
 });

@@ -27,13 +27,24 @@ export interface Person {
 
 const TEXTS = ['red', 'green', 'blue'];
 
+/** Memberships by id, as the collection `joins` holds them; rules look at them at the moment when they are asked. */
+export type Joins = ReadonlyMap<string, Values>;
+
+/** The values of a set, said without the product's code. */
+const valuesOf = (joins: Joins, isMine: (join: Values) => boolean, field: string): unknown[] =>
+  [...joins.values()].filter(isMine).flatMap((join) => join[field] ?? []);
+
 /** One value equals another: never what is absent or empty. */
 const same = (left: unknown, right: unknown): boolean =>
   left !== undefined && left !== null && left !== '' && left === right;
 const among = (value: unknown, list: unknown): boolean => Array.isArray(list) && list.some((each) => same(value, each));
 
-const condition = (random: Random): GeneratedRule => {
+const condition = (random: Random, joins: Joins): GeneratedRule => {
   const text = random.pick(TEXTS);
+  const mine =
+    (user: Values | null) =>
+    ({ who }: Values): boolean =>
+      same(who, user?.id);
   const rule = (asksCaller: boolean, words: string, admits: GeneratedRule['admits']): GeneratedRule => ({
     text: words,
     admits,
@@ -66,16 +77,63 @@ const condition = (random: Random): GeneratedRule => {
           ((rows ?? []) as Values[]).map(({ who }) => who),
         ),
       ),
+    () =>
+      rule(true, 'doc.colour in joins[who = user.id].group', (user, { colour }) =>
+        among(colour, valuesOf(joins, mine(user), 'group')),
+      ),
+    () =>
+      rule(true, `doc.colour in joins[who = user.id and rank in [1, 2]].group`, (user, { colour }) =>
+        among(
+          colour,
+          valuesOf(joins, (join) => mine(user)(join) && among(join.rank, [1, 2]), 'group'),
+        ),
+      ),
+    () =>
+      rule(true, 'doc.o.x in joins[user.id in people and active].groups', (user, document) =>
+        among(
+          inner(document).x,
+          valuesOf(joins, ({ people, active }) => among(user?.id, people) && active === true, 'groups'),
+        ),
+      ),
+    () =>
+      rule(true, 'doc.level in joins[who = user.id and group = user.team].rank', (user, { level }) =>
+        among(
+          level,
+          valuesOf(joins, (join) => mine(user)(join) && same(join.group, user?.team), 'rank'),
+        ),
+      ),
+    () =>
+      rule(true, `"${text}" in joins[who = user.id].group`, (user) =>
+        among(text, valuesOf(joins, mine(user), 'group')),
+      ),
+    () =>
+      rule(true, 'user.team in joins[user.id in people].groups', (user) =>
+        among(
+          user?.team,
+          valuesOf(joins, ({ people }) => among(user?.id, people), 'groups'),
+        ),
+      ),
   ])();
 };
 
-/** A rule of a few conditions. */
-export function generateRule(random: Random, depth = 0): GeneratedRule {
+const MAX_SETS = 4;
+
+/** A rule of a few conditions, most with sets, as many as a rule may have. */
+export function generateRule(random: Random, joins: Joins): GeneratedRule {
+  const least = random.chance(0.7) ? 1 : 0;
+  for (;;) {
+    const rule = generatePart(random, joins, 0);
+    const sets = rule.text.split('joins[').length - 1;
+    if (sets >= least && sets <= MAX_SETS) return rule;
+  }
+}
+
+function generatePart(random: Random, joins: Joins, depth: number): GeneratedRule {
   const kind = random.below(depth === 0 ? 12 : 8);
   if (kind === 11) return { text: 'anyone', admits: () => true, asksCaller: false };
   if (kind === 10) return { text: 'nobody', admits: () => false, asksCaller: false };
-  if (depth > 2 || kind < 3) return condition(random);
-  const parts = [generateRule(random, depth + 1), generateRule(random, depth + 1)];
+  if (depth > 2 || kind < 3) return condition(random, joins);
+  const parts = [generatePart(random, joins, depth + 1), generatePart(random, joins, depth + 1)];
   const asksCaller = parts.some((part) => part.asksCaller);
   if (kind < 7) {
     const admits: GeneratedRule['admits'] = (user, document) => parts.some((part) => part.admits(user, document));
@@ -102,6 +160,21 @@ export function generateFields(random: Random, users: readonly string[]): Values
   return JSON.parse(JSON.stringify(fields)) as Values;
 }
 
+/** Some of the fields of a membership. */
+export function generateJoin(random: Random, users: readonly string[]): Values {
+  const maybe = (value: () => unknown): unknown => (random.chance(0.15) ? undefined : value());
+  const some = (items: readonly string[]): string[] => items.filter(() => random.chance(0.5));
+  const fields: Values = {
+    who: maybe(() => random.pick(users)),
+    people: maybe(() => some(users)),
+    group: maybe(() => random.pick([...TEXTS, ''])),
+    groups: maybe(() => some(TEXTS)),
+    rank: maybe(() => random.below(4)),
+    active: maybe(() => random.chance(0.7)),
+  };
+  return JSON.parse(JSON.stringify(fields)) as Values;
+}
+
 export const RULED = ['read', 'create', 'update', 'delete'] as const;
 
 export interface RuledWorld {
@@ -111,6 +184,9 @@ export interface RuledWorld {
   rules: Record<(typeof RULED)[number], GeneratedRule>;
   /** Ids that the collection `refs` refers to. */
   referred: readonly string[];
+  /** The memberships that stand. */
+  joins: Map<string, Values>;
+  server: Person;
   /** The stored documents by id, as the test knows them. */
   documents: Map<string, Values>;
   send(
@@ -139,6 +215,13 @@ const FIELDS = [
     type: 'Array' as const,
     items: { type: 'Object' as const, fields: [{ name: 'who', type: 'String' as const }] },
   },
+];
+
+const JOIN_FIELDS = [
+  ...['who', 'group'].map((name) => ({ name, type: 'String' as const })),
+  ...['people', 'groups'].map((name) => ({ name, type: 'Array' as const, items: { type: 'String' as const } })),
+  { name: 'rank', type: 'Number' as const },
+  { name: 'active', type: 'Boolean' as const },
 ];
 
 /**
@@ -170,15 +253,20 @@ export async function buildRuledWorld(test: TestApp, random: Random, count: numb
   }));
   await app.db.collection(documentsName(defaultUsersCollection(project._id))).insertMany(stored as never);
   const userIds = stored.map(({ _id }) => _id.toHexString());
-  const rules = Object.fromEntries(RULED.map((name) => [name, generateRule(random)])) as RuledWorld['rules'];
+  const joins = new Map<string, Values>();
+  const rules = Object.fromEntries(RULED.map((name) => [name, generateRule(random, joins)])) as RuledWorld['rules'];
   const mode = random.chance(0.5) ? 'enforced' : 'flexible';
   await addCollection(app, project, { name: 'things', mode, fields: FIELDS, changes: { on: true } });
   await addCollection(app, project, {
     name: 'refs',
     fields: [{ name: 'to', type: 'Array', items: { type: 'Ref', ref: 'things' } }],
   });
+  await addCollection(app, project, { name: 'joins', mode, fields: JOIN_FIELDS });
+  const server: Person = { user: null, headers: { 'x-api-key': owner.secret } };
   const world: RuledWorld = {
     owner,
+    joins,
+    server,
     rules,
     userIds,
     people: [
@@ -199,15 +287,20 @@ export async function buildRuledWorld(test: TestApp, random: Random, count: numb
       return { status: reply.status, body: reply.body as Reply, text: reply.text };
     },
   };
-  const secret: Person = { user: null, headers: { 'x-api-key': owner.secret } };
   for (let at = 0; at < count; at++) {
     const fields = { ...generateFields(random, userIds), text: `secret-${at}-` };
-    const { body, text } = await world.send(secret, 'post', 'things', fields);
+    const { body, text } = await world.send(server, 'post', 'things', fields);
     if (!body._id) throw new Error(text);
     world.documents.set(body._id, fields);
   }
+  for (let at = 0; at < count / 2; at++) {
+    const fields = generateJoin(random, userIds);
+    const { body, text } = await world.send(server, 'post', 'joins', fields);
+    if (!body._id) throw new Error(text);
+    joins.set(body._id, fields);
+  }
   world.referred = [...world.documents.keys()];
-  await world.send(secret, 'post', 'refs', { to: world.referred });
+  await world.send(server, 'post', 'refs', { to: world.referred });
   const texts = Object.fromEntries(RULED.map((name) => [name, rules[name].text])) as Record<
     (typeof RULED)[number],
     string

@@ -1,12 +1,23 @@
 import { expect } from 'vitest';
 import { openRandom, type Random } from './random.js';
 import type { TestApp } from './open-test-app.js';
-import { buildRuledWorld, generateFields, type Person, type RuledWorld, type Values } from './ruled-world.js';
+import {
+  buildRuledWorld,
+  generateFields,
+  generateJoin,
+  type Person,
+  type RuledWorld,
+  type Values,
+} from './ruled-world.js';
+
+/** How often a search came to what it is for. */
+export const REACHED = { sets: 0, joins: 0, refusedBefore: 0, refusedAfter: 0, admitted: 0, entered: 0, left: 0 };
 
 /** A world under random rules: what anybody reads or writes is what an independent reading of the rules says. */
 export async function searchRules(test: TestApp, seed: number): Promise<void> {
   const random = openRandom(seed);
   const world = await buildRuledWorld(test, random, 12);
+  REACHED.sets += Object.values(world.rules).filter(({ text }) => text.includes('joins[')).length;
   const told = world.people.map(() => new Map<string, unknown>());
   const cursors: (string | null)[] = world.people.map(() => null);
   for (let round = 0; round < 3; round++) {
@@ -14,7 +25,7 @@ export async function searchRules(test: TestApp, seed: number): Promise<void> {
       await expectReads(world, person);
       cursors[at] = await followTo(test, world, person, { cursor: cursors[at]!, told: told[at]! });
     }
-    for (let n = 0; n < 8; n++) await write(world, random);
+    for (let n = 0; n < 12; n++) await write(world, random);
   }
 }
 
@@ -114,7 +125,34 @@ async function followTo(
   return since;
 }
 
+/** A membership begins, ends or becomes another one, by the project's server. */
+async function changeJoin(world: RuledWorld, random: Random): Promise<void> {
+  const { joins, server, userIds } = world;
+  const shown = (): Set<string>[] => world.people.map((person) => new Set(readable(world, person)));
+  const before = shown();
+  const fields = generateJoin(random, userIds);
+  const id = joins.size > 0 && random.chance(0.6) ? random.pick([...joins.keys()]) : null;
+  if (id === null) {
+    const { body } = await world.send(server, 'post', 'joins', fields);
+    joins.set(body._id!, fields);
+  } else if (random.chance(0.5)) {
+    await world.send(server, 'delete', `joins/${id}${random.chance(0.5) ? '?permanent=true' : ''}`);
+    joins.delete(id);
+  } else {
+    const cleared = Object.fromEntries(Object.keys(joins.get(id)!).map((name) => [name, null]));
+    const { status, text } = await world.send(server, 'patch', `joins/${id}`, { ...cleared, ...fields });
+    expect(status, text).toBe(200);
+    joins.set(id, fields);
+  }
+  REACHED.joins++;
+  for (const [at, now] of shown().entries()) {
+    REACHED.entered += [...now].filter((each) => !before[at]!.has(each)).length;
+    REACHED.left += [...before[at]!].filter((each) => !now.has(each)).length;
+  }
+}
+
 async function write(world: RuledWorld, random: Random): Promise<void> {
+  if (random.chance(0.25)) return changeJoin(world, random);
   const person = random.pick(world.people);
   const kind = random.below(4);
   if (kind === 0) await create(world, random, person);
@@ -144,7 +182,9 @@ async function create(world: RuledWorld, random: Random, person: Person): Promis
 
 async function update(world: RuledWorld, random: Random, person: Person): Promise<void> {
   const { rules, documents } = world;
-  const id = random.pick([...documents.keys()]);
+  // Mostly of what the person may change: of others nothing is learnt of what comes after.
+  const mine = readable(world, person).filter((each) => rules.update.admits(person.user, documents.get(each)!));
+  const id = random.pick(mine.length > 0 && random.chance(0.8) ? mine : [...documents.keys()]);
   const before = documents.get(id)!;
   const given = generateFields(random, world.userIds);
   const names = Object.keys(given).filter(() => random.chance(0.5));
@@ -154,7 +194,11 @@ async function update(world: RuledWorld, random: Random, person: Person): Promis
   for (const name of Object.keys(change)) if (change[name] === null) delete after[name];
   const reply = await world.send(person, 'patch', `things/${id}`, change);
   const admits = rules.update.admits;
-  const admitted = admits(person.user, before) && admits(person.user, after);
+  const [isBefore, isAfter] = [admits(person.user, before), admits(person.user, after)];
+  const admitted = isBefore && isAfter;
+  if (rules.read.admits(person.user, before)) {
+    REACHED[admitted ? 'admitted' : isBefore ? 'refusedAfter' : 'refusedBefore']++;
+  }
   expectVerdict(
     world,
     person,
