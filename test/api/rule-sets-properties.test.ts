@@ -9,7 +9,7 @@ let test: TestApp;
 const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_STREAMS_PER_ADDRESS: '1000', BSVC_RATE_LIMIT: 'off' } });
+  test = await openTestApp({ settings: { BSVC_STREAMS_PER_ADDRESS: '1000' } });
 });
 afterAll(() => test.close());
 

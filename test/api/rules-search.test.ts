@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { searchRuleMeaning } from '../helpers/rule-meaning.js';
+import { searchRules } from '../helpers/search-rules.js';
+import { openSeed } from '../helpers/seed.js';
+
+const CASES = 4_000;
+let test: TestApp;
+
+beforeAll(async () => {
+  test = await openTestApp();
+});
+afterAll(() => test.close());
+
+describe('rules that no run has seen before', () => {
+  it('mean the same as an independent reading says, a hundred thousand times', async () => {
+    const meant = await searchRuleMeaning(openSeed('the meaning of rules'), CASES);
+    console.log(JSON.stringify(meant));
+    expect(meant.compared).toBeGreaterThan(100_000);
+  }, 3_600_000);
+
+  it('decide all ways of reading and writing alike', async () => {
+    const seed = openSeed('reads and writes under rules');
+    for (let at = 0; at < 10; at++) await searchRules(test, seed + at);
+  }, 3_600_000);
+});
