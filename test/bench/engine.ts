@@ -182,6 +182,17 @@ async function measureChoices(items: Items): Promise<Measured[]> {
   };
   await list('list of 20 by author and status, each with an index', (author) => ({ author, status: 'live' }));
   await list('list of 20 by author, newest first, by two indexes', (author) => ({ author }));
+  results.push(
+    await measure('list of 20 behind 5,000, by an index', 1_000, (n) =>
+      items
+        .find({})
+        .sort({ createdAt: -1 })
+        .skip(5_000 + (Math.abs(n) % 100))
+        .limit(20)
+        .toArray(),
+    ),
+    await measure('count of what is not, by an index', 1_000, () => items.countDocuments({ status: { $ne: 'gone' } })),
+  );
   return results;
 }
 
@@ -248,10 +259,10 @@ for (const size of SIZES) {
     overTheWire.push({ size, results: driven });
     print(`${size.toLocaleString('en')} documents, official driver over the wire transport`, driven);
   }
-  const { fileBytes, documentBytes } = engine.stats();
+  const { fileBytes, documentBytes, documents } = engine.stats();
   const mega = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MB`;
   console.log(
-    `\n  data ${mega(documentBytes)}, file ${mega(fileBytes)}, heap ${mega(process.memoryUsage().heapUsed)}, resident ${mega(process.memoryUsage.rss())}`,
+    `\n  data ${mega(documentBytes)}, file ${mega(fileBytes)}, ${Math.round(fileBytes / documents)} bytes of it for each document, heap ${mega(process.memoryUsage().heapUsed)}, resident ${mega(process.memoryUsage.rss())}`,
   );
   await engine.close();
   await remove();

@@ -234,7 +234,14 @@ describe('bsvc data query', () => {
     const byIndex = await inShop([...explain, '--filter', 'region=Oceania', '--json']);
     expect(byIndex.json()).toMatchObject({ indexes: [expect.stringContaining('region')], examined: 5, returned: 5 });
     const scan = await inShop([...explain, '--filter', 'cca3=ZWE', '--sort', 'area']);
-    expect(scan.stdout).toMatch(/^no index: every document is looked at\n250 documents looked at for 1 of the page\n$/);
+    expect(scan.stdout).toBe(
+      'no index: every document is looked at\nsorted after reading\n250 documents looked at for 1 of the page\n',
+    );
+    const pipeline = '[{"$match":{"region":"Oceania"}},{"$group":{"_id":"$subregion"}}]';
+    const piped = await inShop(['data', 'aggregate', name, pipeline, '--explain']);
+    expect(piped.stdout).toMatch(/^by \w+region\n27 documents looked at for 27 for the stages behind\n$/);
+    const groups = await inShop(['data', 'aggregate', name, '[{"$group":{"_id":"$region"}}]', '--explain', '--json']);
+    expect(groups.json()).toMatchObject({ indexes: [expect.stringContaining('region')], returned: 6 });
   });
 
   it.each([

@@ -122,7 +122,7 @@ describe('an index serves', () => {
       }),
       { seed: SEED, numRuns: Math.ceil(RUNS / 3) },
     );
-    expect(some).toBeGreaterThan(5);
+    expect(some).toBeGreaterThan(RUNS / 20);
   });
 
   it.each<Document[]>([
@@ -130,6 +130,7 @@ describe('an index serves', () => {
     [{ $match: { isDeleted: false } }, { $project: { cat: 1, n: 1 } }, { $match: { cat: 'c3', n: 3 } }],
     [{ $match: { isDeleted: false } }, { $sort: { opt: 1 } }, { $match: { cat: 'c3', n: 3 } }],
     [{ $match: { isDeleted: false } }, { $group: { _id: '$cat' } }],
+    [{ $match: { isDeleted: false } }, { $unset: ['meta', 'opt'] }, { $group: { _id: '$cat' } }],
     [{ $match: { isDeleted: false } }, { $group: { _id: '$n' } }, { $sort: { _id: 1 } }],
   ])('the pipeline %o without a look at everything', async (...stages) => {
     const explained = (await db.command({
@@ -146,7 +147,7 @@ describe('an index serves', () => {
     await fc.assert(
       fc.asyncProperty(fc.option(filter), path, async (one, at) => {
         const match = one === null ? [] : [{ $match: one }];
-        const group = [{ $group: { _id: `$${at}` } }, { $sort: { _id: 1 } }, { $limit: 300 }];
+        const group = [{ $unset: 'opt' }, { $group: { _id: `$${at}` } }, { $sort: { _id: 1 } }, { $limit: 300 }];
         expect(await aggregate([...match, ...group])).toEqual(await aggregate([...match, BARRIER, ...group]));
       }),
       { seed: SEED, numRuns: Math.ceil(RUNS / 3) },

@@ -1,7 +1,8 @@
 import { operatorCaller } from '../../../src/features/access/operator-caller.js';
-import { aggregateDocuments } from '../../../src/features/documents/read/aggregate-documents.js';
+import { aggregateDocuments, explainPipeline } from '../../../src/features/documents/read/aggregate-documents.js';
 import type { EncodedReply } from '../../../src/features/documents/read/stored-documents.js';
 import { argument, defineCommand, flag } from '../../shell/command.js';
+import { presentExplained } from './present-explained.js';
 import { chooseTarget, readJsonText, targetParameters } from './one-document.js';
 
 export default defineCommand({
@@ -9,16 +10,25 @@ export default defineCommand({
   examples: [
     'bsvc data aggregate posts \'[{"$group":{"_id":"$author","posts":{"$sum":1}}}]\' --project shop',
     'bsvc data aggregate posts - --project shop --quiet < pipeline.json',
+    'bsvc data aggregate posts - --project shop --explain < pipeline.json',
   ],
   parameters: {
     collection: targetParameters.collection,
     pipeline: argument('pipeline', 'stages as a JSON array; - for standard input'),
     project: targetParameters.project,
     includeDeleted: flag('--include-deleted', 'over the documents in the trash too'),
+    explain: flag('--explain', 'tell how the first stages are read: by which index, and past how many documents'),
   },
   async run(context, input) {
     const pipeline = await readJsonText(context, input.pipeline, 'The pipeline is');
     const { app, project, target } = await chooseTarget(context, input);
+    if (input.explain) {
+      const { name } = target.collection;
+      return presentExplained(
+        await explainPipeline(app, operatorCaller(project), name, pipeline, input.includeDeleted),
+        'for the stages behind',
+      );
+    }
     const reply = await aggregateDocuments(app, operatorCaller(project), target.collection.name, pipeline, {
       includeDeleted: input.includeDeleted,
       signal: new AbortController().signal,

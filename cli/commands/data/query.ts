@@ -6,6 +6,7 @@ import { chooseCollection, collectionArgument } from '../../ask/choose-collectio
 import { findPlayed, playedOption } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { projectOption } from '../../ask/choose-project.js';
+import { presentExplained } from './present-explained.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
 
 export default defineCommand({
@@ -46,14 +47,7 @@ export default defineCommand({
         ? operatorCaller(project)
         : playedCaller(project, await findPlayed(app, project, input.as));
     if (input.explain) {
-      const explained = await explainList(app, caller, collection.name, query.toString());
-      const { indexes, examined, returned } = explained;
-      const by = indexes.length === 0 ? 'no index: every document is looked at' : `by ${indexes.join(', ')}`;
-      return {
-        json: explained,
-        quiet: indexes,
-        text: () => `${by}\n${examined} documents looked at for ${returned} of the page`,
-      };
+      return presentExplained(await explainList(app, caller, collection.name, query.toString()), 'of the page');
     }
     const reply = await listDocuments(app, caller, collection.name, query.toString());
     if ('count' in reply) return { json: reply, quiet: reply.count, text: () => String(reply.count) };

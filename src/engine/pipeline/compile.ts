@@ -266,7 +266,7 @@ const NO_LEADING = { near: null, filter: null, sort: null, skip: 0, limit: null,
 
 /** The stages at the start that a collection can answer itself: filters, then a sort, then skip and limit. */
 function readLeading(
-  list: readonly Named[],
+  list: readonly CompiledStage[],
   environment: ExpressionContext,
 ): { leading: CompiledStages['leading']; used: number } {
   if (list[0]?.name === '$geoNear') {
@@ -302,17 +302,24 @@ function readLeading(
     }
   }
   const sort = sorted === null ? null : sortSpec;
-  const distinct = used === filters.length ? groupedPath(list[used]) : null;
+  const distinct = used === filters.length ? groupedPath(list, used) : null;
   return { leading: { near: null, filter, sort, skip: skipped, limit: limited, distinct }, used };
 }
 
-/** The path by whose values a `$group` groups, when it asks for nothing but them; null for any other stage. */
-function groupedPath(stage: Named | undefined): string | null {
-  if (stage?.name !== '$group') return null;
-  const spec = stage.spec as Doc;
+/**
+ * The path by whose values a `$group` groups, when it asks for nothing but them, and nothing before it changes them;
+ * null for any other stage.
+ */
+function groupedPath(list: readonly CompiledStage[], from: number): string | null {
+  const at = list.findIndex(({ stage }, n) => n >= from && stage.removes === undefined);
+  const grouping = list[at];
+  if (grouping?.name !== '$group') return null;
+  const spec = grouping.spec as Doc;
   const id = spec['_id'];
-  if (typeof id !== 'string' || !/^\$[^$]/.test(id)) return null;
-  return Object.keys(spec).length === 1 ? id.slice(1) : null;
+  if (typeof id !== 'string' || !/^\$[^$]/.test(id) || Object.keys(spec).length !== 1) return null;
+  const path = id.slice(1);
+  const root = path.split('.')[0]!;
+  return list.slice(from, at).some(({ stage }) => stage.removes!.has(root)) ? null : path;
 }
 
 function runStages(stages: readonly Stage[], source: Source, run: Run): Source {

@@ -13,6 +13,7 @@ import { guardPipeline, joinedNames } from '../pipeline/guard-pipeline.js';
 import { findVisible } from '../store/shown-documents.js';
 import type { PipelineSource } from '../pipeline/pipeline-scope.js';
 import { pipelineError } from '../reply/query-errors.js';
+import { type ExplainedList, readExplained } from './explained-plan.js';
 import type { EncodedReply } from './stored-documents.js';
 import { timeRead } from './time-read.js';
 import { MAX_REPLY_BYTES, readInTurn, type ReplySize } from '../reply/reply-size.js';
@@ -30,6 +31,45 @@ export async function aggregateDocuments(
   pipeline: unknown,
   { includeDeleted, signal }: { includeDeleted: boolean; signal: AbortSignal },
 ): Promise<EncodedReply> {
+  const { collection, guarded } = await openPipeline(app, caller, collectionName, pipeline, includeDeleted);
+  try {
+    const { _id } = caller.project;
+    return await readInTurn(app.aggregations, app.replies, _id, signal, (size) =>
+      readResults(app, collection, guarded, { size, signal }),
+    );
+  } catch (error) {
+    throw pipelineError(error, signal);
+  }
+}
+
+/**
+ * How the pipeline's own collection is read for its first stages; it throws the errors of aggregateDocuments. What the
+ * other stages do, joins among it, is not said.
+ */
+export async function explainPipeline(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  pipeline: unknown,
+  includeDeleted: boolean,
+): Promise<ExplainedList> {
+  const { collection, guarded } = await openPipeline(app, caller, collectionName, pipeline, includeDeleted);
+  try {
+    const options = { maxTimeMS: app.config.queryTimeoutMs };
+    return readExplained(await documentStore(app, collection).aggregate(guarded, options).explain());
+  } catch (error) {
+    throw pipelineError(error);
+  }
+}
+
+/** The collection, and the pipeline as it runs for the caller. */
+async function openPipeline(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  pipeline: unknown,
+  includeDeleted: boolean,
+): Promise<{ collection: Collection; guarded: Document[] }> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
   const sourceOf = (joined: Collection, conditions?: () => Document[]): Promise<PipelineSource> =>
     visibleSource(app, joined, caller, { trash: includeDeleted, conditions });
@@ -48,15 +88,7 @@ export async function aggregateDocuments(
         .catch((error: unknown) => error as Error),
     );
   }
-  const guarded = guardWith(joined, pipeline, own);
-  try {
-    const { _id } = caller.project;
-    return await readInTurn(app.aggregations, app.replies, _id, signal, (size) =>
-      readResults(app, collection, guarded, { size, signal }),
-    );
-  } catch (error) {
-    throw pipelineError(error, signal);
-  }
+  return { collection, guarded: guardWith(joined, pipeline, own) };
 }
 
 /** Each is read whole for the request. */

@@ -19,6 +19,7 @@ import { projectionOf, widest } from '../reply/select-fields.js';
 import { sortKeyOf } from '../query/sort-key.js';
 import { timeRead } from './time-read.js';
 import { encodeStored, presentStored, wrapReply, type EncodedReply, type StoredDocuments } from './stored-documents.js';
+import { type ExplainedList, readExplained } from './explained-plan.js';
 
 interface OffsetFigures {
   total: number;
@@ -144,16 +145,6 @@ function openReading(
   return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);
 }
 
-/** How a list would be read, in the database's own form, and what was looked at: the page itself is thrown away. */
-export interface ExplainedList {
-  /** The indexes that it uses; none: every document is looked at. */
-  indexes: string[];
-  /** Documents that were looked at, and those of the page among them. */
-  examined: number;
-  returned: number;
-  plan: unknown;
-}
-
 /** How listDocuments reads the page that the query asks for; it throws the same errors. */
 export async function explainList(
   app: App,
@@ -170,23 +161,7 @@ export async function explainList(
   } catch (error) {
     throw listError(error);
   }
-  const { queryPlanner, executionStats } = told as {
-    queryPlanner: { winningPlan: unknown };
-    executionStats: { totalDocsExamined: number; nReturned: number };
-  };
-  return {
-    indexes: [...new Set(namesOfIndexes(queryPlanner.winningPlan))],
-    examined: executionStats.totalDocsExamined,
-    returned: executionStats.nReturned,
-    plan: queryPlanner.winningPlan,
-  };
-}
-
-function namesOfIndexes(plan: unknown): string[] {
-  if (typeof plan !== 'object' || plan === null) return [];
-  const { indexName } = plan as { indexName?: unknown };
-  const below = Object.values(plan).flatMap(namesOfIndexes);
-  return typeof indexName === 'string' ? [indexName, ...below] : below;
+  return readExplained(told);
 }
 
 interface Reading {
