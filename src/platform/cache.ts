@@ -9,21 +9,30 @@ const MAX_ENTRIES = 10_000;
 /** Message to other processes about a change: a line holds word, region and, for a single record, key. */
 const FORGET = 'forget';
 
+/** The name of a part of the cache, with the type of what it keeps. */
+export interface CacheRegion<T extends object> {
+  readonly name: string;
+  /** Never there: ties the region to the type. */
+  readonly kept?: T;
+}
+
+export const cacheRegion = <T extends object>(name: string): CacheRegion<T> => ({ name });
+
 /**
  * Short-lived copies of records that almost every request needs. Absent records are not kept: what was just created is
  * found at once.
  */
 export interface Cache {
   /** The kept value, or undefined when there is none or it is too old. */
-  peek<T extends object>(region: string, key: string): T | undefined;
+  peek<T extends object>(region: CacheRegion<T>, key: string): T | undefined;
   /** Keeps a value as if it had just been loaded. */
-  keep(region: string, key: string, value: object): void;
+  keep<T extends object>(region: CacheRegion<T>, key: string, value: T): void;
   /** The kept value, or what `load` finds; null is passed on and not kept. Waiters for one key share one load. */
-  read<T extends object>(region: string, key: string, load: () => Promise<T | null>): Promise<T | null>;
+  read<T extends object>(region: CacheRegion<T>, key: string, load: () => Promise<T | null>): Promise<T | null>;
   /** Drops one value, in this process at once. */
-  forget(region: string, key: string): void;
+  forget(region: CacheRegion<object>, key: string): void;
   /** Drops all of a region, in this process at once. */
-  forgetAll(region: string): void;
+  forgetAll(region: CacheRegion<object>): void;
 }
 
 /** Other processes hear by `signals` which copies to drop; without a message a copy ends when it is too old. */
@@ -57,9 +66,9 @@ export function openCache(signals: PubSub): Cache {
   });
 
   return {
-    peek: <T extends object>(name: string, key: string) => region(name).get(key) as T | undefined,
-    keep: (name, key, value) => void region(name).set(key, value),
-    async read<T extends object>(name: string, key: string, load: () => Promise<T | null>) {
+    peek: <T extends object>({ name }: CacheRegion<T>, key: string) => region(name).get(key) as T | undefined,
+    keep: ({ name }, key, value) => void region(name).set(key, value),
+    async read<T extends object>({ name }: CacheRegion<T>, key: string, load: () => Promise<T | null>) {
       const kept = region(name).get(key) as T | undefined;
       if (kept) return kept;
       const loadName = `${name}\n${key}`;
@@ -78,11 +87,11 @@ export function openCache(signals: PubSub): Cache {
         if (loading.get(loadName) === started) loading.delete(loadName);
       }
     },
-    forget(name, key) {
+    forget({ name }, key) {
       forget(name, key);
       signals.send(`${FORGET}\n${name}\n${key}`);
     },
-    forgetAll(name) {
+    forgetAll({ name }) {
       forgetAll(name);
       signals.send(`${FORGET}\n${name}`);
     },

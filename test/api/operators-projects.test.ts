@@ -9,6 +9,7 @@ import { documentsName } from '../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { CALLERS } from '../../src/features/projects/project-store.js';
 
 let test: TestApp;
 let call: OperatorClient;
@@ -293,7 +294,7 @@ describe('/api/projects/:projectId/keys', () => {
   it('tell to the minute when a request last came with them, and never that of one that is revoked', async () => {
     const { app } = test;
     const use = async (key = owner.secret): Promise<(string | null)[]> => {
-      app.cache.forgetAll('callers');
+      app.cache.forgetAll(CALLERS);
       await listAs(key, 'nothing');
       await app.backgroundTasks.idle();
       const { items } = dataOf<{ items: { lastUsedAt: string | null }[] }>(await call('get', `${path}/keys`));

@@ -5,6 +5,7 @@ import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp, type TestAppOptions } from '../helpers/open-test-app.js';
+import { CALLERS } from '../../src/features/projects/project-store.js';
 
 let test: TestApp;
 afterEach(() => test.close());
@@ -162,7 +163,7 @@ describe('limits that a project overrides', () => {
     const headers = { 'x-api-key': publishable };
     expect((await call('/api/data/x', headers)).status).toBe(404);
     await statuses(3, '/api/data/x');
-    test.app.cache.forgetAll('callers');
+    test.app.cache.forgetAll(CALLERS);
     expect((await call('/api/data/x', headers)).status).toBe(404);
   });
 });

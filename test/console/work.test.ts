@@ -27,6 +27,7 @@ import {
   visit,
   type ConsoleStage,
 } from './console-stage.js';
+import { SIGNED_IN_OPERATORS } from '../../src/features/access/operator.js';
 
 /** Of the page: what is evaluated there. */
 declare const document: {
@@ -477,7 +478,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.keyboard.press('Control+a');
     await page.keyboard.insertText('{"title":"typed before the end"}');
     await operatorSessionStore(stage.test.app).deleteMany({});
-    stage.test.app.cache.forgetAll('operators');
+    stage.test.app.cache.forgetAll(SIGNED_IN_OPERATORS);
     await page.getByRole('button', { name: 'Insert' }).click();
     await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
     await signIn(page);

@@ -14,7 +14,10 @@ import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { hasRedis, startRedis, type RedisServer } from '../helpers/redis-server.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { cacheRegion } from '../../src/platform/cache.js';
 
+const THINGS = cacheRegion('things');
+const OTHERS = cacheRegion('others');
 const TEN = { count: 10, windowMs: 60_000 };
 const cleanUps: (() => Promise<unknown>)[] = [];
 let redis: RedisServer;
@@ -85,12 +88,12 @@ describe.skipIf(!hasRedis)('machines with one Redis', () => {
   it('drop at once what another one has changed', async () => {
     const [here, there] = [await openMachine(), await openMachine()];
     await eventually('news arrive', () => {
-      here.cache.keep('things', 'a', { old: true });
-      here.cache.keep('others', 'b', { old: true });
-      there.cache.forget('things', 'a');
-      there.cache.forgetAll('others');
+      here.cache.keep(THINGS, 'a', { old: true });
+      here.cache.keep(OTHERS, 'b', { old: true });
+      there.cache.forget(THINGS, 'a');
+      there.cache.forgetAll(OTHERS);
       return new Promise((resolve) => setImmediate(resolve)).then(
-        () => !here.cache.peek('things', 'a') && !here.cache.peek('others', 'b'),
+        () => !here.cache.peek(THINGS, 'a') && !here.cache.peek(OTHERS, 'b'),
       );
     });
   });
@@ -112,7 +115,7 @@ describe.skipIf(!hasRedis)('machines with one Redis', () => {
     await eventually('it is noticed', async () => (await cacheHealth(machines[0]!)) === 'disconnected');
     // Each counts for itself meanwhile.
     expect(await allowed([machines[0]!], 'meanwhile', 30)).toBe(10);
-    machines[1]!.cache.forgetAll('things');
+    machines[1]!.cache.forgetAll(THINGS);
     machines[1]!.jobs.wake();
     await redis.restart();
     for (const machine of machines) {

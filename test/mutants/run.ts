@@ -38,7 +38,7 @@ const stryker = new Stryker({
   mutator: { excludedMutations: ['StringLiteral'] },
   ignoreStatic: true,
   timeoutMS: 20_000,
-  reporters: ['clear-text', 'json'],
+  reporters: ['clear-text', 'json', 'progress-append-only'],
   clearTextReporter: { logTests: false, reportTests: false, allowColor: false },
   jsonReporter: { fileName: `coverage/mutants-${name}.json` },
   ignorePatterns: ['coverage', 'dist', 'bsvc-data'],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { openCache } from '../../src/platform/cache.js';
+import { cacheRegion, openCache } from '../../src/platform/cache.js';
 
 let nowMs = 1000;
 const pass = (ms: number): void => {
@@ -19,7 +19,7 @@ it('keeps an answer for half a second since it was asked for, however long the a
   const cache = openCache({ on: () => undefined, send: () => undefined } as never);
   let loads = 0;
   const ask = (takesMs: number) =>
-    cache.read('keys', 'a', async () => {
+    cache.read(cacheRegion<{ load: number }>('keys'), 'a', async () => {
       pass(takesMs);
       return Promise.resolve({ load: ++loads });
     });

@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
+import { cacheRegion } from '../../platform/cache.js';
 
 export const OPERATOR_ROLES = ['owner', 'viewer'] as const;
 /** `owner` may change everything it sees, `viewer` only looks. */
@@ -79,17 +80,18 @@ export function hashOperatorToken(token: string): string {
   return sha256Hex(token);
 }
 
-const CACHE = 'operators';
-
 export interface SignedInOperator {
   operator: Operator;
   session: OperatorSession;
 }
 
+/** Operators by the hash of their token. */
+export const SIGNED_IN_OPERATORS = cacheRegion<SignedInOperator>('operators');
+
 /** The operator of a token, at most half a second old; null if it is unknown, signed out or of a removed operator. */
 export function findSignedIn(app: App, token: string): Promise<SignedInOperator | null> {
   const hash = hashOperatorToken(token);
-  return app.cache.read<SignedInOperator>(CACHE, hash, async () => {
+  return app.cache.read(SIGNED_IN_OPERATORS, hash, async () => {
     const session = await operatorSessionStore(app).findOne({ _id: hash }, app.db.confirmedReads);
     const operator = session && (await operatorStore(app).findOne({ _id: session.operatorId }));
     return session && operator ? { operator, session } : null;
@@ -98,5 +100,5 @@ export function findSignedIn(app: App, token: string): Promise<SignedInOperator 
 
 /** Drops this process's copies of operators. */
 export function forgetOperators(app: Pick<App, 'cache'>): void {
-  app.cache.forgetAll(CACHE);
+  app.cache.forgetAll(SIGNED_IN_OPERATORS);
 }

@@ -7,6 +7,7 @@ import type { Bearer, HeldToken } from './caller.js';
 import { levelOf } from './caller.js';
 import { isCutOff } from './token-cutoff.js';
 import { parseTokenId } from './token-id.js';
+import { cacheRegion } from '../../platform/cache.js';
 
 const MAX_TOKEN_CHARACTERS = 4096;
 const ABSENT: Bearer = { state: 'absent' };
@@ -62,6 +63,8 @@ interface Verified {
   claims: TokenClaims & { kid: string };
 }
 
+const VERIFIED_TOKENS = cacheRegion<Verified>('verified-tokens');
+
 /**
  * Checking a signature costs as much as reading ten documents, so a token's is checked once in half a second; its time
  * and its secret's every time.
@@ -72,7 +75,7 @@ function readClaims(
   token: string,
 ): (TokenClaims & { kid: string }) | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
   const now = app.clock.now();
-  const known = app.cache.peek<Verified>('verified-tokens', token);
+  const known = app.cache.peek(VERIFIED_TOKENS, token);
   const kid = known ? known.kid : findTokenKid(token);
   const key = kid === null ? null : findTokenKey(app, project, kid);
   if (kid === null || !key) return 'TOKEN_INVALID';
@@ -80,7 +83,7 @@ function readClaims(
   const verified = verifyToken(token, key, now);
   if (typeof verified === 'string') return verified;
   const claims = { ...verified, kid };
-  app.cache.keep('verified-tokens', token, { kid, claims } satisfies Verified);
+  app.cache.keep(VERIFIED_TOKENS, token, { kid, claims });
   return claims;
 }
 

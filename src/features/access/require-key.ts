@@ -3,8 +3,8 @@ import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
 import { withdrawOrigin } from '../../http/allow-origins.js';
 import { hashOfKey, isLiveKey } from '../projects/api-key.js';
-import { KEY_PREFIX, type ApiKey, type Project } from '../projects/project.js';
-import { projectStore } from '../projects/project-store.js';
+import { KEY_PREFIX, type Project } from '../projects/project.js';
+import { CALLERS, type KeyOwner, projectStore } from '../projects/project-store.js';
 import { admitsOrigin } from './admits-origin.js';
 import type { Caller } from './caller.js';
 import { noteKeyUse } from './note-key-use.js';
@@ -12,11 +12,6 @@ import { takeBearer } from './read-bearer.js';
 
 const MALFORMED =
   'This is not a whole API key: it begins with pk_live_ or sk_live_ and has 51 characters. Copy all of it';
-
-export interface KeyOwner {
-  project: Project;
-  key: ApiKey;
-}
 
 /**
  * Settles whose request this is (`callerOf(ctx)`), unless an earlier guard has. 401 without a live key, 403 for an
@@ -50,7 +45,7 @@ function settleCaller(app: App, ctx: Context, value: string): Promise<void> | nu
   }
   const hash = hashOfKey(value);
   if (hash === null) throw unauthenticated('API_KEY_INVALID', MALFORMED);
-  const known = app.cache.peek<KeyOwner>('callers', hash);
+  const known = app.cache.peek(CALLERS, hash);
   if (known) return admit(app, ctx, known);
   return readKeyOwner(app, hash).then(async (owner) => void (await admit(app, ctx, owner)));
 }
@@ -95,7 +90,7 @@ export async function findKeyProject(app: App, value: string): Promise<Project |
 export function peekKeyProject(app: App, value: string): Project | undefined {
   const hash = hashOfKey(value);
   if (hash === null) return undefined;
-  const owner = app.cache.peek<KeyOwner>('callers', hash);
+  const owner = app.cache.peek(CALLERS, hash);
   return owner && isLiveKey(owner.key, app.clock.now()) ? owner.project : undefined;
 }
 
@@ -106,7 +101,7 @@ export async function findLiveKey(app: App, hash: string): Promise<KeyOwner | nu
 }
 
 function readKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {
-  return app.cache.read('callers', hash, () => findKeyOwner(app, hash));
+  return app.cache.read(CALLERS, hash, () => findKeyOwner(app, hash));
 }
 
 async function findKeyOwner(app: App, hash: string): Promise<KeyOwner | null> {

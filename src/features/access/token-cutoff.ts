@@ -4,6 +4,7 @@ import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
 import { groupBy } from '../../platform/group-by.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import type { TokenId } from './token-id.js';
+import { cacheRegion } from '../../platform/cache.js';
 
 export const TOKEN_CUTOFFS = 'token_cutoffs';
 
@@ -29,6 +30,9 @@ interface Cutoffs {
   byUser: Map<string, TokenCutoff[]>;
 }
 
+/** By the id of their project. */
+export const CUTOFFS = cacheRegion<Cutoffs>('token-cutoffs');
+
 /** Which tokens of a user end: those of a session that is over, or all up to a moment, of every session but one. */
 export type CutoffScope = { session: string } | { before: Date; exceptSession?: string | null };
 
@@ -47,7 +51,7 @@ export async function cutOffTokens(app: App, projectId: ObjectId, userId: string
     // Other processes may have signed by a clock that is ahead of ours.
     expiresAt: new Date(app.clock.now() + app.config.accessTokenTtlMs + CLOCKS_DIFFER_MS),
   });
-  app.cache.forget('token-cutoffs', projectId.toHexString());
+  app.cache.forget(CUTOFFS, projectId.toHexString());
 }
 
 /** True if the tokens of a user that were issued up to this moment have been ended. */
@@ -61,10 +65,10 @@ export async function hasCutoff(app: App, projectId: ObjectId, userId: string, b
  */
 export function isCutOff(app: App, projectId: ObjectId, userId: string, token: TokenId): boolean | Promise<boolean> {
   const key = projectId.toHexString();
-  const known = app.cache.peek<Cutoffs>('token-cutoffs', key);
+  const known = app.cache.peek(CUTOFFS, key);
   if (known) return endsToken(known, userId, token);
   return app.cache
-    .read('token-cutoffs', key, () => loadCutoffs(app, projectId))
+    .read(CUTOFFS, key, () => loadCutoffs(app, projectId))
     .then((cutoffs) => endsToken(cutoffs!, userId, token));
 }
 

@@ -5,6 +5,7 @@ import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import type { Collection } from './collection.js';
 import { defaultUsersCollection, USERS } from './users-collection.js';
+import { cacheRegion } from '../../platform/cache.js';
 
 export const COLLECTIONS = 'collections';
 
@@ -13,7 +14,7 @@ export const collectionStore = storeOf<Collection>(COLLECTIONS);
 /** The registered collection of that exact name, or null; at most half a second old. `users` is always there. */
 export async function findCollection(app: App, projectId: ObjectId, name: string): Promise<Collection | null> {
   const key = cacheKey(projectId, name);
-  return app.cache.read('collections', key, async () => {
+  return app.cache.read(REGISTERED, key, async () => {
     const stored = await collectionStore(app).findOne({ projectId, name, state: 'active' });
     return stored ?? (name === USERS ? defaultUsersCollection(projectId) : null);
   });
@@ -21,7 +22,7 @@ export async function findCollection(app: App, projectId: ObjectId, name: string
 
 /** findCollection with 404 COLLECTION_NOT_FOUND when there is none. */
 export async function requireCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
-  const collection = peekCollection(app, projectId, name) ?? (await findCollection(app, projectId, name));
+  const collection = await findCollection(app, projectId, name);
   if (!collection) throw collectionNotFound(name);
   return collection;
 }
@@ -33,7 +34,7 @@ export function collectionNotFound(name: string): Error {
 
 /** findCollection from this process's copies alone; undefined when they lack it. */
 export function peekCollection(app: App, projectId: ObjectId, name: string): Collection | undefined {
-  return app.cache.peek<Collection>('collections', cacheKey(projectId, name));
+  return app.cache.peek(REGISTERED, cacheKey(projectId, name));
 }
 
 /** Straight from the database, for changes that build on what is stored now; `users` gets its record by this. */
@@ -50,7 +51,8 @@ async function storeDefaultUsers(app: App, projectId: ObjectId): Promise<void> {
 }
 
 export function forgetCollection(app: App, collection: Pick<Collection, 'projectId' | 'name'>): void {
-  app.cache.forget('collections', cacheKey(collection.projectId, collection.name));
+  app.cache.forget(REGISTERED, cacheKey(collection.projectId, collection.name));
 }
 
+const REGISTERED = cacheRegion<Collection>('collections');
 const cacheKey = (projectId: ObjectId, name: string): string => `${projectId.toHexString()}:${name}`;

@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import type { Project } from '../projects/project.js';
 import { deletion } from './file.js';
-import { fileMissing, fileStore, filesOf, findFile } from './file-store.js';
+import { fileMissing, fileStore, filesOf, findFile, SERVED_FILES } from './file-store.js';
 import { usageStore } from './usage-store.js';
 import { settleFiles } from './uploads/settle-files.js';
 
@@ -23,7 +23,7 @@ export async function deleteFile(app: App, project: Project, path: string, uploa
     { returnDocument: 'after' },
   );
   if (!file) throw fileMissing();
-  app.cache.forget('files', path);
+  app.cache.forget(SERVED_FILES, path);
   await settleFiles(app, project._id, [file]);
 }
 
@@ -41,7 +41,7 @@ export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): P
     { ...filesOf(project._id), state: 'confirmed' },
     { $set: deletion(deletedAt) },
   );
-  app.cache.forgetAll('files');
+  app.cache.forgetAll(SERVED_FILES);
   const started = performance.now();
   while (performance.now() - started < PATIENCE_MS) {
     const batch = await fileStore(app)

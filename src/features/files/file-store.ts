@@ -4,6 +4,10 @@ import { missing, type AppError } from '../../errors.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import type { FileRecord } from './file.js';
+import { cacheRegion } from '../../platform/cache.js';
+
+/** Local files by the path that they are served at. */
+export const SERVED_FILES = cacheRegion<FileRecord>('files');
 
 export const fileStore = storeOf<FileRecord>('files');
 

@@ -5,7 +5,7 @@ import { isObjectKey } from '../../platform/object-store/object-store.js';
 import { parseByteRange } from './byte-range.js';
 import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
 import { objectOf, type FileRecord } from './file.js';
-import { fileMissing, fileStore } from './file-store.js';
+import { fileMissing, fileStore, SERVED_FILES } from './file-store.js';
 
 /** Headers of every served file: never sniffed, never a document with rights, readable from any page. */
 const HEADERS = {
@@ -51,8 +51,8 @@ export async function serveFile(app: App, ctx: Context, path: string): Promise<v
 
 function findServed(app: App, path: string): Promise<FileRecord | null> {
   if (!isObjectKey(path)) return Promise.resolve(null);
-  return app.cache.read<FileRecord>(
-    'files',
+  return app.cache.read(
+    SERVED_FILES,
     path,
     async () => await fileStore(app).findOne({ path, state: 'confirmed', place: 'local' }),
   );

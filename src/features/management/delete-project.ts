@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { Project } from '../projects/project.js';
-import { noProject, projectStore } from '../projects/project-store.js';
+import { CALLERS, noProject, projectStore } from '../projects/project-store.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { enqueueFinishDeletion, removeProjectContents } from './finish-deletion.job.js';
 
@@ -25,7 +25,7 @@ async function removeProject(app: App, idOrName: string): Promise<Project> {
     { returnDocument: 'after' },
   );
   if (!project) throw noProject(idOrName);
-  app.cache.forgetAll('callers');
+  app.cache.forgetAll(CALLERS);
   await removeProjectContents(app, project, webhookIds);
   await projectStore(app).deleteOne({ _id: project._id, state: 'deleting' });
   return project;

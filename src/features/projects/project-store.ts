@@ -4,7 +4,17 @@ import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
-import type { Project } from './project.js';
+import type { ApiKey, Project } from './project.js';
+import { cacheRegion } from '../../platform/cache.js';
+
+/** A live key with its project, as requests share them. */
+export interface KeyOwner {
+  project: Project;
+  key: ApiKey;
+}
+
+/** Owners of keys, by the hash of the key. */
+export const CALLERS = cacheRegion<KeyOwner>('callers');
 
 export const PROJECTS = 'projects';
 
@@ -49,7 +59,7 @@ export async function changeProjectList<Name extends 'keys' | 'tokenSecrets'>(
       { $set: { [name]: list, updatedAt: new Date(nowMs) } },
     );
     if (matchedCount === 0) continue;
-    app.cache.forgetAll('callers');
+    app.cache.forgetAll(CALLERS);
     return list;
   }
 }
@@ -68,6 +78,6 @@ export async function updateProjectRecord(
     { returnDocument: 'after' },
   );
   if (!updated) throw projectGone();
-  app.cache.forgetAll('callers');
+  app.cache.forgetAll(CALLERS);
   return updated;
 }

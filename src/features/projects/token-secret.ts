@@ -5,6 +5,7 @@ import { randomToken } from '../../platform/ids.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import type { Project, TokenSecret } from './project.js';
 import { PROJECTS } from './project-store.js';
+import { cacheRegion } from '../../platform/cache.js';
 
 const SECRET_BYTES = 48;
 
@@ -21,6 +22,9 @@ interface PreparedKeys {
   byKid: Map<string, TokenKey>;
 }
 
+/** Opened secrets, by the id of their project. */
+export const TOKEN_KEYS = cacheRegion<PreparedKeys>('token-keys');
+
 /**
  * The key that a `kid` names, or null. Opened secrets are kept for half a second: `kid`s are unique and what they name
  * never changes.
@@ -28,13 +32,13 @@ interface PreparedKeys {
 export function findTokenKey(app: App, project: Project, kid: string): TokenKey | null {
   const secret = project.tokenSecrets.find((candidate) => candidate.kid === kid);
   if (!secret || !isLive(secret, app.clock.now())) return null;
-  const kept = app.cache.peek<PreparedKeys>('token-keys', project._id.toHexString());
+  const kept = app.cache.peek(TOKEN_KEYS, project._id.toHexString());
   const known = kept?.byKid.get(kid);
   if (known) return known;
   const key = prepareTokenKey(app.secrets.open(secret.sealed, sealContext(project._id)));
   const keys = kept ?? { byKid: new Map<string, TokenKey>() };
   keys.byKid.set(kid, key);
-  app.cache.keep('token-keys', project._id.toHexString(), keys);
+  app.cache.keep(TOKEN_KEYS, project._id.toHexString(), keys);
   return key;
 }
 

@@ -5,18 +5,17 @@ import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { ProjectWebhooks, Webhook } from './webhook.js';
+import { cacheRegion } from '../../platform/cache.js';
 
 export const WEBHOOKS = 'project_webhooks';
-const CACHE = 'webhooks';
+const CACHE = cacheRegion<ProjectWebhooks>('webhooks');
 
 export const webhookStore = storeOf<ProjectWebhooks>(WEBHOOKS);
 
 /** The webhooks of a project, at most half a second old. */
 export async function listProjectWebhooks(app: App, projectId: ObjectId): Promise<readonly Webhook[]> {
   const key = projectId.toHexString();
-  const known =
-    app.cache.peek<ProjectWebhooks>(CACHE, key) ??
-    (await app.cache.read<ProjectWebhooks>(CACHE, key, () => readProjectWebhooks(app, projectId)));
+  const known = await app.cache.read(CACHE, key, () => readProjectWebhooks(app, projectId));
   return known!.webhooks;
 }
 

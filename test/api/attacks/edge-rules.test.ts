@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { updateProject } from '../../../src/features/projects/update-project.js';
 import { ADMIN_TOKEN, buildEstate, fire, openStage, type Answer, type Estate, type Stage } from './stage.js';
 import { fill, ROUTE_TABLE, type Pass, type RouteRow } from './routes-table.js';
+import { CALLERS } from '../../../src/features/projects/project-store.js';
 
 const SERVICE_LIMIT = 1_000_000;
 /** What the project's own limits say; of nobody else. */
@@ -19,7 +20,7 @@ beforeAll(async () => {
     allowedDomains: [APP],
     limits: { requests: OWN_LIMIT, authRequests: OWN_LIMIT },
   });
-  stage.app.cache.forgetAll('callers');
+  stage.app.cache.forgetAll(CALLERS);
 });
 afterAll(() => stage.close());
 

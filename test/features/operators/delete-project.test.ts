@@ -13,6 +13,7 @@ import { buildCollection, buildProject, type TestProject } from '../../helpers/b
 import { buildWebhook } from '../../helpers/build-webhook.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import type { CacheRegion } from '../../../src/platform/cache.js';
 
 let test: TestApp;
 let clock: FakeClock;
@@ -219,11 +220,12 @@ function rememberForever(app: App): void {
   const { cache } = app;
   const kept = new Map<string, object>();
   const { read } = cache;
-  const find = <T extends object>(region: string, key: string) => kept.get(`${region}\n${key}`) as T | undefined;
+  const find = <T extends object>({ name }: CacheRegion<T>, key: string) =>
+    kept.get(`${name}\n${key}`) as T | undefined;
   cache.peek = find;
-  cache.read = async <T extends object>(region: string, key: string, load: () => Promise<T | null>) => {
-    const found = find<T>(region, key) ?? (await read<T>(region, key, load));
-    if (found) kept.set(`${region}\n${key}`, found);
+  cache.read = async <T extends object>(region: CacheRegion<T>, key: string, load: () => Promise<T | null>) => {
+    const found = find(region, key) ?? (await read(region, key, load));
+    if (found) kept.set(`${region.name}\n${key}`, found);
     return found;
   };
 }

@@ -22,6 +22,7 @@ import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { buildEmail, openUserClient, readMailedCode, type UserClient } from '../../helpers/user-client.js';
 import { Crash, crashAfter } from '../files/crashing-app.js';
+import { CUTOFFS } from '../../../src/features/access/token-cutoff.js';
 
 const CLIENT = { ip: '203.0.113.9', userAgent: '' };
 const provider = { name: 'acme', issuer: 'https://acme.test' } as SocialProvider;
@@ -109,7 +110,7 @@ describe.each(PROOFS)('first proof of an address by %s', (_by, prepare) => {
       clock.advance(31_000);
       await drainJobs(test.app);
       // As half a second later: the copy was the dead process's, too.
-      test.app.cache.forget('token-cutoffs', project._id.toHexString());
+      test.app.cache.forget(CUTOFFS, project._id.toHexString());
       expect((await client.me(tokens.accessToken)).status).toBe(401);
       const again = await signIn(test.app, stranger, strangersEmail);
       expect(again.user._id.toHexString()).not.toBe(user._id.toHexString());

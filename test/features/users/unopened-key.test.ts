@@ -4,6 +4,8 @@ import { openSecretBox } from '../../../src/platform/secrets/secret-box.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { buildEmail, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { CALLERS } from '../../../src/features/projects/project-store.js';
+import { TOKEN_KEYS } from '../../../src/features/projects/token-secret.js';
 
 let test: TestApp;
 let owner: TestProject;
@@ -22,8 +24,8 @@ beforeAll(async () => {
   await projectStore(test.app).updateOne({ _id: owner.project._id }, { $set: { 'tokenSecrets.0.sealed': sealed } });
   // The key's use is noted once a minute: before what the tests compare.
   await test.app.backgroundTasks.idle();
-  test.app.cache.forgetAll('token-keys');
-  test.app.cache.forgetAll('callers');
+  test.app.cache.forgetAll(TOKEN_KEYS);
+  test.app.cache.forgetAll(CALLERS);
 });
 afterAll(() => test.close());
 

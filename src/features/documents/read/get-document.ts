@@ -5,7 +5,7 @@ import { findSight, readFilter, requireReader, type AccessFilter, type ReadScope
 import type { Caller } from '../../access/caller.js';
 import { heldBy } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
-import { peekCollection, requireCollection } from '../../collections/collection-store.js';
+import { requireCollection } from '../../collections/collection-store.js';
 import { rulesOf } from '../../collections/rules/collection-rules.js';
 import { visibleDocuments } from '../store/document.js';
 import { findHeld } from '../store/find-held.js';
@@ -31,8 +31,7 @@ export async function getDocument(
   rawQuery: string,
 ): Promise<EncodedReply> {
   const projectId = caller.project._id;
-  const collection =
-    peekCollection(app, projectId, collectionName) ?? (await requireCollection(app, projectId, collectionName));
+  const collection = await requireCollection(app, projectId, collectionName);
   requireReader(collection, caller);
   const wanted = { _id: requireDocumentId(idText) };
   const query = parseGetQuery(rawQuery, collection);
