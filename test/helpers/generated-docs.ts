@@ -95,8 +95,8 @@ async function renderUsage(path: readonly CommandNode[]): Promise<string> {
   const { program } = buildProgram(path, leaf.load ? (await leaf.load()).default : null);
   let command = program;
   for (const { name } of path) command = command.commands.find((each) => each.name() === name)!;
-  // Said once at the top of the page.
-  const own = command.options.filter(({ long }) => long !== '--project');
+  // That which commands inside a project share is said once at the top of the page.
+  const own = command.options.filter(({ description }) => !description.includes('BSVC_PROJECT'));
   const options = own.map((option) => `[${option.flags.split(', ').at(-1)}]`);
   const words = command.usage().replace(' [options]', '').replace('[options]', '');
   return [...path.map(({ name }) => name), words, ...options].filter((part) => part !== '').join(' ');
