@@ -1,13 +1,16 @@
 import type { App } from '../../src/app.js';
 import { applyProjects, type CreatedSecret } from '../../src/features/declaration/apply-projects.js';
+import { DeclarationError } from '../../src/features/collections/schema/declaration-error.js';
 import { dropsFields, listLoosenedBy } from '../../src/features/collections/schema/plan-schema.js';
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
 import { projectsFileSchema } from '../../src/features/declaration/project-declaration.js';
+import { AppError } from '../../src/errors.js';
 import { defineCommand, flag, option } from '../shell/command.js';
 import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
+import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
 import type { Result, TextStyle } from '../view/output.js';
-import { readProjects } from '../formats/read-declaration-file.js';
+import { findDeclaration, readProjects } from '../formats/read-declaration-file.js';
 
 export default defineCommand({
   details: [
@@ -36,12 +39,14 @@ export default defineCommand({
     if (input.file === undefined) throw new UsageError('No file given: add -f <file>.');
     const { projects } = await readProjects(context, input.file);
     const app = await context.app();
-    const plans = await planProjects(app, projects, { prune: input.prune });
+    const { file } = input;
+    const withLine = <T>(work: Promise<T>): Promise<T> => work.catch((error: unknown) => failAt(context, file, error));
+    const plans = await withLine(planProjects(app, projects, { prune: input.prune }));
     const created: CreatedSecret[] = [];
     let failure: Failure | undefined;
     if (!input.dryRun) {
       for (const plan of plans) await confirmLosses(context, input, listLosses(plan), plan.name);
-      failure = await applyAll(app, plans, created, context.stop);
+      failure = await withLine(applyAll(app, plans, created, context.stop));
     }
     const changes = plans.flatMap((plan) => listChanges(plan, created));
     return {
@@ -62,6 +67,16 @@ export default defineCommand({
     };
   },
 });
+
+/** A mistake in a collection, with the file and the line that declares it. */
+async function failAt(context: Context, file: string, error: unknown): Promise<never> {
+  if (!(error instanceof DeclarationError)) throw error;
+  const line = await findDeclaration(context, file, error.collection);
+  throw new AppError(error.kind, error.code, `${file}${line === null ? '' : `:${line}`}: ${error.message}`, {
+    details: error.details,
+    cause: error,
+  });
+}
 
 /** A failure after secrets were made is reported beside them, since they are shown nowhere else. */
 async function applyAll(

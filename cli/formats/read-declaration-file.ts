@@ -32,6 +32,25 @@ export async function readStructuredFile(context: Context, file: string): Promis
   }
 }
 
+/** The line, from 1, at which a file of projects declares a collection of that name first; null when none does. */
+export async function findDeclaration({ io }: Context, file: string, name: string): Promise<number | null> {
+  const { isMap, isScalar, LineCounter, parseDocument, visit } = await import('yaml');
+  const lines = new LineCounter();
+  const text = await readFile(resolve(io.cwd, file), 'utf8');
+  let found: number | null = null;
+  visit(parseDocument(text, { lineCounter: lines }), {
+    Map(_key, node, ancestors) {
+      // A collection, or a project, in a list of them; those of one project have no `collections`.
+      if (node.has('collections') || !ancestors.some((above) => isMap(above))) return undefined;
+      const named = node.get('name', true);
+      if (!isScalar(named) || named.value !== name || !named.range) return undefined;
+      found = lines.linePos(named.range[0]).line;
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
 /**
  * Collections as a file declares them; a field may be written as a field spec. Throws a UsageError that points into a
  * bad spec, with its `place`.

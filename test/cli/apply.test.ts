@@ -116,6 +116,25 @@ describe('bsvc apply of everything a project has', () => {
     other.remove();
   });
 
+  it.each([
+    [
+      'cannot be',
+      "fields: ['a:String', { name: b, type: Array, fields: [] }]",
+      /^bsvc: wrong\.yaml:6: collection second: Invalid field: b /,
+    ],
+    [
+      'has a rule that names nothing',
+      "fields: ['a:String']\n        rules: { read: doc.b = user.id }",
+      /^bsvc: wrong\.yaml:6: collection second: /,
+    ],
+  ])('names file, line and collection of one that %s, and changes nothing', async (_what, declared, message) => {
+    const text = `format: bsvc/1\nprojects:\n  - name: wrong\n    collections:\n      - { name: first, fields: ['a:String'] }\n      - name: second\n        ${declared}\n`;
+    writeFileSync(join(home.dir, 'wrong.yaml'), text);
+    const { code, stderr } = await bsvc(['apply', '-f', 'wrong.yaml']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    expect((await bsvc(['project', 'show', 'wrong'])).code).toBe(1);
+  });
+
   it('shows drift of every kind with + ~ - and leads back', async () => {
     const hooks = (await bsvc(['webhook', 'list', '--project', 'shop', '--json'])).json<
       { id: string; url: string }[]

@@ -1,5 +1,6 @@
 import type { App } from '../../app.js';
 import { applySchema } from '../collections/schema/apply-schema.js';
+import { namingCollection } from '../collections/schema/declaration-error.js';
 import { orderChanges } from '../collections/schema/order-changes.js';
 import { readDeclaredChanges } from '../collections/schema/collection-declaration.js';
 import type { SchemaChange } from '../collections/schema/plan-schema.js';
@@ -18,8 +19,10 @@ export async function applyDeclared(
 ): Promise<void> {
   for (const change of orderChanges(changes)) {
     stop?.throwIfAborted();
-    await applySchema(app, project, [change]);
-    if (change.action !== 'change' || !change.declared.changes) continue;
-    await setChanges(app, project._id, change.collection, readDeclaredChanges(change.declared.changes));
+    await namingCollection(change.collection, async () => {
+      await applySchema(app, project, [change]);
+      if (change.action !== 'change' || !change.declared.changes) return;
+      await setChanges(app, project._id, change.collection, readDeclaredChanges(change.declared.changes));
+    });
   }
 }

@@ -5,6 +5,8 @@ import type { Collection } from '../collection.js';
 import { checkFieldRules } from '../rules/check-field-rules.js';
 import { checkRules } from '../rules/check-rules.js';
 import { defaultUserFields, USERS } from '../users-collection.js';
+import { checkFields } from '../fields/check-fields.js';
+import { namingCollection } from './declaration-error.js';
 import { declareCollection, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
 import { listDifferences, listLoosened, mergeDeclaration } from './merge-declaration.js';
 
@@ -44,7 +46,7 @@ export function planSchema(
   const merged = new Map(
     [...wanted].map(([name, declaration]) => [
       name,
-      mergeDeclaration(present.get(name) ?? nothing(name), declaration, options),
+      namingCollection(name, () => mergeDeclaration(present.get(name) ?? nothing(name), declaration, options)),
     ]),
   );
   const users = merged.get(USERS) ?? present.get(USERS) ?? { fields: defaultUserFields() };
@@ -55,8 +57,11 @@ export function planSchema(
     const to = merged.get(collection)!;
     // A mistake is told before anybody is asked about what the plan loosens.
     const isSame = isDeepStrictEqual(from?.rules, to.rules);
-    if (!isSame) checkRules(to, { users, others });
-    if (!isSame || !isDeepStrictEqual(from?.fields, to.fields)) checkFieldRules(to, { users, others });
+    namingCollection(collection, () => {
+      if (!isSame) checkRules(to, { users, others });
+      if (!from) checkFields(to.fields, { name: collection, mode: to.mode });
+      if (!isSame || !isDeepStrictEqual(from?.fields, to.fields)) checkFieldRules(to, { users, others });
+    });
     if (!from) {
       changes.push({ action: 'add', collection, to });
       continue;
