@@ -138,7 +138,9 @@ describe('bsvc collection show', () => {
     const { stdout } = await inShop(['collection', 'show', 'slow']);
     expect(stdout).toContain('for want of an index: status,-views\n');
     expect(stdout).toContain('bsvc collection edit slow --index taken --index status,-views');
+    expect(stdout).toMatch(/stored indexes:\n {2}\w+: [\d.]+ KB/);
     expect((await inShop(['collection', 'show', 'slow', '--json'])).json()).toMatchObject({
+      indexBytes: { active_createdAt: expect.any(Number) as number },
       suggestedIndexes: ['status,-views'],
     });
   });

@@ -144,7 +144,9 @@ describe('the wire transport', () => {
     const stages = (pipeline: object[]): Promise<Record<string, unknown>> =>
       ask({ aggregate: 'c', pipeline, cursor: {} }, 'd');
     expect(await stages([{ $collStats: { count: {}, storageStats: {} } }])).toMatchObject({
-      cursor: { firstBatch: [{ ns: 'd.c', count: 2, storageStats: { count: 2, nindexes: 2 } }] },
+      cursor: {
+        firstBatch: [{ ns: 'd.c', count: 2, storageStats: { count: 2, nindexes: 2, indexSizes: { a_1: 4096 } } }],
+      },
     });
     expect(await stages([{ $match: {} }, { $collStats: {} }])).toMatchObject({ ok: 0, code: 115 });
     expect(await ask({ aggregate: 1, pipeline: [{ $currentOp: {} }], cursor: {} })).toMatchObject({

@@ -2,6 +2,11 @@ import { availableParallelism, hostname, machine, platform, release, totalmem, t
 import { type Doc, isDocument } from '../codec/document.js';
 import { CODES, EngineError } from '../errors.js';
 import { verifyStorage } from '../storage/checks/verify.js';
+import { readPages } from '../planner/scans/entry-walk.js';
+import { successor } from '../planner/key-ranges.js';
+import { ownerKey } from '../storage/catalog/catalog.js';
+import { INDEX_SPACE } from '../storage/file/environment.js';
+import type { Storage } from '../storage/storage.js';
 import { collStats } from './administration.js';
 import { type Call, command, requireNamespace } from './command.js';
 import { SERVER_VERSION } from './handshake.js';
@@ -157,6 +162,22 @@ function indexStats(call: Call, collection: unknown, spec: unknown): Doc[] {
   return specs.map(({ name, key }) => ({ name, key, host: hostname(), accesses, spec: { v: 2, key, name } }));
 }
 
+/** The pages of each index; of neighbours that share one, it counts for both. */
+function indexSizes(storage: Storage, ns: string): { indexSizes: Doc; totalIndexSize: number } {
+  const sizes: Doc = { _id_: 0 };
+  let total = 0;
+  readPages(storage, (pages) => {
+    const state = pages.readState();
+    for (const { definition } of storage.catalog.find(ns)!.indexes) {
+      const start = ownerKey(INDEX_SPACE, definition.id);
+      const bytes = pages.bytesOf(state, start, successor(start));
+      sizes[definition.name] = bytes;
+      total += bytes;
+    }
+  });
+  return { indexSizes: sizes, totalIndexSize: total };
+}
+
 function collectionStats(call: Call, collection: unknown, spec: unknown): Doc {
   if (!isDocument(spec)) throw new EngineError(5447000, '$collStats must take a nested object');
   const { core } = call;
@@ -169,7 +190,8 @@ function collectionStats(call: Call, collection: unknown, spec: unknown): Doc {
   for (const wanted of Object.keys(spec)) {
     const stats = collStats.run(call, { collStats: collection }) as Doc;
     if (wanted === 'count') reply['count'] = stats['count'];
-    else if (wanted === 'storageStats') reply['storageStats'] = { ...stats, ns: undefined };
+    else if (wanted === 'storageStats')
+      reply['storageStats'] = { ...stats, ns: undefined, ...indexSizes(core.storage, ns) };
     else throw new EngineError(CODES.InvalidOptions, `$collStats.${wanted} is not kept by the embedded engine`);
   }
   return reply;

@@ -157,6 +157,24 @@ export class PageRanges {
     return samples === 0 ? sum : Math.round(sum + (sampled * unknown.length) / samples);
   }
 
+  /** How many bytes the leaves take that have something of the range. Reads the branches above them. */
+  bytesOf(state: PageState, start: Buffer, end: Buffer): number {
+    const { root, depth, pageBytes } = state;
+    const reading: Reading = { state, left: 0, pages: 0 };
+    const leaves = (page: number, level: number, from: Buffer | null, to: Buffer | null): number => {
+      if (level === depth) return 1;
+      const { bytes, nodes } = this.branch(reading, page);
+      const { first, last } = childrenIn(bytes, nodes, from, to);
+      if (level === depth - 1) return last - first + 1;
+      let sum = 0;
+      for (let n = first; n <= last; n++) {
+        sum += leaves(childOf(bytes, n), level + 1, n === first ? from : null, n === last ? to : null);
+      }
+      return sum;
+    };
+    return root === null ? 0 : leaves(root, 1, start, end) * pageBytes;
+  }
+
   /**
    * The key of the entry with `before` others before it between `start` and `end`; null when there are fewer. What was
    * counted of the range before is not read again. Throws PageError as `read` does.
