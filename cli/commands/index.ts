@@ -134,6 +134,7 @@ export const COMMANDS: readonly CommandNode[] = [
         'list the identities at sign-in providers that open an account',
         () => import('./user/identities.js'),
       ),
+      command('invite', 'invite an address by mail', () => import('./user/invite.js')),
       command('roles', 'show or change the roles of a user', () => import('./user/roles.js')),
       command('mfa', 'show or reset the second factor of a user', () => import('./user/mfa.js')),
       command('sessions', 'show or end where a user is signed in', () => import('./user/sessions.js')),

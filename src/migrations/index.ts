@@ -1,4 +1,5 @@
 import { indexAccountChallenges } from './025-index-account-challenges.js';
+import { indexInvites } from './026-index-invites.js';
 import type { Migration } from './migration.js';
 import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
@@ -46,4 +47,5 @@ export const MIGRATIONS: readonly Migration[] = [
   keepIdsOfRepeatedRequests,
   dropRateCounters,
   indexAccountChallenges,
+  indexInvites,
 ];

@@ -147,6 +147,9 @@ async function aboutUsers(): Promise<void> {
   await bsvc('user disable', [ann]);
   await bsvc('user enable', [ann]);
   await bsvc('user roles', [ann, '--add', 'editor']);
+  await bsvc('user mfa', [ann]);
+  await bsvc('project update', ['shop', '--redirect', 'https://shop.example.com/join']);
+  await bsvc('user invite', ['grace@example.com', '--role', 'editor']);
   await bsvc('user delete', [ann, '--yes']);
   const place = ['--client-id', 'shop', '--redirect-url', 'https://shop.example.com/in'];
   await bsvc('user social set', ['github', ...place, '--client-secret-env', 'SOCIAL_SECRET']);

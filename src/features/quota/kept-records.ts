@@ -17,6 +17,7 @@ const KEPT_RECORDS = {
   socialAttempts: { store: 'social_attempts', bytes: 1_024 },
   socialIdentities: { store: 'social_identities', bytes: 512 },
   passkeys: { store: 'passkeys', bytes: 1_024 },
+  invites: { store: 'invites', bytes: 2_048 },
   accountChallenges: { store: 'account_challenges', bytes: 1_024 },
   tokenCutoffs: { store: 'token_cutoffs', bytes: 256 },
   mailLogs: { store: 'mail_logs', bytes: 2_048 },

@@ -8,6 +8,7 @@ import { defaultUsersCollection, USERS } from '../collections/users-collection.j
 import { SOCIAL_IDENTITIES } from './accounts/linked-identity.js';
 import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
 import { PASSKEYS } from './accounts/passkey.js';
+import { INVITES } from './invites/invite.js';
 import { LOGIN_FAILURES } from './sessions/login-lock.js';
 import { MAIL_COUNTS } from './codes/mail-allowance.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
@@ -24,6 +25,7 @@ const OF_PROJECT = [
   LOGIN_FAILURES,
   SOCIAL_ATTEMPTS,
   ACCOUNT_CHALLENGES,
+  INVITES,
   SOCIAL_IDENTITIES,
   PASSKEYS,
   SOCIAL_PROVIDERS,

@@ -4,6 +4,7 @@ import { isClockSteady } from '../../platform/database/clock-drift.js';
 import { STREAM_TICKETS } from '../access/stream-ticket.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
 import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
+import { INVITES } from './invites/invite.js';
 import { LOGIN_FAILURES } from './sessions/login-lock.js';
 import { MAIL_COUNTS } from './codes/mail-allowance.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
@@ -19,6 +20,7 @@ export const WITH_AN_END = [
   LOGIN_FAILURES,
   SOCIAL_ATTEMPTS,
   ACCOUNT_CHALLENGES,
+  INVITES,
 ];
 
 /** The time by which the clock may jump ahead without being doubted. */

@@ -1,6 +1,7 @@
 import type { RouteList } from '../../http/routes/route.js';
 import { ADMINISTRATION_ROUTES } from './administration-routes.js';
 import { CODE_ROUTES } from './code-routes.js';
+import { INVITE_ROUTES } from './invite-routes.js';
 import { MFA_ROUTES } from './mfa-routes.js';
 import { OWN_ACCOUNT_ROUTES } from './own-account-routes.js';
 import { PASSKEY_ROUTES } from './passkey-routes.js';
@@ -26,6 +27,7 @@ export const USER_ROUTES: RouteList = {
     ...SOCIAL_ROUTES,
     ...MFA_ROUTES,
     ...PASSKEY_ROUTES,
+    ...INVITE_ROUTES,
     ...OWN_ACCOUNT_ROUTES,
     ...ADMINISTRATION_ROUTES,
   ],

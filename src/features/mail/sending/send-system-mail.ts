@@ -8,7 +8,13 @@ import { enqueueMail } from './send-mail.js';
 
 export interface SystemMail {
   template:
-    'verification' | 'password-reset' | 'login-code' | 'email-change' | 'email-change-notice' | 'mfa-reset-notice';
+    | 'verification'
+    | 'password-reset'
+    | 'login-code'
+    | 'email-change'
+    | 'email-change-notice'
+    | 'mfa-reset-notice'
+    | 'invite';
   to: string;
   variables: Readonly<Record<string, string | number>>;
 }

@@ -1,0 +1,106 @@
+import { created, done, listOf, naming, ok, route, type Route, wholeList } from '../../http/routes/route.js';
+import { arrayOf, claimed, MOMENT, object, openObject, text, TEXT, type Schema } from '../../platform/schema/schema.js';
+import { findObjectId } from '../../platform/ids.js';
+import { ANY_KEY, SECRET_KEY } from '../access/key-access.js';
+import { EMAIL, USER } from './accounts/describe-user.js';
+import { presentUser } from './accounts/present-user.js';
+import { ROLE_LIST } from './accounts/user-roles.js';
+import { acceptInvite, requireInvite } from './invites/accept-invite.js';
+import { inviteStore, inviteUnknown, presentInvite } from './invites/invite.js';
+import { sendInvite } from './invites/send-invite.js';
+import { SIGNED_IN } from './sessions/signed-in-access.js';
+
+const INVITE = object({ id: TEXT, email: TEXT, roles: arrayOf(TEXT), createdAt: MOMENT, expiresAt: MOMENT }, 'Invite');
+const DOCUMENT: Schema<Record<string, unknown>> = claimed({
+  type: 'object',
+  description: 'Stored when the invitation is accepted; `=user.id` stands for the user.',
+});
+const TOKEN = text({ minLength: 1, maxLength: 100, description: 'From the address in the mail.' });
+
+/** Invitations (accounts.md 4). */
+export const INVITE_ROUTES: readonly Route[] = [
+  route('POST /api/userAuth/invites', {
+    id: 'sendInvite',
+    bodySize: 'small',
+    summary: 'Invite an address by mail',
+    description:
+      'The mail (template `invite`) links to `redirect`, one of the project’s addresses, with `#invite=<token>`. Good for seven days, once, for a user whose confirmed address it is.',
+    access: SECRET_KEY,
+    rate: 'plain',
+    body: openObject({
+      email: EMAIL,
+      redirect: text({ maxLength: 500 }),
+      'roles?': ROLE_LIST,
+      'set?': object({ collection: TEXT, document: DOCUMENT }),
+      'inviterName?': text({ minLength: 1, maxLength: 100, wellFormed: true, pattern: '^[^\\r\\n]*$' }),
+    }),
+    example: { email: 'grace@example.com', redirect: 'https://shop.example/join', roles: ['editor'] },
+    answers: created(INVITE, 'Invitation mailed'),
+    refuses: {
+      400: ['VALIDATION_FAILED', 'INVALID_EMAIL', 'REDIRECT_NOT_ALLOWED', 'INVALID_INVITE'],
+      404: ['COLLECTION_NOT_FOUND'],
+      409: ['ROLES_FIELD', 'TOO_MANY_INVITES'],
+      429: ['INVITE_LIMIT'],
+    },
+    async handle({ app, project, body }) {
+      return presentInvite(await sendInvite(app, project, body));
+    },
+  }),
+  route('GET /api/userAuth/invites', {
+    id: 'listInvites',
+    summary: 'List the open invitations',
+    description: 'The newest first; at most 100.',
+    access: SECRET_KEY,
+    rate: 'plain',
+    answers: ok(listOf(INVITE), 'Invitations'),
+    async handle({ app, project }) {
+      const open = { projectId: project._id, usedAt: null, expiresAt: { $gt: new Date(app.clock.now()) } };
+      const invites = await inviteStore(app).find(open).sort({ createdAt: -1 }).limit(100).toArray();
+      return wholeList(invites.map(presentInvite));
+    },
+  }),
+  route('POST /api/userAuth/invites/accept', {
+    id: 'acceptInvite',
+    bodySize: 'small',
+    summary: 'Accept an invitation',
+    description: 'Adds its roles and stores its document, both once. Opens no session.',
+    access: SIGNED_IN,
+    body: openObject({ token: TOKEN }),
+    example: { token: 'from the address in the mail' },
+    answers: ok(USER, 'Invitation accepted'),
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      403: ['EMAIL_MISMATCH', 'QUOTA_EXCEEDED'],
+      404: ['INVITE_NOT_FOUND', 'COLLECTION_NOT_FOUND'],
+      409: ['ROLES_FIELD', 'CHANGED_MEANWHILE'],
+    },
+    async handle({ app, project, user, body: { token } }) {
+      return presentUser(await acceptInvite(app, project, user, token));
+    },
+  }),
+  route('GET /api/userAuth/invites/:invite', {
+    id: 'showInvite',
+    summary: 'Show what an invitation is for',
+    access: ANY_KEY,
+    params: { invite: naming('The token from the address in the mail', 'INVITE_NOT_FOUND') },
+    answers: ok(object({ email: TEXT, roles: arrayOf(TEXT), expiresAt: MOMENT }), 'Invitation'),
+    async handle({ app, ctx, project, params: { invite: token } }) {
+      ctx.set('Cache-Control', 'no-store');
+      const { email, roles, expiresAt } = presentInvite(await requireInvite(app, project, token));
+      return { email, roles, expiresAt };
+    },
+  }),
+  route('DELETE /api/userAuth/invites/:invite', {
+    id: 'withdrawInvite',
+    summary: 'Withdraw an invitation',
+    access: SECRET_KEY,
+    rate: 'plain',
+    params: { invite: naming('Id of the invitation', 'INVITE_NOT_FOUND') },
+    answers: done('Invitation withdrawn'),
+    async handle({ app, project, params: { invite } }) {
+      const id = findObjectId(invite);
+      const gone = id && (await inviteStore(app).findOneAndDelete({ projectId: project._id, id, usedAt: null }));
+      if (!gone) throw inviteUnknown();
+    },
+  }),
+];
