@@ -41,7 +41,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   jobs: {
     source: ['platform/jobs'],
-    tests: ['queue', 'schedules', 'stale-claims'].map((name) => `platform/jobs/${name}`),
+    tests: ['queue', 'schedules', 'stale-claims', 'wake'].map((name) => `platform/jobs/${name}`),
   },
   log: {
     source: ['engine/storage/log'],

@@ -44,8 +44,9 @@ const SIGNS: Record<Admits, string> = { yes: '+', no: '-', depends: '?' };
 
 function presentExplained({ paint }: TextStyle, { rules, list, document }: ExplainedAccess): string {
   const lines = rules.flatMap((rule) => presentRule(rule, paint.bold));
-  if (list && 'refused' in list) lines.push('', `A list is refused: ${list.refused}`);
-  else if (list) {
+  if (list && 'refused' in list) {
+    lines.push('', `A list is refused: ${list.refused}`);
+  } else if (list) {
     const by = list.indexes.length === 0 ? 'no index: every document is looked at' : `by ${list.indexes.join(', ')}`;
     lines.push('', `A list is read ${by}; ${list.examined} documents looked at for ${list.returned} of the page`);
   }

@@ -9,7 +9,7 @@ export interface TokenForm {
   /** Keeps kinds apart: one is not good for another. */
   purpose: string;
   /** What is signed: the payload with all that it holds for. */
-  signed(payload: string): string;
+  signed: (payload: string) => string;
 }
 
 /** The text as a token. */

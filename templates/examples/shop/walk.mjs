@@ -19,11 +19,6 @@ async function signUp(name, roles = []) {
   return { id: user._id, token: accessToken };
 }
 
-const list = async (who, path, field) => {
-  const found = await call(who, 'GET', `data/${path}`);
-  return typeof found === 'string' ? found : found.items.map((item) => item[field]).sort();
-};
-
 const [cleo, sue] = [await signUp('cleo'), await signUp('sue', ['staff'])];
 
 const tea = await call(sue, 'POST', 'data/products', { name: 'Tea', price: 4, stock: 3, cost: 1 });

@@ -42,8 +42,9 @@ async function confirmChange(
   const prover = await findProver(app, user, session);
   const pending = { [`${HIDDEN_FIELD}.pendingEmail.address`]: email };
   try {
-    if (!(await takeOver(app, project, user, pending, { email, ...proof(user, prover) }, { prover })))
+    if (!(await takeOver(app, project, user, pending, { email, ...proof(user, prover) }, { prover }))) {
       throw codeInvalid();
+    }
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }

@@ -34,8 +34,9 @@ export async function completeSignIn(
   proof: Proof,
 ): Promise<Tokens> {
   const current = await settleReset(app, project, user);
-  if (levelOf([proof.method]) === 2 || !asksForCode(app, current))
+  if (levelOf([proof.method]) === 2 || !asksForCode(app, current)) {
     return openSession(app, project, current, client, proof);
+  }
   const held: HeldProof = { proof, stamp: current[HIDDEN_FIELD].stamp ?? null };
   const mfaToken = await openChallenge(app, project, { purpose: 'mfa', userId: current._id, held });
   const methods = ['totp', 'recoveryCode', ...((await hasPasskey(app, project, current)) ? ['passkey'] : [])];
