@@ -29,6 +29,20 @@ beforeAll(async () => {
   const rls = { mode: 'private', ownerField: 'userId' } as const;
   await buildCollection(stage.app, estate.project, { name: 'enforced', fields, rls });
   await buildCollection(stage.app, estate.project, { name: 'flexible', rls });
+  const text = (name: string) => ({ name, type: 'String' as const });
+  const members = { name: 'memberships', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
+  await buildCollection(stage.app, estate.project, members);
+  const own = 'doc.userId = user.id';
+  const rules = {
+    read: `${own} or doc.userId in memberships[user = user.id].board`,
+    create: own,
+    update: own,
+    delete: own,
+  };
+  const owner = { ...text('userId'), stamp: 'user.id', fixed: true } as const;
+  await buildCollection(stage.app, estate.project, { name: 'ruled', fields: [...fields, owner], rules });
+  const ruledFlexible = { name: 'ruledFlexible', mode: 'flexible' as const, fields: [owner], rules };
+  await buildCollection(stage.app, estate.project, ruledFlexible);
   await editCollection(stage.app, estate.project._id, 'users', {
     addFields: [
       { name: 'role', type: 'String', default: 'member', protected: true },
@@ -81,7 +95,9 @@ const DOCUMENT_PATHS: readonly [field: string, value: unknown][] = [
   ['meta.constructor.prototype', {}],
 ];
 
-describe.each(['enforced', 'flexible'])('a document of a collection with RLS, %s', (name) => {
+const OWNED = ['enforced', 'flexible', 'ruled', 'ruledFlexible'];
+
+describe.each(OWNED)('a document that belongs to a user, %s', (name) => {
   it.each(DOCUMENT_FIELDS)('is not inserted with %s = %j', async (field, value) => {
     const body = { title: 'a', [field]: value };
     for (const [path, sent] of [

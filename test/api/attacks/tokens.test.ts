@@ -20,6 +20,15 @@ beforeAll(async () => {
   client = openUserClient(stage, owner.publishable);
   const rls = { mode: 'private', ownerField: 'userId' } as const;
   await buildCollection(stage.app, owner.project, { name: 'private', rls });
+  const text = (name: string) => ({ name, type: 'String' as const });
+  const members = { name: 'members', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
+  await buildCollection(stage.app, owner.project, members);
+  const own = 'doc.userId = user.id';
+  await buildCollection(stage.app, owner.project, {
+    name: 'ruled',
+    fields: [...['text', 'board'].map(text), { ...text('userId'), stamp: 'user.id', fixed: true }],
+    rules: { read: `${own} or doc.board in members[user = user.id].board`, create: own },
+  });
 });
 afterAll(() => stage.close());
 
@@ -218,6 +227,8 @@ const PLACES: readonly [method: string, path: string, body?: unknown][] = [
   ['GET', '/api/userAuth/me'],
   ['GET', '/api/data/private'],
   ['POST', '/api/data/private', { text: 'x' }],
+  ['GET', '/api/data/ruled'],
+  ['POST', '/api/data/ruled', { text: 'x' }],
 ];
 
 function ask(
