@@ -2,6 +2,7 @@ import type Koa from 'koa';
 import type { App } from './app.js';
 import { limitRequests } from './features/access/limit-requests.js';
 import { DOCUMENT_ROUTES } from './features/documents/document-routes.js';
+import { BATCH_ROUTES } from './features/documents/batch/batch-routes.js';
 import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
 import { LOCAL_FILE_ROUTES } from './features/files/local-file-routes.js';
 import { FILE_ROUTES } from './features/files/file-routes.js';
@@ -53,6 +54,7 @@ import { traceRequests } from './http/trace-requests.js';
  */
 export const ROUTE_LISTS: readonly RouteList[] = [
   DOCUMENT_ROUTES,
+  BATCH_ROUTES,
   FEED_ROUTES,
   STREAM_ROUTES,
   SCHEMA_ROUTES,

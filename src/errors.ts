@@ -25,6 +25,9 @@ export interface FieldProblem {
   message: string;
   /** Of a stream: which subscription, counted from 0. */
   n?: number;
+  /** Of a batch: which operation, counted from 0, and its code. */
+  index?: number;
+  code?: string;
   /** Of a proof that is wanted: the fields by which it can be given. */
   methods?: string[];
 }

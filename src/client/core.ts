@@ -1,4 +1,5 @@
 import { openAuth, type Auth, type SessionOptions } from './auth.js';
+import { sendBatch, type Batch, type BatchResult } from './batch.js';
 import { openCollection, type CoreCollection } from './collection.js';
 import { openConnection, type Connection, type ConnectionOptions } from './connection.js';
 import { openFiles, type Files } from './files.js';
@@ -14,6 +15,8 @@ export interface ClientOptions extends ConnectionOptions, SessionOptions {}
 /** A client without streams. */
 export interface CoreClient<P> {
   collection<N extends CollectionName<P>>(name: N): CoreCollection<P, N>;
+  /** Up to 100 writes, all carried out or none; answers what each has led to, in their order. */
+  batch(build: (batch: Batch<P>) => void): Promise<BatchResult[]>;
   readonly auth: Auth<P>;
   readonly files: Files;
   readonly mail: Mailer;
@@ -35,6 +38,7 @@ export function openClient<P>(options: ClientOptions): {
   const connection = openConnection(options);
   const client: CoreClient<P> = {
     collection: (name) => openCollection(connection, name) as never,
+    batch: (build) => sendBatch<P>(connection, build),
     auth: openAuth<P>(connection, storage, options.cookies),
     files: openFiles(connection),
     mail: openMailer(connection),

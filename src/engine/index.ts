@@ -8,6 +8,7 @@ import type { DataDb } from './transports/in-process/contract.js';
 import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
 import { openDataDb } from './transports/in-process/database.js';
 import { insertTogether } from './transports/in-process/insert-together.js';
+import { type AppModified, type AppStep, writeTogetherInProcess } from './transports/in-process/write-together.js';
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { copyDataFile } from './storage/backup.js';
@@ -35,6 +36,7 @@ export type {
 export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
+export type { AppModified, AppStep };
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
@@ -95,6 +97,12 @@ export interface Engine {
    * (the driver's error) leaves none. 257 when they take more than 10,000 index entries.
    */
   insertTogether(namespace: { db: string; collection: string }, documents: readonly object[]): Promise<void>;
+  /**
+   * Carries writes of one database out in one transaction, in their order, each seeing those before it: all or none. A
+   * refusal is an error with `step`, the position of the write, and as its `cause` the driver's error, or null where no
+   * document matched.
+   */
+  writeTogether(db: string, steps: readonly AppStep[]): Promise<AppModified[]>;
   /**
    * Opens the wire listener on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
    * ListenError. It closes with the engine. `report` is told of errors behind it that are no fault of a client.
@@ -222,6 +230,7 @@ export function openEngine(options: EngineOptions): Engine {
     expire: (now) => expireDocuments(storage, now),
     insertTogether: (namespace, documents) =>
       insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
+    writeTogether: (name, steps) => writeTogetherInProcess(core, name, steps, { ignoreUndefined }),
     changeLogs: (name) => openChangeLogs(storage, name),
     db: (name) => openDataDb(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),

@@ -57,6 +57,11 @@ export async function write() {
     $addToSet: { tags: { $each: ['y'] } }, $pull: { tags: { $in: ['x'] } }, $max: { publishedAt: new Date() }, $unset: ['slug', 'meta.deep.er'],
   }, { ifMatch: post });
   await api.collection('loose').update(post._id, { whatever: 1, $inc: { any: 1 }, $push: { list: 'x' }, $unset: ['z'] });
+  await api.batch((b) => {
+    b.collection('notes').insert({ _id: id, text: '' });
+    b.collection('posts').update(id, { title: '', $inc: { views: 1 } }, { ifMatch: post });
+    b.collection('posts').remove(id);
+  });
   await api.collection('notes').insert({ text: '' });
   await api.collection('loose').insert({ kind: '', whatever: [1] });
   await api.collection('loose').list({ filter: { whatever_gt: 1, size: 1 }, sort: '-whatever' });
@@ -117,6 +122,8 @@ const REFUSED = [
   'posts.update(id, { $max: { live: true } });',
   "posts.update(id, { $unset: ['title'] });",
   "posts.update(id, { $rename: { title: 'x' } });",
+  "api.batch((b) => b.collection('post'));",
+  "api.batch((b) => b.collection('notes').insert({ texts: '' }));",
   "posts.insert({ title: '', author: id, vews: 1 });",
   "posts.insert({ title: '', author: id, views: '1' });",
   "posts.insertMany([{ title: '' }]);",

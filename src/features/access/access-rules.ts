@@ -8,7 +8,7 @@ import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.
 import { admitsAnyone, admitsNobody, type Rule } from '../collections/rules/rule.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
-import { answerQuestions, type SetAnswers } from './rules/caller-sets.js';
+import { answerQuestions, type SetAnswers, type StoredBeside } from './rules/caller-sets.js';
 import {
   admitsNothing,
   compileRule,
@@ -180,9 +180,14 @@ export type Writer = EndWriter | null;
 
 /**
  * Settles who writes to a collection. 403 WRITE_BLOCKED without row-level security and rules, 401 without a user under
- * row-level security; what rules say of the very write is the write's to ask.
+ * row-level security; what rules say of the very write is the write's to ask. `beside`: what is stored with it.
  */
-export async function requireWriter(app: App, collection: Collection, caller: Caller): Promise<Writer> {
+export async function requireWriter(
+  app: App,
+  collection: Collection,
+  caller: Caller,
+  beside?: StoredBeside,
+): Promise<Writer> {
   if (caller.key.type === 'secret') return null;
   const { rls } = collection;
   if (!rls && !collection.rules) {
@@ -219,7 +224,7 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
         return known ? listQuestions([rules[name]], known) : [];
       });
       const open = asked.filter((question) => !answers.has(keyOfQuestion(question)));
-      const found = await answerQuestions(app, caller, attributes, open, { fresh: true });
+      const found = await answerQuestions(app, caller, attributes, open, { fresh: true, beside });
       for (const [key, answer] of found) answers.set(key, answer);
       return settledWith((name) => facts.get(name) ?? unsettled);
     },

@@ -10,7 +10,7 @@ export const GUIDES = [
   { name: 'first-app', title: 'Your first app' },
   { name: 'client', title: 'Client' },
   { name: 'rest', title: 'REST guide by task' },
-  { name: 'writing', title: 'Writing: count, append, move' },
+  { name: 'writing', title: 'Writing: count, append, all or nothing' },
   { name: 'rules', title: 'Rules and security' },
   { name: 'sign-in', title: 'Ways to sign in' },
   { name: 'files', title: 'Files and buckets' },

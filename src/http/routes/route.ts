@@ -341,6 +341,8 @@ export const ERROR = object(
         rule: TEXT,
         message: TEXT,
         'n?': WHOLE,
+        'index?': { ...WHOLE, description: 'Of a batch: which operation, counted from 0.' },
+        'code?': TEXT,
         'methods?': { ...arrayOf(TEXT), description: 'Of `STEP_UP_REQUIRED`: how to prove who is asking.' },
       }),
       { description: 'Every broken rule of a validation. Of a stream, `n` is the subscription, counted from 0.' },

@@ -11,6 +11,8 @@ import type {
   ReadConcernLike,
 } from 'mongodb';
 import type {
+  AppModified,
+  AppStep,
   ChangeLogs,
   DataCollection,
   Engine,
@@ -50,6 +52,12 @@ export interface Database {
    * refusal leaves none. Only the embedded engine has it: a MongoDB may be one without transactions.
    */
   insertTogether?(name: string, documents: readonly Document[]): Promise<void>;
+  /**
+   * Carries writes out in their order, each seeing those before it, so that every reader sees all of them or none, also
+   * after a crash. A refusal leaves none: an error with `step`, the position of the write, and its `cause`, null where no
+   * document matched. Only the embedded engine has it.
+   */
+  writeTogether?(steps: readonly AppStep[]): Promise<AppModified[]>;
   /**
    * The logs of the embedded engine, which it writes with the changes themselves, whoever makes them. Of a MongoDB's
    * changes the application has to keep its own.
@@ -106,7 +114,8 @@ export interface Database {
   close(): Promise<void>;
 }
 
-export type { LongRead, Matcher, RepairReport };
+/** A write among several, and the document before and after it. */
+export type { AppModified as WrittenStep, AppStep as WriteStep, LongRead, Matcher, RepairReport };
 
 /**
  * Makes matchers, which try a filter on documents one by one with the answers of a find, whatever the database; loaded
@@ -299,6 +308,7 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
       confirmedReads: {},
       collection: (name) => db.collection(name),
       insertTogether: (name, documents) => engine.insertTogether({ db: EMBEDDED_NAME, collection: name }, documents),
+      writeTogether: (steps) => engine.writeTogether(EMBEDDED_NAME, steps),
       changeLogs: engine.changeLogs(EMBEDDED_NAME),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
       measure: async (name) => readSize(await db.command({ collStats: name })),

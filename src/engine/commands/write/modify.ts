@@ -46,7 +46,7 @@ interface Found {
   keys: KeyTuple | null;
 }
 
-const LATER = Symbol('search outside the transaction');
+export const LATER = Symbol('search outside the transaction');
 
 /**
  * Changes the first matching document, atomically: what is changed still matches. With `upsert` a new document when
@@ -76,7 +76,8 @@ export async function modifyOne(
   }
 }
 
-function modifyInside(storage: Storage, ns: string, modification: Modification): Modified | null | typeof LATER {
+/** modifyOne inside a transaction that is under way; LATER when the search would take too long for it. */
+export function modifyInside(storage: Storage, ns: string, modification: Modification): Modified | null | typeof LATER {
   const collection = storage.catalog.find(ns);
   if (collection !== null) {
     const found = findInside(storage, collection, modification.query);

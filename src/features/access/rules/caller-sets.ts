@@ -11,6 +11,12 @@ import { keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } fro
 import { storedPath, valuesAt } from './pins.js';
 import { findKept, readUserSet } from './set-cache.js';
 
+/**
+ * New documents of a collection that meet a filter and will be stored together with what a rule is asked about: the
+ * members of a set that earlier writes of a batch make.
+ */
+export type StoredBeside = (collection: Collection, members: Document) => readonly Document[];
+
 export type SetAnswers = Map<string, boolean | readonly Literal[]>;
 
 /**
@@ -23,7 +29,7 @@ export async function answerQuestions(
   { project }: Pick<Caller, 'project'>,
   attributes: CallerAttributes,
   questions: readonly SetQuestion[],
-  { fresh = false }: { fresh?: boolean } = {},
+  { fresh = false, beside }: { fresh?: boolean; beside?: StoredBeside | undefined } = {},
 ): Promise<SetAnswers> {
   const answers: SetAnswers = new Map();
   for (const question of questions) {
@@ -37,14 +43,19 @@ export async function answerQuestions(
     }
     // Documents of a bulk insert come to stand without being changed, of which no log says anything.
     const isKept = !app.db.changeLogs || !(await mayHide(app));
+    const path = storedPath(set.path).split('.');
     const filterText = JSON.stringify([members, set.path]);
     const own = isKept && { collection, set, userId: String(attributes?.[OWN_ID]), filterText };
+    const added = beside?.(collection, members).flatMap((document) => valuesAt(document, path)) ?? [];
     if (value === undefined) {
       const load = (): Promise<Literal[]> => readValues(app, collection, members, question);
-      answers.set(key, own ? await readUserSet(app, own, { fresh, load }) : await load());
+      const values = own ? await readUserSet(app, own, { fresh, load }) : await load();
+      answers.set(key, added.length > 0 ? [...values, ...added] : values);
     } else {
       const kept = own && (await findKept(app, own, fresh));
-      answers.set(key, kept ? kept.includes(value) : await holds(app, collection, members, set, value));
+      const isHeld = kept ? kept.includes(value) : () => holds(app, collection, members, set, value);
+      const isKnown = added.includes(value) || isHeld;
+      answers.set(key, typeof isKnown === 'boolean' ? isKnown : await isKnown());
     }
   }
   return answers;

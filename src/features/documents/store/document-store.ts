@@ -28,6 +28,7 @@ import {
   TRANSACTION_TOO_LARGE,
   type WriteRefusal,
 } from './refused-writes.js';
+import { together, updateOf, type DocumentUpdate, type RecordChange } from './record-update.js';
 import { matchShown } from './shown-documents.js';
 
 type Filter = Record<string, unknown>;
@@ -77,7 +78,13 @@ async function write<T>(app: App, collection: Collection, planned: DocumentWrite
   return result;
 }
 
-async function tellOf(app: App, collection: Collection, action: Action, changed: ChangedDocuments): Promise<void> {
+/** Has followers and webhooks told of what a write has changed. */
+export async function tellOf(
+  app: App,
+  collection: Collection,
+  action: Action,
+  changed: ChangedDocuments,
+): Promise<void> {
   if (!changed) return;
   tellFollowers(app, collection);
   if ('documents' in changed) relayLater(app, collection, changed.documents, changed.before);
@@ -241,17 +248,6 @@ export async function publishPendingRecords(app: App, collection: Collection, id
   });
 }
 
-/** Paths of one document that a write changes. */
-export interface RecordChange {
-  action: Action;
-  set: Record<string, unknown>;
-  unset?: readonly string[];
-  /** The database's update operators, each with its paths. */
-  operators?: Record<string, Record<string, unknown>>;
-  /** The service's own paths alone, so that they are stored in a full project too. */
-  isOwn?: boolean;
-}
-
 /**
  * Changes the one document that matches, in one atomic write, and answers it as it is afterwards; null when none
  * matches. 409 DUPLICATE_VALUE when a unique value is taken; 413 when it would grow too large; PathBlocked when a
@@ -263,11 +259,7 @@ export async function changeDocumentRecord(
   filter: Filter,
   { action, set, unset = [], operators = {}, isOwn = false }: RecordChange,
 ): Promise<StoredDocument | null> {
-  const update = {
-    ...operators,
-    $set: set,
-    ...(unset.length > 0 && { $unset: Object.fromEntries(unset.map((path) => [path, '' as const])) }),
-  };
+  const update = updateOf({ set, unset, operators });
   const added = { ...operators, ...set };
   const { document } = await write(app, collection, {
     action,
@@ -309,15 +301,6 @@ export async function noteInDocument(
     changed: () => null,
   });
   return document;
-}
-
-type DocumentUpdate = Record<string, Record<string, unknown>>;
-
-/** Two updates of different paths as one. */
-function together(one: DocumentUpdate, other: DocumentUpdate): DocumentUpdate {
-  const both = { ...one };
-  for (const [operator, paths] of Object.entries(other)) both[operator] = { ...both[operator], ...paths };
-  return both;
 }
 
 /** Updates the one shown document that matches; where a webhook hears of it, with what it was before. */

@@ -28,7 +28,7 @@ interface IdempotencyRecord {
 
 export interface RepeatableRequest {
   place: WriteTarget;
-  action: 'insert' | 'bulk' | 'update' | 'delete';
+  action: 'insert' | 'bulk' | 'update' | 'delete' | 'batch';
   key: string;
   body: unknown;
 }

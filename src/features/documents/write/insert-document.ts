@@ -3,7 +3,7 @@ import { AppError, missing } from '../../../errors.js';
 import { visibleDocuments, type StoredDocument } from '../store/document.js';
 import { documentStore, insertDocumentRecord } from '../store/document-store.js';
 import { readableFilter, requireCreatable } from './admit-write.js';
-import { readNewDocument } from './new-document.js';
+import { ownIdOf, readNewDocument } from './new-document.js';
 import { presentWritten } from './guard-fields.js';
 import { runIdempotent } from './idempotency.js';
 import type { PresentedDocument } from '../reply/present-document.js';
@@ -41,13 +41,15 @@ export async function insertDocument(
         const document = await admit();
         return {
           ids: [document._id],
-          async run([id]) {
+          async run([id], isRepeated) {
             const named = { ...document, _id: id! };
             try {
               await insertDocumentRecord(app, collection, named);
               return presentWritten(named, writer);
             } catch (error) {
-              if (!(error instanceof AppError && error.kind === 'conflict')) throw error;
+              // Under an id of its client's the document may be somebody else's.
+              const isOwn = isRepeated || !ownIdOf(body);
+              if (!(isOwn && error instanceof AppError && error.kind === 'conflict')) throw error;
               // The same request may have stored it already: at the same moment, or before it died without an answer.
               const earlier = await documentStore(app, collection).findOne({ _id: id! });
               if (!earlier) throw error;

@@ -1,6 +1,7 @@
 import { ObjectId } from 'bson';
 import { forbidden, invalid, type AppError } from '../../../errors.js';
 import type { Writer } from '../../access/access-rules.js';
+import { findObjectId } from '../../../platform/ids.js';
 import type { Collection } from '../../collections/collection.js';
 import { KEPT_FIELDS } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
@@ -13,13 +14,24 @@ import { Problems } from '../reply/problems.js';
 /**
  * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner.
  * Throws 400 with every problem, 403 OWNER_MISMATCH or FIELD_FIXED when an end user names another owner, 403
- * FIELD_PROTECTED. Whether a rule of the collection admits it is requireCreatable's to say.
+ * FIELD_PROTECTED. It may bring its own `_id`. Whether a rule of the collection admits it is requireCreatable's to say.
  */
 export function readNewDocument(collection: Collection, body: unknown, writer: Writer, now: number): StoredDocument {
   const problems = new Problems();
-  const document = checkNewDocument(collection, body, writer, now, problems);
+  const id = ownIdOf(body);
+  const document = checkNewDocument(collection, id ? withoutId(body) : body, writer, now, problems);
   problems.throwIfAny();
-  return document;
+  return id ? { ...document, _id: id } : document;
+}
+
+/** The id that a new document brings along (writes.md 4); null where the service gives it one. */
+export function ownIdOf(body: unknown): ObjectId | null {
+  return isJsonObject(body) && typeof body._id === 'string' ? findObjectId(body._id) : null;
+}
+
+function withoutId(body: unknown): unknown {
+  const { _id, ...others } = body as Record<string, unknown>;
+  return others;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Document, ObjectId } from 'bson';
 import { invalid } from '../../../errors.js';
 import { NOTHING } from '../../access/rules/compile-rule.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
-import type { RecordChange } from '../store/document-store.js';
+import type { RecordChange } from '../store/record-update.js';
 import { readDocumentChange, type DocumentChange } from './document-change.js';
 import { guardChange, sameFilter, type FieldCondition } from './guard-fields.js';
 import { versionFilter, type ExpectedVersion } from './if-match.js';
@@ -25,7 +25,7 @@ export interface ChangeConditions {
 /** An update, read and checked as far as that goes without the stored document: one conditional write of it. */
 export interface PlannedUpdate {
   id: ObjectId;
-  active: Record<string, unknown>;
+  active: { _id: ObjectId; isDeleted: false };
   /** What the stored document must meet beside what rules ask of it. */
   own: readonly Document[];
   /** What changes, but for the moment of it. */

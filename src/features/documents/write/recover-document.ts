@@ -27,4 +27,5 @@ export async function recoverDocument(
   return presentWritten(recovered, place.writer);
 }
 
-const notInTrash = () => missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the trash');
+/** The 404 for what nobody could take back. */
+export const notInTrash = () => missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the trash');

@@ -98,7 +98,7 @@ async function writePlanned(
  * Throws what the stored document says against the change; returns when it says nothing any more, since it has changed
  * meanwhile.
  */
-async function explainRefusal(
+export async function explainRefusal(
   app: App,
   place: WriteTarget,
   { active, change, guarded, expected }: PlannedUpdate,

@@ -4,6 +4,7 @@ import { conflict, forbidden, invalid, missing, type AppError } from '../../../e
 import { findObjectId } from '../../../platform/ids.js';
 import { requireWriter, type Writer } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
+import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { NOTHING } from '../../access/rules/compile-rule.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -25,9 +26,14 @@ export interface WriteTarget {
  * The collection a caller may write to: 404 for an unknown one, 403 or 401 when this caller may not write at all
  * (rest-api.md 5).
  */
-export async function requireWriteTarget(app: App, caller: Caller, collectionName: string): Promise<WriteTarget> {
+export async function requireWriteTarget(
+  app: App,
+  caller: Caller,
+  collectionName: string,
+  beside?: StoredBeside,
+): Promise<WriteTarget> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  return { collection, writer: await requireWriter(app, collection, caller) };
+  return { collection, writer: await requireWriter(app, collection, caller, beside) };
 }
 
 /** 400 INVALID_ID for anything but 24 hexadecimal digits. */
@@ -68,7 +74,7 @@ export async function readWritten(app: App, place: WriteTarget, id: ObjectId): P
  * is someone else's or the rule of the write does not admit it; else answers it as it is now. Null when it holds
  * something else since than what the writer was settled for.
  */
-async function explainMiss(
+export async function explainMiss(
   app: App,
   { collection, writer, held }: SettledPlace,
   state: Record<string, unknown>,
@@ -117,7 +123,7 @@ export function matching(state: Record<string, unknown>, filters: readonly Docum
 }
 
 /** What the rules ask of a document for a write, as parts of the write's own filter. */
-function ruledFilters({ writer, held }: SettledPlace, { action, change }: RuledWrite): Document[] {
+export function ruledFilters({ writer, held }: SettledPlace, { action, change }: RuledWrite): Document[] {
   const after = change ? filtersAfter(writer, change) : [];
   return [...held, ...new Set([...filtersBefore(writer, action), ...(after ?? [NOTHING])])];
 }

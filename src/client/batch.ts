@@ -1,0 +1,48 @@
+import type { Connection } from './connection.js';
+import type { Operators } from './operators.js';
+import type { CollectionName, Part } from './project.js';
+
+/** The writes of a batch to one collection, in the order in which they are called. */
+export interface BatchCollection<P, N extends CollectionName<P>> {
+  /** A new document; with an `_id` of its own later writes of the batch can name it. */
+  insert(document: Part<P, N, 'Insert'> & { _id?: string }): void;
+  update(
+    id: string,
+    changes: Part<P, N, 'Update'> & Operators<Part<P, N, 'Update'>>,
+    options?: { ifMatch?: { updatedAt: string } | undefined },
+  ): void;
+  /** To the trash. */
+  remove(id: string): void;
+  /** Back from the trash. */
+  recover(id: string): void;
+}
+
+/** Several writes that are carried out together. */
+export interface Batch<P> {
+  collection<N extends CollectionName<P>>(name: N): BatchCollection<P, N>;
+}
+
+/** What a write of a batch has led to; no document for one that is in the trash. */
+export interface BatchResult {
+  id: string;
+  document: ({ _id: string } & Record<string, unknown>) | null;
+}
+
+/** Gathers the writes that `build` calls and sends them as one: all are carried out, or none. */
+export async function sendBatch<P>(connection: Connection, build: (batch: Batch<P>) => void): Promise<BatchResult[]> {
+  const operations: object[] = [];
+  build({
+    collection: (collection) => ({
+      insert: (body) => void operations.push({ op: 'insert', collection, body }),
+      update: (id, body, { ifMatch } = {}) =>
+        void operations.push({
+          ...{ op: 'update', collection, id, body },
+          ...(ifMatch && { ifMatch: `"${ifMatch.updatedAt}"` }),
+        }),
+      remove: (id) => void operations.push({ op: 'remove', collection, id }),
+      recover: (id) => void operations.push({ op: 'recover', collection, id }),
+    }),
+  });
+  const call = { method: 'POST', path: '/batch', body: { operations }, repeat: 'key' } as const;
+  return (await connection.send<{ data: { results: BatchResult[] } }>(call)).data.results;
+}

@@ -1,0 +1,51 @@
+import { CODES, refusal } from '../../errors.js';
+import { EntryBudget } from '../../storage/keys/entry-budget.js';
+import type { Storage } from '../../storage/storage.js';
+import { openCollection } from './insert.js';
+import { LATER, modifyInside, type Modification, type Modified } from './modify.js';
+
+/** One write of several that are carried out together: a new document, or the change of the one that matches. */
+export type TogetherStep = { ns: string } & ({ insert: Buffer } | { modification: Modification });
+
+/** A step was refused, or matched nothing (`cause` is null then): none of the steps was carried out. */
+export class StepRefused extends Error {
+  constructor(
+    readonly step: number,
+    override readonly cause: unknown,
+  ) {
+    super(`step ${step} of a batch was refused`);
+  }
+}
+
+/**
+ * Carries the steps out in their order in one transaction, each seeing those before it; all of them or, as a
+ * StepRefused says, none. At most as many index entries of new documents as one insert may have.
+ */
+export async function writeTogether(storage: Storage, steps: readonly TogetherStep[]): Promise<Modified[]> {
+  let at = 0;
+  try {
+    // A refusal after the first put undoes the transaction; what others have written in it is carried out again.
+    return await storage.queue.write(() => {
+      const budget = new EntryBudget();
+      return steps.map((step, n) => {
+        at = n;
+        return carryOut(storage, step, budget);
+      });
+    });
+  } catch (error) {
+    throw new StepRefused(at, error === NOTHING_MATCHED ? null : error);
+  }
+}
+
+const NOTHING_MATCHED = new Error('nothing matched');
+
+function carryOut(storage: Storage, step: TogetherStep, budget: EntryBudget): Modified {
+  if ('insert' in step) {
+    storage.documents.insert(openCollection(storage, step.ns), step.insert, budget);
+    return { before: null, after: step.insert, changed: true };
+  }
+  const modified = modifyInside(storage, step.ns, step.modification);
+  if (modified === LATER) throw refusal(CODES.MaxTimeMSExpired, 'a step of a batch has to look at too many documents');
+  if (modified === null) throw NOTHING_MATCHED;
+  return modified;
+}

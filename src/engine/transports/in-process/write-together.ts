@@ -1,0 +1,64 @@
+import type { AppValueOptions } from '../../codec/app-values.js';
+import { decodeDocument } from '../../codec/decode.js';
+import type { Doc } from '../../codec/document.js';
+import type { Core } from '../../commands/command.js';
+import { compileQuery } from '../../commands/read/query.js';
+import { readModification } from '../../commands/write/update.js';
+import { StepRefused, writeTogether, type TogetherStep } from '../../commands/write/write-together.js';
+import { toDriverError } from './driver-errors.js';
+import { openCommandSession, type CommandSession } from './session.js';
+
+/** A write as the application gives it. */
+export type AppStep = { collection: string } & (
+  { insert: object } | { filter: object; update: object } | { filter: object; remove: true }
+);
+
+/** A document before and after a write; null where there was or is none. */
+export interface AppModified {
+  before: Doc | null;
+  after: Doc | null;
+}
+
+/**
+ * Carries writes out in one transaction, in their order; all or none. A StepRefused names the one that was refused,
+ * with the driver's error as its cause, or null where no document matched.
+ */
+export async function writeTogetherInProcess(
+  core: Core,
+  db: string,
+  steps: readonly AppStep[],
+  options: AppValueOptions,
+): Promise<AppModified[]> {
+  const session = openCommandSession(core, db, options);
+  try {
+    const modified = await writeTogether(
+      core.storage,
+      steps.map((step) => readStep(session, db, step)),
+    );
+    return modified.map(({ before, after }) => ({ before: present(before), after: present(after) }));
+  } catch (error) {
+    if (!(error instanceof StepRefused) || error.cause === null) throw error;
+    const ns = `${db}.${steps[error.step]!.collection}`;
+    throw new StepRefused(error.step, toDriverError(core.storage.damage.judge(error.cause, ns)));
+  }
+
+  function present(bytes: Buffer | null): Doc | null {
+    return bytes && decodeDocument(bytes, 'app');
+  }
+}
+
+const PLAIN = { arrayFilters: undefined, sort: {}, hint: undefined, upsert: false };
+
+function readStep(session: CommandSession, db: string, step: AppStep): TogetherStep {
+  const ns = `${db}.${step.collection}`;
+  if ('insert' in step) {
+    const document = step.insert as Doc;
+    return { ns, insert: session.encode(document, document['_id']).bytes };
+  }
+  const filter = session.readDoc(step.filter);
+  if ('remove' in step) {
+    return { ns, modification: { filter, query: compileQuery(filter), update: null, upsert: false } };
+  }
+  const change = session.readDoc(step.update);
+  return { ns, modification: readModification(filter, change, PLAIN) };
+}

@@ -1,0 +1,148 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { invalid } from '../../../errors.js';
+import { nextVersion, readIfMatch, requireVersion, versionFilter } from '../write/if-match.js';
+import { requireCreatable } from '../write/admit-write.js';
+import { readNewDocument } from '../write/new-document.js';
+import { planUpdate } from '../write/plan-update.js';
+import { trashCutoff } from '../write/purge-trash.js';
+import { notInTrash } from '../write/recover-document.js';
+import { settlePlace } from '../write/settle-place.js';
+import { explainRefusal } from '../write/update-document.js';
+import {
+  documentNotFound,
+  explainMiss,
+  matching,
+  requireDocumentId,
+  ruledFilters,
+  type RuledWrite,
+  type WriteTarget,
+} from '../write/write-target.js';
+import type { StoredDocument } from '../store/document.js';
+import type { RecordChange } from '../store/record-update.js';
+import type { TogetherWrite } from '../store/write-together.js';
+
+/** One operation of a batch (writes.md 4). */
+export interface Operation {
+  op: 'insert' | 'update' | 'remove' | 'recover';
+  collection: string;
+  id?: string;
+  body?: Record<string, unknown>;
+  /** The ETag of the version that is meant. */
+  ifMatch?: string;
+}
+
+export interface PlannedOperation {
+  place: WriteTarget;
+  write: TogetherWrite;
+  /** Throws why the stored document does not take the write; returns when nothing speaks against it any more. */
+  explain: () => Promise<void>;
+}
+
+/**
+ * Plans one operation: everything is checked that needs no stored document, the rest is part of the write's filter. A
+ * new document without an id of its own is stored as `givenId`, where that is said.
+ */
+export function planOperation(
+  app: App,
+  place: WriteTarget,
+  operation: Operation,
+  givenId: ObjectId | undefined,
+): Promise<PlannedOperation> {
+  const { op, id } = operation;
+  if (op === 'insert') return planInsert(app, place, operation, givenId);
+  if (id === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
+  return op === 'update' ? planChange(app, place, operation, id) : planState(app, place, operation, id);
+}
+
+async function planInsert(
+  app: App,
+  place: WriteTarget,
+  { body = {}, id, ifMatch }: Operation,
+  givenId: ObjectId | undefined,
+): Promise<PlannedOperation> {
+  if (id !== undefined || ifMatch !== undefined) {
+    throw invalid('INVALID_BODY', '"insert" takes neither id nor ifMatch: a document brings its own id as _id');
+  }
+  const document = readNewDocument(place.collection, body, place.writer, app.clock.now());
+  await requireCreatable(place.writer, document);
+  const named = givenId === undefined ? document : { ...document, _id: givenId };
+  return { place, write: { collection: place.collection, insert: named }, explain: () => Promise.resolve() };
+}
+
+async function planChange(
+  app: App,
+  place: WriteTarget,
+  { body = {}, ifMatch }: Operation,
+  id: string,
+): Promise<PlannedOperation> {
+  const expected = readIfMatch(ifMatch);
+  const planned = planUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
+  const { active, own, record, change } = planned;
+  const set = { ...record.set, updatedAt: nextVersion(app.clock.now(), expected) };
+  return planRuled(app, place, active, {
+    ruled: { action: 'update', change },
+    own,
+    record: { ...record, action: 'update', set },
+    explain: (found) => explainRefusal(app, place, planned, found),
+  });
+}
+
+/** Into the trash, or out of it. */
+function planState(app: App, place: WriteTarget, operation: Operation, idText: string): Promise<PlannedOperation> {
+  const _id = requireDocumentId(idText);
+  const expected = readIfMatch(operation.ifMatch);
+  if (operation.body !== undefined) throw invalid('INVALID_BODY', `"${operation.op}" takes no body`);
+  const now = nextVersion(app.clock.now(), expected);
+  const inVersion = {
+    own: [versionFilter(expected)],
+    explain: (found: StoredDocument) => requireVersion(found, expected),
+  };
+  if (operation.op === 'remove') {
+    return planRuled(
+      app,
+      place,
+      { _id, isDeleted: false },
+      {
+        ...inVersion,
+        ruled: { action: 'delete' },
+        record: { action: 'delete', set: { isDeleted: true, deletedAt: now, updatedAt: now }, isOwn: true },
+      },
+    );
+  }
+  const trashed = { _id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
+  return planRuled(app, place, trashed, {
+    ...inVersion,
+    ruled: { action: 'update', change: { set: {}, unset: [] } },
+    record: { action: 'recover', set: { isDeleted: false, deletedAt: null, updatedAt: now }, isOwn: true },
+    notFound: notInTrash,
+  });
+}
+
+interface RuledChange {
+  ruled: RuledWrite;
+  /** What the document must meet beside what rules ask. */
+  own: readonly Record<string, unknown>[];
+  record: RecordChange;
+  explain: (found: StoredDocument) => unknown;
+  notFound?: typeof documentNotFound;
+}
+
+async function planRuled(
+  app: App,
+  place: WriteTarget,
+  state: Record<string, unknown> & { _id: ObjectId },
+  { ruled, own, record, explain, notFound = documentNotFound }: RuledChange,
+): Promise<PlannedOperation> {
+  const settled = await settlePlace(app, place, state, ruled.change ?? null);
+  if (!settled) throw notFound();
+  const filter = matching(state, [...ruledFilters(settled, ruled), ...own]);
+  return {
+    place,
+    write: { collection: place.collection, id: state._id, filter, record },
+    async explain() {
+      const found = await explainMiss(app, settled, state, ruled, notFound);
+      if (found) await explain(found);
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import { serialize, type Document, type ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { AppError, conflict, forbidden } from '../../../errors.js';
+import { loadMatchers, type WriteStep } from '../../../platform/database/database.js';
+import { takeTurns } from '../../../turns.js';
+import type { Caller } from '../../access/caller.js';
+import type { StoredBeside } from '../../access/rules/caller-sets.js';
+import { USERS } from '../../collections/users-collection.js';
+import { REPEATED_REQUESTS } from '../../quota/kept-records.js';
+import type { PresentedDocument } from '../reply/present-document.js';
+import { writeRecordsTogether, WriteRefused, type TogetherWrite } from '../store/write-together.js';
+import { presentWritten } from '../write/guard-fields.js';
+import { runIdempotent } from '../write/idempotency.js';
+import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
+import { planOperation, type Operation, type PlannedOperation } from './plan-operation.js';
+
+/** The document of each operation as it is afterwards; null where it is in the trash. */
+export interface BatchResult {
+  id: string;
+  document: PresentedDocument | null;
+}
+
+/** So often a batch is planned again that others came between. */
+const MAX_ATTEMPTS = 5;
+
+/**
+ * Carries out 1 to 100 operations in their order, all or none, each seeing those before it (writes.md 4). The first
+ * refusal refuses all with its own status, and `details` name the operation. 409 TRANSACTIONS_UNAVAILABLE without the
+ * embedded engine. With an idempotency key a repeated batch is carried out once, and answered by what is stored then.
+ */
+export async function runBatch(
+  app: App,
+  caller: Caller,
+  operations: readonly Operation[],
+  idempotencyKey: string | null,
+): Promise<BatchResult[]> {
+  if (!app.db.writeTogether) await writeRecordsTogether(app, []);
+  const plan = (ids?: readonly ObjectId[]): Promise<PlannedOperation[]> => planAll(app, caller, operations, ids);
+  if (idempotencyKey === null) return carryOut(app, plan);
+  const places = await placesOf(app, caller, operations);
+  const answerAgain = (ids: readonly ObjectId[]): Promise<BatchResult[]> => showAgain(app, places, ids);
+  return runIdempotent(
+    app,
+    { place: places[0]!, action: 'batch', key: idempotencyKey, body: operations },
+    {
+      prepare: async (requestId) => ({
+        ids: (await plan()).map(({ write }) => idOf(write)),
+        run(ids) {
+          // That it was carried out is noted by the very transaction.
+          const noted = { collection: REPEATED_REQUESTS, filter: { _id: requestId, isDone: false } };
+          const last = { ...noted, update: { $set: { isDone: true } } };
+          return carryOut(app, () => plan(ids), { last, otherwise: () => answerAgain(ids) });
+        },
+      }),
+      answerAgain,
+    },
+  );
+}
+
+async function placesOf(app: App, caller: Caller, operations: readonly Operation[]): Promise<WriteTarget[]> {
+  const places: WriteTarget[] = [];
+  for (const [index, { collection }] of operations.entries()) {
+    places.push(await ofOperation(index, () => targetOf(app, caller, collection)));
+  }
+  return places;
+}
+
+interface Alongside {
+  last: WriteStep;
+  /** The answer where another attempt of the same request was carried out. */
+  otherwise: () => Promise<BatchResult[]>;
+}
+
+async function carryOut(
+  app: App,
+  plan: () => Promise<PlannedOperation[]>,
+  alongside?: Alongside,
+): Promise<BatchResult[]> {
+  for (let attempt = 1; ; attempt++) {
+    const planned = await plan();
+    const writes = planned.map(({ write }) => write);
+    try {
+      const documents = await writeRecordsTogether(app, writes, alongside?.last);
+      return documents.map((document, at) => ({
+        id: document._id.toHexString(),
+        document: document.isDeleted === false ? presentWritten(document, planned[at]!.place.writer) : null,
+      }));
+    } catch (error) {
+      if (!(error instanceof WriteRefused)) throw error;
+      const { index, cause } = error;
+      if (index === planned.length) return alongside!.otherwise();
+      await ofOperation(index, async () => {
+        if (cause) throw cause;
+        await planned[index]!.explain();
+        if (attempt === MAX_ATTEMPTS) throw refusedTogether();
+      });
+    }
+  }
+}
+
+async function planAll(
+  app: App,
+  caller: Caller,
+  operations: readonly Operation[],
+  ids?: readonly ObjectId[],
+): Promise<PlannedOperation[]> {
+  const openMatcher = await loadMatchers();
+  const planned: PlannedOperation[] = [];
+  const beside: StoredBeside = (collection, members) => {
+    const matcher = openMatcher(members);
+    return planned
+      .map(({ write }) => write)
+      .filter((write) => write.collection.name === collection.name)
+      .flatMap((write): Document[] => ('insert' in write ? [write.insert] : []))
+      .filter((document) => matcher.matches(Buffer.from(serialize(document))));
+  };
+  const turn = takeTurns();
+  for (const [index, operation] of operations.entries()) {
+    await turn();
+    planned.push(
+      await ofOperation(index, async () => {
+        const place = await targetOf(app, caller, operation.collection, beside);
+        return planOperation(app, place, operation, ids?.[index]);
+      }),
+    );
+  }
+  return planned;
+}
+
+function targetOf(app: App, caller: Caller, name: string, beside?: StoredBeside): Promise<WriteTarget> {
+  if (name === USERS) throw forbidden('USERS_BLOCKED', 'Users are reached through /api/userAuth alone');
+  return requireWriteTarget(app, caller, name, beside);
+}
+
+function idOf(write: TogetherWrite): ObjectId {
+  return 'insert' in write ? write.insert._id : write.id;
+}
+
+/** What a batch that was carried out before has left, as its writer may see it now. */
+async function showAgain(app: App, places: readonly WriteTarget[], ids: readonly ObjectId[]): Promise<BatchResult[]> {
+  const results: BatchResult[] = [];
+  for (const [index, place] of places.entries()) {
+    const found = await readWritten(app, place, ids[index]!).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'DOCUMENT_NOT_FOUND') return null;
+      throw error;
+    });
+    results.push({ id: ids[index]!.toHexString(), document: found && presentWritten(found, place.writer) });
+  }
+  return results;
+}
+
+/** Work on one operation, whose refusal is that of the batch and names it. */
+async function ofOperation<T>(index: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { kind, code, message, retryAfterSeconds } = error;
+    const { details = [{ field: '', rule: code, message }] } = error;
+    throw new AppError(kind, code, `Operation ${index}: ${message}`, {
+      details: details.map((detail) => ({ index, code, ...detail })),
+      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+      cause: error,
+    });
+  }
+}
+
+function refusedTogether(): AppError {
+  const text = 'The document does not take this operation after those before it, or is being changed by others';
+  return conflict('DOCUMENT_CHANGING', text, { retryAfterSeconds: 1 });
+}
