@@ -54,8 +54,8 @@ export interface Database {
   insertTogether?(name: string, documents: readonly Document[]): Promise<void>;
   /**
    * Carries writes out in their order, each seeing those before it, so that every reader sees all of them or none, also
-   * after a crash. A refusal leaves none: an error with `step`, the position of the write, and its `cause`, null where no
-   * document matched. Only the embedded engine has it.
+   * after a crash. A refusal leaves none: an error with `step`, the position of the write, and its `cause`, null where
+   * no document matched. Only the embedded engine has it.
    */
   writeTogether?(steps: readonly AppStep[]): Promise<AppModified[]>;
   /**

@@ -23,7 +23,7 @@ import type { RecordChange } from '../store/record-update.js';
 import type { TogetherWrite } from '../store/write-together.js';
 
 /** One operation of a batch (writes.md 4). */
-export interface Operation {
+export interface BatchOperation {
   op: 'insert' | 'update' | 'remove' | 'recover';
   collection: string;
   id?: string;
@@ -46,7 +46,7 @@ export interface PlannedOperation {
 export function planOperation(
   app: App,
   place: WriteTarget,
-  operation: Operation,
+  operation: BatchOperation,
   givenId: ObjectId | undefined,
 ): Promise<PlannedOperation> {
   const { op, id } = operation;
@@ -58,7 +58,7 @@ export function planOperation(
 async function planInsert(
   app: App,
   place: WriteTarget,
-  { body = {}, id, ifMatch }: Operation,
+  { body = {}, id, ifMatch }: BatchOperation,
   givenId: ObjectId | undefined,
 ): Promise<PlannedOperation> {
   if (id !== undefined || ifMatch !== undefined) {
@@ -73,7 +73,7 @@ async function planInsert(
 async function planChange(
   app: App,
   place: WriteTarget,
-  { body = {}, ifMatch }: Operation,
+  { body = {}, ifMatch }: BatchOperation,
   id: string,
 ): Promise<PlannedOperation> {
   const expected = readIfMatch(ifMatch);
@@ -89,7 +89,7 @@ async function planChange(
 }
 
 /** Into the trash, or out of it. */
-function planState(app: App, place: WriteTarget, operation: Operation, idText: string): Promise<PlannedOperation> {
+function planState(app: App, place: WriteTarget, operation: BatchOperation, idText: string): Promise<PlannedOperation> {
   const _id = requireDocumentId(idText);
   const expected = readIfMatch(operation.ifMatch);
   if (operation.body !== undefined) throw invalid('INVALID_BODY', `"${operation.op}" takes no body`);

@@ -12,10 +12,10 @@ import { writeRecordsTogether, WriteRefused, type TogetherWrite } from '../store
 import { presentWritten } from '../write/guard-fields.js';
 import { runIdempotent } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
-import { planOperation, type Operation, type PlannedOperation } from './plan-operation.js';
+import { planOperation, type BatchOperation, type PlannedOperation } from './plan-operation.js';
 
 /** The document of each operation as it is afterwards; null where it is in the trash. */
-export interface BatchResult {
+export interface OperationResult {
   id: string;
   document: PresentedDocument | null;
 }
@@ -31,14 +31,14 @@ const MAX_ATTEMPTS = 5;
 export async function runBatch(
   app: App,
   caller: Caller,
-  operations: readonly Operation[],
+  operations: readonly BatchOperation[],
   idempotencyKey: string | null,
-): Promise<BatchResult[]> {
+): Promise<OperationResult[]> {
   if (!app.db.writeTogether) await writeRecordsTogether(app, []);
   const plan = (ids?: readonly ObjectId[]): Promise<PlannedOperation[]> => planAll(app, caller, operations, ids);
   if (idempotencyKey === null) return carryOut(app, plan);
   const places = await placesOf(app, caller, operations);
-  const answerAgain = (ids: readonly ObjectId[]): Promise<BatchResult[]> => showAgain(app, places, ids);
+  const answerAgain = (ids: readonly ObjectId[]): Promise<OperationResult[]> => showAgain(app, places, ids);
   return runIdempotent(
     app,
     { place: places[0]!, action: 'batch', key: idempotencyKey, body: operations },
@@ -57,7 +57,7 @@ export async function runBatch(
   );
 }
 
-async function placesOf(app: App, caller: Caller, operations: readonly Operation[]): Promise<WriteTarget[]> {
+async function placesOf(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<WriteTarget[]> {
   const places: WriteTarget[] = [];
   for (const [index, { collection }] of operations.entries()) {
     places.push(await ofOperation(index, () => targetOf(app, caller, collection)));
@@ -68,14 +68,14 @@ async function placesOf(app: App, caller: Caller, operations: readonly Operation
 interface Alongside {
   last: WriteStep;
   /** The answer where another attempt of the same request was carried out. */
-  otherwise: () => Promise<BatchResult[]>;
+  otherwise: () => Promise<OperationResult[]>;
 }
 
 async function carryOut(
   app: App,
   plan: () => Promise<PlannedOperation[]>,
   alongside?: Alongside,
-): Promise<BatchResult[]> {
+): Promise<OperationResult[]> {
   for (let attempt = 1; ; attempt++) {
     const planned = await plan();
     const writes = planned.map(({ write }) => write);
@@ -101,7 +101,7 @@ async function carryOut(
 async function planAll(
   app: App,
   caller: Caller,
-  operations: readonly Operation[],
+  operations: readonly BatchOperation[],
   ids?: readonly ObjectId[],
 ): Promise<PlannedOperation[]> {
   const openMatcher = await loadMatchers();
@@ -137,8 +137,12 @@ function idOf(write: TogetherWrite): ObjectId {
 }
 
 /** What a batch that was carried out before has left, as its writer may see it now. */
-async function showAgain(app: App, places: readonly WriteTarget[], ids: readonly ObjectId[]): Promise<BatchResult[]> {
-  const results: BatchResult[] = [];
+async function showAgain(
+  app: App,
+  places: readonly WriteTarget[],
+  ids: readonly ObjectId[],
+): Promise<OperationResult[]> {
+  const results: OperationResult[] = [];
   for (const [index, place] of places.entries()) {
     const found = await readWritten(app, place, ids[index]!).catch((error: unknown) => {
       if (error instanceof AppError && error.code === 'DOCUMENT_NOT_FOUND') return null;
