@@ -18,6 +18,7 @@ import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { checkChanges } from './check-changes.js';
+import { checkAccessRules } from './check-rules.js';
 import { checkClock } from './check-clock.js';
 import { checkConsole } from './check-console.js';
 import { checkCookies } from './check-cookies.js';
@@ -115,6 +116,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await checkMigrations(app),
     await checkIndexes(app, options),
     await checkChanges(app),
+    await checkAccessRules(app),
     await checkClock(app),
     ...(await checkCookies(app)),
     await checkBackups(app),

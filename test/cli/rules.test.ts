@@ -1,6 +1,7 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AccessMatrix } from '../../src/features/rule-tests/run-rule-tests.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const EXAMPLES = join(import.meta.dirname, '../../templates/examples');
@@ -46,6 +47,33 @@ describe('bsvc rules test', () => {
     writeFileSync(join(home.dir, 'bad.json'), JSON.stringify({ ...tests, expect: [{ as: 'bob', read: 'one' }] }));
     const bad = await home.bsvc(['rules', 'test', 'bad.json']);
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('there is no user "bob"')]);
+  });
+});
+
+describe('the guide of rules', () => {
+  const guide = readFileSync(join(EXAMPLES, '../docs/rules.md'), 'utf8');
+
+  it.each(['board', 'shop', 'forum', 'crm'])('has the example %s as it is, and who may do what in it', async (name) => {
+    const declared = readFileSync(join(EXAMPLES, name, 'bsvc.yaml'), 'utf8');
+    expect(guide).toContain(`# ${name}.yaml\n${declared}`);
+    if (name === 'board') return;
+    const tested = await home.bsvc(['rules', 'test', join(EXAMPLES, name, 'rules.test.yaml'), '--json']);
+    const cells = guide.split('\n').map((line) =>
+      line
+        .split('|')
+        .map((cell) => cell.trim())
+        .join('|'),
+    );
+    for (const { documents } of tested.json<{ matrix: AccessMatrix[] }>().matrix) {
+      for (const { name: document, may } of documents) {
+        const letters = Object.values(may).map((actions) =>
+          (['read', 'update', 'delete'] as const)
+            .map((action) => (actions.includes(action) ? action[0] : '-'))
+            .join(''),
+        );
+        expect(cells).toContain(['', document, ...letters, ''].join('|'));
+      }
+    }
   });
 });
 

@@ -57,6 +57,7 @@ describe('bsvc doctor', () => {
       'migrations',
       'indexes',
       'changes',
+      'rules',
       'clock',
       'backups',
       'cache',
