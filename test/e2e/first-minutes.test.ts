@@ -177,10 +177,12 @@ describe('the first fifteen minutes with bsvc', () => {
         moved(readGuide('webhooks').find(({ file }) => file === 'receiver.mjs')!.text),
       );
       const [start, project] = examples.filter(({ language }) => language === 'sh');
+      const shared = examples.find(({ text }) => text.includes('collection rules shopping'));
       shell = paste(
         `exec > printed.log 2>&1
 ${moved(start!.text)}
 ${moved(project!.text)}
+${shared!.text}
 ${receiver.text.trim()} &
 until [ -e done ]; do sleep 0.2; done
 kill $(jobs -p); wait`,
