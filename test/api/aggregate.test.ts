@@ -181,20 +181,6 @@ describe('POST /api/data/:collectionName/aggregate', () => {
     expect(JSON.stringify(body)).not.toMatch(/documents_|Mongo/);
   });
 
-  it.each<[string, unknown]>([
-    ['$center', [{ $match: { place: { $geoWithin: { $center: [[0, 0], 1] } } } }]],
-    [
-      '$geoIntersects',
-      [{ $match: { place: { $geoIntersects: { $geometry: { type: 'Point', coordinates: [1, 2] } } } } }],
-    ],
-  ])('says that %s is not available', async (name, pipeline) => {
-    const { body } = await post('posts/aggregate', { pipeline }).expect(400);
-    expect(body).toMatchObject({
-      code: 'INVALID_PIPELINE',
-      message: `${name} is not available here: this database has nothing that serves it`,
-    });
-  });
-
   it('says of $search whose it is', async () => {
     const pipeline = [{ $search: { text: { query: 'a', path: 'title' } } }];
     const { body } = await post('posts/aggregate', { pipeline }).expect(400);

@@ -38,6 +38,11 @@ describe('errors of the database', () => {
       '$search is not available: it belongs to MongoDB Atlas',
     ],
     [
+      'an operator that only some databases have',
+      serverError(2, '$sampleRate is not supported by this engine'),
+      '$sampleRate is not available here: this database has nothing that serves it',
+    ],
+    [
       'a missing index',
       serverError(27, '$geoNear requires a 2d or 2dsphere index, but none were found'),
       '$geoNear needs an index of places, such as "place:2dsphere": add it to the indexes of the collection',
