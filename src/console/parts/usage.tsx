@@ -12,7 +12,7 @@ export function Usage({
   name: string;
   used: number;
   limit: number | null;
-  /** So many, where others are bytes. */
+  /** A count, where others are bytes. */
   isCount?: boolean;
 }) {
   const show = (value: number): string => (isCount ? number(value) : bytes(value));

@@ -8,7 +8,7 @@ import { mergesByKeys } from './sort-order.js';
 
 /** A `$or` within a branch of a `$or` is looked at as well, but not deeper. */
 const MAX_DEPTH = 2;
-/** So many branches of one `$or` are planned. */
+/** Most branches of one `$or` that are planned. */
 const MAX_ALTERNATIVES = 64;
 
 /**

@@ -20,7 +20,7 @@ import { implies, impliesAll } from './partial.js';
 import { ALONE, isBounded, type Plan, type PlanQuery } from './plan.js';
 import { isNumericPath, type KeyOrder, mergesByKeys, sortOrder } from './sort-order.js';
 
-/** So many plans or ranges at most are read side by side where documents have to be compared instead of keys. */
+/** Most plans or ranges read side by side where documents have to be compared instead of keys. */
 export const MAX_PLAN_BRANCHES = 200;
 
 /**

@@ -30,7 +30,7 @@ export interface KeySpace {
 
 /** Above every byte with which a component or an `_id` can begin. */
 const AFTER = Uint8Array.of(0xff);
-/** So many ranges at most are made from the combinations of `$in` lists; further fields are then left to the filter. */
+/** Most ranges made from the combinations of `$in` lists; further fields are then left to the filter. */
 const MAX_RANGES = 10_000;
 
 const NUMBERS = comparableKind(0)!;

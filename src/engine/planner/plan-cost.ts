@@ -43,7 +43,7 @@ export function cheapest(plans: readonly Plan[], query: PlanQuery, sizes: Sizes)
   return best ?? chooseByCost(costsOf(plans, query, sizes), query, sizes);
 }
 
-/** So many ranges are read side by side without asking whether there is something better. */
+/** Ranges that are read side by side without asking whether there is something better. */
 export function mostRangesFor(limit: number): number {
   return limit === 0 ? Infinity : Math.max(limit, FEW_RANGES);
 }

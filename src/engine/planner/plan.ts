@@ -33,9 +33,9 @@ export interface Plan {
 /** What to do when a plan turns out to be worse than another one is for certain. */
 export interface Fallback {
   readonly plan: Plan;
-  /** So many entries the first plan may look at. */
+  /** Entries that the first plan may look at. */
   readonly after: number;
-  /** So many documents are wanted in all. */
+  /** Documents wanted in all. */
   readonly most: number;
 }
 

@@ -7,7 +7,7 @@ import type { LongRead } from '../storage/long-read.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';
 
-/** So many commands take turns in one thread, and so many of one tenant for each thread. */
+/** Commands that take turns in one thread, and those of one tenant for each thread. */
 const AT_ONCE = 4;
 const AT_ONCE_OF_ONE = 2;
 const MAX_WAITING = 1000;

@@ -5,7 +5,7 @@ import { type Environment, STORE_OPTIONS } from './file/environment.js';
 import { holdSnapshot } from './file/guard-reads.js';
 import { translateStorageError } from './file/translate-error.js';
 
-/** So many entries are copied in a turn where LMDB cannot copy the file. */
+/** Entries copied in one turn where LMDB cannot copy the file. */
 const ENTRIES_AT_ONCE = 500;
 
 /**

@@ -10,7 +10,7 @@ const MAX_MS = 30_000;
 /** Each takes one of LMDB's slots for readers. */
 const MAX_HELD = 64;
 
-/** So many documents a read may look at before it is told of. */
+/** Documents a read may look at before it is reported. */
 const LONG_READ_DOCUMENTS = 10_000;
 
 /**

@@ -43,7 +43,7 @@ const APPEND_ATTEMPTS = 100;
 /** Of two processes that relay the same events, the second finds them among so many entries besides its own. */
 const TAIL = 64;
 const TRIM_BATCH = 1_000;
-/** So many documents are read at once. */
+/** Batch size, in documents. */
 const CHUNK = 64;
 
 /** The filter of the entries of a collection with numbers from `from`, and below `to`. */

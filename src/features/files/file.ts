@@ -101,7 +101,7 @@ export const UNCONFIRMED_MS = 60 * 60 * 1000;
  */
 export const SIGNED_URL_MS = 15 * 60 * 1000;
 
-/** So many bytes more or fewer than declared are taken (rest-api.md 3.2). */
+/** Bytes by which an upload may differ from its declared size (rest-api.md 3.2). */
 export const MAX_DRIFT_BYTES = 64;
 
 /** True if bytes are as many as declared but for the drift that is taken. */

@@ -92,7 +92,7 @@ export async function proveOperator(
   return app.passwords.inTurn(OPERATORS_TENANT, checkPassword, gone);
 }
 
-/** So many failures are recorded in an hour, in all processes together: nobody is to fill the log from outside. */
+/** Failures recorded in an hour, in all processes together: nobody is to fill the log from outside. */
 const RECORDED = { count: 100, windowMs: 3_600_000 };
 
 async function recordFailure(app: App, tried: NewAuditEntry): Promise<void> {

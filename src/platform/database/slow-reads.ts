@@ -23,7 +23,7 @@ interface ToldRead {
   readonly index: string | null;
 }
 
-/** So many shapes are asked about; a client could ask for any number of fields. */
+/** Shapes remembered at most; a client could ask for any number of fields. */
 const MAX_SHAPES = 200;
 /** A plan's verdict is believed for so long: an index may have been made, or documents added. */
 const VERDICT_MS = 600_000;

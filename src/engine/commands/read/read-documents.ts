@@ -34,9 +34,9 @@ type Leaving = Pick<SearchPace, 'mayLeave'>;
 
 const STAYS: Leaving = { mayLeave: false };
 
-/** So many documents are handed on at once. */
+/** Batch size, in documents. */
 const BATCH = 128;
-/** So many bytes of documents are decoded before they are handed on. */
+/** Batch size, in bytes of documents. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
 
 /**

@@ -12,7 +12,7 @@ import type { DistinctPlan } from '../distinct-plan.js';
 import { successor } from '../key-ranges.js';
 import type { Plan } from '../plan.js';
 
-/** So many values are read before the clock is looked at. */
+/** Values read between two looks at the clock. */
 const CHUNK = 64;
 const ZERO = Uint8Array.of(0);
 const writer = new KeyWriter();

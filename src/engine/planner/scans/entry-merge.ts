@@ -7,7 +7,7 @@ import type { Plan } from '../plan.js';
 import { keep, type PlanScan, type Scan, type VisitRow } from './scan.js';
 import { type MergeSide, SideHeap } from './side-heap.js';
 
-/** So many entries are read, or handed over, before the clock is looked at. */
+/** Entries read or handed over between two looks at the clock. */
 const CHUNK = 512;
 /** A range that hands over again and again reads up to so many entries at once. */
 const LARGEST_STEP = 64;

@@ -4,7 +4,7 @@ import type { Plan } from '../plan.js';
 import { readPages } from './entry-walk.js';
 import type { ScanPosition } from './scan.js';
 
-/** So many pages are read before the clock is looked at. */
+/** Pages read between two looks at the clock. */
 const CHUNK_PAGES = 128;
 /** Fewer entries are stepped over one by one. */
 const FEW_ENTRIES = 64;
@@ -27,7 +27,7 @@ export class EntrySkip {
     private readonly storage: Storage,
     private readonly plan: Plan,
     private readonly view: View,
-    /** So many entries, in the order in which the plan reads them. */
+    /** Entries, in the order in which the plan reads them. */
     private left: number,
   ) {}
 

@@ -5,7 +5,7 @@ import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';
 import type { Plan } from '../plan.js';
 
-/** So many pages are read before the clock is looked at: some 10,000 entries, in a tenth of a millisecond. */
+/** Pages read between two looks at the clock: some 10,000 entries, in a tenth of a millisecond. */
 const CHUNK_PAGES = 128;
 
 /** Walks the entries in a plan's ranges by the pages of the file: to count them, or to see the ids in them. */

@@ -8,7 +8,7 @@ import { keep, type Scan, type VisitRow } from './scan.js';
 const MAX_SORT_BYTES = 100 * 1024 * 1024;
 /** What a document takes beside its bytes. */
 const OVERHEAD_BYTES = 64;
-/** So many documents are handed over before the clock is looked at. */
+/** Documents handed over between two looks at the clock. */
 const CHUNK = 128;
 const NOTHING: Doc = {};
 

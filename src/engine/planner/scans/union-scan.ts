@@ -12,7 +12,7 @@ import { type MergeSide, SideHeap } from './side-heap.js';
  * remembered, everything is read instead, once, leaving out what has been handed over.
  */
 export class UnionScan implements Scan {
-  /** So many documents are remembered at most and a chunk more, in about 50 MB; tests lower it. */
+  /** Documents remembered at most, and a chunk more, in about 50 MB; tests lower it. */
   static maxSeen = 500_000;
   lastRead = 0;
   private at = 0;

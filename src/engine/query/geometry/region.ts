@@ -170,7 +170,7 @@ function intersects([x1, y1]: Pair, [x2, y2]: Pair, { west, south, east, north }
   return from <= to;
 }
 
-/** So many cells at most cover a region. */
+/** Most cells that cover a region. */
 const MAX_CELLS = 64;
 
 /** The codes that a place in the region may have, as ascending ranges: a few more than are in it, never less. */

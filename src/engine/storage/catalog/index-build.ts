@@ -6,7 +6,7 @@ import { isGeoKey } from './prepare-collection.js';
 import { checksum } from '../format/checksum.js';
 import { CODES, EngineError } from '../../errors.js';
 
-/** So many documents, and so many bytes of them, are read at once. */
+/** Batch size, in documents and in bytes. */
 const CHUNK = 64;
 const CHUNK_BYTES = 1024 * 1024;
 

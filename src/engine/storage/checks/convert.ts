@@ -3,7 +3,7 @@ import { DOCUMENT_SPACE, INDEX_SPACE, listProcesses } from '../file/environment.
 import type { CollectionDefinition, CollectionEntry } from '../keys/index-definition.js';
 import type { Storage } from '../storage.js';
 
-/** So many documents or entries, and so many bytes of them, are read at once. */
+/** Batch size, in documents or entries and in bytes. */
 const CHUNK = 64;
 const CHUNK_BYTES = 1024 * 1024;
 

@@ -14,7 +14,7 @@ import { childOf, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } fro
 interface Walk {
   readonly state: PageState;
   readonly visit: VisitValue | null;
-  /** So many pages are still to be read. */
+  /** Pages still to be read. */
   left: number;
   pages: number;
   entries: number;
@@ -47,7 +47,7 @@ type Reading = Pick<Walk, 'state' | 'left' | 'pages'>;
 
 /** Branch pages that are remembered, of 4 KB each. */
 const MAX_BRANCHES = 1024;
-/** So many leaves, and so many branches, below a branch are looked at to tell how many entries all of them have. */
+/** Leaves, and branches, below a branch that are looked at to estimate the entries of all of them. */
 const LEAF_SAMPLES = 4;
 /** Branches may be nearly empty beside full ones. */
 const LOWEST_BRANCH_SAMPLES = 8;

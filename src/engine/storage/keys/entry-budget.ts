@@ -2,7 +2,7 @@ import { CODES, EngineError } from '../../errors.js';
 
 /** The index entries that a write may still make, counted before any is made; equal items of an array count each. */
 export class EntryBudget {
-  /** So many documents and index entries one transaction takes in about 60 ms. */
+  /** Documents and index entries that one transaction takes in about 60 ms. */
   static readonly MOST = 10_000;
   taken = 0;
 

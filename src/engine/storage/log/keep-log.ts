@@ -7,7 +7,7 @@ import type { Storage } from '../storage.js';
 import { decodeEntry, entryKey, eraseEntry, isRemoval, momentOf, seqOf } from './change-entry.js';
 import { type LogPoint, logPosition } from './read-changes.js';
 
-/** So many entries are read from the file at once. */
+/** Batch size, in entries. */
 const CHUNK = 256;
 
 /**

@@ -9,7 +9,7 @@ import type { Storage } from '../storage.js';
 import { CHANGE_SPACE } from '../file/environment.js';
 import { type ChangeEntry, decodeEntry, entryKey, OPERATIONS, seqOf } from './change-entry.js';
 
-/** So many entries are read from the file at once. */
+/** Batch size, in entries. */
 const CHUNK = 64;
 /** How long entries are looked at before others get their turn. */
 const TURN_MS = 3;

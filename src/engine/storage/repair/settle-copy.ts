@@ -23,7 +23,7 @@ import { KeyWriter } from '../encoding/key-encoding.js';
 import { seqOf } from '../log/change-entry.js';
 import type { Storage } from '../storage.js';
 
-/** So many entries are read at once. */
+/** Batch size, in entries. */
 const CHUNK = 512;
 /** Ids that are named of a collection; how many there are besides is counted. */
 const MOST_IDS = 100;

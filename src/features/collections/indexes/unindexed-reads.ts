@@ -6,9 +6,9 @@ import { collectionStore } from '../collection-store.js';
 import { HIDDEN_FIELD } from '../fields/field.js';
 import { checkIndexSpecs } from './check-index-specs.js';
 
-/** So many shapes a process tells of; a client could ask for any number of fields. */
+/** Shapes that a process reports at most; a client could ask for any number of fields. */
 const MAX_SHAPES = 200;
-/** So many the record of a collection keeps. */
+/** Shapes that the record of a collection keeps. */
 const MAX_KEPT = 10;
 const MAX_PARTS = 4;
 const STORED_NAME = /\.documents_[0-9a-f]{24}_([0-9a-f]{24})$/;
