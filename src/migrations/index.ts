@@ -1,5 +1,6 @@
 import { indexAccountChallenges } from './025-index-account-challenges.js';
 import { indexInvites } from './026-index-invites.js';
+import { countWaitingMails } from './027-count-waiting-mails.js';
 import type { Migration } from './migration.js';
 import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
@@ -48,4 +49,5 @@ export const MIGRATIONS: readonly Migration[] = [
   dropRateCounters,
   indexAccountChallenges,
   indexInvites,
+  countWaitingMails,
 ];

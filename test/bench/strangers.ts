@@ -1,20 +1,34 @@
 /*
  *   npm run soak strangers -- [--minutes N] [--seed N]
  *
- * Grows the bodies of all routes that strangers may call, keeps what costs most for its length, and sends that once and
- * fifty times at once, whole and half, from one address and from twenty. Prints figures; fails beyond the bounds.
+ * Grows what strangers may send to each route, bodies, queries, pipelines, subscriptions and headers, keeps what costs
+ * most for its length, and sends that fifty times at once, cut off and unread, from one address and from twenty. Prints
+ * figures; fails beyond the bounds. BSVC_TEST_BINARY = bin/bsvc.js of another checkout attacks that one.
  */
+import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { openRandom } from '../helpers/random.js';
-import { attackFor, openTarget } from '../helpers/strangers/attack.js';
+import { attackFor } from '../helpers/strangers/attack.js';
+import { openTarget } from '../helpers/strangers/target.js';
 
 const { values } = parseArgs({ options: { minutes: { type: 'string' }, seed: { type: 'string' } } });
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const minutes = Number(values.minutes ?? 15);
 
+// Beside other work the clock measures that work too.
+const isTimed = loadavg()[0]! < availableParallelism();
 const target = await openTarget();
-console.log(`seed ${seed}, ${minutes} minutes`);
-const problems = await attackFor(target, openRandom(seed), minutes * 60_000, (line) => console.log(line));
+console.log(
+  `seed ${seed}, ${minutes} minutes, load ${loadavg()[0]!.toFixed(1)}${isTimed ? '' : ': times of others are not judged'}`,
+);
+const { problems, costs, volleys, worst } = await attackFor(target, openRandom(seed), {
+  ms: minutes * 60_000,
+  isTimed,
+  tell: (line) => console.log(line),
+});
 await target.close();
+console.log('\nmilliseconds of the main thread for a kilobyte, at most:');
+for (const [route, ms] of [...costs].sort((a, b) => b[1] - a[1])) console.log(`${ms.toFixed(2).padStart(8)} ${route}`);
+console.log(`\n${volleys} volleys, at worst: ${JSON.stringify(worst)}`);
 console.log(problems.length === 0 ? 'nothing was beyond the bounds' : problems.join('\n'));
 process.exitCode = problems.length === 0 ? 0 : 1;

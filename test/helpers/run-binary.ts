@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-export const BINARY = join(ROOT, 'bin', 'bsvc.js');
+/** Another checkout's, to see what a test finds there. */
+export const BINARY = process.env.BSVC_TEST_BINARY ?? join(ROOT, 'bin', 'bsvc.js');
 
 /** Tests come from one address; those of the limits switch them on. */
 const WITHOUT_LIMITS = { BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off', BSVC_CONNECTIONS_PER_ADDRESS: 'off' };

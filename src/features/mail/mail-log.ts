@@ -3,6 +3,8 @@ import type { App } from '../../app.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { ID, object, oneOf, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import { requireRoomFor } from '../quota/database-quota.js';
+import { keptBytes, sizeClass } from '../quota/kept-records.js';
 import type { OutgoingMail } from '../../platform/mail-provider/mail-provider.js';
 
 /** rest-api.md 2.8 */
@@ -29,6 +31,8 @@ export interface MailLog {
   reason: string | null;
   /** The mail to send, sealed, as mails carry codes and private words; removed as soon as its fate is settled. */
   sealedMail?: string;
+  /** What it counts for in the project’s quota, beside the log itself, until its fate is settled. */
+  size?: number;
   createdAt: Date;
   /** The time the provider took it; until then the time it was queued, so that the list can be sorted by it. */
   sentAt: Date;
@@ -47,6 +51,7 @@ export function queuedLog(
 ): MailLog {
   const { _id = new ObjectId(), subject = mail.subject, templateUsed = null, usingByok } = told;
   const now = new Date(app.clock.now());
+  const sealedMail = app.secrets.seal(JSON.stringify(mail), mailContext(_id));
   return {
     _id,
     projectId,
@@ -57,7 +62,8 @@ export function queuedLog(
     usingByok,
     templateUsed,
     reason: null,
-    sealedMail: app.secrets.seal(JSON.stringify(mail), mailContext(_id)),
+    sealedMail,
+    size: sizeClass(sealedMail.length),
     createdAt: now,
     sentAt: now,
   };
@@ -88,7 +94,7 @@ export async function advanceLog(
 ): Promise<boolean> {
   const result = await mailLogStore(app).updateOne(
     { ...filter, status: { $in: [...BEFORE[status]] } },
-    { $set: { ...change, status }, $unset: { sealedMail: '' } },
+    { $set: { ...change, status }, $unset: { sealedMail: '', size: '' } },
   );
   if (result.modifiedCount === 0) return false;
   app.metrics.event('mails', status);
@@ -98,6 +104,12 @@ export async function advanceLog(
 /** Notes why a mail is still queued after an attempt. */
 export async function noteReason(app: Pick<App, 'db'>, { _id }: MailLog, reason: string): Promise<void> {
   await mailLogStore(app).updateOne({ _id, status: 'queued' }, { $set: { reason } });
+}
+
+/** 403 QUOTA_EXCEEDED when the project has no room for mails that are to wait. */
+export async function requireRoomForMails(app: App, projectId: ObjectId, logs: readonly MailLog[]): Promise<void> {
+  const kept = logs.reduce((sum, { size = 0 }) => sum + size + keptBytes('mailLogs'), 0);
+  await requireRoomFor(app, projectId, { kept });
 }
 
 /** A log as clients see it. */

@@ -26,8 +26,9 @@ const KEPT_RECORDS = {
 
 export type KeptRecord = keyof typeof KEPT_RECORDS;
 
-/** Answers for repeated requests say by themselves how much room they take: one of these. */
-const ANSWER_SIZES = [512, 2_048, 16_384, 65_536] as const;
+/** Answers for repeated requests, and mails that wait, say by themselves how much room they take: one of these. */
+const SIZES = [512, 2_048, 16_384, 65_536, 262_144, 1_048_576, 4_194_304] as const;
+const WAITING_MAILS = KEPT_RECORDS.mailLogs.store;
 export const REPEATED_REQUESTS = 'idempotency_keys';
 
 /** What a kept record counts for. */
@@ -40,9 +41,9 @@ export function storeOfKept(record: KeptRecord): string {
   return KEPT_RECORDS[record].store;
 }
 
-/** The size as which an answer of so many bytes counts. */
-export function answerSize(bytes: number): number {
-  return ANSWER_SIZES.find((size) => bytes <= size) ?? bytes;
+/** The size as which something of so many bytes counts. */
+export function sizeClass(bytes: number): number {
+  return SIZES.find((size) => bytes <= size) ?? bytes;
 }
 
 /** The bytes of what is kept for a project beside its documents and logs: counted by indexes, so none is read. */
@@ -51,7 +52,7 @@ export async function countKept(app: Pick<App, 'db'>, projectId: ObjectId): Prom
     (await app.db.collection(store).countDocuments({ projectId, ...filter })) * bytes;
   const counted = await Promise.all([
     ...Object.values(KEPT_RECORDS).map(({ store, bytes }) => count(store, {}, bytes)),
-    ...ANSWER_SIZES.map((size) => count(REPEATED_REQUESTS, { size }, size)),
+    ...SIZES.flatMap((size) => [REPEATED_REQUESTS, WAITING_MAILS].map((store) => count(store, { size }, size))),
   ]);
   return counted.reduce((sum, bytes) => sum + bytes, 0);
 }

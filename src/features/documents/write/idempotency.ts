@@ -6,7 +6,7 @@ import { isDuplicateKey, type Store } from '../../../platform/database/database.
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { answerSize, REPEATED_REQUESTS } from '../../quota/kept-records.js';
+import { sizeClass, REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { WriteTarget } from './write-target.js';
 
 /**
@@ -129,7 +129,7 @@ async function remember(
   store: Store<IdempotencyRecord>,
   first: Pick<IdempotencyRecord, '_id' | 'projectId' | 'bodyHash' | 'ids'>,
 ): Promise<IdempotencyRecord> {
-  const size = answerSize(RECORD_BYTES + first.ids.length * ID_BYTES);
+  const size = sizeClass(RECORD_BYTES + first.ids.length * ID_BYTES);
   const record = { ...first, isDone: false, size, expiresAt: new Date(app.clock.now() + KEY_KEPT_MS) };
   await requireRoomFor(app, first.projectId, { kept: size });
   try {

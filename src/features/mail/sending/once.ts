@@ -6,7 +6,7 @@ import { isDuplicateKey, type Store, unlessDuplicate } from '../../../platform/d
 import { sha256Hex } from '../../../platform/ids.js';
 import type { Project } from '../../projects/project.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { answerSize, REPEATED_REQUESTS } from '../../quota/kept-records.js';
+import { sizeClass, REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import { mailLogStore } from '../mail-log.js';
 import type { BatchItem, MailRequest } from '../read-mail.js';
 import { readSlots, refundSlot } from './mail-slots.js';
@@ -125,7 +125,7 @@ async function answerOnce<T>(app: App, project: Project, attempt: Attempt<T>): P
     bodyHash: sha256Hex(JSON.stringify(body)),
     ids,
     answer: null,
-    size: answerSize(RECORD_BYTES),
+    size: sizeClass(RECORD_BYTES),
     leaseUntil: new Date(now + LEASE_MS),
     expiresAt: new Date(now + KEY_KEPT_MS),
   };
@@ -136,7 +136,7 @@ async function answerOnce<T>(app: App, project: Project, attempt: Attempt<T>): P
   try {
     const answer = earlier ? await attempt.resume(earlier) : await attempt.run(mine);
     const text = JSON.stringify(answer);
-    await store.updateOne({ _id }, { $set: { answer: text, size: answerSize(RECORD_BYTES + text.length) } });
+    await store.updateOne({ _id }, { $set: { answer: text, size: sizeClass(RECORD_BYTES + text.length) } });
     return answer;
   } catch (error) {
     // Nothing was sent: the key is free for another try.

@@ -5,7 +5,7 @@ import type { OutgoingMail, SendOutcome } from '../../../platform/mail-provider/
 import { withTimeout } from '../../../platform/time/with-timeout.js';
 import type { Project } from '../../projects/project.js';
 import { acceptMail } from '../close-mail.js';
-import { advanceLog, mailLogStore, queuedLog, type MailLog } from '../mail-log.js';
+import { advanceLog, mailLogStore, queuedLog, requireRoomForMails, type MailLog } from '../mail-log.js';
 import { refundSlot, reserveSlots, settleSlots } from './mail-slots.js';
 import { chooseProvider, resolveSender } from '../project-mail.js';
 import { waitForTurn } from './provider-pace.js';
@@ -34,6 +34,7 @@ export async function sendBatch(
   const { provider, usingByok } = chooseProvider(app, project);
   const mails = items.map((item): OutgoingMail => ({ from, ...item }));
   const logs = mails.map((mail) => queuedLog(app, project._id, mail, { usingByok }));
+  await requireRoomForMails(app, project._id, logs);
   const later = provider.sendBatch ? await waitForTurn(app, project, { urgent: true, mostMs: TURN_LIMIT_MS }) : null;
   if (later) {
     const retryAfterSeconds = (later.getTime() - app.clock.now()) / 1000;

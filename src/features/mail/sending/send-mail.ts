@@ -3,7 +3,14 @@ import type { App } from '../../../app.js';
 import { ID, object, oneOf, orNull, WHOLE, type TypeOf } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
 import { deliverMail, deliverSystemMail } from './deliver-mail.job.js';
-import { mailLogStore, queuedLog, TEMPLATE_USED, type MailLog, type TemplateUsed } from '../mail-log.js';
+import {
+  mailLogStore,
+  queuedLog,
+  requireRoomForMails,
+  TEMPLATE_USED,
+  type MailLog,
+  type TemplateUsed,
+} from '../mail-log.js';
 import { reserveSlots, type SlotCount } from './mail-slots.js';
 import { requireTemplate } from '../mail-template.js';
 import { findByokKey, resolveSender } from '../project-mail.js';
@@ -37,9 +44,10 @@ export async function sendMail(
   checkRendered(text);
   const from = resolveSender(app, project);
   const usingByok = findByokKey(app, project) !== null;
-  const slots = await reserveSlots(app, project, [id]);
   const mail = { from, to: request.to, ...text, ...(request.replyTo && { replyTo: request.replyTo }) };
   const log = queuedLog(app, project._id, mail, { _id: id, usingByok, templateUsed: used });
+  await requireRoomForMails(app, project._id, [log]);
+  const slots = await reserveSlots(app, project, [id]);
   await mailLogStore(app).insertOne(log);
   await enqueueMail(app, log);
   return presentQueued(log, slots);
