@@ -139,7 +139,9 @@ describe('$geoWithin', () => {
   it('of too many regions is refused before any is computed', async () => {
     const region = { place: { $geoWithin: { $centerSphere: [[0, 0], 1] } } };
     const pipeline = [{ $match: { $or: Array.from({ length: 51 }, () => region) } }];
-    expect(await refusal('shops/aggregate', pipeline)).toBe('A pipeline may have at most 50 $geoWithin');
+    expect(await refusal('shops/aggregate', pipeline)).toBe(
+      'A pipeline may have at most 50 $geoWithin and $geoIntersects',
+    );
   });
 });
 

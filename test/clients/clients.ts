@@ -8,7 +8,7 @@ import { openTempDir } from '../helpers/temp-dir.js';
 
 /*
  * Software made for MongoDB, as its makers publish it, on the embedded engine's wire transport: each is fetched from
- * the npm registry into a temporary folder and runs its script of this folder. Prints what works and what is refused;
+ * the npm registry into a temporary folder, or installed by the system's packages, and runs its script of this folder. Prints what works and what is refused;
  * ends with 1 when something fails.
  *
  *   npm run clients                     all of them
@@ -20,6 +20,8 @@ interface Client {
   readonly title: string;
   /** What is fetched, the package named in the table first. */
   readonly packages: Readonly<Record<string, string>>;
+  /** Of one that the system has instead: what runs its script, what tells its version, how it is installed. */
+  readonly system?: { command: string; script: string; version: readonly string[]; install: string };
 }
 
 const CLIENTS: Readonly<Record<string, Client>> = {
@@ -29,6 +31,16 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   agenda: { title: 'agenda', packages: { agenda: '5' } },
   'parse-server': { title: 'Parse Server', packages: { 'parse-server': '9', express: '5' } },
   mongosh: { title: 'mongosh', packages: { mongosh: '2' } },
+  pymongo: {
+    title: 'PyMongo',
+    packages: {},
+    system: {
+      command: '/usr/bin/python3',
+      script: 'python-driver.py',
+      version: ['-c', 'import pymongo, gridfs; print(pymongo.version)'],
+      install: 'apt-get install python3-pymongo python3-gridfs',
+    },
+  },
 };
 
 interface Step {
@@ -75,9 +87,15 @@ if (options.write && failures.length === 0) writeTable(table);
 process.exit(failures.length === 0 ? 0 : 1);
 
 /** Fetches a client and runs its script against an engine of its own. */
-async function runClient(name: string, { title, packages }: Client): Promise<Outcome> {
+async function runClient(name: string, { title, packages, system }: Client): Promise<Outcome> {
   const home = join(folder, name);
   cpSync(import.meta.dirname, home, { recursive: true, filter: (from) => !from.endsWith('.ts') });
+  if (system !== undefined) {
+    const asked = spawnSync(system.command, system.version, { encoding: 'utf8' });
+    if (asked.status !== 0)
+      return { title, version: '', steps: [{ step: 'install', outcome: 'fails', why: system.install }] };
+    return runOn(home, title, asked.stdout.trim(), system.command, system.script);
+  }
   writeFileSync(
     join(home, 'package.json'),
     JSON.stringify({ private: true, type: 'module', dependencies: packages }, null, 2),
@@ -95,10 +113,14 @@ async function runClient(name: string, { title, packages }: Client): Promise<Out
   const { version } = JSON.parse(readFileSync(join(home, 'node_modules', first!, 'package.json'), 'utf8')) as {
     version: string;
   };
+  return runOn(home, title, version, process.execPath, `${name}.mjs`);
+}
+
+async function runOn(home: string, title: string, version: string, command: string, script: string): Promise<Outcome> {
   const engine = openEngine({ dataDir: join(home, 'data'), durability: 'relaxed', readerThreads: 1 });
   try {
     const { uri } = await engine.listen('127.0.0.1:0');
-    const steps = await runScript(home, `${name}.mjs`, uri);
+    const steps = await runScript(home, command, script, uri);
     for (const { step, outcome, why } of steps) console.log(`${title} ${version}: ${step}: ${outcome} ${why}`);
     return { title, version, steps };
   } finally {
@@ -106,9 +128,9 @@ async function runClient(name: string, { title, packages }: Client): Promise<Out
   }
 }
 
-async function runScript(home: string, script: string, uri: string): Promise<Step[]> {
+async function runScript(home: string, command: string, script: string, uri: string): Promise<Step[]> {
   if (!existsSync(join(home, script))) throw new Error(`there is no test/clients/${script}`);
-  const child = spawn(process.execPath, [script, uri], { cwd: home, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(command, [script, uri], { cwd: home, stdio: ['ignore', 'pipe', 'pipe'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), CLIENT_MS);
   let stdout = '';
   let stderr = '';

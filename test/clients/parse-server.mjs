@@ -63,9 +63,22 @@ await works('sign-up, login, duplicate user in other case', async () => {
   const other = { username: 'other', password: 'secret', email: 'aNN@x.test' };
   same(await request('POST', '/users', other).catch(({ code }) => code), 203);
 });
-await refused('places by $near', /nearSphere|not supported/i, () =>
-  request('GET', `/classes/Note${where({ at: { $nearSphere: { __type: 'GeoPoint', latitude: 1, longitude: 1 } } })}`),
-);
+await works('places by $nearSphere and $within $box, with an index of places', async () => {
+  const at = (latitude, longitude) => ({ __type: 'GeoPoint', latitude, longitude });
+  await request('POST', '/schemas/Shop', {
+    className: 'Shop',
+    fields: { n: { type: 'Number' }, at: { type: 'GeoPoint' } },
+    indexes: { at_2dsphere: { at: '2dsphere' } },
+  });
+  for (const n of [3, 1, 2]) await request('POST', '/classes/Shop', { n, at: at(0, n) });
+  const near = await request('GET', `/classes/Shop${where({ at: { $nearSphere: at(0, 0), $maxDistance: 0.04 } })}`);
+  same(
+    near.results.map(({ n }) => n),
+    [1, 2],
+  );
+  const within = { $within: { $box: [at(-1, 1.5), at(1, 4)] } };
+  same((await request('GET', `/classes/Shop${where({ at: within })}`)).results.length, 2);
+});
 // Parse answers an error of its database in words of its own.
 await refused('batches in a transaction', /Internal server error/, () =>
   request('POST', '/batch', {
