@@ -17,7 +17,6 @@ const KEPT: Record<string, string> = {
   'collection edit': 'values of a dropped field stay stored; declaring it again shows them',
   'collection changes': 'no document goes: a follower reads the collection anew',
   'data trash': 'bsvc data recover brings it back',
-  'user mfa': 'it takes effect after a delay, and the user can stop it or enrol again',
   'user roles': 'a role that was taken away can be given again',
   'user sessions': 'a user signs in again',
   'operator sessions': 'an operator signs in again; tokens, which end by themselves, are given out anew',
