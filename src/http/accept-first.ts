@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { takeTurns } from '../turns.js';
 
-/** So long requests wait at most while clients connect, and so long they are then worked on before others wait. */
+/** Most that requests wait while clients connect, and the time they then have before others wait, in milliseconds. */
 const MAX_HELD_MS = 50;
 
 export interface AcceptFirst {
