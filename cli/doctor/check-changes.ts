@@ -1,4 +1,5 @@
 import type { App } from '../../src/app.js';
+import { collectionStore } from '../../src/features/collections/collection-store.js';
 import { listBoundedLogs } from '../../src/features/changes/log-bound.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { DAY_MS } from '../../src/platform/time/clock.js';
@@ -24,10 +25,17 @@ export async function checkChanges(app: App): Promise<CheckResult> {
     }
   }
   if (logs === 0) return passed('changes', 'no log of changes yet');
-  const all = `${countOf(logs, 'log')} of changes, ${presentBytes(bytes)}`;
+  const all = `${countOf(logs, 'log')} of changes, ${presentBytes(bytes)}${await ageOfSets(app)}`;
   if (full === 0) return passed('changes', all);
   const reach = shortestDays === Infinity ? '' : `, the shortest reaches back ${shortestDays.toFixed(1)} days`;
   const hint =
     'Clients that were away for longer start over. BSVC_CHANGES_MAX, or the plan of the project, grants more.';
   return { ...passed('changes', `${all}; ${full} at the largest size${reach}`), hint };
+}
+
+/** What a MongoDB cannot promise of rules that ask about memberships; nothing elsewhere, or without such rules. */
+async function ageOfSets(app: App): Promise<string> {
+  if (app.db.changeLogs) return '';
+  const named = await collectionStore(app).findOne({ state: 'active', 'namedBy.0': { $exists: true } });
+  return named ? '; on a MongoDB reads may see memberships that are 1 s old, and streams cannot follow them' : '';
 }

@@ -13,7 +13,7 @@ import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
-/** Under row-level security, and under rules that ask about a set; on a MongoDB changes of the latter are not followed. */
+/** Under row-level security, and under rules that ask about a set, which are not followed on a MongoDB. */
 const LETTERS = process.env.BSVC_TEST_TRANSPORT === 'wire' ? ['letters'] : ['letters', 'ruled'];
 const OWN_OR_SHARED = 'doc.userId = user.id or doc.board in members[user = user.id].board';
 const MAX_PER_ADDRESS = 30;
