@@ -190,6 +190,7 @@ const FORM = { 'content-type': 'multipart/form-data; boundary=B' };
 const FILE = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nbytes\r\n--B--\r\n';
 
 const PASSKEY_ANSWER = { response: { id: 'AA', rawId: 'AA', type: 'public-key', response: {} } };
+const OPERATION = { op: 'insert', collection: ':collectionName', body: { text: 'new' } };
 const SUBSCRIPTIONS = { subscriptions: [{ collection: ':collectionName' }] };
 
 const data = (method: string, rest: string, pass: Pass, allowed: string, more: More = {}): RouteRow =>
@@ -215,6 +216,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   data('PATCH', '/:document', 'the secret key to write', '200', json({ text: 'changed' })),
   data('PATCH', '/:trashed/recover', 'the secret key to write', '200', once()),
   data('DELETE', '/:document', 'the secret key to write', '200', once()),
+  row('POST', '/api/batch', 'the secret key to write', '200', NO_COLLECTION, json({ operations: [OPERATION] })),
   row('POST', '/api/realtime', 'a key', '200', NO_COLLECTION, json(SUBSCRIPTIONS)),
   row('POST', '/api/realtime/ticket', 'a key', '201', '201'),
 
