@@ -8,8 +8,8 @@ import { openTempDir } from '../helpers/temp-dir.js';
 
 /*
  * Software made for MongoDB, as its makers publish it, on the embedded engine's wire transport: each is fetched from
- * the npm registry into a temporary folder, or installed by the system's packages, and runs its script of this folder. Prints what works and what is refused;
- * ends with 1 when something fails.
+ * the npm registry into a temporary folder, or is one of the system's packages, and runs its script of this folder.
+ * Prints what works and what is refused; ends with 1 when something fails.
  *
  *   npm run clients                     all of them
  *   npm run clients -- mongoose agenda  only these
