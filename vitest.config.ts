@@ -52,6 +52,7 @@ const DEEP = [
     'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose readers repair',
   ),
   ...list('engine/pipeline', 'compile'),
+  ...list('engine/power-cut', 'power-cut'),
   ...list(
     'features',
     'documents/keyset-filter files/kill mail/turns operators/delete-project project-types/project-document users/ownership',
