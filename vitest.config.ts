@@ -49,7 +49,7 @@ const DEEP = [
   ...list('cli', 'backup every-command kept-backups master-key move-to repair restore-space serve upkeep'),
   ...list(
     'engine',
-    'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose readers repair',
+    'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment readers repair',
   ),
   ...list('engine/pipeline', 'compile'),
   ...list('engine/power-cut', 'power-cut'),
