@@ -1,4 +1,15 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { BSONRegExp, Decimal128, Double, Int32, Long, MongoClient, type Db, type Document } from 'mongodb';
@@ -61,6 +72,17 @@ describe('bsvc backup and restore', () => {
       stdin: '{"title":"t1"}\n',
     });
     expect(duplicate.code).toBe(1);
+  });
+
+  it('removes what a killed backup has left, and nothing else', async () => {
+    const child = spawnSync(process.execPath, ['-e', '']);
+    const left = ['left.backup', 'bsvc-2026-11-22T030000.backup'].map((name) => path(`${name}.${child.pid}.part`));
+    const kept = path(`other.${child.pid}.part`);
+    for (const file of [...left, kept]) writeFileSync(file, 'part');
+    const folder = mkdtempSync(join(tmpdir(), `bsvc-backup-${child.pid}-`));
+    expect((await home.bsvc(['backup', 'make', '--out', 'left.backup'])).code).toBe(0);
+    expect([...left, folder].filter(existsSync)).toEqual([]);
+    expect(existsSync(kept)).toBe(true);
   });
 
   it('refuses to replace a store with projects in it unless that is confirmed', async () => {

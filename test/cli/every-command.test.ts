@@ -200,7 +200,7 @@ async function aboutHooks(): Promise<void> {
   await bsvc('webhook deliveries', [id]);
   await bsvc('webhook replay', [id, delivery.id]);
   await bsvc('webhook rotate-secret', [id]);
-  await bsvc('webhook edit', [id, '--disable']);
+  await bsvc('webhook edit', [id, '--disable', '--yes']);
   await bsvc('webhook remove', [id, '--yes']);
   await bsvc('jobs list');
   await bsvc('jobs retry', ['--dead']);

@@ -81,7 +81,11 @@ describe('bsvc webhook', () => {
     const jobs = (await bsvc(['jobs', 'list', '--json'])).json<{ id: string; name: string }[]>();
     expect(jobs).toMatchObject([{ name: 'webhooks.deliver', state: 'queued' }]);
     expect((await bsvc(['webhook', 'rotate-secret', id, '--quiet'])).stdout).toMatch(/^whsec_\S+\n$/);
-    const edited = await bsvc(['webhook', 'edit', id, '--disable', '--json']);
+    expect(await bsvc(['webhook', 'edit', id, '--disable'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('1 delivery waits and fails with it.'),
+    });
+    const edited = await bsvc(['webhook', 'edit', id, '--disable', '--yes', '--json']);
     expect(edited.json()).toMatchObject({ enabled: false });
     expect((await bsvc(['webhook', 'edit', id, '--enable', '--disable'])).code).toBe(2);
     expect((await bsvc(['webhook', 'remove', id])).code).toBe(2);

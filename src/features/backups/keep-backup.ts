@@ -1,6 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, open, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app.js';
@@ -8,6 +7,7 @@ import { storeOf } from '../../platform/database/store-of.js';
 import { findMasterKey } from '../../platform/secrets/master-key.js';
 import { createOpening, createSealing, isSealed, type SealingSecret } from '../../platform/secrets/sealed-stream.js';
 import { backUp, type BackupReport } from '../store-copies/back-up.js';
+import { makeWorkFolder } from '../store-copies/drafts.js';
 import { readArchive } from '../store-copies/backup-archive.js';
 import { openBackupPlace, type BackupPlace } from './backup-place.js';
 import { backupName, listSuperseded, type KeepRule } from './backup-schedule.js';
@@ -113,7 +113,7 @@ export async function openConfiguredPlace(app: Pick<App, 'config'>): Promise<Bac
 
 /** Runs `work` with a directory of its own, which is removed afterwards. */
 export async function inTemporaryDir<T>(work: (dir: string) => Promise<T>): Promise<T> {
-  const dir = await mkdtemp(join(tmpdir(), 'bsvc-backup-'));
+  const dir = await makeWorkFolder();
   try {
     return await work(dir);
   } finally {

@@ -1,7 +1,6 @@
 import { createWriteStream } from 'node:fs';
-import { mkdtemp, open, rename, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, relative, sep } from 'node:path';
+import { open, rename, rm, stat } from 'node:fs/promises';
+import { relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -16,6 +15,7 @@ import { VERSION } from '../../package.js';
 import { BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
 import { SERIES } from '../collections/indexes/insert-series.js';
 import { readIndexes, readRaw } from './copy-collection.js';
+import { makeWorkFolder, nameDraft, removeDrafts } from './drafts.js';
 import { listFiles, localFilesDir } from './local-files.js';
 
 export interface BackupReport {
@@ -38,8 +38,9 @@ export async function backUp(
   path: string,
   options: { stop: AbortSignal; onProgress: (documents: number, files: number) => void },
 ): Promise<BackupReport> {
-  const workDir = await mkdtemp(join(tmpdir(), 'bsvc-backup-'));
-  const draft = `${path}.${process.pid}.part`;
+  await removeDrafts(path);
+  const workDir = await makeWorkFolder();
+  const draft = nameDraft(path);
   const counts = { documents: 0, files: 0 };
   let frozen: Database | null = null;
   try {
