@@ -11,5 +11,5 @@ export interface Entry {
   text: string;
 }
 
-/** A change that was acknowledged: `n` is the document's from then on, null when it is gone; or a group that is there. */
+/** A change that was acknowledged: the document's `n` from then on, null when it is gone; or a group that is there. */
 export type Acknowledged = { id: string; n: number | null } | { group: number };
