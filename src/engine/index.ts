@@ -23,6 +23,7 @@ import { StorageError, type StorageErrorCode } from './storage/storage-error.js'
 import type { LongRead } from './storage/long-read.js';
 import { openStorage, type Storage } from './storage/storage.js';
 import { repairFile, type RepairedCollection, type RepairOptions, type RepairReport } from './storage/repair/repair.js';
+import { lookThrough } from './storage/checks/look-through.js';
 import { checkPages } from './storage/checks/check-pages.js';
 import { verifyFile, type VerifyOptions, verifyStorage } from './storage/checks/verify.js';
 
@@ -171,6 +172,8 @@ export function openEngine(options: EngineOptions): Engine {
   let closing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let onLost: ((reason: string) => void) | null = null;
+  const looking = new AbortController();
+  const looked = lookThrough(storage, looking.signal);
   // Processes that live for one command do not stay to expire documents.
   let housekeeping = keepHouseOn({ expire: false });
   const checks = [
@@ -196,12 +199,13 @@ export function openEngine(options: EngineOptions): Engine {
   async function closeAll(): Promise<void> {
     clearTimeout(timer);
     for (const check of checks) clearInterval(check);
+    looking.abort();
     const closing = listeners.map((listener) => listener.close());
     core.cursors.closeAll();
     await readers?.close();
     // What clients of the listeners have begun, such as the building of an index, ends with the next write it asks for.
     storage.queue.close();
-    await Promise.all([...closing, housekeeping]);
+    await Promise.all([...closing, housekeeping, looked]);
     await storage.close();
   }
 

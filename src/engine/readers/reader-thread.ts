@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Core } from '../commands/command.js';
 import { Cursors } from '../commands/read/cursors.js';
 import { runCommand } from '../commands/index.js';
+import { lookThrough } from '../storage/checks/look-through.js';
 import { openStorage } from '../storage/storage.js';
 import {
   packError,
@@ -36,6 +37,7 @@ const { dataDir, durability } = workerData as ReaderOptions;
 const storage = openStorage(dataDir, durability, { upgrade: false });
 // A writer that is ended could leave half a transaction behind.
 storage.queue.close();
+void lookThrough(storage, new AbortController().signal);
 // A method of lmdb that its types leave out.
 (storage.environment.store as unknown as { _allocateGetBuffer(half: number): void })._allocateGetBuffer(
   LARGEST_VALUE_BYTES / 2,

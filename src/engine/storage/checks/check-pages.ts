@@ -19,6 +19,7 @@ const MAX_LIST_PAGES = 1_000;
  * list lets reading go on: the store refuses writes, which would overwrite pages in use.
  */
 export function checkPages({ environment }: Storage): void {
+  const { guard } = environment;
   const { store, path } = environment;
   const isSmall = statSync(path).size <= MAX_BYTES_AT_OPENING;
   store.resetReadTxn();
@@ -27,6 +28,7 @@ export function checkPages({ environment }: Storage): void {
   try {
     const meta = file.readMeta();
     const problem = findBrokenList(file, meta, isSmall);
+    if (isSmall) guard.isOver = true;
     if (problem !== null) {
       const message = `The list of free pages of ${path} is damaged (${problem}), so the store is only read. ${REPAIR}`;
       environment.refuse(new StorageError('READ_ONLY', message));

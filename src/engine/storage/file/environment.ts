@@ -8,6 +8,7 @@ import { guardReads } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
 import { LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError, readFirstPages } from './page-file.js';
 import { damagedFile } from '../damage.js';
+import { PageGuard } from './page-guard.js';
 import { PageRanges } from './page-ranges.js';
 import { Preallocation, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
@@ -69,6 +70,8 @@ export interface Environment {
   readonly reader: FileReader;
   /** The file as pages, to count by. */
   readonly pages: PageRanges;
+  /** Pages are checked by it before LMDB reads or changes them. */
+  readonly guard: PageGuard;
   /**
    * Runs the work in one write transaction and commits it; see `LastCommit` for why no other way is safe. Throws
    * NO_SPACE when the disk may have no room for as much as the work says that it has written.
@@ -107,7 +110,8 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   } catch (error) {
     throw translateStorageError(error, path);
   }
-  guardReads(store);
+  const guard = new PageGuard(path);
+  guardReads(store, guard);
   const lastCommit = new LastCommit(store, path);
   const preallocation = new Preallocation(path, store);
   // A thread that is ended would end the locks of its process with the lock file.
@@ -117,8 +121,9 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   const environment: Environment = {
     path,
     store,
-    reader: new FileReader(store),
+    reader: new FileReader(store, guard),
     pages,
+    guard,
     get refusal() {
       return refusal;
     },
@@ -146,6 +151,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
       lastCommit.close();
       preallocation.close();
       pages.close();
+      guard.close();
     },
   };
   try {

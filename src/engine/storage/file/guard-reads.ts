@@ -1,4 +1,5 @@
 import type { RootDatabase, Transaction } from 'lmdb';
+import type { PageGuard } from './page-guard.js';
 
 type Store = RootDatabase<Buffer, Buffer>;
 
@@ -19,13 +20,14 @@ interface Reads {
  * damaged page, and lmdb goes on using the failed one for as long as an iterator over it is open, which it leaves open
  * itself when a step throws. So iterators are closed when they throw, and the transaction is given up.
  */
-export function guardReads(store: Store): void {
+export function guardReads(store: Store, guard: PageGuard): void {
   // Its types know neither `iterate` nor that methods may be overridden.
   const reads = store as unknown as Reads;
   const { getBinaryFast, getRange } = reads;
   // On the store itself: views of it with other encodings inherit them.
   reads.getBinaryFast = function (key, options) {
     try {
+      if (!guard.isOver && key instanceof Buffer) checkKey(store, guard, key);
       return getBinaryFast.call(this, key, options);
     } catch (error) {
       reads.resetReadTxn();
@@ -35,16 +37,33 @@ export function guardReads(store: Store): void {
   reads.getRange = function (options) {
     const range = getRange.call(this, options);
     const iterate = range.iterate.bind(range);
-    range.iterate = () => guarded(iterate(), reads);
+    range.iterate = () => {
+      if (guard.isOver) return guarded(iterate(), reads);
+      const { start, reverse = false } = (options ?? {}) as { start?: unknown; reverse?: boolean };
+      reads.ensureReadTxn();
+      const step = guard.openWalk(start instanceof Buffer ? start : undefined, reverse);
+      step();
+      return guarded(iterate(), reads, step);
+    };
     return range;
   };
 }
 
-function guarded(iterator: Iterator<unknown> | number, reads: Reads): Iterator<unknown> | number {
+/** Checks the pages that a read of the key needs, as of the snapshot that this turn reads. Throws DAMAGED. */
+export function checkKey(store: Store, guard: PageGuard, key: Buffer): void {
+  // Its types leave out the method.
+  (store as unknown as Reads).ensureReadTxn();
+  guard.check(key);
+}
+
+function guarded(iterator: Iterator<unknown> | number, reads: Reads, step?: () => void): Iterator<unknown> | number {
   if (typeof iterator === 'number') return iterator;
   const next = iterator.next.bind(iterator);
+  let isFirst = true;
   iterator.next = () => {
     try {
+      if (step !== undefined && !isFirst) step();
+      isFirst = false;
       return next();
     } catch (error) {
       iterator.return?.();

@@ -176,7 +176,7 @@ export class PageFile {
   /**
    * Reads a page of a tree and checks that it is one: its number, its kind, and that its nodes fill it without a gap.
    */
-  readPage(number: number, isLeaf: boolean, meta: Meta): Page {
+  readPage(number: number, isLeaf: boolean, meta: Pages): Page {
     const bytes = this.read(number, 1, meta);
     checkHeader(bytes, number, isLeaf ? LEAF : BRANCH, meta.transaction);
     const lower = bytes.readUInt16LE(LOWER_AT);
