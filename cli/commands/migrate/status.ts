@@ -4,7 +4,7 @@ import { defineCommand } from '../../shell/command.js';
 export default defineCommand({
   examples: ['bsvc migrate status', 'bsvc migrate status --json'],
   async run(context) {
-    const app = await context.app('migration');
+    const app = await context.app('diagnosis');
     const status = await findMigrationStatus(app.db);
     return {
       json: status,

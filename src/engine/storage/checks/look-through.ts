@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { isMainThread } from 'node:worker_threads';
 import { damagedFile } from '../damage.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { PageError } from '../file/page-file.js';
@@ -33,7 +34,7 @@ export async function lookThrough(storage: Storage, signal: AbortSignal): Promis
     }
     guard.isOver = true;
   } catch (error) {
-    if (error instanceof PageError) storage.damage.judge(damagedFile(path, error.message), null);
-    // Else closed in between.
+    // Threads find what the main one finds. Else it was closed in between.
+    if (error instanceof PageError && isMainThread) storage.damage.judge(damagedFile(path, error.message), null);
   }
 }

@@ -18,6 +18,7 @@ export const NODE_BYTES = 8;
 const BRANCH = 0x01;
 const LEAF = 0x02;
 const OVERFLOW = 0x04;
+const META = 0x08;
 /** A node whose value lies in pages of its own, and how many bytes say where. */
 export const BIG_VALUE = 0x01;
 export const BIG_VALUE_BYTES = 24;
@@ -268,13 +269,19 @@ export function readFirstPages(file: number): { pageBytes: number; newest: Buffe
     readSync(file, first, 0, META_BYTES, 0);
     const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
     if (pageBytes >= 512 && pageBytes <= 0x10000) readSync(file, second, 0, META_BYTES, pageBytes);
-    if ([first, second].some((meta) => meta.readUInt32LE(MAGIC_AT) !== MAGIC)) break;
+    if (!isMeta(first, 0) || !isMeta(second, 1) || second.readUInt32LE(PAGE_BYTES_AT) !== pageBytes) break;
+    if (first.compare(second, MAGIC_AT, MAGIC_AT + 8, MAGIC_AT, MAGIC_AT + 8) !== 0) break;
     const ahead = numberAt(first, TRANSACTION_AT) - numberAt(second, TRANSACTION_AT);
     // In a new file, and in a copy, one is of none.
     const isNew = Math.min(numberAt(first, TRANSACTION_AT), numberAt(second, TRANSACTION_AT)) === 0;
     if (isNew || Math.abs(ahead) === 1) return { pageBytes, newest: ahead >= 0 ? first : second };
   }
   throw new PageError('its first two pages are not those of two commits in a row');
+}
+
+function isMeta(page: Buffer, number: number): boolean {
+  const isOne = (page.readUInt16LE(FLAGS_AT) & META) !== 0 && page.readUInt32LE(MAGIC_AT) === MAGIC;
+  return isOne && numberAt(page, 0) === number;
 }
 
 function describe(meta: Buffer): Meta {
