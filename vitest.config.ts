@@ -46,7 +46,7 @@ const DEEP = [
     'changes-properties client-leaves hostile-reads list-documents mail-properties reply-budget rules-search session-properties storage-properties storage-signed write-properties',
   ),
   ...list('client', 'browser follow hosted-react hosted-sdk killed typed'),
-  ...list('cli', 'backup every-command kept-backups master-key move-to repair restore-space serve upkeep'),
+  ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
   ...list(
     'engine',
     'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment readers repair',
