@@ -17,7 +17,7 @@ process.on('exit', () => {
 
 const reportFile = process.env.BSVC_TEST_REPORT;
 
-// The API's tests run twice: on the engine in the process, and through the official driver over the engine's wire transport.
+// The API's tests run twice: on the engine in the process, and through the official driver over the wire transport.
 const everywhere = {
   // For what hangs: no test measures by them how long a machine takes.
   testTimeout: 120_000,
@@ -56,7 +56,7 @@ const DEEP = [
   ...list('engine/power-cut', 'power-cut'),
   ...list(
     'features',
-    'documents/keyset-filter files/kill mail/turns operators/delete-project project-types/project-document users/ownership',
+    'documents/keyset-filter files/kill mail/provider-turns operators/delete-project project-types/project-document users/ownership',
   ),
   ...list('features/webhooks', 'receivers'),
   ...list('platform', 'jobs/queue jobs/schedules outages watch-snapshots'),
