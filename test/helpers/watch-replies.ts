@@ -13,6 +13,8 @@ export function watchReplies(server: Server, hasLimits: boolean | null): void {
     const sent = collectRequest(request);
     const answered = new Collected();
     const { writeHead, write, end } = response;
+    // A stream keeps none of them.
+    const requestHeaders = { ...request.headers };
     let head: OutgoingHttpHeaders = {};
     response.writeHead = function (this: ServerResponse, ...all: unknown[]) {
       head = readHead(all.at(-1));
@@ -28,7 +30,7 @@ export function watchReplies(server: Server, hasLimits: boolean | null): void {
       const problems = tryToCheck({
         method: request.method ?? '',
         url: request.url ?? '',
-        requestHeaders: request.headers,
+        requestHeaders,
         requestBody: sent.bytes(),
         status: response.statusCode,
         headers: { ...response.getHeaders(), ...head },

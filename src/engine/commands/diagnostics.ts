@@ -189,10 +189,13 @@ function collectionStats(call: Call, collection: unknown, spec: unknown): Doc {
   const reply: Doc = { ns, host: 'localhost', localTime: new Date() };
   for (const wanted of Object.keys(spec)) {
     const stats = collStats.run(call, { collStats: collection }) as Doc;
-    if (wanted === 'count') reply['count'] = stats['count'];
-    else if (wanted === 'storageStats')
+    if (wanted === 'count') {
+      reply['count'] = stats['count'];
+    } else if (wanted === 'storageStats') {
       reply['storageStats'] = { ...stats, ns: undefined, ...indexSizes(core.storage, ns) };
-    else throw new EngineError(CODES.InvalidOptions, `$collStats.${wanted} is not kept by the embedded engine`);
+    } else {
+      throw new EngineError(CODES.InvalidOptions, `$collStats.${wanted} is not kept by the embedded engine`);
+    }
   }
   return reply;
 }
