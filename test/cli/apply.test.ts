@@ -119,7 +119,7 @@ describe('bsvc apply of everything a project has', () => {
   it.each([
     [
       'cannot be',
-      "fields: ['a:String', { name: b, type: Array, fields: [] }]",
+      "fields: ['a:String', { name: b, type: String, default: 1 }]",
       /^bsvc: wrong\.yaml:6: collection second: Invalid field: b /,
     ],
     [

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.js';
 import { withAuditEntry } from '../../src/features/audit/audit-log.js';
+import { collectionStore } from '../../src/features/collections/collection-store.js';
 import { beginRestore } from '../../src/platform/database/restore-mark.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openS3Double, type S3Double } from '../helpers/s3-double.js';
@@ -99,6 +100,15 @@ const CASES: Record<string, Case> = {
         const [name] = (await db.listNames()).filter((each) => each.startsWith('documents_'));
         const unique = (await db.collection(name!).indexes()).find((index) => index.unique)!;
         await db.collection(name!).dropIndex(unique.name!);
+      }),
+  },
+  'a rule that names no field': {
+    fails: ['indexes', 'rules'],
+    code: 1,
+    spoil: () =>
+      inStore((app) => {
+        const rules = { read: 'doc.gone = user.id', create: 'nobody', update: 'nobody', delete: 'nobody' };
+        return collectionStore(app).updateOne({ name: 'posts' }, { $set: { rules } });
       }),
   },
   'a clock that stands before what is stored': {

@@ -360,7 +360,7 @@ describe('mail and errors of the SDK', () => {
       async () => {
         const busy = await buildProject(test.app);
         await updateProject(test.app, busy.project.name, { limits: { requests: 0 } });
-        return sdk.default({ apiKey: busy.secret, baseUrl: test.url }).db.count('users');
+        return sdk.default({ apiKey: busy.publishable, baseUrl: test.url }).db.count('users');
       },
       429,
     ],

@@ -20,20 +20,14 @@ export default defineCommand({
     const { app, project } = await chooseProject(context, named);
     const queued = await sendTestMail(app, project, to);
     const isKept = app.mail.name === 'outbox' && queued.provider === 'default';
+    if (!noWait && !isKept) context.out.note(`Waiting for what the mail server says of ${to} …`);
     const fate: MailFate =
-      noWait || isKept
-        ? { status: 'queued', reason: null }
-        : await watch(`Sending to ${to}`, waitForMail(app, queued.id, WAIT_MS, context.stop));
+      noWait || isKept ? { status: 'queued', reason: null } : await waitForMail(app, queued.id, WAIT_MS, context.stop);
     if (fate.reason !== null && fate.status !== 'sent') {
       const again = fate.status === 'queued' ? '; it is tried again' : '';
       throw unavailable('MAIL_NOT_SENT', `The mail to ${to} was not sent: ${fate.reason}${again}`);
     }
     return { json: { ...queued, ...fate }, quiet: queued.id, text: () => describe(to, fate, isKept) };
-
-    async function watch<T>(text: string, work: Promise<T>): Promise<T> {
-      const progress = await context.out.progress(text);
-      return work.finally(() => progress.stop());
-    }
   },
 });
 

@@ -32,7 +32,7 @@ export const INVITE_ROUTES: readonly Route[] = [
       redirect: text({ maxLength: 500 }),
       'roles?': ROLE_LIST,
       'set?': object({ collection: TEXT, document: DOCUMENT }),
-      'inviterName?': text({ minLength: 1, maxLength: 100, wellFormed: true, pattern: '^[^\\r\\n]*$' }),
+      'inviterName?': text({ minLength: 1, maxLength: 100, wellFormed: true, oneLine: true }),
     }),
     example: { email: 'grace@example.com', redirect: 'https://shop.example/join', roles: ['editor'] },
     answers: created(INVITE, 'Invitation mailed'),
