@@ -150,10 +150,11 @@ describe('the document that an insert stores', () => {
   it('may carry system fields that say what the document gets anyway, and no others', () => {
     const fields: Field[] = [{ name: 'title', type: 'String' }];
     expect(read(fields, { title: 'a', isDeleted: false, deletedAt: null })).toMatchObject({ isDeleted: false });
+    const _id = '64b7f0c2a1b2c3d4e5f60718';
+    expect(String(read(fields, { title: 'a', _id })._id)).toBe(_id);
     for (const body of [
       { isDeleted: true },
       { deletedAt: '2026-01-01' },
-      { _id: '64b7f0c2a1b2c3d4e5f60718' },
       { createdAt: '2026-01-01' },
       { updatedAt: null },
       { _bsvc: {} },
