@@ -59,6 +59,11 @@ const ANSWERS: Record<string, [filter: Doc, ids: number[]][]> = {
       [6],
     ],
   ],
+  $geoWithin: [
+    [{ a: { $geoWithin: { $box: [[10, 10], [0, 0]] } } }, [6]], // prettier-ignore
+    [{ a: { $geoWithin: { $polygon: [[0, 0], [6, 0], [6, 9]] } } }, []], // prettier-ignore
+    [{ a: { $not: { $geoWithin: { $centerSphere: [[5, 9], 0.02] } } } }, [1, 2, 3, 4, 5, 7]],
+  ],
   $gt: [
     [{ a: { $gt: 4.5 } }, [1, 2, 3, 6]],
     [{ a: { $gt: 'a' } }, [5]],
