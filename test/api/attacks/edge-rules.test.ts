@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { updateProject } from '../../../src/features/projects/update-project.js';
 import { ADMIN_TOKEN, buildEstate, fire, openStage, type Answer, type Estate, type Stage } from './stage.js';
-import { ROUTE_LISTS } from '../../../src/api.js';
 import type { RateClass } from '../../../src/http/routes/route.js';
-import { fill, ROUTE_TABLE, type Pass, type RouteRow } from './routes-table.js';
+import { fill, ROUTE_TABLE, routeOf, type Pass, type RouteRow } from './routes-table.js';
 import { CALLERS } from '../../../src/features/projects/project-store.js';
 
 const SERVICE_LIMIT = 1_000_000;
@@ -92,16 +91,9 @@ describe('pages of other origins', () => {
 });
 
 describe('a key chooses the limit', () => {
-  const rateOf = ({ method, path }: RouteRow): RateClass => {
-    const [list, route] = ROUTE_LISTS.flatMap((each) => each.routes.map((found) => [each, found] as const)).find(
-      ([, found]) => found.method === method && isAt(found.path, path.split('?')[0]!),
-    )!;
+  const rateOf = (row: RouteRow): RateClass => {
+    const { list, route } = routeOf(row);
     return route.rate ?? list.rate;
-  };
-  /** Rows have the names of parameters where routes have them, or values in their place. */
-  const isAt = (pattern: string, path: string): boolean => {
-    const [parts, given] = [pattern.split('/'), path.split('/')];
-    return parts.length === given.length && parts.every((part, at) => part.startsWith(':') || part === given[at]);
   };
   const limitOf = ({ headers }: Answer): number | null =>
     headers['ratelimit-limit'] === undefined ? null : Number(headers['ratelimit-limit']);

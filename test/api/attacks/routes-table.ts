@@ -1,4 +1,5 @@
 import { ROUTE_LISTS } from '../../../src/api.js';
+import type { Route, RouteList } from '../../../src/http/routes/route.js';
 
 /** Who may come in by a route. */
 export type Pass =
@@ -613,4 +614,17 @@ export function fill<T>(template: T, names: Readonly<Record<string, string>>): T
   if (Array.isArray(template)) return template.map((item: unknown) => fill(item, names)) as T;
   if (typeof template !== 'object' || template === null) return template;
   return Object.fromEntries(Object.entries(template).map(([key, value]) => [key, fill(value, names)])) as T;
+}
+
+/** The route that a row is about, with its list. */
+export function routeOf({ method, path }: Pick<RouteRow, 'method' | 'path'>): { list: RouteList; route: Route } {
+  const given = path.split('?')[0]!.split('/');
+  // Rows have the names of parameters where routes have them, or values in their place.
+  const isAt = (parts: readonly string[]): boolean =>
+    parts.length === given.length && parts.every((part, at) => part.startsWith(':') || part === given[at]);
+  for (const list of ROUTE_LISTS) {
+    const route = list.routes.find((each) => each.method === method && isAt(each.path.split('/')));
+    if (route) return { list, route };
+  }
+  throw new Error(`no route is ${method} ${path}`);
 }
