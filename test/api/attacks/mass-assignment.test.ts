@@ -95,10 +95,13 @@ const DOCUMENT_PATHS: readonly [field: string, value: unknown][] = [
   ['meta.constructor.prototype', {}],
 ];
 
+/** A new document may bring an id that is none of another one (writes.md 4). */
+const NOT_INSERTED = DOCUMENT_FIELDS.filter(([field, value]) => field !== '_id' || value !== SOMEBODY);
+
 const OWNED = ['enforced', 'flexible', 'ruled', 'ruledFlexible'];
 
 describe.each(OWNED)('a document that belongs to a user, %s', (name) => {
-  it.each(DOCUMENT_FIELDS)('is not inserted with %s = %j', async (field, value) => {
+  it.each(NOT_INSERTED)('is not inserted with %s = %j', async (field, value) => {
     const body = { title: 'a', [field]: value };
     for (const [path, sent] of [
       [`/api/data/${name}`, body],
