@@ -71,7 +71,10 @@ describe('a clock that was ahead by a year and comes back', () => {
     await open({ BSVC_RATE_LIMIT: '3/15m' });
     const statuses = async (): Promise<number[]> => {
       const found: number[] = [];
-      for (let at = 0; at < 4; at++) found.push((await data('get', 'x')).status);
+      for (let at = 0; at < 4; at++) {
+        const request = supertest(test.url).get('/api/data/x').set('x-api-key', owner.publishable);
+        found.push((await request).status);
+      }
       return found;
     };
     clock.advance(YEAR);
