@@ -12,6 +12,8 @@ const many = Array.from({ length: 20_000 }, (_, i): Doc => ({
   s: `text ${String(i)}`,
 }));
 
+const NOTHING = { near: null, filter: null, sort: null, skip: 0, limit: null, distinct: null };
+
 describe('what a pipeline leaves to its caller', () => {
   const leadingOf = (...stages: Doc[]) => compilePipeline(stages).leading;
 
@@ -26,7 +28,7 @@ describe('what a pipeline leaves to its caller', () => {
         { $limit: 9 },
         { $limit: 4 },
       ),
-    ).toEqual({ near: null, filter: { $and: [{ a: 1 }, { b: 2 }] }, sort: { c: 1 }, skip: 5, limit: 4 });
+    ).toEqual({ ...NOTHING, filter: { $and: [{ a: 1 }, { b: 2 }] }, sort: { c: 1 }, skip: 5, limit: 4 });
     expect(leadingOf({ $limit: 5 }, { $match: { a: 1 } })).toMatchObject({
       filter: null,
       sort: null,
@@ -34,19 +36,20 @@ describe('what a pipeline leaves to its caller', () => {
       limit: 5,
     });
     expect(leadingOf({ $limit: 5 }, { $skip: 1 })).toMatchObject({ skip: 0, limit: 5 });
-    expect(leadingOf({ $project: { a: 1 } }, { $match: { a: 1 } })).toMatchObject({ filter: null });
+    expect(leadingOf({ $project: { a: '$b' } }, { $match: { a: 1 } })).toMatchObject({ filter: null });
+    expect(leadingOf({ $addFields: { x: 1 } }, { $match: { a: 1 } })).toMatchObject({ filter: { a: 1 } });
   });
 
   it('keeps what depends on variables of the command', () => {
     const environment = { ...openExpressionContext(), constants: new Map([['x', 2]]) };
     const { leading } = compilePipeline([{ $match: { a: 1, $expr: { $eq: ['$b', '$$x'] } } }], { environment });
-    expect(leading).toEqual({ near: null, filter: { a: 1 }, sort: null, skip: 0, limit: null });
+    expect(leading).toEqual({ ...NOTHING, filter: { a: 1 } });
   });
 
   it('says which fields of the documents it needs', () => {
     const fieldsOf = (...stages: Doc[]) => compilePipeline(stages).fields;
     expect(fieldsOf({ $match: { a: 1 } }, { $group: { _id: '$k', n: { $sum: '$v.w' } } })).toEqual(new Set(['k', 'v']));
-    expect(fieldsOf({ $addFields: { x: '$a' } }, { $match: { b: 1 } }, { $project: { x: 1 } })).toEqual(
+    expect(fieldsOf({ $addFields: { x: '$a' } }, { $match: { x: 1, b: 1 } }, { $project: { x: 1 } })).toEqual(
       new Set(['a', 'b', '_id', 'x']),
     );
     expect(fieldsOf({ $count: 'n' })).toEqual(new Set());
