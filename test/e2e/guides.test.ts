@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { missingLines, readExamples, readGuides, type Example } from '../helpers/guide-examples.js';
 import { findFreePort } from '../helpers/listen.js';
 import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
@@ -52,12 +52,13 @@ let dir: TempDir;
 let service: RunningService;
 let settings: Record<string, string>;
 
-beforeAll(async () => {
+// Guides name their projects alike: each has a store of its own.
+beforeEach(async () => {
   dir = await openTempDir();
   settings = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_LOG_LEVEL: 'warn' };
   service = await startService(['serve', '--port', '0'], settings);
 });
-afterAll(async () => {
+afterEach(async () => {
   await service.stop();
   await dir.remove();
 });
