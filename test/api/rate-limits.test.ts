@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { setChanges } from '../../src/features/changes/set-changes.js';
 import { revokeKey } from '../../src/features/projects/manage-keys.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
@@ -193,6 +194,7 @@ describe('a stream', () => {
     await start({ BSVC_RATE_LIMIT: '10/15m' });
     const { project, publishable } = await buildProject(test.app);
     await buildCollection(test.app, project, { name: 'things' });
+    await setChanges(test.app, project._id, 'things', { on: true });
     const open = (...since: (string | undefined)[]): Promise<Response> =>
       fetch(`${test.url}/api/realtime`, {
         method: 'POST',
