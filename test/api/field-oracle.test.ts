@@ -153,6 +153,8 @@ function requestOf(random: Random, fields: Field[], ids: string[]): Parameters<S
   ])();
 }
 
+const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
+
 async function compareStores(seed: number): Promise<void> {
   const random = openRandom(seed);
   const fields = generateFields(random);
@@ -188,6 +190,8 @@ async function compareStores(seed: number): Promise<void> {
     if (request[0] === 'patch' && ['text', 'owner'].some((name) => name in request[2]!)) continue;
     const [one, other] = [await stores[0].send(...request), await stores[1].send(...request)];
     const what = JSON.stringify({ fields, groups, userId, request, first, second }, null, 1);
+    // The log of a MongoDB is written after the reply: how far it is by now says nothing.
+    if (ON_MONGODB && request[1].startsWith('things/changes')) continue;
     expect(other, what).toEqual(one);
     expect(one.status, what).toBeLessThan(500);
     if (one.text.includes('FIELD_NOT_READABLE')) reached.unnamed++;

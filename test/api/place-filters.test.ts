@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { setChanges } from '../../src/features/changes/set-changes.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -109,6 +110,7 @@ describe('filters of places', () => {
   it('are followed by the feed', async () => {
     const changes = (query: string) =>
       request(test.server).get(`/api/data/shops/changes?${query}`).set('x-api-key', project.publishable);
+    await setChanges(test.app, project.project._id, 'shops', { on: true });
     const filter = 'place_near=-70,10,1000';
     const begun = await changes(filter);
     expect(begun.status, JSON.stringify(begun.body)).toBe(200);

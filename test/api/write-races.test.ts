@@ -51,14 +51,15 @@ describe('a write that meets the document in the wrong state, which is then the 
       place,
       id,
     );
-    expect(others).toBe(1);
+    expect(others).toBeGreaterThan(0);
     await expect(trash(id)).rejects.toMatchObject({ code: 'DOCUMENT_NOT_FOUND' });
   });
 
   it('recovers a document that has just been trashed', async () => {
     const { _id } = await insertDocument(test.app, place, { a: 1 });
+    let others = 0;
     const recovered = await recoverDocument(
-      appWithOther(() => trash(_id)),
+      appWithOther(async () => others++ === 0 && (await trash(_id))),
       place,
       _id,
     );

@@ -90,6 +90,11 @@ export async function readUserSet(
   return values;
 }
 
+/** Drops whatever this process keeps: the next reads are as of their own moment on a MongoDB too. */
+export function forgetSets({ db }: Pick<App, 'db'>): void {
+  caches.delete(db);
+}
+
 /** The values of a set if they are kept, as readUserSet; null otherwise. */
 export async function findKept(app: App, asked: UserSet, fresh: boolean): Promise<Values | null> {
   const { kept } = cacheOf(app);
