@@ -60,6 +60,9 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
 
   const sendEmail = (request: IncomingMessage, response: ServerResponse, body: Body): void => {
     const mood = moods.shift();
+    // A call that repeats a key is not judged by its content again: it gets the answer of the first.
+    const known = byIdempotencyKey.get(String(request.headers['idempotency-key']));
+    if (known && typeof mood === 'object' && mood.status === 422) return answer(response, 200, { id: known });
     if ((mood === 'accept-silently' || mood === 'accept-and-hang') && !isRefused(body)) accept(request, body);
     if (mood === 'accept-and-hang') {
       onHang();
@@ -79,12 +82,12 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
   const batches = new Map<string, Body>();
   const sendBatch = (request: IncomingMessage, response: ServerResponse, mails: readonly Body[]): void => {
     const mood = moods.shift();
-    if (mood && typeof mood === 'object') {
+    const idempotencyKey = String(request.headers['idempotency-key']);
+    const known = batches.get(idempotencyKey);
+    if (mood && typeof mood === 'object' && !(known && mood.status === 422)) {
       const error = { statusCode: mood.status, name: mood.name ?? 'validation_error', message: 'the double says no' };
       return answer(response, mood.status, error, mood.headers);
     }
-    const idempotencyKey = String(request.headers['idempotency-key']);
-    const known = batches.get(idempotencyKey);
     if (known) return answer(response, 200, known);
     const errors = mails.flatMap((mail, index) => (isRefused(mail) ? [{ index, message: 'Invalid `to` field' }] : []));
     const data = mails
