@@ -6,18 +6,18 @@ import { PasswordAgain } from './parts/confirm.js';
 import { Health } from './parts/health.js';
 import { isTyping } from './parts/table.js';
 import { goTo, linkTo, place } from './routes.js';
-import { Account } from './screens/account.js';
-import { Audit } from './screens/audit.js';
+import { Account } from './screens/service/account.js';
+import { Audit } from './screens/service/audit.js';
 import { Collections } from './screens/collections.js';
 import { Documents } from './screens/documents.js';
-import { Files } from './screens/files.js';
-import { Jobs } from './screens/jobs.js';
-import { Mail } from './screens/mail.js';
-import { Overview } from './screens/overview.js';
-import { Settings } from './screens/settings.js';
-import { SignIn, signInByLink, takeLink } from './screens/sign-in.js';
-import { Users } from './screens/users.js';
-import { Webhooks } from './screens/webhooks.js';
+import { Files } from './screens/project/files.js';
+import { Jobs } from './screens/service/jobs.js';
+import { Mail } from './screens/traffic/mail.js';
+import { Overview } from './screens/service/overview.js';
+import { Settings } from './screens/project/settings.js';
+import { SignIn, signInByLink, takeLink } from './screens/service/sign-in.js';
+import { Users } from './screens/people/users.js';
+import { Webhooks } from './screens/traffic/webhooks.js';
 import {
   loadProjects,
   me,

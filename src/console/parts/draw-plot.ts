@@ -1,5 +1,11 @@
 import UPlot from 'uplot';
-import type { Line } from './plot.js';
+
+export interface Line {
+  name: string;
+  /** Name of a colour of the style sheet. */
+  colour: string;
+  values: readonly (number | null)[];
+}
 
 const HEIGHT = 150;
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);

@@ -1,14 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { bytes, number } from '../format.js';
 import { theme, utc } from '../session.js';
+import type { Line } from './draw-plot.js';
 import { loadPart } from './load-part.js';
-
-export interface Line {
-  name: string;
-  /** Name of a colour of the style sheet. */
-  colour: string;
-  values: readonly (number | null)[];
-}
 
 /** The code that draws: asked for early, it comes beside the figures. */
 export const loadDrawing = () => loadPart(() => import('./draw-plot.js'));

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
-import { moment } from '../format.js';
-import { useLoad } from '../load.js';
-import { say, tellRefusal } from '../parts/basics.js';
-import { Commands, ofProject, quote } from '../parts/commands.js';
-import { Confirm, Secret } from '../parts/confirm.js';
-import { Field } from '../parts/form.js';
-import { List } from '../parts/table.js';
-import { mayChange } from '../session.js';
+import { api } from '../../api.js';
+import { moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { say, tellRefusal } from '../../parts/basics.js';
+import { Commands, ofProject, quote } from '../../parts/commands.js';
+import { Confirm, Secret } from '../../parts/confirm.js';
+import { Field } from '../../parts/form.js';
+import { List } from '../../parts/table.js';
+import { mayChange } from '../../session.js';
 
 interface Key {
   id: string;

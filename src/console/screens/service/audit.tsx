@@ -1,11 +1,11 @@
-import { queryOf } from '../api.js';
-import { cell, moment } from '../format.js';
-import { useLoad } from '../load.js';
-import { Commands, quote } from '../parts/commands.js';
-import { Filters, Pager } from '../parts/filters.js';
-import { List } from '../parts/table.js';
-import { place } from '../routes.js';
-import { projects, seesAll } from '../session.js';
+import { queryOf } from '../../api.js';
+import { cell, moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { Commands, quote } from '../../parts/commands.js';
+import { Filters, Pager } from '../../parts/filters.js';
+import { List } from '../../parts/table.js';
+import { place } from '../../routes.js';
+import { projects, seesAll } from '../../session.js';
 
 export interface Act {
   id: string;

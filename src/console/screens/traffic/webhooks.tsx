@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
-import { api, queryOf } from '../api.js';
-import { moment } from '../format.js';
-import { useLoad } from '../load.js';
-import { attempt, Dialog, Trouble } from '../parts/basics.js';
-import { type CommandLine, Commands, ofProject, quote } from '../parts/commands.js';
-import { Confirm, Secret } from '../parts/confirm.js';
-import { Filters, Pager } from '../parts/filters.js';
-import { List } from '../parts/table.js';
-import { goTo, linkHere, linkTo, place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { api, queryOf } from '../../api.js';
+import { moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { attempt, Dialog, Trouble } from '../../parts/basics.js';
+import { type CommandLine, Commands, ofProject, quote } from '../../parts/commands.js';
+import { Confirm, Secret } from '../../parts/confirm.js';
+import { Filters, Pager } from '../../parts/filters.js';
+import { List } from '../../parts/table.js';
+import { goTo, linkHere, linkTo, place } from '../../routes.js';
+import { mayChange } from '../../session.js';
 
 interface Webhook {
   id: string;

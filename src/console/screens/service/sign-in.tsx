@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
-import { Trouble, useAction } from '../parts/basics.js';
-import { Field, Form, PasswordField } from '../parts/form.js';
-import { replaceWith } from '../routes.js';
+import { api } from '../../api.js';
+import { Trouble, useAction } from '../../parts/basics.js';
+import { Field, Form, PasswordField } from '../../parts/form.js';
+import { replaceWith } from '../../routes.js';
 
 /** The link of `bsvc console`, if the page was opened there; it leaves the address at once. */
 export function takeLink(): string | null {

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
-import { api, queryOf } from '../api.js';
-import { moment } from '../format.js';
-import { useLoad } from '../load.js';
-import { say, Trouble, useAction } from '../parts/basics.js';
-import { Commands, ofProject, quote } from '../parts/commands.js';
-import { Filters } from '../parts/filters.js';
-import { Field, Form } from '../parts/form.js';
-import { List, Pages } from '../parts/table.js';
-import { place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { api, queryOf } from '../../api.js';
+import { moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { say, Trouble, useAction } from '../../parts/basics.js';
+import { Commands, ofProject, quote } from '../../parts/commands.js';
+import { Filters } from '../../parts/filters.js';
+import { Field, Form } from '../../parts/form.js';
+import { List, Pages } from '../../parts/table.js';
+import { place } from '../../routes.js';
+import { mayChange } from '../../session.js';
 import { Templates } from './templates.js';
 
 interface MailLog {

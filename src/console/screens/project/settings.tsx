@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
-import { howMany, number } from '../format.js';
-import { useLoad } from '../load.js';
-import { Copy, Dialog, say, Trouble } from '../parts/basics.js';
-import { Commands, projectWord } from '../parts/commands.js';
-import { Confirm } from '../parts/confirm.js';
-import { Table } from '../parts/table.js';
-import { Usage } from '../parts/usage.js';
-import { goTo, linkHere, place } from '../routes.js';
-import { loadProjects, mayChange, projects } from '../session.js';
+import { api } from '../../api.js';
+import { howMany, number } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { Copy, Dialog, say, Trouble } from '../../parts/basics.js';
+import { Commands, projectWord } from '../../parts/commands.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Table } from '../../parts/table.js';
+import { Usage } from '../../parts/usage.js';
+import { goTo, linkHere, place } from '../../routes.js';
+import { loadProjects, mayChange, projects } from '../../session.js';
 import { Keys } from './keys.js';
 import { ProjectEditor, type Details } from './project-edit.js';
 

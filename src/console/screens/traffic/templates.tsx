@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
-import { addressOf, api } from '../api.js';
-import { useLoad } from '../load.js';
-import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
-import { Commands, ofProject, quote } from '../parts/commands.js';
-import { Confirm } from '../parts/confirm.js';
-import { Field, Form, TextArea } from '../parts/form.js';
-import { List } from '../parts/table.js';
-import { goTo, linkHere, place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { addressOf, api } from '../../api.js';
+import { useLoad } from '../../load.js';
+import { Dialog, say, Trouble, useAction } from '../../parts/basics.js';
+import { Commands, ofProject, quote } from '../../parts/commands.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Field, Form, TextArea } from '../../parts/form.js';
+import { List } from '../../parts/table.js';
+import { goTo, linkHere, place } from '../../routes.js';
+import { mayChange } from '../../session.js';
 
 interface TemplateSummary {
   name: string;

@@ -1,12 +1,12 @@
-import { api, queryOf } from '../api.js';
-import { moment } from '../format.js';
-import { useLoad } from '../load.js';
-import { attempt } from '../parts/basics.js';
-import { Commands } from '../parts/commands.js';
-import { Filters } from '../parts/filters.js';
-import { List } from '../parts/table.js';
-import { place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { api, queryOf } from '../../api.js';
+import { moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { attempt } from '../../parts/basics.js';
+import { Commands } from '../../parts/commands.js';
+import { Filters } from '../../parts/filters.js';
+import { List } from '../../parts/table.js';
+import { place } from '../../routes.js';
+import { mayChange } from '../../session.js';
 
 interface Job {
   id: string;

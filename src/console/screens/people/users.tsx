@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
-import { api, queryOf } from '../api.js';
-import { cell, moment } from '../format.js';
-import { useLoad } from '../load.js';
-import { attempt, Dialog, say, Trouble, useAction } from '../parts/basics.js';
-import { type CommandLine, CommandList, Commands, ofProject, quote } from '../parts/commands.js';
-import { Confirm } from '../parts/confirm.js';
-import { Filters } from '../parts/filters.js';
-import { Form, PasswordField } from '../parts/form.js';
-import { List, Pages } from '../parts/table.js';
-import { goTo, linkHere, place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { api, queryOf } from '../../api.js';
+import { cell, moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { attempt, Dialog, say, Trouble, useAction } from '../../parts/basics.js';
+import { type CommandLine, CommandList, Commands, ofProject, quote } from '../../parts/commands.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Filters } from '../../parts/filters.js';
+import { Form, PasswordField } from '../../parts/form.js';
+import { List, Pages } from '../../parts/table.js';
+import { goTo, linkHere, place } from '../../routes.js';
+import { mayChange } from '../../session.js';
 
 interface User {
   id?: string;

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
-import { moment } from '../format.js';
-import { useLoad } from '../load.js';
-import { attempt, say, Trouble, useAction } from '../parts/basics.js';
-import { Commands } from '../parts/commands.js';
-import { Form, PasswordField } from '../parts/form.js';
-import { List } from '../parts/table.js';
-import { me } from '../session.js';
+import { api } from '../../api.js';
+import { moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { attempt, say, Trouble, useAction } from '../../parts/basics.js';
+import { Commands } from '../../parts/commands.js';
+import { Form, PasswordField } from '../../parts/form.js';
+import { List } from '../../parts/table.js';
+import { me } from '../../session.js';
 
 interface Session {
   createdAt: string;

@@ -1,12 +1,12 @@
 import { useEffect, useMemo } from 'preact/hooks';
-import { bytes, duration, moment, number } from '../format.js';
-import { useLoad } from '../load.js';
-import { Trouble } from '../parts/basics.js';
-import { Commands } from '../parts/commands.js';
-import { problems, type Status } from '../parts/health.js';
-import { loadDrawing, Plot } from '../parts/plot.js';
-import { linkHere, linkTo, place } from '../routes.js';
-import { projects, seesAll } from '../session.js';
+import { bytes, duration, moment, number } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { Trouble } from '../../parts/basics.js';
+import { Commands } from '../../parts/commands.js';
+import { problems, type Status } from '../../parts/health.js';
+import { loadDrawing, Plot } from '../../parts/plot.js';
+import { linkHere, linkTo, place } from '../../routes.js';
+import { projects, seesAll } from '../../session.js';
 import type { Act } from './audit.js';
 
 const EVERY_MS = 10_000;

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
-import { api, queryOf } from '../api.js';
-import { bytes, howMany, moment } from '../format.js';
-import { useLoad } from '../load.js';
-import { say, Trouble } from '../parts/basics.js';
-import { Commands, ofProject, quote } from '../parts/commands.js';
-import { Confirm } from '../parts/confirm.js';
-import { Filters, Pager } from '../parts/filters.js';
-import { List } from '../parts/table.js';
-import { Usage } from '../parts/usage.js';
-import { place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { api, queryOf } from '../../api.js';
+import { bytes, howMany, moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { say, Trouble } from '../../parts/basics.js';
+import { Commands, ofProject, quote } from '../../parts/commands.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Filters, Pager } from '../../parts/filters.js';
+import { List } from '../../parts/table.js';
+import { Usage } from '../../parts/usage.js';
+import { place } from '../../routes.js';
+import { mayChange } from '../../session.js';
 
 interface StoredFile {
   path: string;

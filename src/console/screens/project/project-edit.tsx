@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
-import { say, Trouble, useAction } from '../parts/basics.js';
-import { Commands, quote } from '../parts/commands.js';
-import { Field, Form, TextArea } from '../parts/form.js';
-import { seesAll } from '../session.js';
+import { api } from '../../api.js';
+import { say, Trouble, useAction } from '../../parts/basics.js';
+import { Commands, quote } from '../../parts/commands.js';
+import { Field, Form, TextArea } from '../../parts/form.js';
+import { seesAll } from '../../session.js';
 
 /** A project as its operators see it. */
 export interface Details {
