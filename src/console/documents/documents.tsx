@@ -9,7 +9,7 @@ import { Table, type Column } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange, project } from '../session.js';
 import type { ShownFields } from './document-fields.js';
-import { DocumentDialog } from './document.js';
+import { DocumentDialog } from './record.js';
 import { ImportDialog } from './import-documents.js';
 
 interface Collection {

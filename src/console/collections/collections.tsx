@@ -9,29 +9,8 @@ import { List, Table } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange } from '../session.js';
 import { CollectionEditor } from './collection-edit.js';
+import { USERS, type Collection, type CollectionField } from './collection.js';
 import { SchemaDialog } from './schema.js';
-
-export interface CollectionField {
-  name: string;
-  type: string;
-  /** Of an array. */
-  items?: Pick<CollectionField, 'type' | 'items' | 'ref'>;
-  ref?: string;
-  required?: boolean;
-  unique?: boolean;
-}
-
-export interface Collection {
-  name: string;
-  mode: string;
-  fields: CollectionField[];
-  indexes: string[];
-  rls: { enabled: boolean; mode?: string; ownerField?: string };
-  size?: { documents: number; bytes: number };
-  updatedAt: string;
-}
-
-const USERS = 'users';
 
 export function Collections() {
   const { parts, query } = place.value;
