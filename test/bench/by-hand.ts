@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
-import { GROUP, TITLE } from './http-cases.js';
+import { type BenchDocument, GROUP, makeDocument } from './http-cases.js';
 
 /*
  * What somebody would write by hand for one collection: Koa with its router over better-sqlite3, with a key, a check of
@@ -29,12 +29,13 @@ const db = new Database(file);
 // As the service: a commit is on the disk before it is answered.
 db.pragma('journal_mode = WAL');
 db.pragma('synchronous = FULL');
-db.exec(`CREATE TABLE IF NOT EXISTS posts (id TEXT PRIMARY KEY, title TEXT NOT NULL, grp REAL, views REAL,
-  created TEXT NOT NULL, updated TEXT NOT NULL); CREATE INDEX IF NOT EXISTS by_group ON posts (grp, created DESC)`);
+db.exec(`CREATE TABLE IF NOT EXISTS posts (id TEXT PRIMARY KEY, title TEXT NOT NULL, body TEXT, author TEXT,
+  status TEXT, grp REAL, views REAL, rating REAL, pinned INTEGER, tags TEXT, due TEXT, created TEXT NOT NULL,
+  updated TEXT NOT NULL); CREATE INDEX IF NOT EXISTS by_group ON posts (grp, created DESC)`);
 const one = db.prepare('SELECT * FROM posts WHERE id = ?');
 const page = db.prepare('SELECT * FROM posts WHERE grp = ? ORDER BY created DESC LIMIT 20');
 const total = db.prepare('SELECT count(*) AS total FROM posts WHERE grp = ?');
-const insert = db.prepare('INSERT INTO posts VALUES (?, ?, ?, ?, ?, ?)');
+const insert = db.prepare(`INSERT INTO posts VALUES (${Array(13).fill('?').join(', ')}) RETURNING *`);
 const change = db.prepare('UPDATE posts SET views = ?, updated = ? WHERE id = ? RETURNING *');
 fill();
 
@@ -58,13 +59,10 @@ router.get('/:id', (ctx) => {
   ctx.body = toDocument(row);
 });
 router.post('/', async (ctx) => {
-  const { title, group, views } = await readBody(ctx);
-  if (typeof title !== 'string' || typeof group !== 'number' || typeof views !== 'number') ctx.throw(400);
-  const id = randomBytes(12).toString('hex');
-  const now = new Date().toISOString();
-  insert.run(id, title, group, views, now, now);
+  const body = (await readBody(ctx)) as Partial<BenchDocument>;
+  if (!isDocument(body)) return ctx.throw(400);
   ctx.status = 201;
-  ctx.body = toDocument({ id, title, grp: group, views, created: now, updated: now });
+  ctx.body = toDocument(insert.get(...toRow(body, new Date().toISOString())));
 });
 router.patch('/:id', async (ctx) => {
   const { views } = await readBody(ctx);
@@ -88,7 +86,7 @@ function fill(): void {
   db.exec('BEGIN');
   const now = new Date().toISOString();
   for (let index = 0; index < Number(documents); index++)
-    insert.run(randomBytes(12).toString('hex'), TITLE, Math.floor(index / GROUP), index, now, now);
+    insert.run(...toRow(makeDocument(index, Math.floor(index / GROUP)), now));
   db.exec('COMMIT');
 }
 
@@ -98,13 +96,40 @@ async function readBody(ctx: Context): Promise<Record<string, unknown>> {
   return JSON.parse(Buffer.concat(parts).toString()) as Record<string, unknown>;
 }
 
+function isDocument(body: Partial<BenchDocument>): body is BenchDocument {
+  return (
+    typeof body.title === 'string' &&
+    [body.body, body.author, body.status].every((each) => typeof each === 'string') &&
+    [body.group, body.views, body.rating].every((each) => typeof each === 'number') &&
+    typeof body.pinned === 'boolean' &&
+    Array.isArray(body.tags) &&
+    !Number.isNaN(Date.parse(String(body.due)))
+  );
+}
+
+function toRow(one: BenchDocument, now: string): unknown[] {
+  const id = randomBytes(12).toString('hex');
+  const { title, body, author, status, group, views, rating, pinned, tags, due } = one;
+  return [id, title, body, author, status, group, views, rating, Number(pinned), JSON.stringify(tags), due, now, now];
+}
+
 function toDocument(row: unknown): object {
-  const { id, title, grp, views, created, updated } = row as Record<string, unknown>;
+  const { id, title, body, author, status, grp, views, rating, pinned, tags, due, created, updated } = row as Record<
+    string,
+    unknown
+  >;
   return {
     _id: id,
     title,
+    body,
+    author,
+    status,
     group: grp,
     views,
+    rating,
+    pinned: pinned === 1,
+    tags: JSON.parse(String(tags)) as unknown,
+    due,
     isDeleted: false,
     deletedAt: null,
     createdAt: created,

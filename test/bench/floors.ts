@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import Router from '@koa/router';
 import Koa, { type Context } from 'koa';
+import { makeDocument } from './http-cases.js';
 
 /*
  * The floor below every server of this kind, in a process of its own: Koa with its router, which reads bodies and
@@ -9,9 +10,7 @@ import Koa, { type Context } from 'koa';
 
 const row = {
   _id: 'a'.repeat(24),
-  title: 'x'.repeat(230),
-  group: 1,
-  views: 12,
+  ...makeDocument(12, 1),
   isDeleted: false,
   deletedAt: null,
   createdAt: new Date(),

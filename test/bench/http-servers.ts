@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { BINARY, runOrThrow } from '../helpers/run-binary.js';
-import { GROUP, OWN_GROUPS, TITLE, type World } from './http-cases.js';
+import { FIELDS, GROUP, makeDocument, OWN_GROUPS, type World } from './http-cases.js';
 
 /** A server under measurement, started anew for each case. */
 export interface Server {
@@ -136,13 +136,13 @@ async function fill(folder: string, env: Record<string, string>, documents: numb
   const { keys } = JSON.parse(await runOrThrow(['project', 'create', 'bench', '--json'], env)) as { keys: Keys };
   // More than any plan has: what is measured must not end in refusals.
   await runOrThrow(['project', 'update', 'bench', '--limit', 'database=1000000000000'], env);
-  const fields = ['title:String!', 'group:Number', 'views:Number=0'].flatMap((field) => ['--field', field]);
+  const fields = FIELDS.flatMap((field) => ['--field', field]);
   await runOrThrow(['collection', 'add', 'posts', ...fields, '--index', 'group'], env);
   await runOrThrow(['collection', 'add', 'own', ...fields, '--index', 'group', '--rls', 'private'], env);
   const file = join(folder, 'posts.ndjson');
   const stream = createWriteStream(file);
   for (let index = 0; index < documents; index++) {
-    const line = `${JSON.stringify({ title: TITLE, group: Math.floor(index / GROUP), views: index })}\n`;
+    const line = `${JSON.stringify(makeDocument(index, Math.floor(index / GROUP)))}\n`;
     if (!stream.write(line)) await once(stream, 'drain');
   }
   stream.end();
@@ -171,9 +171,7 @@ async function meet(url: string, keys: Keys, documents: number): Promise<World> 
   };
   const ann = { email: 'ann@example.com', password: 'correct horse' };
   const { accessToken } = (await call('/api/userAuth/signup', keys.publishable, ann)) as { accessToken: string };
-  const mine = Array.from({ length: OWN_GROUPS * GROUP }, (_, index) => {
-    return { title: TITLE, group: index % OWN_GROUPS, views: index };
-  });
+  const mine = Array.from({ length: OWN_GROUPS * GROUP }, (_, index) => makeDocument(index, index % OWN_GROUPS));
   await call('/api/data/own/bulk', keys.publishable, mine, accessToken);
   return { ...keys, bearer: accessToken, ids: page.data.items.map(({ _id }) => _id), groups: documents / GROUP };
 }
