@@ -20,8 +20,10 @@ const LAST_MOMENT_MS = 8.64e15;
 const HIGH_WORD = 2 ** 32;
 /** Up to here integers become numbers when a document is decoded. */
 const LAST_EXACT = 2n ** 53n;
-/** With its time a date of our years takes 26 characters, both quotes with it. */
+/** A quote, a day of up to 13 characters and its T. */
 const MAX_DAY_BYTES = 16;
+/** Days whose text is kept, a power of two. */
+const KEPT_DAYS = 128;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -52,9 +54,10 @@ export class JsonWriter {
   private length = 0;
   /** All bytes of texts so far, OR-ed: says whether there is anything but ASCII. */
   private seen = 0;
-  private dayNumber = Number.NaN;
-  private readonly day = new Uint8Array(MAX_DAY_BYTES);
-  private dayLength = 0;
+  /** Days by the last bits of their numbers: which one is kept there, the length of its text, and the text. */
+  private readonly dayNumbers = new Float64Array(KEPT_DAYS).fill(Number.NaN);
+  private readonly dayLengths = new Uint8Array(KEPT_DAYS);
+  private readonly days = new Uint8Array(KEPT_DAYS * MAX_DAY_BYTES);
 
   /** With `exactAsText` numbers that JSON cannot hold exactly are texts; else they are left to the slower way. */
   constructor(private readonly exactAsText = false) {}
@@ -284,21 +287,18 @@ export class JsonWriter {
     this.length = length;
   }
 
-  /** ISO 8601 in UTC. Documents of a page are often of one day, whose text is kept. */
+  /** ISO 8601 in UTC. Making the text of a day is most of the work, and documents of a page share their days. */
   private date(ms: number): void {
     if (!(Math.abs(ms) <= LAST_MOMENT_MS)) return this.ascii('null');
     const day = Math.floor(ms / DAY_MS);
-    if (day !== this.dayNumber) {
-      const iso = new Date(ms).toISOString();
-      this.dayNumber = day;
-      this.dayLength = iso.indexOf('T') + 2;
-      this.day[0] = QUOTE;
-      for (let at = 1; at < this.dayLength; at++) this.day[at] = iso.charCodeAt(at - 1);
-    }
+    const slot = day & (KEPT_DAYS - 1);
+    const start = slot * MAX_DAY_BYTES;
+    if (this.dayNumbers[slot] !== day) this.keepDay(day, slot);
     const time = ms - day * DAY_MS;
-    const { bytes, day: text, dayLength } = this;
+    const { bytes, days } = this;
+    const end = start + this.dayLengths[slot]!;
     let { length } = this;
-    for (let at = 0; at < dayLength; at++) bytes[length++] = text[at]!;
+    for (let at = start; at < end; at++) bytes[length++] = days[at]!;
     const hour = (time / 3_600_000) | 0;
     const minute = ((time / 60_000) | 0) % 60;
     const second = ((time / 1000) | 0) % 60;
@@ -318,6 +318,14 @@ export class JsonWriter {
     bytes[length++] = 0x5a;
     bytes[length++] = QUOTE;
     this.length = length;
+  }
+
+  private keepDay(day: number, slot: number): void {
+    const iso = new Date(day * DAY_MS).toISOString();
+    const text = `"${iso.slice(0, iso.indexOf('T') + 1)}`;
+    this.dayNumbers[slot] = day;
+    this.dayLengths[slot] = text.length;
+    for (let at = 0; at < text.length; at++) this.days[slot * MAX_DAY_BYTES + at] = text.charCodeAt(at);
   }
 }
 

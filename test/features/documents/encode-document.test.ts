@@ -59,6 +59,8 @@ describe('encodeDocument', () => {
     ['the first moment of a day', new Date('2024-02-29T00:00:00.000Z')],
     ['a moment before the year 0', new Date('-000001-01-01T00:00:00.000Z')],
     ['a moment after the year 9999', new Date('+012345-12-31T23:59:59.999Z')],
+    ['moments 128 days apart', [0, 128, 0, 256].map((day) => new Date(1_700_000_000_000 + day * 86_400_000))],
+    ['the first and the last moment', [new Date(-8.64e15), new Date(8.64e15)]],
     ['no moment at all', new Date(NaN)],
     ['an identifier in an array', [id, [id]]],
     ['nested objects', { a: { b: [{ c: null }, {}] }, _id: id, createdAt: moment }],
