@@ -200,7 +200,7 @@ export class Documents {
     touched: ReadonlySet<string> | null,
   ): void {
     checkSize(after);
-    checkGrowth(collection.ns, before.length, after.length, this.growth);
+    checkGrowth(collection.ns, before.length, after.length, touched, this.growth);
     const indexes = touched === null ? collection.indexes : collection.indexes.filter((index) => reads(index, touched));
     if (indexes.length > 0) this.replaceEntries(collection, indexes, idBytes, before, after);
     const key = this.writer.reset(DOCUMENT_SPACE, collection.id).raw(idBytes).take();

@@ -277,6 +277,8 @@ function readerThreads({ readerThreads, processes }: Config): number {
 
 /** Lists tell how many documents there are outside of the trash, and inside. */
 const COUNTED_FIELD = 'isDeleted';
+/** Trash, recovery and the notes of the service write these alone: they work in a document of the largest size too. */
+const SERVICE_FIELDS = new Set([COUNTED_FIELD, 'deletedAt', 'updatedAt', '_bsvc']);
 
 /** The database in an embedded store; BSVC_MONGODB_DB is about a MongoDB. */
 const EMBEDDED_NAME = 'bsvc';
@@ -296,7 +298,7 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
   try {
     const { dataDir, durability } = config;
     const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD, upgrade };
-    const growth = { prefix: 'documents_', bytes: config.documentMaxBytes };
+    const growth = { prefix: 'documents_', bytes: config.documentMaxBytes, exempt: SERVICE_FIELDS };
     const engine = await whenAlone(() => openEngine({ dataDir, durability, growth, ...options }));
     if (engine.refusal() === null) await adoptDatabase(engine, EMBEDDED_NAME);
     const db = engine.db(EMBEDDED_NAME);

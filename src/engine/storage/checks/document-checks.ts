@@ -17,11 +17,23 @@ export function checkSize(bytes: Buffer): void {
 export interface GrowthBound {
   prefix: string;
   bytes: number;
+  /** Top-level fields of the server's own: an update of these alone is not bounded. */
+  exempt: ReadonlySet<string>;
 }
 
-/** Throws 10334 for a document that has grown beyond the bound; one that was larger may stay so, or shrink. */
-export function checkGrowth(ns: string, before: number, after: number, bound: GrowthBound | null): void {
+/**
+ * Throws 10334 for a document that has grown beyond the bound; one that was larger may stay so, or shrink. `touched`
+ * are the only top-level fields that may differ, null when any may.
+ */
+export function checkGrowth(
+  ns: string,
+  before: number,
+  after: number,
+  touched: ReadonlySet<string> | null,
+  bound: GrowthBound | null,
+): void {
   if (bound === null || after <= bound.bytes || after <= before) return;
+  if (touched !== null && [...touched].every((field) => bound.exempt.has(field))) return;
   if (!ns.slice(ns.indexOf('.') + 1).startsWith(bound.prefix)) return;
   throw new EngineError(CODES.BSONObjectTooLarge, `An update may not make a document larger than ${bound.bytes} bytes`);
 }

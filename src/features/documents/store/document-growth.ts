@@ -7,13 +7,20 @@ const SMALL_CHANGE_BYTES = 1024;
 
 /**
  * What a document must meet so that a change does not let it grow beyond `BSVC_DOCUMENT_MAX`; null where the database
- * looks at that itself, which costs it nothing.
+ * looks at that itself, which costs it nothing. What the change sets and removes by whole fields makes room first.
  */
-export function growthFilter(app: Pick<App, 'db' | 'config'>, set: Document): Document | null {
+export function growthFilter(
+  app: Pick<App, 'db' | 'config'>,
+  set: Document,
+  unset: readonly string[],
+): Document | null {
   if (app.db.kind === 'embedded') return null;
   const most = app.config.documentMaxBytes;
   const added = calculateObjectSize(set);
-  const fits = { $lte: [{ $bsonSize: '$$ROOT' }, most - added] };
+  const fields = [...Object.keys(set), ...unset].filter((path) => !/[.$]/.test(path));
+  const replaced = { $bsonSize: Object.fromEntries(fields.map((field) => [field, `$${field}`])) };
+  const room = { $max: [0, { $subtract: [most, { $bsonSize: '$$ROOT' }] }] };
+  const fits = { $lte: [{ $subtract: [added, replaced] }, room] };
   if (added > SMALL_CHANGE_BYTES) return { $expr: fits };
   return { $expr: { $or: [fits, { $gt: [{ $bsonSize: '$$ROOT' }, most] }] } };
 }

@@ -265,7 +265,7 @@ export async function changeDocumentRecord(
     action,
     adds: isOwn ? null : { change: added },
     async run(stored, nextEvent) {
-      const growth = growthFilter(app, added);
+      const growth = isOwn ? null : growthFilter(app, added, unset);
       if (!growth) return updateOne(app, collection, filter, update, await nextEvent());
       const changed = await updateOne(app, collection, { $and: [filter, growth] }, update, await nextEvent());
       if (!changed.document && (await stored.findOne({ $and: [filter, { $nor: [growth] }] }, ID_ALONE))) {

@@ -7,7 +7,7 @@ export interface RecordChange {
   unset?: readonly string[];
   /** The database's update operators, each with its paths. */
   operators?: Record<string, Record<string, unknown>>;
-  /** The service's own paths alone, so that they are stored in a full project too. */
+  /** The service's own paths alone: stored in a full project too, and in a document of the largest size. */
   isOwn?: boolean;
 }
 

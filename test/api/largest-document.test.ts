@@ -1,0 +1,49 @@
+import { calculateObjectSize, ObjectId } from 'bson';
+import request from 'supertest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { documentsName, type Collection } from '../../src/features/collections/collection.js';
+import { insertDocument } from '../../src/features/documents/write/insert-document.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const MAX_BYTES = 100 * 1024;
+
+let test: TestApp;
+let owner: TestProject;
+let notes: Collection;
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_DOCUMENT_MAX: '100kb' } });
+  owner = await buildProject(test.app);
+  notes = await buildCollection(test.app, owner.project, { name: 'notes' });
+});
+afterAll(() => test.close());
+
+const call = (method: 'patch' | 'delete', path: string) =>
+  request(test.server)[method](`/api/data/notes/${path}`).set('x-api-key', owner.secret);
+
+/** Stores a document that has so many bytes; answers the length of its text as well. */
+async function insertOf(bytes: number): Promise<{ id: string; length: number }> {
+  const { _id } = await insertDocument(test.app, { collection: notes, writer: null }, { text: '' });
+  const stored = test.app.db.collection(documentsName(notes));
+  const document = (await stored.findOneAndDelete({ _id: new ObjectId(_id) }))!;
+  const length = bytes - calculateObjectSize(document);
+  await stored.insertOne({ ...document, text: 'x'.repeat(length) });
+  return { id: _id, length };
+}
+
+it.each([
+  ['of the largest size', MAX_BYTES],
+  ['larger than may be, since it was imported', MAX_BYTES * 2],
+])('moves a document to the trash, recovers and removes it that is %s', async (_, bytes) => {
+  const { id, length } = await insertOf(bytes);
+  await call('delete', id).expect(200);
+  await call('patch', `${id}/recover`).expect(200);
+  const grown = await call('patch', id).send({ text: 'x'.repeat(length + 1) });
+  expect([grown.status, grown.body.code]).toEqual([413, 'DOCUMENT_TOO_LARGE']);
+  // What makes it smaller is no growth.
+  await call('patch', id)
+    .send({ text: 'x'.repeat(length - 1) })
+    .expect(200);
+  await call('patch', id).send({ text: 'short' }).expect(200);
+  await call('delete', `${id}?permanent=true`).expect(200);
+});
