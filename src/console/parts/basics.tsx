@@ -1,7 +1,9 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { Refusal, refusalOf } from '../api.js';
+import { Icon } from './icon.js';
+import { useModal } from './modal.js';
 
 /** A note on an event, for a few seconds, with the means to answer it. */
 interface Note {
@@ -10,12 +12,15 @@ interface Note {
   undo?: () => void;
 }
 const note = signal<Note | null>(null);
+/** An answer or a refusal takes longer to read than that something was done. */
+const SHORT_MS = 5_000;
+const LONG_MS = 10_000;
 let noteTimer: ReturnType<typeof setTimeout> | undefined;
 
 export function say(text: string, more: { isBad?: boolean; undo?: () => void } = {}): void {
   clearTimeout(noteTimer);
   note.value = { text, isBad: more.isBad === true, ...(more.undo && { undo: more.undo }) };
-  noteTimer = setTimeout(() => (note.value = null), 10_000);
+  noteTimer = setTimeout(() => (note.value = null), more.undo || more.isBad ? LONG_MS : SHORT_MS);
 }
 
 export const tellRefusal = (error: unknown): void => say(describeRefusal(error), { isBad: true });
@@ -40,7 +45,7 @@ export function Notes() {
     <div class="notes" role="status">
       {shown && (
         <p class={shown.isBad ? 'note bad' : 'note'}>
-          {shown.text}{' '}
+          <span>{shown.text}</span>
           {shown.undo && (
             <button
               onClick={() => {
@@ -51,8 +56,8 @@ export function Notes() {
               Undo
             </button>
           )}
-          <button aria-label="Close this note" onClick={() => (note.value = null)}>
-            ×
+          <button class="icon" aria-label="Close this note" onClick={() => (note.value = null)}>
+            <Icon name="close" />
           </button>
         </p>
       )}
@@ -69,9 +74,7 @@ export function Trouble({ error, onRetry }: { error: Refusal | null; onRetry?: (
   );
 }
 
-/** A dialog of the browser's own: it keeps the focus and gives it back, and Esc closes it. */
-const TYPED = 'label input:not([type=checkbox], [type=file], [readonly]), label textarea';
-
+/** A question over the page, or over a drawer. */
 export function Dialog({
   title,
   onClose,
@@ -83,27 +86,17 @@ export function Dialog({
   children: ComponentChildren;
   wide?: boolean;
 }) {
-  const ref = useRef<HTMLDialogElement>(null);
+  const ref = useModal();
   const id = useId();
-  // Before anybody can see it or press a key: one that is shown a moment later misses an Esc of that moment.
-  useLayoutEffect(() => {
-    const opener = document.activeElement as HTMLElement | null;
-    ref.current?.showModal();
-    // What is to be typed, rather than the button that closes.
-    ref.current?.querySelector<HTMLElement>(TYPED)?.focus();
-    return () => {
-      if (opener?.isConnected) opener.focus();
-    };
-  }, []);
   return (
     <dialog ref={ref} class={wide ? 'wide' : ''} aria-labelledby={id} onClose={onClose}>
       <header>
         <h2 id={id}>{title}</h2>
-        <button aria-label="Close" onClick={() => ref.current?.close()}>
-          ×
+        <button class="quiet icon" aria-label="Close" onClick={() => ref.current?.close()}>
+          <Icon name="close" />
         </button>
       </header>
-      {children}
+      <div class="body">{children}</div>
     </dialog>
   );
 }

@@ -56,7 +56,7 @@ export function Filters({ fields }: { fields: readonly FilterField[] }) {
 export function Pager({ before, name = 'before' }: { before: string | null; name?: string }) {
   const isFirst = !place.value.query.get(name);
   return (
-    <p class="row">
+    <p class="pages">
       {!isFirst && <a href={linkHere({ [name]: null })}>← Newest</a>}
       {before !== null && <a href={linkHere({ [name]: before })}>Older →</a>}
     </p>

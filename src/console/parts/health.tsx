@@ -42,7 +42,7 @@ export function Health() {
   if (problems.value === null) return null;
   const { length } = problems.value;
   return (
-    <a href="#/" class={length > 0 ? 'bad' : 'good'}>
+    <a href="#/" class={length > 0 ? 'state bad' : 'state good'}>
       {length === 0 ? 'healthy' : `${length} ${length === 1 ? 'problem' : 'problems'}`}
     </a>
   );

@@ -17,7 +17,7 @@ interface TableProps<Row> {
   columns: readonly Column<Row>[];
   rows: readonly Row[] | null;
   keyOf: (row: Row) => string;
-  empty: string;
+  empty: ComponentChildren;
   loading: boolean;
   selected?: ReadonlySet<string>;
   onSelect?: (keys: Set<string>) => void;
@@ -55,7 +55,7 @@ export function Pages({
   if (!of) return null;
   const { page, limit, total } = of;
   return (
-    <p class="row">
+    <p class="pages">
       {page > 1 && <a href={linkHere({ page: page === 2 ? null : String(page - 1) })}>← Newer</a>}
       {page * limit < total && <a href={linkHere({ page: String(page + 1) })}>Older →</a>}
       <span class="muted">
@@ -136,8 +136,20 @@ export function Table<Row>({ label, columns, rows, keyOf, empty, loading, select
         </thead>
         <tbody ref={body}>{drawn.current.lines}</tbody>
       </table>
-      {rows?.length === 0 && <p class="empty">{empty}</p>}
-      {rows === null && loading && <p class="empty">Loading…</p>}
+      {rows?.length === 0 && (typeof empty === 'string' ? <p class="empty">{empty}</p> : empty)}
+      {rows === null && loading && <Skeleton />}
+    </div>
+  );
+}
+
+/** Lines where rows will be, so that nothing jumps when they come. */
+function Skeleton() {
+  return (
+    <div class="skeletons">
+      <span class="hidden">Loading…</span>
+      {[50, 70, 40, 60, 55].map((width) => (
+        <span key={width} class={`skeleton w${width}`} />
+      ))}
     </div>
   );
 }

@@ -89,9 +89,9 @@ function Service() {
       </p>
       <Trouble error={series.error} onRetry={series.reload} />
       <Plots data={series.data} />
-      <h2>Latest acts</h2>
+      <h2>Latest actions</h2>
       <Trouble error={acts.error} onRetry={acts.reload} />
-      <ul class="acts">
+      <ul class="actions">
         {acts.data?.items.map((act) => (
           <li key={act.id}>
             <span class="muted">{moment(act.at)}</span> {act.actor} <b>{act.action}</b>{' '}

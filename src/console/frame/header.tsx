@@ -1,0 +1,41 @@
+import { api } from '../api.js';
+import { tellRefusal } from '../parts/basics.js';
+import { Health } from '../parts/health.js';
+import { Icon } from '../parts/icon.js';
+import { me, seesAll, settleMe, theme, utc } from '../session.js';
+
+const NEXT = { auto: 'light', light: 'dark', dark: 'auto' } as const;
+
+/** One line above every screen. */
+export function Header() {
+  return (
+    <header class="top">
+      <button class="menu-button quiet icon" popovertarget="menu" aria-label="Menu">
+        <Icon name="menu" />
+      </button>
+      <span class="end" />
+      {seesAll.value && <Health />}
+      <button class="quiet" popovertarget="account-menu">
+        <Icon name="account" />
+        <span class="who">{me.value?.email}</span>
+        <Icon name="down" />
+      </button>
+      <div class="pop" id="account-menu" popover="auto">
+        <p>Signed in as {me.value?.role}</p>
+        <a href="#/account">Account</a>
+        <button onClick={() => (theme.value = NEXT[theme.value])}>Theme: {theme.value}</button>
+        <button onClick={() => (utc.value = !utc.value)}>Times: {utc.value ? 'UTC' : 'local'}</button>
+        <button onClick={() => void signOut()}>Sign out</button>
+      </div>
+    </header>
+  );
+}
+
+async function signOut(): Promise<void> {
+  try {
+    await api('POST', '/api/admin/logout');
+    settleMe(null);
+  } catch (error) {
+    tellRefusal(error);
+  }
+}

@@ -1,0 +1,76 @@
+import type { ComponentType } from 'preact';
+import type { IconName } from '../parts/icon.js';
+import { linkTo } from '../routes.js';
+import { Collections } from '../collections/collections.js';
+import { Documents } from '../documents/documents.js';
+import { Users } from '../screens/people/users.js';
+import { Files } from '../screens/project/files.js';
+import { Settings } from '../screens/project/settings.js';
+import { Account } from '../screens/service/account.js';
+import { Audit } from '../screens/service/audit.js';
+import { Jobs } from '../screens/service/jobs.js';
+import { Overview } from '../screens/service/overview.js';
+import { Mail } from '../screens/traffic/mail.js';
+import { Webhooks } from '../screens/traffic/webhooks.js';
+
+export interface Screen {
+  /** In the address: below the project's for screens of a project. */
+  path: string;
+  name: string;
+  icon: IconName;
+  /** Typed after `g`. */
+  key: string;
+  view: ComponentType;
+  ofProject?: boolean;
+  /** For operators of all projects alone. */
+  forAll?: boolean;
+}
+
+/**
+ * The navigation, in its order. All screens are of one script: a screen that comes by itself would be waited for before
+ * it can ask for what it shows.
+ */
+export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
+  { name: '', screens: [{ path: '', name: 'Overview', icon: 'overview', key: 'o', view: Overview }] },
+  {
+    name: 'Data',
+    screens: [
+      { path: 'documents', name: 'Documents', icon: 'documents', key: 'd', ofProject: true, view: Documents },
+      { path: 'collections', name: 'Collections', icon: 'collections', key: 'c', ofProject: true, view: Collections },
+      { path: 'files', name: 'Files', icon: 'files', key: 'f', ofProject: true, view: Files },
+    ],
+  },
+  {
+    name: 'People',
+    screens: [{ path: 'users', name: 'Users', icon: 'users', key: 'u', ofProject: true, view: Users }],
+  },
+  {
+    name: 'Traffic',
+    screens: [
+      { path: 'webhooks', name: 'Webhooks', icon: 'webhooks', key: 'w', ofProject: true, view: Webhooks },
+      { path: 'mail', name: 'Mail', icon: 'mail', key: 'm', ofProject: true, view: Mail },
+      { path: 'jobs', name: 'Jobs', icon: 'jobs', key: 'j', forAll: true, view: Jobs },
+      { path: 'audit', name: 'Audit', icon: 'audit', key: 'a', view: Audit },
+    ],
+  },
+  {
+    name: 'Settings',
+    screens: [
+      { path: 'settings', name: 'Keys and project', icon: 'keys', key: 'k', ofProject: true, view: Settings },
+      { path: 'account', name: 'Account', icon: 'account', key: 'y', view: Account },
+    ],
+  },
+];
+
+export const SCREENS = GROUPS.flatMap(({ screens }) => screens);
+
+/** The screen at a place; undefined where there is none. */
+export function screenAt(parts: readonly string[]): Screen | undefined {
+  const [first = '', , name = 'documents'] = parts;
+  const path = first === 'p' ? name : first;
+  return SCREENS.find((screen) => screen.path === path && (screen.ofProject === true) === (first === 'p'));
+}
+
+/** Where a screen is: of a project with its id. */
+export const linkToScreen = ({ path, ofProject }: Screen, projectId: string): string =>
+  ofProject ? linkTo(['p', projectId, path]) : linkTo(path === '' ? [] : [path]);
