@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openEngine } from '../../src/engine/index.js';
@@ -16,12 +16,21 @@ import { openTempDir } from '../helpers/temp-dir.js';
  *   npm run clients -- --write          and puts the table into src/engine/README.md
  */
 
+interface System {
+  readonly command: string;
+  readonly script: string;
+  readonly version: readonly string[];
+  readonly install: string;
+  /** What compiles the script into the command, and its environment. */
+  readonly compile?: { command: string; args: readonly string[]; env: Readonly<Record<string, string>> };
+}
+
 interface Client {
   readonly title: string;
   /** What is fetched, the package named in the table first. */
   readonly packages: Readonly<Record<string, string>>;
-  /** Of one that the system has instead: what runs its script, what tells its version, how it is installed. */
-  readonly system?: { command: string; script: string; version: readonly string[]; install: string };
+  /** Of one that the system has instead: what runs its script, what prints its version, how it is installed. */
+  readonly system?: System;
 }
 
 const CLIENTS: Readonly<Record<string, Client>> = {
@@ -39,6 +48,22 @@ const CLIENTS: Readonly<Record<string, Client>> = {
       script: 'python-driver.py',
       version: ['-c', 'import pymongo, gridfs; print(pymongo.version)'],
       install: 'apt-get install python3-pymongo python3-gridfs',
+    },
+  },
+  payload: { title: 'Payload', packages: { payload: '3', '@payloadcms/db-mongodb': '3' } },
+  go: {
+    title: 'Go driver',
+    packages: {},
+    system: {
+      command: './go-driver',
+      script: 'go-driver.go',
+      version: ['--version'],
+      install: 'apt-get install golang-go golang-mongodb-mongo-driver-dev',
+      compile: {
+        command: 'go',
+        args: ['build', '-o', 'go-driver', 'go-driver.go'],
+        env: { GO111MODULE: 'off', GOPATH: '/usr/share/gocode' },
+      },
     },
   },
 };
@@ -91,10 +116,15 @@ async function runClient(name: string, { title, packages, system }: Client): Pro
   const home = join(folder, name);
   cpSync(import.meta.dirname, home, { recursive: true, filter: (from) => !from.endsWith('.ts') });
   if (system !== undefined) {
-    const asked = spawnSync(system.command, system.version, { encoding: 'utf8' });
+    const { compile } = system;
+    if (compile) {
+      const env = { PATH: process.env['PATH'], ...compile.env, GOCACHE: join(home, 'cache') };
+      spawnSync(compile.command, compile.args, { cwd: home, env, stdio: ['ignore', 'ignore', 'inherit'] });
+    }
+    const asked = spawnSync(system.command, system.version, { cwd: home, encoding: 'utf8' });
     if (asked.status !== 0)
       return { title, version: '', steps: [{ step: 'install', outcome: 'fails', why: system.install }] };
-    return runOn(home, title, asked.stdout.trim(), system.command, system.script);
+    return runOn(home, title, asked.stdout.trim(), system.command, compile ? [] : [system.script]);
   }
   writeFileSync(
     join(home, 'package.json'),
@@ -113,14 +143,20 @@ async function runClient(name: string, { title, packages, system }: Client): Pro
   const { version } = JSON.parse(readFileSync(join(home, 'node_modules', first!, 'package.json'), 'utf8')) as {
     version: string;
   };
-  return runOn(home, title, version, process.execPath, `${name}.mjs`);
+  return runOn(home, title, version, process.execPath, [`${name}.mjs`]);
 }
 
-async function runOn(home: string, title: string, version: string, command: string, script: string): Promise<Outcome> {
+async function runOn(
+  home: string,
+  title: string,
+  version: string,
+  command: string,
+  args: readonly string[],
+): Promise<Outcome> {
   const engine = openEngine({ dataDir: join(home, 'data'), durability: 'relaxed', readerThreads: 1 });
   try {
     const { uri } = await engine.listen('127.0.0.1:0');
-    const steps = await runScript(home, command, script, uri);
+    const steps = await runScript(home, command, [...args, uri]);
     for (const { step, outcome, why } of steps) console.log(`${title} ${version}: ${step}: ${outcome} ${why}`);
     return { title, version, steps };
   } finally {
@@ -128,9 +164,8 @@ async function runOn(home: string, title: string, version: string, command: stri
   }
 }
 
-async function runScript(home: string, command: string, script: string, uri: string): Promise<Step[]> {
-  if (!existsSync(join(home, script))) throw new Error(`there is no test/clients/${script}`);
-  const child = spawn(command, [script, uri], { cwd: home, stdio: ['ignore', 'pipe', 'pipe'] });
+async function runScript(home: string, command: string, args: readonly string[]): Promise<Step[]> {
+  const child = spawn(command, args, { cwd: home, stdio: ['ignore', 'pipe', 'pipe'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), CLIENT_MS);
   let stdout = '';
   let stderr = '';
