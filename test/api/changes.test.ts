@@ -108,7 +108,12 @@ describe('GET /api/data/:collection/changes', () => {
   it('are told of once, also where several processes put the same events into the log of a MongoDB', async () => {
     const collection = { _id: new ObjectId(), rls: null };
     const at = new Date();
-    const changed = Array.from({ length: 120 }, (_, n) => ({ document: { _id: n }, event: `event ${n}`, at }));
+    const changed = Array.from({ length: 120 }, (_, n) => ({
+      document: { _id: n },
+      event: `event ${n}`,
+      at,
+      earlier: null,
+    }));
     // Each app is a process to the log.
     const processes = Array.from({ length: 4 }, () => ({ db: Object.create(test.app.db) as typeof test.app.db }));
     await Promise.all(processes.map((app) => appendChanges(app, collection, changed.slice(0, 40))));

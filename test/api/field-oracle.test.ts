@@ -3,6 +3,7 @@ import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { addCollection } from '../../src/features/collections/add-collection.js';
+import { CHANGE_LOG } from '../../src/features/changes/outbox-log.js';
 import { documentsName } from '../../src/features/collections/collection.js';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import type { Field } from '../../src/features/collections/fields/field.js';
@@ -12,7 +13,7 @@ import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openSeed } from '../helpers/seed.js';
 import { openRandom, type Random } from '../helpers/random.js';
 
-const CASES = Number(process.env.CASES ?? 25);
+const CASES = Number(process.env.CASES ?? (process.env.BSVC_TEST_TRANSPORT === 'wire' ? 8 : 25));
 
 /**
  * rules.md 13, property 6: of two stores that differ only in what a caller does not see of the fields, every reply to
@@ -51,6 +52,9 @@ async function buildStore(
   const more = { rules, changes: { on: true }, indexes: ['text'] };
   const { collection } = await addCollection(app, project, { name: 'things', fields, ...more });
   await storedDocuments(app, collection).insertMany(documents as never);
+  // The log of a MongoDB was begun long ago: followers of a new one wait until every process knows of it.
+  const head = { _id: { c: collection._id, n: 0 }, at: new Date(0), epoch: new ObjectId().toHexString() };
+  if (!app.db.changeLogs) await app.db.collection(CHANGE_LOG).insertOne(head as never);
   const token = signAccessToken(app, project, USER, 600_000);
   const headers = { 'x-api-key': publishable, ...(isSignedIn && { authorization: `Bearer ${token}` }) };
   return {
@@ -153,8 +157,6 @@ function requestOf(random: Random, fields: Field[], ids: string[]): Parameters<S
   ])();
 }
 
-const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
-
 async function compareStores(seed: number): Promise<void> {
   const random = openRandom(seed);
   const fields = generateFields(random);
@@ -188,10 +190,10 @@ async function compareStores(seed: number): Promise<void> {
     const request = requestOf(random, fields, ids);
     // What a rule names decides what is shown: then the two may differ in that.
     if (request[0] === 'patch' && ['text', 'owner'].some((name) => name in request[2]!)) continue;
+    // The log of a MongoDB is written after the reply: both feeds begin when all of it is there.
+    await test.app.backgroundTasks.idle();
     const [one, other] = [await stores[0].send(...request), await stores[1].send(...request)];
     const what = JSON.stringify({ fields, groups, userId, request, first, second }, null, 1);
-    // The log of a MongoDB is written after the reply: how far it is by now says nothing.
-    if (ON_MONGODB && request[1].startsWith('things/changes')) continue;
     expect(other, what).toEqual(one);
     expect(one.status, what).toBeLessThan(500);
     if (one.text.includes('FIELD_NOT_READABLE')) reached.unnamed++;

@@ -6,10 +6,13 @@ import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openStreamFollower, type StreamFollower } from '../helpers/stream-follower.js';
 
 let test: TestApp;
+let aheadMs = 0;
 const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
+const PAGE_STATUSES = ON_MONGODB ? [200, 410] : [200];
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_STREAMS_PER_ADDRESS: '1000' } });
+  const clock = { now: () => Date.now() + aheadMs };
+  test = await openTestApp({ clock, settings: { BSVC_STREAMS_PER_ADDRESS: '1000' } });
 });
 afterAll(() => test.close());
 
@@ -44,20 +47,23 @@ async function followPages(world: MemberWorld, random: Random, rounds: number): 
       expect(shownTo(each.follower), `round ${round}`).toEqual(await world.expected(each.userId));
     }
   }
-  // Nobody had to start over.
-  expect(all.map(({ follower }) => follower.restarts)).toEqual(all.map(() => 0));
+  const restarts = all.reduce((sum, { follower }) => sum + follower.restarts, 0);
+  // Nobody has to start over, but on a MongoDB, which does not know what a set was before.
+  expect(restarts > 0).toBe(ON_MONGODB);
   return { pages };
 }
 
 /** A list, a count and the documents one by one show what is expected. */
 async function expectLists(world: MemberWorld): Promise<void> {
+  // On a MongoDB a set may be a second old.
+  aheadMs += 1_000;
   for (const userId of [null, ...world.userIds]) {
     const listed = await openFollower(test, 'cards', world.headers(userId)).list();
     expect(new Map([...listed].map(([id, { n }]) => [id, n]))).toEqual(await world.expected(userId));
   }
 }
 
-describe.skipIf(ON_MONGODB)('cards of boards whose members change', () => {
+describe('cards of boards whose members change', () => {
   it.each([1, 2, 3])('are told exactly by pages (seed %i)', async (seed) => {
     const world = await buildMemberWorld(test);
     const { pages } = await followPages(world, openRandom(seed), 25);
@@ -77,7 +83,8 @@ describe.skipIf(ON_MONGODB)('cards of boards whose members change', () => {
         for (const { userId, follower } of all) {
           if (follower.isOpen() ? random.chance(0.2) : random.chance(0.7)) {
             if (follower.isOpen()) await follower.disconnect();
-            else if (random.chance(0.2)) expect(await follower.poll(test, world.headers(userId))).toBe(200);
+            else if (random.chance(0.2))
+              expect(PAGE_STATUSES).toContain(await follower.poll(test, world.headers(userId)));
             else expect(await follower.connect(test, world.headers(userId))).toBe(200);
           }
         }
@@ -88,13 +95,14 @@ describe.skipIf(ON_MONGODB)('cards of boards whose members change', () => {
           await expect.poll(() => shownTo(follower)).toEqual(expected);
         }
       }
-      expect(all.map(({ follower }) => [follower.restarts, follower.ends])).toEqual(all.map(() => [0, []]));
+      expect(all.map(({ follower }) => follower.ends)).toEqual(all.map(() => []));
+      expect(all.some(({ follower }) => follower.restarts > 0)).toBe(ON_MONGODB);
     } finally {
       for (const { follower } of all) await follower.disconnect();
     }
   });
 
-  it('are told anew where the log of the memberships does not reach back', async () => {
+  it.skipIf(ON_MONGODB)('are told anew where the log of the memberships does not reach back', async () => {
     const random = openRandom(21);
     const world = await buildMemberWorld(test);
     for (let n = 0; n < 60; n++) await world.change(random);

@@ -3,6 +3,11 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import { addCollection } from '../../src/features/collections/add-collection.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import type { StoredDocument } from '../../src/features/documents/store/document.js';
+import {
+  changeDocumentRecord,
+  insertDocumentRecord,
+  removeDocumentRecord,
+} from '../../src/features/documents/store/document-store.js';
 import { buildProject, storedDocuments, type TestProject } from './build-project.js';
 import type { TestApp } from './open-test-app.js';
 import type { Random } from './random.js';
@@ -11,7 +16,7 @@ export const BOARDS = Array.from({ length: 8 }, (_, n) => `b${n}`);
 
 type Row = StoredDocument & { board?: string; user?: string; role?: string; visibility?: string; n?: number };
 
-/** Cards of boards, and who is a member of which; written past all rules, as a server of the project would. */
+/** Cards of boards, and who is a member of which; written as the secret key does, past all rules. */
 export interface MemberWorld {
   owner: TestProject;
   userIds: readonly string[];
@@ -37,15 +42,20 @@ export async function buildMemberWorld(test: Pick<TestApp, 'app'>): Promise<Memb
     name: 'members',
     fields: ['board', 'user', 'role'].map(text),
     rules: 'server-only',
+    changes: { on: true },
   });
   const { collection: cards } = await addCollection(app, project, {
     name: 'cards',
     fields: [...['board', 'visibility', 'pad'].map(text), { name: 'n', type: 'Number' }],
     rules: { read: MEMBERS_READ },
+    changes: { on: true },
   });
   const userIds = Array.from({ length: 3 }, () => new ObjectId().toHexString());
   const rows = (collection: Collection) => storedDocuments(app, collection);
-  const all = async (collection: Collection): Promise<Row[]> => await rows(collection).find({}).toArray();
+  const all = async (collection: Collection): Promise<Row[]> =>
+    await rows(collection)
+      .find({ isDeleted: { $in: [true, false] } })
+      .toArray();
   const insert = async (collection: Collection, fields: object): Promise<void> => {
     const at = new Date();
     const document = {
@@ -56,7 +66,7 @@ export async function buildMemberWorld(test: Pick<TestApp, 'app'>): Promise<Memb
       createdAt: at,
       updatedAt: at,
     };
-    await rows(collection).insertOne(document as StoredDocument);
+    await insertDocumentRecord(app, collection, document as StoredDocument);
   };
   const card = (random: Random) => ({
     board: random.pick(BOARDS),
@@ -96,9 +106,18 @@ export async function buildMemberWorld(test: Pick<TestApp, 'app'>): Promise<Memb
         return;
       }
       const { _id, isDeleted } = random.pick(known);
-      if (kind === 3) await rows(collection).deleteOne({ _id });
-      else if (kind === 4) await rows(collection).updateOne({ _id }, { $set: { isDeleted: isDeleted !== true } });
-      else await rows(collection).updateOne({ _id }, { $set: collection === cards ? card(random) : member(random) });
+      // A document that waits for its event to be told is removed already.
+      const filter = { _id, isDeleted };
+      if (kind === 3) await removeDocumentRecord(app, collection, filter);
+      else if (kind === 4) {
+        await changeDocumentRecord(app, collection, filter, {
+          action: 'update',
+          set: { isDeleted: isDeleted !== true },
+        });
+      } else {
+        const set = collection === cards ? card(random) : member(random);
+        await changeDocumentRecord(app, collection, filter, { action: 'update', set });
+      }
     },
   };
 }

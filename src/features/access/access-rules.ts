@@ -37,6 +37,8 @@ export interface ReadScope {
   trash?: boolean;
   /** What the documents in question all meet; asked for once it is known that the caller may ask at all. */
   conditions?: () => readonly Document[];
+  /** No set may be older than the call, as it may be on a MongoDB. */
+  fresh?: boolean;
 }
 
 /** What a caller may read. */
@@ -53,6 +55,8 @@ export interface AskedSets {
   rule: Rule;
   facts: RuleFacts;
   questions: readonly SetQuestion[];
+  /** By keyOfQuestion. */
+  answers: SetAnswers;
 }
 
 /** The filter of readAccess. */
@@ -77,7 +81,7 @@ export function readAccess(
   app: App,
   collection: Collection,
   caller: Caller,
-  { trash = false, conditions }: ReadScope = {},
+  { trash = false, conditions, fresh = false }: ReadScope = {},
 ): ReadAccess | Promise<ReadAccess> {
   if (caller.key.type === 'secret') return ALL;
   requireReader(collection, caller);
@@ -88,14 +92,15 @@ export function readAccess(
     const paths = new Set(collection.rules && conditions ? asked.flatMap(({ singlePaths }) => singlePaths) : []);
     const facts = { attributes, ...(conditions && paths.size > 0 && { pins: pinsOf(conditions(), paths) }) };
     const questions = listQuestions(asked, facts);
-    const settled = (known: RuleFacts): ReadAccess => {
+    const settled = (answers?: SetAnswers): ReadAccess => {
+      const known = { ...facts, ...(answers && { answers }) };
       const readable = filterOf(compileRule(read, known));
       const filter = remove ? withoutForeignTrash(readable, compileRule(remove, known)) : readable;
       const shape = asked.some(({ sets }) => sets.length > 0) ? shapeOf(asked, attributes) : filter;
-      return { filter, shape, asked: questions.length > 0 ? { rule: read, facts, questions } : null };
+      return { filter, shape, asked: answers ? { rule: read, facts, questions, answers } : null };
     };
-    if (questions.length === 0) return settled(facts);
-    return answerQuestions(app, caller, attributes, questions).then((answers) => settled({ ...facts, answers }));
+    if (questions.length === 0) return settled();
+    return answerQuestions(app, caller, attributes, questions, { fresh }).then(settled);
   };
   const attributes = readAttributes(app, caller, [...new Set(asked.flatMap((rule) => rule.attributes))]);
   return attributes instanceof Promise ? attributes.then(access) : access(attributes);

@@ -49,7 +49,7 @@ export interface ChangeWatch {
   maxBytes: number;
 }
 
-/** A document before a change, as a log knows it: on a MongoDB its owner at the time of the change alone. */
+/** A document before a change, as a log knows it: on a MongoDB the fields of the rule `read` alone. */
 export interface EarlierDocument {
   bytes: Buffer;
   isPartial: boolean;
@@ -61,9 +61,9 @@ export interface WatchedChange {
   at: Date;
   /** As BSON; null when nobody is shown it. */
   document: Buffer | null;
-  /** Before each change that was looked at; null where the log does not know it. */
+  /** Before each change that was looked at; null where the log does not know it, as under row-level security. */
   earlier: readonly EarlierDocument[] | null;
-  /** Where `earlier` is null: the owners at the times of the changes. */
+  /** Under row-level security on a MongoDB: the owners at the times of the changes. */
   owners: readonly unknown[];
 }
 
@@ -90,7 +90,10 @@ export interface ChangeLog {
   begin(): Promise<LogPosition>;
   /** Where it ends at this moment, whoever wrote last; null when there is none. Only of a log that can tell at once. */
   position?(): LogPosition | null;
-  /** Changes after a position, each document once; null when the log does not reach back to it, or is another one. */
+  /**
+   * Changes after a position, each document once; null when the log does not reach back to it, is another one, or does
+   * not say whether the follower was shown a document that is gone.
+   */
   read(search: ChangeSearch): Promise<FoundChanges | null>;
   /** The same for a follower who judges for others: every changed document, and what is known of it before. */
   watch(search: ChangeWatch): Promise<WatchedChanges | null>;

@@ -1,10 +1,20 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { ObjectId, type Document } from 'bson';
+import { ObjectId, serialize, type Document } from 'bson';
 import type { App } from '../../app.js';
-import { isDuplicateKey, type Store, unlessDuplicate } from '../../platform/database/database.js';
+import { isDuplicateKey, loadMatchers, type Store, unlessDuplicate } from '../../platform/database/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
+import { readingFields } from '../collections/rules/log-settings.js';
 import { documentIdOf } from './document-id.js';
-import type { ChangeLog, Logged, LogPosition, LogSize, WatchedChange, WatchedChanges } from './change-log.js';
+import type {
+  ChangeLog,
+  EarlierDocument,
+  FoundChange,
+  Logged,
+  LogPosition,
+  LogSize,
+  WatchedChange,
+  WatchedChanges,
+} from './change-log.js';
 
 export const CHANGE_LOG = 'change_log';
 
@@ -21,6 +31,8 @@ interface LogEntry {
   event?: string;
   /** The owner when the entry was made: who may be told that the document is gone. */
   owner?: unknown;
+  /** What the fields of the rule `read` held before each change; absent = unknown. */
+  earlier?: Record<string, unknown>[];
 }
 
 /** A document after a write whose event is relayed. */
@@ -29,6 +41,8 @@ export interface ChangedDocument {
   /** The id of the last event of the document that the entry tells of. */
   event: string;
   at: Date;
+  /** What is known of it before each of these events; null = not all of it. */
+  earlier: Record<string, unknown>[] | null;
 }
 
 type Database = Pick<App, 'db'>;
@@ -90,7 +104,7 @@ const appended = new WeakMap<App['db'], Map<string, Promise<void>>>();
  */
 export async function appendChanges(
   app: Database,
-  collection: Pick<Collection, '_id' | 'rls'>,
+  collection: Pick<Collection, '_id' | 'rls' | 'rules'>,
   changed: readonly ChangedDocument[],
 ): Promise<void> {
   const known = appended.get(app.db) ?? new Map<string, Promise<void>>();
@@ -118,16 +132,18 @@ export async function appendChanges(
  */
 async function appendEntries(
   app: Database,
-  collection: Pick<Collection, '_id' | 'rls'>,
+  collection: Pick<Collection, '_id' | 'rls' | 'rules'>,
   changed: readonly ChangedDocument[],
 ): Promise<void> {
   const c = collection._id;
   const owner = collection.rls?.ownerField;
-  let rest = changed.map(({ document, event, at }) => ({
+  const isRuled = readingFields(collection).length > 0;
+  let rest = changed.map(({ document, event, at, earlier }) => ({
     at,
     documentId: document._id,
     event,
     ...(owner !== undefined && { owner: document[owner] }),
+    ...(isRuled && earlier && { earlier }),
   }));
   if (rest.length > 0) await beginLog(app, c);
   for (let attempt = 0; rest.length > 0; attempt++) {
@@ -192,10 +208,15 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
       if (!entries) return null;
       const { changes, ...end } = await readEntries(app, collection, entries, search.filter, search);
       const { readable } = search;
-      const owner: unknown = readable && collection.rls ? readable[collection.rls.ownerField] : null;
-      const concerns = ({ document, owners }: WatchedChange): boolean =>
-        document !== null || !readable || owners.includes(owner);
-      return { ...end, changes: changes.filter(concerns).map(({ id, at, document }) => ({ id, at, document })) };
+      const wasShown = readable ? await openEarlier(collection, readable) : () => true;
+      const concerned: FoundChange[] = [];
+      for (const change of changes) {
+        const { id, at, document } = change;
+        const concerns = document !== null || wasShown(change);
+        if (concerns === null) return null;
+        if (concerns) concerned.push({ id, at, document });
+      }
+      return { ...end, changes: concerned };
     },
     async watch(search) {
       const entries = await findEntries(app, c, search);
@@ -219,6 +240,24 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
       }
     },
   };
+}
+
+/** Whether a change may be told as gone to those whom the rules show such documents; null where nobody knows. */
+async function openEarlier(
+  { rls }: Logged,
+  readable: Document,
+): Promise<(change: Pick<WatchedChange, 'owners' | 'earlier'>) => boolean | null> {
+  if (rls) return ({ owners }) => owners.includes(readable[rls.ownerField]);
+  const matcher = (await loadMatchers())({ $and: [{ isDeleted: false }, readable] });
+  return ({ earlier }) => earlier && earlier.some(({ bytes }) => matcher.matches(bytes));
+}
+
+/** What was before a change, each as far as the entry knows it; null where it does not say enough of that. */
+function earlierOf({ rls, rules }: Logged, { documentId, earlier }: LogEntry): EarlierDocument[] | null {
+  if (rls || !earlier) return null;
+  const fields = readingFields({ rules });
+  if (fields.length === 0 || earlier.some((held) => fields.some((name) => !Object.hasOwn(held, name)))) return null;
+  return earlier.map((held) => ({ bytes: Buffer.from(serialize({ _id: documentId, ...held })), isPartial: true }));
 }
 
 /** The entries after a position; null when the log is another one, or does not reach back to it. */
@@ -264,12 +303,15 @@ async function readEntries(
       size = Math.max(1, size >> 2);
       continue;
     }
-    for (const { _id, at: moment, documentId, owner } of chunk) {
+    for (const entry of chunk) {
+      const { _id, at: moment, documentId, owner } = entry;
       const id = String(documentId);
       const document = rows.get(id) ?? null;
-      const owners = [...(found.get(id)?.owners ?? []), owner];
+      const known = found.get(id) ?? { owners: [], earlier: [] };
+      const before = earlierOf(collection, entry);
+      const earlier = known.earlier && before && [...known.earlier, ...before];
       found.delete(id);
-      found.set(id, { id, at: moment, document, earlier: null, owners });
+      found.set(id, { id, at: moment, document, earlier, owners: [...known.owners, owner] });
       seq = _id.n;
     }
     for (const row of rows.values()) bytes += row.length;

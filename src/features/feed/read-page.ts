@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EJSON, type Document } from 'bson';
 import type { App } from '../../app.js';
-import { conflict } from '../../errors.js';
 import { findSight, readAccess, sightAsksAccount, type ReadAccess } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import type { FieldSight } from '../access/rules/field-sight.js';
@@ -64,47 +63,48 @@ export async function openFollowing(
 ): Promise<Following> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
   const conditionsOf = (): readonly Document[] => read(collection).conditions;
-  const first = await readAccess(app, collection, caller, { conditions: conditionsOf });
+  // Of a MongoDB no set is older than the request: two processes would else have a follower start over in turns.
+  const fresh = !app.db.changeLogs;
+  const first = await readAccess(app, collection, caller, { conditions: conditionsOf, fresh });
   requireChanges(app, collection);
-  requireKnownBefore(app, collection, first);
   const sight = await findSight(app, collection, caller);
   const wanted = read(collection);
   requireReadableNames(sight, wanted);
   // Queries are shared by those who ask for the same.
   const query = sight ? { ...wanted, sight } : wanted;
   // Positions first: what is read of the sets afterwards is never older.
-  const sets = first.asked && (await openSets(app, collection.projectId, first.asked));
-  const { filter: readable, shape } = sets
-    ? await readAccess(app, collection, caller, { conditions: conditionsOf })
-    : first;
+  const sets = app.db.changeLogs && first.asked ? await openSets(app, collection.projectId, first.asked) : null;
+  const access = sets ? await readAccess(app, collection, caller, { conditions: conditionsOf }) : first;
+  const [readable, shape] = [access.filter, followedShape(app, access)];
   const { filterText, conditions } = query;
   const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, shape, sight) };
   return { app, collection, caller, query, scope, readable, shape, sets, log: openChangeLog(app, collection), signal };
 }
 
 /**
- * 409 RULES_NOT_FOLLOWED where nobody knows who was shown a document before it was changed: a MongoDB keeps of it its
- * owner alone, and to tell everybody would tell of documents that they were never shown. Nor is there known what a set
- * was before.
+ * What has to stay the same for a follower to go on. On a MongoDB the values of sets are part of it, as nobody knows
+ * there what a set was before: when one changes the follower starts over.
  */
-function requireKnownBefore(app: App, collection: Collection, { filter, asked }: ReadAccess): void {
-  if (!collection.rules || app.db.changeLogs || (!filter && !asked)) return;
-  throw conflict(
-    'RULES_NOT_FOLLOWED',
-    `On a MongoDB the changes of "${collection.name}" cannot be followed: its rule "read" looks into the documents`,
-  );
+function followedShape(app: App, { shape, asked }: ReadAccess): Document | null {
+  if (app.db.changeLogs || !asked) return shape;
+  const values = [...asked.answers].map(([key, answer]) => [
+    key,
+    typeof answer === 'boolean' ? answer : [...answer].sort(),
+  ]);
+  return { shape, values };
 }
 
 /** True if the rules still come to the same for the caller, whose account may say something else since. */
 export async function hasSameRights({ app, collection, query, shape }: Following, caller: Caller): Promise<boolean> {
   const sight = await findSight(app, collection, caller);
   const access = await readAccess(app, collection, caller, { conditions: () => query.conditions });
-  return sight?.key === query.sight?.key && isDeepStrictEqual(access.shape, shape);
+  return sight?.key === query.sight?.key && isDeepStrictEqual(followedShape(app, access), shape);
 }
 
-/** True where what is shown depends on more of the caller's account than its id. */
-export function asksAccount({ collection }: Following): boolean {
-  return rulesOf(collection).read.attributes.length > 0 || sightAsksAccount(collection);
+/** True where the rights of a follower may change without a change that its group would notice. */
+export function mayLoseRights({ app, collection }: Following): boolean {
+  const { attributes, sets } = rulesOf(collection).read;
+  return attributes.length > 0 || sightAsksAccount(collection) || (!app.db.changeLogs && sets.length > 0);
 }
 
 /**

@@ -75,24 +75,19 @@ export async function readUserSet(
 ): Promise<Values> {
   const known = await findKept(app, asked, fresh);
   if (known) return known;
-  const before = positionOf(app, asked.collection);
+  const [before, atMs] = [positionOf(app, asked.collection), app.clock.now()];
   const values = await load();
   if (values.length > MAX_KEPT_VALUES) return values;
   if (!app.db.changeLogs) {
-    keep(app, asked, values, 0);
+    keep(app, asked, values, { generation: 0, atMs });
     return values;
   }
   const follower = cacheOf(app).followers.get(asked.collection._id.toHexString());
   const after = positionOf(app, asked.collection);
   const isSame = (position: { epoch: number; seq: number } | null): boolean =>
     position !== null && position.epoch === follower?.epoch && position.seq === follower.seq;
-  if (follower && isSame(before) && isSame(after)) keep(app, asked, values, follower.generation);
+  if (follower && isSame(before) && isSame(after)) keep(app, asked, values, { generation: follower.generation, atMs });
   return values;
-}
-
-/** Drops whatever this process keeps: the next reads are as of their own moment on a MongoDB too. */
-export function forgetSets({ db }: Pick<App, 'db'>): void {
-  caches.delete(db);
 }
 
 /** The values of a set if they are kept, as readUserSet; null otherwise. */
@@ -101,19 +96,26 @@ export async function findKept(app: App, asked: UserSet, fresh: boolean): Promis
   const key = keyOf(asked);
   if (!app.db.changeLogs) {
     const found = fresh ? undefined : kept.get(key)?.byFilter.get(asked.filterText);
-    return found && performance.now() - found.atMs < MAX_AGE_MS ? found.values : null;
+    const ageMs = found ? app.clock.now() - found.atMs : Infinity;
+    // A clock that was set back makes no set younger.
+    return found && ageMs >= 0 && ageMs < MAX_AGE_MS ? found.values : null;
   }
   const follower = await followLog(app, asked);
   const own = kept.get(key);
   return own?.generation === follower.generation ? (own.byFilter.get(asked.filterText)?.values ?? null) : null;
 }
 
-function keep(app: App, asked: UserSet, values: Values, generation: number): void {
+function keep(
+  app: App,
+  asked: UserSet,
+  values: Values,
+  { generation, atMs }: { generation: number; atMs: number },
+): void {
   const { kept } = cacheOf(app);
   const key = keyOf(asked);
   const known = kept.get(key);
   const byFilter = new Map(known?.generation === generation ? known.byFilter : []);
-  byFilter.set(asked.filterText, { values, atMs: performance.now() });
+  byFilter.set(asked.filterText, { values, atMs });
   kept.set(key, { generation, byFilter });
 }
 

@@ -303,7 +303,7 @@ export async function noteInDocument(
   return document;
 }
 
-/** Updates the one shown document that matches; where a webhook hears of it, with what it was before. */
+/** Updates the one shown document that matches; where somebody is told of it, with what it was before. */
 async function updateOne(
   app: App,
   collection: Collection,
@@ -313,15 +313,14 @@ async function updateOne(
 ): Promise<Changed> {
   // By path: the type of a document whose fields are its client's cannot name them.
   const byPath: Store<SystemFields & OutboxPaths> = app.db.collection(documentsName(collection));
-  const change = together(outboxOperators(entry), update);
   const read = (wanted: Filter): Promise<StoredDocument | null> => byPath.findOne(wanted);
-  const write = (wanted: Filter): Promise<StoredDocument | null> =>
-    byPath.findOneAndUpdate(wanted, change, { returnDocument: 'after' });
+  const write = (wanted: Filter, event: OutboxEntry | null): Promise<StoredDocument | null> =>
+    byPath.findOneAndUpdate(wanted, together(outboxOperators(event), update), { returnDocument: 'after' });
   const changed = await matchShown(app, collection, async (shown) => {
     const wanted = { ...filter, ...shown };
     const tried = entry
-      ? await writeWithImage(app, collection, entry.action, wanted, { read, write })
-      : { document: await write(wanted) };
+      ? await writeWithImage(app, collection, entry, wanted, { read, write })
+      : { document: await write(wanted, null) };
     return tried.document && tried;
   });
   return changed ?? { document: null };

@@ -1,9 +1,11 @@
+import { calculateObjectSize } from 'bson';
 import type { App } from '../../../app.js';
+import { keepsChanges } from '../../changes/change-log.js';
 import type { Collection } from '../../collections/collection.js';
-import { OUTBOX_SEQ, type Outbox } from '../../webhooks/outbox/outbox-field.js';
+import { readingFields } from '../../collections/rules/log-settings.js';
+import { OUTBOX_SEQ, type Outbox, type OutboxEntry } from '../../webhooks/outbox/outbox-field.js';
 import { isHeard } from '../../webhooks/outbox/queue-events.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
 
 type Filter = Record<string, unknown>;
@@ -16,25 +18,43 @@ export interface Changed {
 
 /** Writers that come between are rare; after so many the event goes without the old values. */
 const ATTEMPTS = 3;
+/** More of a document before its change is not kept with the event. */
+const MAX_HELD_BYTES = 4 * 1024;
 
 /**
- * Carries out the write of one document and answers with it what the document was before, if a webhook wants to know.
- * The write then also demands that no event has come between: each raises the number that is asked for.
+ * Carries out the write of one document with its event and answers with it what the document was before, if a webhook
+ * or a log of changes wants to know. The write then also demands that no event has come between: each raises the number
+ * that is asked for.
  */
 export async function writeWithImage(
   app: App,
   collection: Collection,
-  action: Action,
+  entry: OutboxEntry,
   filter: Filter,
-  { read, write }: Record<'read' | 'write', (filter: Filter) => Promise<StoredDocument | null>>,
+  {
+    read,
+    write,
+  }: {
+    read: (filter: Filter) => Promise<StoredDocument | null>;
+    write: (filter: Filter, entry: OutboxEntry) => Promise<StoredDocument | null>;
+  },
 ): Promise<Changed> {
-  if (!(await isHeard(app, collection, action))) return { document: await write(filter) };
+  const fields = !app.db.changeLogs && keepsChanges(app, collection) ? readingFields(collection) : [];
+  if (fields.length === 0 && !(await isHeard(app, collection, entry.action))) {
+    return { document: await write(filter, entry) };
+  }
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const before = await read(filter);
     if (!before) return { document: null };
     const seq = (before[HIDDEN_FIELD] as Outbox | undefined)?.seq ?? null;
-    const document = await write({ ...filter, [OUTBOX_SEQ]: seq });
+    const document = await write({ ...filter, [OUTBOX_SEQ]: seq }, withHeld(entry, before, fields));
     if (document) return { document, before };
   }
-  return { document: await write(filter) };
+  return { document: await write(filter, entry) };
+}
+
+function withHeld(entry: OutboxEntry, before: StoredDocument, fields: readonly string[]): OutboxEntry {
+  if (fields.length === 0) return entry;
+  const held = Object.fromEntries(fields.map((name) => [name, before[name] ?? null]));
+  return calculateObjectSize(held) > MAX_HELD_BYTES ? entry : { ...entry, held };
 }

@@ -6,7 +6,7 @@ import { hintOf } from '../../changes/change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
 import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
-import { asksAccount, findStart, hasSameRights, readPage, type Following, type FeedPage } from '../read-page.js';
+import { mayLoseRights, findStart, hasSameRights, readPage, type Following, type FeedPage } from '../read-page.js';
 import { findSameView } from '../set-view.js';
 import { Batch, writeReset, type EventForm } from './batch.js';
 import { EventBytes } from './event-bytes.js';
@@ -98,10 +98,10 @@ export class Follower implements Member {
     if (group) this.#watcher?.leave(group, this);
   }
 
-  /** Starts anew where the account of its user says something else than when it joined its group. */
+  /** Starts anew where its user may read something else than when it joined its group. */
   async renewRights(): Promise<void> {
     const [group, watcher] = [this.#group, this.#watcher];
-    if (!group || !watcher || !asksAccount(group.following)) return;
+    if (!group || !watcher || !mayLoseRights(group.following)) return;
     const { caller } = this.stream;
     if ((await hasSameRights(group.following, caller)) || this.#group !== group) return;
     const from = watcher.told;

@@ -41,6 +41,10 @@ export class Group {
   readonly #earlierAccess: Matcher;
   readonly #earlierConditions: Matcher | null;
   readonly #toldGone = new Set<string>();
+  /** The log knows all that a document held before. */
+  readonly #isExact: boolean;
+  /** Rules of the collection's own say which documents the group is shown. */
+  readonly #isRuled: boolean;
   /** Up to where the sets of the user are known to be as the group has them; null where rules ask about none. */
   #sets: readonly SetPosition[] | null;
   #ready: Ready | null = null;
@@ -50,27 +54,35 @@ export class Group {
     sets: readonly SetPosition[] | undefined,
     openMatcher: (filter: Document) => Matcher,
   ) {
-    const { collection, readable, query, scope } = following;
+    const { app, collection, readable, query, scope } = following;
     const { conditions } = query;
     const rules = readable ? [readable] : [];
     this.#current = openMatcher({ $and: [{ isDeleted: false }, ...rules, ...conditions] });
     this.#earlierAccess = openMatcher({ $and: [{ isDeleted: false }, ...rules] });
     this.#earlierConditions = conditions.length > 0 ? openMatcher(allOf(conditions)) : null;
     this.#sets = sets ?? null;
+    this.#isExact = app.db.changeLogs !== undefined;
+    this.#isRuled = readable !== null && !collection.rls;
     this.ownerId = collection.rls ? scope.userId : null;
     this.keys = findKeys(readable ? [readable] : conditions);
   }
 
-  /** The news of a change for the group: that the document is as it is, that it is gone, or nothing. */
-  judge(change: WatchedChange): 'upsert' | 'gone' | null {
+  /**
+   * The news of a change for the group: that the document is as it is, that it is gone, or nothing; `unknown` where
+   * nobody can say whether the group was shown it before.
+   */
+  judge(change: WatchedChange): 'upsert' | 'gone' | 'unknown' | null {
     const { id, document, earlier } = change;
     if (document && this.#current.matches(document)) {
       this.#toldGone.delete(id);
       return 'upsert';
     }
-    if (earlier) return earlier.some((before) => this.#met(before)) ? 'gone' : null;
-    const concerns = this.ownerId === null || change.owners.includes(this.ownerId);
+    if (!earlier && this.#isRuled) return 'unknown';
+    const concerns = earlier
+      ? earlier.some((before) => this.#met(before))
+      : this.ownerId === null || change.owners.includes(this.ownerId);
     if (!concerns || this.#toldGone.has(id)) return null;
+    if (this.#isExact) return 'gone';
     if (this.#toldGone.size >= MAX_TOLD_GONE) this.#toldGone.clear();
     this.#toldGone.add(id);
     return 'gone';

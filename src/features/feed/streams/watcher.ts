@@ -201,15 +201,20 @@ export class Watcher {
     const turn = takeTurns();
     const told = new Map<Group, SharedChange[]>();
     const failed = new Set<Group>();
+    const unsure = new Set<Group>();
     for (const change of changes) {
       const shown: SharedChange = { ...change, encoded: new Map() };
       const gone: SharedChange = { ...change, document: null, encoded: new Map() };
       for (const group of this.#index.find(change)) {
         await turn();
-        if (failed.has(group)) continue;
+        if (failed.has(group) || unsure.has(group)) continue;
         try {
           const verdict = group.judge(change);
           if (verdict === null) continue;
+          if (verdict === 'unknown') {
+            unsure.add(group);
+            continue;
+          }
           const list = told.get(group) ?? [];
           told.set(group, list);
           list.push(verdict === 'upsert' ? shown : gone);
@@ -223,12 +228,13 @@ export class Watcher {
     // Whoever joins from now on has what is told here.
     this.#position = to;
     const recipients = [...told].map(([group, list]) => ({ group, list, members: [...group.members] }));
-    for (const group of failed) {
+    // Who has to read by themselves will be told to start over.
+    for (const group of [...failed, ...unsure]) {
       this.#drop(group);
-      for (const member of [...group.members]) member.leave(group.placeAt(from), true);
+      for (const member of [...group.members]) member.leave(group.placeAt(from), failed.has(group));
     }
     for (const { group, list, members } of recipients) {
-      if (failed.has(group)) continue;
+      if (failed.has(group) || unsure.has(group)) continue;
       const cursors = { from: () => group.cursorAt(from), to: group.cursorAt(placed(to)) };
       const batch = new Batch(list, group.following.query, cursors, isEnd);
       for (const member of members) {

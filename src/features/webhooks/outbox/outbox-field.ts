@@ -9,6 +9,8 @@ export interface OutboxEntry {
   at: Date;
   /** Who asked for the change; absent = the service itself. */
   actor?: Actor;
+  /** What readingFields of the document held before the change, each there; absent = unknown, or nothing was there. */
+  held?: Record<string, unknown>;
 }
 
 /** The events in the hidden field of a document. */

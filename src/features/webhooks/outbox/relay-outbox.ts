@@ -12,7 +12,7 @@ import { buildDelivery, buildPayload, type DocumentEvent } from '../deliveries/b
 import { enqueueDelivery } from '../deliveries/deliver-webhook.job.js';
 import { deliveryStore, type Delivery } from '../deliveries/delivery.js';
 import { buildPayloadRecord, payloadId, storePayloads, type Payload } from '../deliveries/payload.js';
-import { findOutbox, OUTBOX_ENTRIES, OUTBOX_SEQ, OUTBOX_SINCE, type Outbox } from './outbox-field.js';
+import { findOutbox, OUTBOX_ENTRIES, OUTBOX_SEQ, OUTBOX_SINCE, type Outbox, type OutboxEntry } from './outbox-field.js';
 import { coversEvent } from '../webhook-event.js';
 import { listProjectWebhooks } from '../webhook-store.js';
 
@@ -123,10 +123,20 @@ async function logChanges(app: App, items: [Waiting, ...Waiting[]]): Promise<voi
   const latest = new Map(items.map(({ document, outbox }) => [String(document._id), { document, outbox }]));
   const changed = [...latest.values()].map(({ document, outbox }) => {
     const { id, at } = outbox.outbox.at(-1)!;
-    return { document, event: id, at };
+    return { document, event: id, at, earlier: findEarlier(outbox.outbox) };
   });
   await appendChanges(app, collection, changed);
   tellFollowers(app, collection);
+}
+
+/** More changes of one document in one entry are not told apart. */
+const MAX_EARLIER = 16;
+
+/** What is known of the document before each of the events; null where that of one is unknown. */
+function findEarlier(events: readonly OutboxEntry[]): Record<string, unknown>[] | null {
+  const changes = events.filter(({ action }) => action !== 'insert');
+  const known = changes.flatMap(({ held }) => (held ? [held] : []));
+  return known.length === changes.length && known.length <= MAX_EARLIER ? known : null;
 }
 
 /**
