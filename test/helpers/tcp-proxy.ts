@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /** A cable between two programs that can be cut, and that can go dead without anybody being told. */
 export interface TcpProxy {
@@ -13,8 +14,11 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-/** Stands at a port of its own, that it keeps, in front of another one of this machine. */
-export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+/**
+ * Stands at a port of its own, that it keeps, in front of another one of this machine. `delayMs` says of each piece of
+ * an answer how long it is on its way; pieces of a connection keep their order.
+ */
+export async function startTcpProxy(targetPort: number, delayMs: () => number = () => 0): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let swallowing = false;
   const keep = (socket: Socket): void => {
@@ -26,13 +30,19 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     if (swallowing) return void client.resume();
     const target = connect(targetPort, '127.0.0.1');
     keep(target);
+    client.on('data', (bytes) => {
+      if (!swallowing) target.write(bytes);
+    });
+    let arriving = Promise.resolve();
+    target.on('data', (bytes) => {
+      if (swallowing) return;
+      const ms = delayMs();
+      arriving = arriving.then(() => (ms > 0 ? wait(ms) : undefined)).then(() => void client.write(bytes));
+    });
     for (const [from, to] of [
       [client, target],
       [target, client],
     ] as const) {
-      from.on('data', (bytes) => {
-        if (!swallowing) to.write(bytes);
-      });
       from.on('close', () => {
         if (!swallowing) to.destroy();
       });

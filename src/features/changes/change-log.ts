@@ -18,7 +18,7 @@ export interface ChangeSearch {
   /** The rules alone; null where everybody sees everything. */
   readable: Document | null;
   conditions: readonly Document[];
-  /** Matches documents of bulk inserts that do not stand yet; null when there can be none. */
+  /** Matches documents of bulk inserts that do not stand yet; null when there can be none, or the log finds them. */
   hidden: Document | null;
   limit: number;
   /** Of the documents; one alone may be larger. */

@@ -14,6 +14,7 @@ import { BATCH_NUMBER, mayHide, readSeries } from '../collections/indexes/insert
 import { allOf } from '../documents/query/keyset-filter.js';
 import { requireReadableNames } from '../documents/reply/conceal-fields.js';
 import { decodeStored } from '../documents/reply/encode-document.js';
+import { visibleDocuments } from '../documents/store/document.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { findVisible } from '../documents/store/shown-documents.js';
 import { relayWaiting } from '../webhooks/outbox/relay-waiting.js';
@@ -134,14 +135,20 @@ export async function findStart({ app, scope, query, log, sets }: Following): Pr
   return { ...(await log.begin()), shown: null, isListing: since === null, ...(sets && { sets: sets.at }) };
 }
 
-/** Prepares the reading of a log, so that a page is never behind a list. */
+/**
+ * Prepares the reading of a log, so that a page is never behind a list. `visible` leaves out batches that are `hidden`
+ * at this moment; the log of a MongoDB sees to them itself.
+ */
 export async function prepareRead(
   app: App,
   collection: Collection,
 ): Promise<{ visible: Document; hidden: Document | null }> {
-  // Of a MongoDB: what was written before this moment must be in the log.
-  if (!app.db.changeLogs) await relayWaiting(app, collection);
-  const hidden = app.db.changeLogs && (await mayHide(app)) ? hiddenBy(await readSeries(app, collection._id)) : null;
+  if (!app.db.changeLogs) {
+    // What was written before this moment must be in the log.
+    await relayWaiting(app, collection);
+    return { visible: visibleDocuments(), hidden: null };
+  }
+  const hidden = (await mayHide(app)) ? hiddenBy(await readSeries(app, collection._id)) : null;
   return { visible: await findVisible(app, collection), hidden };
 }
 
@@ -155,9 +162,8 @@ export async function readPage(
   const { visible, hidden } = await prepareRead(app, collection);
   const view = sets && (findSameView(sets, following.readable, from) ?? (await readSetView(app, sets, from)));
   const { readable, earlier } = view ?? { readable: following.readable, earlier: following.readable };
-  const shown = (access: Document | null): Document =>
-    allOf([...(access ? [access] : []), visible, ...query.conditions]);
-  const filter = shown(readable);
+  const shown = (access: Document | null, there = visible): Document =>
+    allOf([...(access ? [access] : []), there, ...query.conditions]);
   const items = new Map<string, FoundChange>();
   let position = from;
   let bytes = 0;
@@ -171,7 +177,7 @@ export async function readPage(
     }
   }
   if (from.isListing) {
-    const listed = await readListed(following, filter, from, pageBytes);
+    const listed = await readListed(following, shown(readable, await findVisible(app, collection)), from, pageBytes);
     for (const item of listed.items) items.set(item.id, item);
     bytes += listed.bytes;
     position = { ...position, shown: listed.last, isListing: !listed.isEnd };
@@ -182,7 +188,7 @@ export async function readPage(
   if (limit <= 0 || bytes >= pageBytes) return { readable, items: [...items.values()], position, more: true };
   const { conditions } = query;
   const maxBytes = pageBytes - bytes;
-  const search = { after: position, filter, readable: earlier, conditions, hidden, limit, maxBytes };
+  const search = { after: position, filter: shown(readable), readable: earlier, conditions, hidden, limit, maxBytes };
   const found = await following.log.read(search);
   if (!found) throw cursorExpired();
   for (const change of found.changes) {
