@@ -6,7 +6,7 @@ import type { Collation } from '../../query/collation/collation.js';
 import { isBounded, type Plan } from '../../planner/plan.js';
 import { sizesOf } from '../../planner/scans/sizes.js';
 import { readNegation } from './negation.js';
-import type { Scan } from '../../planner/scans/scan.js';
+import { countNext, type Scan } from '../../planner/scans/scan.js';
 import { isUnionOfEntries, UnionCount } from '../../planner/scans/union-count.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
@@ -157,7 +157,8 @@ function countOn(countings: readonly Counting[], pace: Pace): boolean {
       return false;
     };
     while (scan !== null && !scan.finished && counting.found < most) {
-      if (plan.exact || scan instanceof UnionCount) counting.found += scan.countChunk();
+      if (scan instanceof UnionCount) counting.found += scan.countChunk();
+      else if (plan.exact) counting.found += countNext(scan);
       else scan.readChunk(visit);
       if (!scan.finished && pace.due(scan.lastRead)) return false;
     }

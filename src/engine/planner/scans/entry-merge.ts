@@ -135,16 +135,6 @@ export class EntryMerge implements Scan {
     }
   }
 
-  /** Never asked for: to be counted, ranges are read one after the other. */
-  countChunk(): number {
-    let count = 0;
-    this.readChunk(() => {
-      count++;
-      return false;
-    });
-    return count;
-  }
-
   dropAhead(): void {
     this.sides.dropAhead();
   }

@@ -34,10 +34,24 @@ export interface Scan {
    * transaction; the caller checks before that the collection and the index are still the same.
    */
   readChunk(visit: VisitRow, most?: number): boolean;
-  /** Counts on for one chunk, without looking at documents; only for plans whose every entry is an answer. */
-  countChunk(): number;
+  /**
+   * Counts on for one chunk, without looking at documents; only for plans whose every entry is an answer. What reads in
+   * an order has no use for it.
+   */
+  countChunk?(): number;
   /** Drops what was read but not yet handed over: to be called when what follows may be read at a later moment. */
   dropAhead(): void;
+}
+
+/** Counts on for one chunk, by reading documents where the scan cannot do without. */
+export function countNext(scan: Scan): number {
+  if (scan.countChunk) return scan.countChunk();
+  let count = 0;
+  scan.readChunk(() => {
+    count++;
+    return false;
+  });
+  return count;
 }
 
 /** The part of a scan that reads from its beginning to its end use. */

@@ -68,11 +68,6 @@ export class SortedScan implements Scan {
     return stopped;
   }
 
-  /** Never asked for: to be counted, documents need no order. */
-  countChunk(): number {
-    return this.scan.countChunk();
-  }
-
   dropAhead(): void {
     // What was collected is of one moment.
   }

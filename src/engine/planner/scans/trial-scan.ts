@@ -59,16 +59,6 @@ export class TrialScan implements Scan {
     return stopped;
   }
 
-  /** Never asked for: what is counted is read to its end. */
-  countChunk(): number {
-    let count = 0;
-    this.readChunk(() => {
-      count++;
-      return false;
-    });
-    return count;
-  }
-
   dropAhead(): void {
     this.scan.dropAhead();
   }

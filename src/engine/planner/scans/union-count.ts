@@ -2,7 +2,7 @@ import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';
 import { EntryWalk, readPages } from './entry-walk.js';
 import type { Plan } from '../plan.js';
-import type { Scan } from './scan.js';
+import { countNext, type Scan } from './scan.js';
 import { rangesInOneOrder, SharedEntries } from './shared-entries.js';
 
 /** True if each branch of a union holds nothing but answers, each of them once, as entries of an index. */
@@ -73,7 +73,7 @@ export class UnionCount {
       this.lastRead = shared.pages;
       return shared.finished ? this.end(this.found) : 0;
     }
-    this.found += distinct!.countChunk();
+    this.found += countNext(distinct!);
     this.lastRead = distinct!.lastRead;
     return distinct!.finished ? this.end(this.entries() - this.found) : 0;
   }

@@ -182,16 +182,6 @@ export class MergedScan implements Scan {
     }
   }
 
-  /** Never asked for: to be counted, branches are read one after the other. */
-  countChunk(): number {
-    let count = 0;
-    this.readChunk(() => {
-      count++;
-      return false;
-    });
-    return count;
-  }
-
   dropAhead(): void {
     this.sides.dropAhead();
   }
