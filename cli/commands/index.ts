@@ -103,7 +103,7 @@ export const COMMANDS: readonly CommandNode[] = [
       'bsvc data query posts --project shop --filter status=live --limit 5',
     ],
     commands: [
-      command('import', 'import documents from NDJSON, JSON or CSV', () => import('./data/import.js')),
+      command('import', 'import documents from a file or another service', () => import('./data/import.js')),
       command('export', 'export documents as NDJSON, JSON or CSV', () => import('./data/export.js')),
       command('query', 'list documents', () => import('./data/query.js')),
       command('watch', 'follow the changes of a collection', () => import('./data/watch.js')),
@@ -126,6 +126,7 @@ export const COMMANDS: readonly CommandNode[] = [
     commands: [
       command('list', 'list users', () => import('./user/list.js')),
       command('create', 'create an account', () => import('./user/create.js')),
+      command('import', 'take over users of another service', () => import('./user/import.js')),
       command('set-password', 'give a user another password', () => import('./user/set-password.js')),
       command('disable', 'close an account', () => import('./user/disable.js')),
       command('enable', 'open a closed account again', () => import('./user/enable.js')),

@@ -15,10 +15,13 @@ const isSpace = (byte: number): boolean => byte === 0x20 || byte === LINE_FEED |
 /**
  * The elements of one JSON array, or a sequence of JSON objects. Only brackets and quotation marks are followed here,
  * to find where an element ends; whether it is JSON is for the parser to say. UTF-8 never uses those bytes inside other
- * characters, so chunks may end anywhere.
+ * characters, so chunks may end anywhere. `wrapped`: the array is the first one inside an object.
  */
-export async function* readJsonArray(chunks: AsyncIterable<Buffer>): AsyncGenerator<Entry> {
-  const scan = new Scan();
+export async function* readJsonArray(
+  chunks: AsyncIterable<Buffer>,
+  { wrapped = false }: { wrapped?: boolean } = {},
+): AsyncGenerator<Entry> {
+  const scan = new Scan(wrapped);
   for await (const chunk of chunks) {
     yield* scan.feed(chunk);
     if (scan.failed) return;
@@ -28,6 +31,7 @@ export async function* readJsonArray(chunks: AsyncIterable<Buffer>): AsyncGenera
 
 class Scan {
   failed = false;
+  readonly #wrapped: boolean;
   private line = 1;
   private startLine = 1;
   private state: 'start' | 'array' | 'sequence' | 'done' = 'start';
@@ -40,6 +44,10 @@ class Scan {
   /** The start of the current element in this chunk; -1 between elements. */
   private from = -1;
   private open = false;
+
+  constructor(wrapped: boolean) {
+    this.#wrapped = wrapped;
+  }
 
   *feed(chunk: Buffer): Generator<Entry> {
     this.from = this.open ? 0 : -1;
@@ -76,6 +84,7 @@ class Scan {
 
   private *between(byte: number, at: number): Generator<Entry> {
     if (isSpace(byte) || this.isByteOrderMark(byte, at)) return;
+    if (this.#wrapped && (this.state === 'done' || (this.state === 'start' && byte !== OPEN_ARRAY))) return;
     if (this.state === 'start') {
       if (byte === OPEN_ARRAY) {
         this.state = 'array';

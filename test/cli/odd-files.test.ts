@@ -33,6 +33,7 @@ const BESIDES: Record<string, string[]> = {
   'mail template set': ['--subject', 'x'],
   'service install': ['--data-dir', 'made'],
   restore: ['--yes'],
+  'user import': ['--from', 'parse'],
 };
 const ARGUMENTS: Record<string, string> = { collection: 'posts', project: 'shop', name: 'welcome' };
 

@@ -40,6 +40,10 @@ const COMMANDS: Record<string, (columns: number) => { argv: string[]; code?: num
     argv: ['data', 'import', 'notes', '-', '--format', 'ndjson'],
     stdin: '{"n":1}\n',
   }),
+  'formats/foreign/store-in-batches.ts': (columns) => ({
+    argv: ['data', 'import', 'notes', '-', '--from', 'supabase'],
+    stdin: `{"id":"${columns}","n":1}\n`,
+  }),
   'commands/backup/make.ts': (columns) => ({ argv: ['backup', '--out', join(home.dir, `${columns}.backup`)] }),
   'commands/restore.ts': (columns) => ({
     argv: ['restore', backup, '--data-dir', join(home.dir, `restored-${columns}`), '--yes'],

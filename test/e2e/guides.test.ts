@@ -34,6 +34,15 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '# Caddyfile': 'test/e2e/behind-proxy.test.ts runs it',
     'location /backend/ {': 'test/e2e/behind-proxy.test.ts runs it',
   },
+  'moving.md': Object.fromEntries(
+    [
+      'bsvc project create shop',
+      'firebase auth:export users.json --format=json',
+      'URL="https://firestore.googleapis.com/v1/projects/my-app/databases/(default)/documents"',
+      `psql "$SUPABASE_DB_URL" -Atc 'select row_to_json(u) from auth.users u' > users.ndjson`,
+      'mongoexport --uri "$PARSE_DB_URL" --collection _User --out users.ndjson',
+    ].map((line) => [line, 'needs the other service; test/cli/foreign-import.test.ts imports such files']),
+  ),
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {
     'python3 -m http.server 5173 --bind 127.0.0.1': 'test/e2e/first-minutes.test.ts serves the page itself',

@@ -1,17 +1,15 @@
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
-import { conflict } from '../../../src/errors.js';
+import { basename } from 'node:path';
 import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
 import type { ImportOutcome } from '../../../src/features/documents/bulk/upsert-documents.js';
 import { chooseCollection } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list, optionalArgument, option } from '../../shell/command.js';
-import type { Context } from '../../shell/context.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from '../../view/exit.js';
 import { readCsvRow } from '../../formats/csv-row.js';
 import { decodeSource, ENCODINGS, type Encoding } from '../../formats/decode-source.js';
 import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
+import { measureSource, openSource } from '../../formats/open-source.js';
+import { importForeign, DATA_SOURCES, type DataSource } from './import-foreign.js';
 import { presentImport, type ImportReport } from './present-import.js';
 import { countOf } from '../../view/present-amount.js';
 import { wholeWithin } from '../../../src/config/setting-readers.js';
@@ -19,7 +17,6 @@ import { wholeWithin } from '../../../src/config/setting-readers.js';
 const BATCH_DOCUMENTS = 500;
 /** A batch of large documents ends here, so that they do not pile up in memory. */
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
-const CHUNK_BYTES = 256 * 1024;
 const MAX_LISTED_REJECTS = 1000;
 
 export default defineCommand({
@@ -27,11 +24,13 @@ export default defineCommand({
     'NDJSON: one document per line. JSON: an array of documents. CSV and TSV: a head row, a.b for nested fields; cells are read by the declared types, as spreadsheets write them (TRUE, yes, 1,5 beside semicolons).',
     'Lines that are refused are reported with their numbers; --on-error stop ends at the first one. What was stored before stays.',
     'An interrupted import tells how many entries it is through with: go on with --skip. Ids and times of an export are kept, so it can also be repeated as it is. --key changes the documents that are there by a unique field, or _id, instead of refusing them.',
+    '--from reads what another service exports: its ids become ids here, by which references find each other, and running it again goes on where it ended. pocketbase reads the data.db itself and registers missing collections, for the secret key alone until you give them rules.',
   ].join('\n'),
   examples: [
     'bsvc data import posts posts.ndjson --project shop',
     'bsvc data import countries countries.json --project shop --on-error stop',
     'bsvc data import items items.csv --project shop --key sku --column Name=title --encoding latin1',
+    'bsvc data import --from pocketbase pb_data/data.db --project shop --dry-run',
     'gunzip -c events.ndjson.gz | bsvc data import events - --format ndjson --project shop',
   ],
   audited: ({ dryRun }) => !dryRun,
@@ -47,8 +46,13 @@ export default defineCommand({
     onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
     batch: option('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, wholeWithin(1, 9999)),
     dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
+    from: choice<DataSource>('--from <service>', 'what another service exported', DATA_SOURCES),
+    source: option('--source <name>', 'with --from: the collection there, where its name differs'),
+    parent: option('--parent <field>', 'with --from firestore: gets the id of the document above a subcollection'),
+    oldId: option('--old-id <field>', 'with --from: keeps the id there in this field'),
   },
   async run(context, input) {
+    if (input.from) return importForeign(context, { ...input, from: input.from });
     const file =
       input.file ?? (await context.ask.text('File to read (- for standard input):', 'The argument <file> is missing'));
     const format = input.format ?? findFormat(file);
@@ -153,24 +157,6 @@ function readColumn(text: string): [from: string, to: string] {
   const at = text.indexOf('=');
   if (at < 1 || at === text.length - 1) throw new Error('must be written from=to, for example Name=title');
   return [text.slice(0, at), text.slice(at + 1)];
-}
-
-/** Bytes of the file, null for standard input. Refuses what cannot be read before anything is connected. */
-async function measureSource(context: Context, file: string): Promise<number | null> {
-  if (file !== '-') {
-    const found = await stat(resolve(context.io.cwd, file));
-    if (found.isDirectory()) throw conflict('NO_FILE', `${file} is a directory: name a file in it`);
-    return found.size;
-  }
-  if (context.io.stdin.isTTY) {
-    throw new UsageError('Standard input is a terminal: pipe the documents in, or name a file.');
-  }
-  return null;
-}
-
-function openSource(context: Context, file: string): AsyncIterable<Buffer> {
-  if (file === '-') return context.io.stdin as AsyncIterable<Buffer>;
-  return createReadStream(resolve(context.io.cwd, file), { highWaterMark: CHUNK_BYTES, signal: context.stop });
 }
 
 async function* countBytes(chunks: AsyncIterable<Buffer>, count: (bytes: number) => void): AsyncGenerator<Buffer> {

@@ -37,6 +37,27 @@ export interface AddedCollection {
  * COLLECTION_EXISTS unless `ifNotExists`.
  */
 export async function addCollection(app: App, project: Project, input: NewCollection): Promise<AddedCollection> {
+  const collection = await readNewCollection(app, project, input);
+  const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
+  if (existing) return existingCollection(existing, input);
+  await announceSets(app, null, collection);
+  // Indexes first: a process that sees the record can rely on them. A crash in between leaves an empty stored
+  // collection that nothing names.
+  await app.db.createIndexes(documentsName(collection), documentIndexes(collection));
+  try {
+    await collectionStore(app).insertOne(collection);
+  } catch (error) {
+    await app.db.collection(documentsName(collection)).drop();
+    if (!isDuplicateKey(error)) throw error;
+    const winner = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
+    if (!winner) throw error;
+    return existingCollection(winner, input);
+  }
+  return { collection, created: true, unmet: [] };
+}
+
+/** The collection that `addCollection` would register, checked; nothing is stored. */
+export async function readNewCollection(app: App, project: Project, input: NewCollection): Promise<Collection> {
   requireCollectionName(input.name);
   const mode = input.mode ?? 'enforced';
   const rls = declaredRls(input.rls ?? null);
@@ -63,22 +84,7 @@ export async function addCollection(app: App, project: Project, input: NewCollec
   await requireSoundRules(app, null, collection);
   const own = ownSets(collection);
   if (own.length > 0) collection.namedBy = own;
-  const existing = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
-  if (existing) return existingCollection(existing, input);
-  await announceSets(app, null, collection);
-  // Indexes first: a process that sees the record can rely on them. A crash in between leaves an empty stored
-  // collection that nothing names.
-  await app.db.createIndexes(documentsName(collection), documentIndexes(collection));
-  try {
-    await collectionStore(app).insertOne(collection);
-  } catch (error) {
-    await app.db.collection(documentsName(collection)).drop();
-    if (!isDuplicateKey(error)) throw error;
-    const winner = await collectionStore(app).findOne({ projectId: project._id, name: input.name });
-    if (!winner) throw error;
-    return existingCollection(winner, input);
-  }
-  return { collection, created: true, unmet: [] };
+  return collection;
 }
 
 function existingCollection(existing: Collection, { ifNotExists, ...input }: NewCollection): AddedCollection {

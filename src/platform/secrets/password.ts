@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { unavailable } from '../../errors.js';
 import { openFairQueue, type FairQueueLimits } from '../processes/fair-queue.js';
+import { bcryptCostOf, isFirebaseScrypt, matchesFirebaseHash } from './firebase-scrypt.js';
 
 /** bcrypt reads no further (decisions.md 2). */
 export const MAX_PASSWORD_BYTES = 72;
@@ -12,10 +13,10 @@ export interface PasswordWork {
   hash(password: string): Promise<string>;
   /**
    * With null for a hash that does not exist it does the same work and answers false; so it does for a wrong password
-   * to a hash of a lower cost.
+   * to a hash of a lower cost. Hashes are of bcrypt, or as `storeFirebaseHash` made them.
    */
   matches(password: string, hash: string | null): Promise<boolean>;
-  /** True for a hash made with another cost than the configured one. */
+  /** True for a hash made with another cost than the configured one, or not by bcrypt. */
   isOutdated(hash: string): boolean;
 }
 
@@ -41,7 +42,7 @@ function defaultLimits(): PasswordLimits {
 // fit it.
 const NO_HASH_SALT_AND_DIGEST = 'N9qo8uLOickgx2ZMRZoMyeDkH9cyrGmkQRh9b5IzP7vRz1nBVgmiC';
 const noHash = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${NO_HASH_SALT_AND_DIGEST}`;
-const costOf = (hash: string): number => Number(hash.split('$')[2]);
+const costOf = (hash: string): number => (isFirebaseScrypt(hash) ? bcryptCostOf(hash) : Number(hash.split('$')[2]));
 
 export function openPasswords(cost: number, limits: PasswordLimits = defaultLimits()): Passwords {
   let averageMs = 2 ** (cost - 10) * 60;
@@ -61,12 +62,12 @@ export function openPasswords(cost: number, limits: PasswordLimits = defaultLimi
     matches: async (password, hash) => {
       const bcrypt = await load();
       if (hash === null) await bcrypt.compare(password, noHash(cost));
-      else if (await bcrypt.compare(password, hash)) return true;
+      else if (await (isFirebaseScrypt(hash) ? matchesFirebaseHash : bcrypt.compare)(password, hash)) return true;
       // Each step of cost is twice the work: these together are what lacks to the configured one.
       else for (let lower = costOf(hash); lower < cost; lower++) await bcrypt.compare(password, noHash(lower));
       return false;
     },
-    isOutdated: (hash) => costOf(hash) !== cost,
+    isOutdated: (hash) => isFirebaseScrypt(hash) || costOf(hash) !== cost,
   };
 
   return {

@@ -3,7 +3,8 @@ import { AppError, forbidden } from '../../../errors.js';
 import { mapInTurns } from '../../../turns.js';
 import type { Collection } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
-import { insertEachRecord } from '../store/document-store.js';
+import type { StoredDocument } from '../store/document.js';
+import { documentStore, insertEachRecord } from '../store/document-store.js';
 import { requireKeyField, upsertEach, type Accepted, type ImportOutcome } from './upsert-documents.js';
 import { readImportedDocument } from './imported-document.js';
 
@@ -11,6 +12,8 @@ export interface ImportOptions {
   dryRun?: boolean;
   /** A unique field, or `_id`: a document that has the same value is changed instead of a second one stored. */
   key?: string;
+  /** Documents whose `_id` is there already stay as they are and are counted as `present`, not refused. */
+  keepPresent?: boolean;
 }
 
 /**
@@ -23,7 +26,7 @@ export async function importDocuments(
   app: App,
   collection: Collection,
   values: readonly unknown[],
-  { dryRun = false, key }: ImportOptions = {},
+  { dryRun = false, key, keepPresent = false }: ImportOptions = {},
 ): Promise<ImportOutcome> {
   if (collection.name === USERS) {
     throw forbidden('USERS_BLOCKED', 'Users cannot be imported as documents: use "bsvc user create"');
@@ -40,13 +43,26 @@ export async function importDocuments(
       rejected.push({ index, message: describeAll(error) });
     }
   });
-  if (accepted.length === 0 || dryRun) return { inserted: accepted.length, rejected };
-  const documents = accepted.map(({ document }) => document);
+  if (accepted.length === 0 || (dryRun && !keepPresent)) return { inserted: accepted.length, rejected };
   if (key !== undefined) return upsertEach(app, collection, key, accepted, rejected);
+  const there = keepPresent ? await findPresent(app, collection, accepted) : new Set<string>();
+  const fresh = accepted.filter(({ document }) => !there.has(document._id.toHexString()));
+  const present = accepted.length - fresh.length;
+  if (fresh.length === 0 || dryRun) return { inserted: fresh.length, present, rejected };
+  const documents = fresh.map(({ document }) => document);
   const refusals = await insertEachRecord(app, collection, documents);
-  for (const [position, message] of refusals) rejected.push({ index: accepted[position]!.index, message });
+  for (const [position, message] of refusals) rejected.push({ index: fresh[position]!.index, message });
   rejected.sort((a, b) => a.index - b.index);
-  return { inserted: accepted.length - refusals.size, rejected };
+  return { inserted: fresh.length - refusals.size, present, rejected };
+}
+
+/** Ids of those that are stored, in the trash too. */
+async function findPresent(app: App, collection: Collection, accepted: readonly Accepted[]): Promise<Set<string>> {
+  const ids = accepted.map(({ document }) => document._id);
+  const found = documentStore(app, collection)
+    .find({ _id: { $in: ids } })
+    .project({ _id: 1 });
+  return new Set((await found.toArray()).map(({ _id }) => (_id as StoredDocument['_id']).toHexString()));
 }
 
 /** Every broken rule of a value, not only the first one. */

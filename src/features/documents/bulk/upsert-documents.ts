@@ -11,6 +11,8 @@ export interface ImportOutcome {
   inserted: number;
   /** With a key: found by it and changed. */
   updated?: number;
+  /** Left as they are: documents of their ids are there already. */
+  present?: number;
   /** Which of the values were refused and why, in order. */
   rejected: { index: number; message: string }[];
 }

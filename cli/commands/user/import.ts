@@ -1,0 +1,128 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { importUsers } from '../../../src/features/users/imports/import-users.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
+import { readForeignUser, USER_SOURCES, type UserSource } from '../../formats/foreign/foreign-user.js';
+import { openPocketBase } from '../../formats/foreign/pocketbase.js';
+import { readHashConfig } from '../../formats/foreign/read-hash-config.js';
+import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';
+import { readJsonArray } from '../../formats/json-array.js';
+import { readNdjson } from '../../formats/ndjson.js';
+import { measureSource, openSource } from '../../formats/open-source.js';
+import type { FirebaseScryptParameters } from '../../../src/platform/secrets/firebase-scrypt.js';
+import { argument, choice, flag, option } from '../../shell/command.js';
+import type { Context } from '../../shell/context.js';
+import { UsageError } from '../../view/exit.js';
+import { refusedLines } from '../data/present-foreign-import.js';
+
+const SHOWN_REJECTS = 20;
+
+export default defineProjectCommand({
+  details: [
+    'firebase: what "firebase auth:export users.json --format=json" writes, with the password hash parameters of the project in a file (--hash-config). pocketbase: its data.db. supabase: auth.users as one row_to_json a line. parse: what mongoexport writes of _User.',
+    'Passwords work as they are: bcrypt hashes are taken over, those of Firebase are checked at the first sign-in and then stored by bcrypt. Nobody is sent a mail. Fields that "users" does not declare are left out and named.',
+    'Ids become ids here, as those in "data import --from" do. An import that was ended can be run again: users who are there stay as they are.',
+  ].join('\n'),
+  examples: [
+    'bsvc user import users.json --from firebase --hash-config hash.txt --project shop',
+    'bsvc user import pb_data/data.db --from pocketbase --project shop --dry-run',
+    'bsvc user import users.ndjson --from supabase --project shop',
+  ],
+  audited: ({ dryRun }) => !dryRun,
+  parameters: {
+    file: argument('file', 'file to read; - for standard input'),
+    from: choice<UserSource>('--from <service>', 'where the users come from', USER_SOURCES),
+    hashConfig: option('--hash-config <file>', 'password hash parameters of the Firebase project'),
+    source: option('--source <name>', 'pocketbase: the collection of users (default: users)'),
+    dryRun: flag('--dry-run', 'only check every user against the fields of users'),
+  },
+  async run(context, { app, project, file, from, hashConfig, source, dryRun }) {
+    if (!from) throw new UsageError(`Say where the users come from: --from ${USER_SOURCES.join('|')}`);
+    const scrypt = hashConfig === undefined ? null : await openHashConfig(context, hashConfig);
+    const undeclared = new Set<string>();
+    const lost = new Map<string, number>();
+    const { report, broken } = await storeInBatches(
+      context,
+      'Importing users',
+      readValues(context, { file, from, source }),
+      async (values) => {
+        const read = values.map((value) => readOrExplain(() => readForeignUser(from, value, scrypt)));
+        const users = read.flatMap((each, index) => ('problem' in each ? [] : [{ index, ...each }]));
+        const outcome = await importUsers(
+          app,
+          project,
+          users.map(({ user }) => user),
+          { dryRun },
+        );
+        for (const name of outcome.undeclared) undeclared.add(name);
+        for (const { lostPassword } of users) {
+          if (lostPassword) lost.set(lostPassword, (lost.get(lostPassword) ?? 0) + 1);
+        }
+        const problems = read.flatMap((each, index) => ('problem' in each ? [{ index, message: each.problem }] : []));
+        const rejected = outcome.rejected.map(({ index, message }) => ({ index: users[index]!.index, message }));
+        return { stored: outcome.imported, present: outcome.present, rejected: [...problems, ...rejected] };
+      },
+    );
+    const withoutPassword = [...lost].map(([reason, count]) => ({ reason, count }));
+    const failure = broken ?? (report.rejectedCount > 0 ? refusedLines(report.rejectedCount) : undefined);
+    return {
+      json: { dryRun, ...report, withoutPassword, undeclared: [...undeclared] },
+      quiet: report.stored,
+      ...(failure && { failure }),
+      text: async (view) => {
+        const head = [dryRun ? 'would be stored' : 'stored', 'there already', 'refused'];
+        const lines = [await view.table(head, [[report.stored, report.present, report.rejectedCount]])];
+        for (const { reason, count } of withoutPassword) {
+          lines.push(`${count} without their password (${reason}): they set a new one by a mailed code.`);
+        }
+        if (undeclared.size > 0) {
+          lines.push(`Left out, for users does not declare them: ${[...undeclared].join(', ')}.`);
+        }
+        const refused = report.rejected.slice(0, SHOWN_REJECTS).map(({ line, message }) => `  ${line}: ${message}`);
+        if (refused.length > 0) lines.push('Refused:', ...refused);
+        if (report.rejectedCount > SHOWN_REJECTS) lines.push('  … (--json lists up to 1000)');
+        if (dryRun) lines.push('Nothing was stored (--dry-run); addresses were not compared.');
+        return lines.join('\n');
+      },
+    };
+  },
+});
+
+async function openHashConfig(context: Context, path: string): Promise<FirebaseScryptParameters> {
+  await measureSource(context, path);
+  return readHashConfig(path, await readFile(resolve(context.io.cwd, path), 'utf8'));
+}
+
+type Read<T> = T | { problem: string };
+
+function readOrExplain<T extends object>(read: () => T): Read<T> {
+  try {
+    return read();
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}
+
+async function* readValues(
+  context: Context,
+  { file, from, source = 'users' }: { file: string; from: UserSource; source: string | undefined },
+): AsyncGenerator<ForeignEntry<unknown>> {
+  if (from !== 'pocketbase') {
+    await measureSource(context, file);
+    const chunks = openSource(context, file);
+    if (from === 'firebase') yield* readJsonArray(chunks, { wrapped: true });
+    else yield* file.endsWith('.json') ? readJsonArray(chunks) : readNdjson(chunks);
+    return;
+  }
+  const pocketBase = await openPocketBase(resolve(context.io.cwd, file));
+  try {
+    if (!pocketBase.userCollections.includes(source)) {
+      const known = pocketBase.userCollections.join(', ') || 'none';
+      throw new UsageError(`The file has no collection of users "${source}". It has: ${known}.`);
+    }
+    let line = 0;
+    for (const value of pocketBase.users(source)) yield { line: ++line, value };
+  } finally {
+    pocketBase.close();
+  }
+}

@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto';
+import { ObjectId } from 'bson';
+import type { Field, FieldShape } from '../../../src/features/collections/fields/field.js';
+import { isJsonObject } from '../../../src/features/collections/fields/field-type.js';
+import { findObjectId } from '../../../src/platform/ids.js';
+
+/**
+ * The id here of what has another id in another service: the first 12 bytes of its SHA-256; 24 hexadecimal digits stay.
+ * It depends on nothing else, so references find what they name whichever file is imported first, and an import that is
+ * repeated finds what it stored.
+ */
+export function foreignId(id: string): ObjectId {
+  return findObjectId(id) ?? new ObjectId(createHash('sha256').update(id).digest().subarray(0, 12));
+}
+
+/** The document with the ids of another service in its Ref fields as the ids here. */
+export function withOwnRefs(fields: readonly Field[], document: Record<string, unknown>): Record<string, unknown> {
+  const own = { ...document };
+  for (const field of fields) if (Object.hasOwn(own, field.name)) own[field.name] = withOwnIds(field, own[field.name]);
+  return own;
+}
+
+function withOwnIds(shape: FieldShape, value: unknown): unknown {
+  if (shape.type === 'Ref' && typeof value === 'string' && value !== '') return foreignId(value).toHexString();
+  if (shape.fields && isJsonObject(value)) return withOwnRefs(shape.fields, value);
+  if (shape.items && Array.isArray(value)) return value.map((item) => withOwnIds(shape.items!, item));
+  return value;
+}

@@ -1,0 +1,216 @@
+import type { Field } from '../../../src/features/collections/fields/field.js';
+import { conflict } from '../../../src/errors.js';
+import { foreignId } from './foreign-id.js';
+import { openSqlite, sqlName, type SqliteFile, type SqliteRow } from './sqlite.js';
+
+/** A collection of PocketBase whose rows become documents. */
+export interface PocketBaseCollection {
+  name: string;
+  /** The same fields here. */
+  fields: Field[];
+  rows: number;
+  /** What is not carried over, for people. */
+  notes: string[];
+  /** Each with the id that it has there. */
+  documents(): Iterable<{ id: string; document: Record<string, unknown> }>;
+}
+
+export interface PocketBaseFile {
+  /** Collections of documents; those of users and views are left out. */
+  collections: PocketBaseCollection[];
+  /** Names of the collections of users, the system's own left out. */
+  userCollections: string[];
+  users(collection: string): Iterable<PocketBaseAccount>;
+  close(): void;
+}
+
+/** A row of a collection of users, of either form of the table. */
+export interface PocketBaseAccount {
+  id: unknown;
+  email: unknown;
+  verified: unknown;
+  created: unknown;
+  passwordHash: unknown;
+  fields: Record<string, unknown>;
+}
+
+interface Column {
+  name: string;
+  type: string;
+  required: boolean;
+  many: boolean;
+  /** Of a select. */
+  values: string[];
+  /** Of a relation: the name of the collection. */
+  target: string | null;
+}
+
+interface Stored {
+  id: string;
+  name: string;
+  type: string;
+  isSystem: boolean;
+  columns: Column[];
+}
+
+/**
+ * Opens the `data.db` of a PocketBase. Versions up to 0.22 keep fields as `schema` with `options`, later ones as
+ * `fields`.
+ */
+export async function openPocketBase(path: string): Promise<PocketBaseFile> {
+  const file = await openSqlite(path);
+  const stored = readCollections(file, path);
+  const own = stored.filter(({ isSystem }) => !isSystem);
+  return {
+    collections: own.filter(({ type }) => type === 'base').map((each) => describe(file, each)),
+    userCollections: own.filter(({ type }) => type === 'auth').map(({ name }) => name),
+    *users(collection) {
+      const columns = own.find(({ name }) => name === collection)?.columns ?? [];
+      for (const row of file.each(`SELECT * FROM ${sqlName(collection)} ORDER BY id`)) yield accountOf(columns, row);
+    },
+    close: () => file.close(),
+  };
+}
+
+function readCollections(file: SqliteFile, path: string): Stored[] {
+  if (file.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '_collections'").length === 0) {
+    file.close();
+    throw conflict('NO_DATABASE', `${path} has no collections of PocketBase: name the data.db of its pb_data`);
+  }
+  const records = file.all('SELECT * FROM _collections ORDER BY name');
+  const names = new Map(records.map(({ id, name }) => [String(id), String(name)]));
+  return records.map((record) => ({
+    id: String(record.id),
+    name: String(record.name),
+    type: String(record.type),
+    isSystem: Boolean(record.system),
+    columns: (readJson(record.fields ?? record.schema) as Record<string, unknown>[])
+      .filter(({ name }) => typeof name === 'string')
+      .map((field) => readColumn(field, names)),
+  }));
+}
+
+function readColumn(field: Record<string, unknown>, names: ReadonlyMap<string, string>): Column {
+  const options = { ...field, ...(field.options as Record<string, unknown> | undefined) };
+  const most = options.maxSelect === undefined ? 1 : Number(options.maxSelect);
+  const takesMany = ['select', 'file', 'relation'].includes(String(field.type));
+  return {
+    name: String(field.name),
+    type: String(field.type),
+    required: field.required === true,
+    // In relations of earlier versions nothing stands for any number.
+    many: takesMany && most !== 1,
+    values: Array.isArray(options.values) ? options.values.map(String) : [],
+    target: names.get(String(options.collectionId)) ?? null,
+  };
+}
+
+/** Kept by the service here, or of no use outside PocketBase. */
+const KEPT_COLUMNS: ReadonlySet<string> = new Set(['id', 'created', 'updated']);
+
+function describe(file: SqliteFile, { name, columns }: Stored): PocketBaseCollection {
+  const table = sqlName(name);
+  const own = columns.filter((column) => !KEPT_COLUMNS.has(column.name));
+  const isAlwaysThere = ({ name: column }: Column): boolean =>
+    file.all(
+      `SELECT 1 FROM ${table} WHERE ${sqlName(column)} IS NULL OR ${sqlName(column)} IN ('', '[]', 'null') LIMIT 1`,
+    ).length === 0;
+  const fields = own.map((column) => ({
+    ...fieldOf(file, table, column),
+    ...(column.required && column.type !== 'bool' && isAlwaysThere(column) && { required: true }),
+  }));
+  // JSON of several kinds has no type here: its text is kept.
+  const read = columns.map((column) =>
+    column.type === 'json' && fields.find((field) => field.name === column.name)?.type === 'String'
+      ? { ...column, type: 'text' }
+      : column,
+  );
+  return {
+    name,
+    rows: Number(file.all(`SELECT count(*) AS n FROM ${table}`)[0]!.n),
+    fields,
+    notes: own.some(({ type }) => type === 'file') ? ['names of files only'] : [],
+    *documents() {
+      for (const row of file.each(`SELECT * FROM ${table} ORDER BY id`)) {
+        yield { id: String(row.id), document: documentOf(read, row) };
+      }
+    },
+  };
+}
+
+function fieldOf(file: SqliteFile, table: string, { name, type, many, values, target }: Column): Field {
+  const one = (): Omit<Field, 'name'> => {
+    if (type === 'number') return { type: 'Number' };
+    if (type === 'bool') return { type: 'Boolean' };
+    if (type === 'date' || type === 'autodate') return { type: 'Date' };
+    if (type === 'geoPoint') return { type: 'Object' };
+    if (type === 'select' && values.length > 0) return { type: 'String', enum: values };
+    // Names that begin with "users" are those of accounts, which are one collection here.
+    if (type === 'relation') return { type: 'Ref', ...(target !== null && isOrdinary(target) && { ref: target }) };
+    return { type: 'String' };
+  };
+  if (type === 'json') return { name, type: jsonType(file, table, name) };
+  return many ? { name, type: 'Array', items: one() } : { name, ...one() };
+}
+
+const isOrdinary = (name: string): boolean => name === 'users' || !name.toLowerCase().startsWith('users');
+
+/** What the values of a JSON field are; text where they are of several kinds. */
+function jsonType(file: SqliteFile, table: string, column: string): 'Object' | 'Array' | 'String' {
+  const kind = `json_type(CASE WHEN json_valid(${sqlName(column)}) THEN ${sqlName(column)} END)`;
+  const kinds = file.all(`SELECT DISTINCT ${kind} AS kind FROM ${table} WHERE ${sqlName(column)} NOT IN ('', 'null')`);
+  if (kinds.length === 1 && kinds[0]!.kind === 'array') return 'Array';
+  return kinds.every(({ kind: each }) => each === 'object') ? 'Object' : 'String';
+}
+
+/** Columns of an account that are no fields of its user. */
+const ACCOUNT_COLUMNS: ReadonlySet<string> = new Set(['email', 'emailVisibility', 'verified', 'password', 'tokenKey']);
+
+function accountOf(columns: readonly Column[], row: SqliteRow): PocketBaseAccount {
+  const { id, email, verified, created, passwordHash = row.password } = row;
+  const own = columns.filter(({ name }) => !ACCOUNT_COLUMNS.has(name));
+  const { _id, createdAt: _created, updatedAt: _updated, ...fields } = documentOf(own, row);
+  return { id, email, verified, created, passwordHash, fields };
+}
+
+function documentOf(columns: readonly Column[], row: SqliteRow): Record<string, unknown> {
+  const document: Record<string, unknown> = { _id: foreignId(String(row.id)).toHexString() };
+  for (const column of columns) {
+    if (KEPT_COLUMNS.has(column.name)) continue;
+    const value = valueOf(column, row[column.name]);
+    if (value !== undefined) document[column.name] = value;
+  }
+  const [createdAt, updatedAt] = [row.created, row.updated].map(momentOf);
+  return { ...document, ...(createdAt && { createdAt }), ...(updatedAt && { updatedAt }) };
+}
+
+/** PocketBase stores an empty text where there is no value. */
+function valueOf({ type, many }: Column, value: unknown): unknown {
+  if (value === null || value === undefined || value === '') return undefined;
+  if (type === 'bool') return Boolean(value);
+  if (type === 'date' || type === 'autodate') return momentOf(value) ?? value;
+  if (type === 'geoPoint') {
+    const { lon, lat } = readJson(value) as { lon?: unknown; lat?: unknown };
+    return { type: 'Point', coordinates: [lon, lat] };
+  }
+  if (type === 'json') return readJson(value) ?? undefined;
+  const read = many ? readJson(value) : value;
+  if (type !== 'relation') return read;
+  return Array.isArray(read)
+    ? read.map((id) => foreignId(String(id)).toHexString())
+    : foreignId(String(read)).toHexString();
+}
+
+/** `2024-05-01 10:00:00.123Z` as ISO 8601. */
+function momentOf(value: unknown): string | undefined {
+  const date = typeof value === 'string' && value !== '' ? new Date(value.replace(' ', 'T')) : null;
+  return date && !Number.isNaN(date.getTime()) ? date.toISOString() : undefined;
+}
+
+function readJson(text: unknown): unknown {
+  try {
+    return JSON.parse(String(text)) as unknown;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,453 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import bcrypt from 'bcrypt';
+import Database from 'libsql';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { foreignId } from '../../cli/formats/foreign/foreign-id.js';
+import { insert } from '../../src/engine/commands/write/insert.js';
+import { HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
+import { requireProject } from '../../src/features/projects/project-store.js';
+import { logIn } from '../../src/features/users/sign-in/log-in.js';
+import { findUserByEmail } from '../../src/features/users/user-store.js';
+import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
+import { withApp } from '../helpers/with-app.js';
+
+const home = openCliHome();
+const ENV = { BSVC_BCRYPT_COST: '4' };
+let made = 0;
+
+/** A fresh project and a runner in it. */
+async function openProject() {
+  const name = `p${++made}`;
+  const bsvc = (argv: string[], options: CliOptions = {}) =>
+    home.bsvc(argv, { ...options, env: { ...ENV, BSVC_PROJECT: name, ...options.env } });
+  await bsvc(['project', 'create', name]);
+  const documents = async (collection: string): Promise<Record<string, unknown>[]> => {
+    const { stdout } = await bsvc(['data', 'query', collection, '--sort', 'createdAt', '--limit', '1000', '--json']);
+    return (JSON.parse(stdout) as { items: Record<string, unknown>[] }).items;
+  };
+  /** The scheme of the stored hash before and after signing in, or the code of the refusal. */
+  const signIn = (email: string, password: string): Promise<string | [string, string]> =>
+    withApp({ BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed', ...ENV }, async (app) => {
+      const project = await requireProject(app, name);
+      const scheme = async (): Promise<string> => {
+        const user = await findUserByEmail(app, project._id, email);
+        return user?.[HIDDEN_FIELD].passwordHash?.split('$')[1] ?? 'none';
+      };
+      const before = await scheme();
+      try {
+        await logIn(app, project, { email, password }, { ip: '192.0.2.1', userAgent: '' });
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+      return [before, await scheme()];
+    });
+  return { bsvc, documents, signIn };
+}
+
+const file = (name: string, content: string): string => {
+  writeFileSync(join(home.dir, name), content);
+  return name;
+};
+
+const lines = (values: unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('');
+const idOf = (id: string): string => foreignId(id).toHexString();
+
+afterAll(() => home.remove());
+
+/** The published example of Firebase's scrypt. */
+const HASH_CONFIG = `hash_config {
+  algorithm: SCRYPT,
+  base64_signer_key: jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==,
+  base64_salt_separator: Bw==,
+  rounds: 8,
+  mem_cost: 14,
+}`;
+const SIGNER_KEY = /base64_signer_key: (.*),/.exec(HASH_CONFIG)![1]!;
+const FIREBASE_USER = {
+  localId: 'AbC123',
+  email: 'ann@example.com',
+  emailVerified: true,
+  displayName: 'Ann',
+  photoUrl: 'https://example.com/ann.png',
+  passwordHash: 'lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
+  salt: '42xEC+ixf3L2lw==',
+  createdAt: '1600000000000',
+};
+
+describe('bsvc user import --from firebase', () => {
+  it('signs in with the password of the published example, by bcrypt from then on', async () => {
+    const { bsvc, signIn } = await openProject();
+    file('hash.txt', HASH_CONFIG);
+    const users = [
+      FIREBASE_USER,
+      { localId: 'phone', phoneNumber: '+491' },
+      { localId: 'x', email: 'off@example.com', disabled: true },
+    ];
+    file('fb.json', JSON.stringify({ kind: 'x', users }, null, 2));
+    const words = ['user', 'import', 'fb.json', '--from', 'firebase', '--hash-config', 'hash.txt', '--json'];
+    const dry = await bsvc([...words, '--dry-run']);
+    expect(dry.json()).toMatchObject({ dryRun: true, stored: 2, present: 0 });
+    expect(await signIn('ann@example.com', 'user1password')).toBe('INVALID_CREDENTIALS');
+    const first = await bsvc(words);
+    expect(first.code).toBe(1);
+    expect(first.json()).toMatchObject({
+      stored: 2,
+      present: 0,
+      rejected: [{ message: 'the user has no e-mail address' }],
+      undeclared: ['photoUrl'],
+    });
+    expect(await signIn('ann@example.com', 'user2password')).toBe('INVALID_CREDENTIALS');
+    expect(await signIn('ann@example.com', 'user1password')).toEqual(['firebase-scrypt', '2b']);
+    expect(await signIn('ann@example.com', 'user1password')).toEqual(['2b', '2b']);
+    // What is there stays: the password as bcrypt too.
+    expect((await bsvc(words)).json()).toMatchObject({ stored: 0, present: 2 });
+    expect(await signIn('ann@example.com', 'user1password')).toEqual(['2b', '2b']);
+    const [off, ann] = (await bsvc(['user', 'list', '--json'])).json<Record<string, unknown>[]>();
+    expect(ann).toMatchObject({ _id: idOf('AbC123'), name: 'Ann', emailVerified: true, disabled: false });
+    expect(ann!.createdAt).toBe('2020-09-13T12:26:40.000Z');
+    expect(off).toMatchObject({ email: 'off@example.com', disabled: true, hasPassword: false });
+  });
+
+  it('keeps the signer key nowhere, and says what a missing one costs', async () => {
+    const { bsvc } = await openProject();
+    file('fb.json', JSON.stringify({ users: [FIREBASE_USER] }));
+    const outcome = await bsvc(['user', 'import', 'fb.json', '--from', 'firebase', '--json']);
+    expect(outcome.json()).toMatchObject({
+      stored: 1,
+      withoutPassword: [{ count: 1, reason: 'no --hash-config was given' }],
+    });
+    file('hash.txt', HASH_CONFIG);
+    const other = await openProject();
+    await other.bsvc(['user', 'import', 'fb.json', '--from', 'firebase', '--hash-config', 'hash.txt']);
+    const audit = await other.bsvc(['audit', '--json']);
+    expect(audit.stdout).toContain('user import');
+    expect(audit.stdout).not.toContain(SIGNER_KEY);
+  });
+
+  it.each([
+    ['another algorithm', HASH_CONFIG.replace('SCRYPT', 'BCRYPT'), /is not SCRYPT/],
+    ['no signer key', HASH_CONFIG.replace(/ {2}base64_signer.*\n/, ''), /there is no base64_signer_key/],
+  ])('refuses parameters with %s', async (_, config, message) => {
+    const { bsvc } = await openProject();
+    file('fb.json', JSON.stringify({ users: [FIREBASE_USER] }));
+    file('bad.txt', config);
+    const outcome = await bsvc(['user', 'import', 'fb.json', '--from', 'firebase', '--hash-config', 'bad.txt']);
+    expect({ code: outcome.code, stderr: outcome.stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringMatching(message) as string,
+    });
+  });
+});
+
+describe('bsvc user import of bcrypt hashes', () => {
+  it('takes them over as they are, whichever letter they bear', async () => {
+    const { bsvc, signIn } = await openProject();
+    const hash = await bcrypt.hash('sesame 1', 5);
+    const supabase = {
+      id: '7d0f7a52-0c3e-4d1e-9a53-6f5b1c1f9a01',
+      email: 'Sue@Example.com',
+      encrypted_password: hash.replace('$2b$', '$2a$'),
+      email_confirmed_at: '2024-01-02T03:04:05.678901+00:00',
+      raw_user_meta_data: { full_name: 'Sue', sub: 'x', plan: 'pro' },
+      created_at: '2024-01-02 03:04:05.678901+00',
+      banned_until: null,
+    };
+    const argon = { ...supabase, id: 'b', email: 'argon@example.com', encrypted_password: '$argon2id$v=19$m=1$a$b' };
+    const gone = { ...supabase, id: 'c', email: 'gone@example.com', deleted_at: '2024-01-02T00:00:00Z' };
+    file('sb.ndjson', lines([supabase, argon, gone]));
+    const outcome = await bsvc(['user', 'import', 'sb.ndjson', '--from', 'supabase', '--json']);
+    expect(outcome.json()).toMatchObject({
+      stored: 2,
+      undeclared: ['plan'],
+      withoutPassword: [{ count: 1, reason: 'it is not hashed by bcrypt' }],
+      rejected: [{ line: 3, message: 'the account is deleted there' }],
+    });
+    const parse = {
+      _id: 'k3yF0oBar1',
+      username: 'pat@example.com',
+      _hashed_password: hash.replace('$2b$', '$2y$'),
+      emailVerified: true,
+      _created_at: { $date: '2023-01-01T00:00:00.000Z' },
+      _rperm: ['*'],
+      _session_token: 'r:1',
+    };
+    file('parse.ndjson', lines([parse]));
+    expect((await bsvc(['user', 'import', 'parse.ndjson', '--from', 'parse', '--json'])).json()).toMatchObject({
+      stored: 1,
+      undeclared: ['username'],
+    });
+    expect(await signIn('sue@example.com', 'sesame 1')).toEqual(['2b', '2b']);
+    expect(await signIn('pat@example.com', 'sesame 1')).toEqual(['2b', '2b']);
+    expect(await signIn('argon@example.com', 'sesame 1')).toBe('INVALID_CREDENTIALS');
+  });
+});
+
+/** A data.db as PocketBase of either generation writes it. */
+function pocketBase(name: string, generation: '0.22' | '0.23', posts: number): string {
+  const database = new Database(join(home.dir, name));
+  database.pragma('journal_mode = WAL');
+  const fieldColumn = generation === '0.22' ? 'schema' : 'fields';
+  const field = (spec: Record<string, unknown>): Record<string, unknown> => {
+    const { name: own, type, required = false, ...options } = spec;
+    return { id: String(own), name: own, type, required, ...(generation === '0.22' ? { options } : options) };
+  };
+  database.exec(`
+    CREATE TABLE _collections (id TEXT, system BOOLEAN, type TEXT, name TEXT, ${fieldColumn} JSON);
+    CREATE TABLE users (id TEXT, email TEXT, verified BOOLEAN, tokenKey TEXT, name TEXT, boss TEXT,
+      ${generation === '0.22' ? 'passwordHash' : 'password'} TEXT, created TEXT, updated TEXT);
+    CREATE TABLE posts (id TEXT, title TEXT, views NUMERIC, live BOOLEAN, at TEXT, author TEXT, tags JSON, kind TEXT,
+      extra JSON, mixed JSON, picture TEXT, also JSON, created TEXT, updated TEXT);
+    CREATE TABLE tags (id TEXT, label TEXT, created TEXT, updated TEXT);
+    CREATE VIEW seen AS SELECT id FROM posts;
+  `);
+  const account = ['email', 'verified', 'tokenKey', 'password'].map((own) => field({ name: own, type: 'text' }));
+  const collections: [string, string, boolean, Record<string, unknown>[]][] = [
+    ['_superusers', 'auth', true, []],
+    ['users', 'auth', false, [...account, field({ name: 'name', type: 'text' })]],
+    ['seen', 'view', false, []],
+    [
+      'posts',
+      'base',
+      false,
+      [
+        field({ name: 'title', type: 'text', required: true }),
+        field({ name: 'views', type: 'number' }),
+        field({ name: 'live', type: 'bool', required: true }),
+        field({ name: 'at', type: 'date' }),
+        field({ name: 'author', type: 'relation', collectionId: 'id-users', maxSelect: 1 }),
+        field({ name: 'tags', type: 'relation', collectionId: 'id-tags', maxSelect: 5 }),
+        field({ name: 'kind', type: 'select', maxSelect: 1, values: ['news', 'blog'] }),
+        field({ name: 'extra', type: 'json' }),
+        field({ name: 'mixed', type: 'json' }),
+        field({ name: 'picture', type: 'file', maxSelect: 1 }),
+        field({ name: 'also', type: 'select', maxSelect: 2, values: ['a', 'b'] }),
+      ],
+    ],
+    ['tags', 'base', false, [field({ name: 'label', type: 'text' })]],
+  ];
+  // One commit for all of them, or each waits for the disk.
+  database.exec('BEGIN');
+  const put = database.prepare('INSERT INTO _collections VALUES (?, ?, ?, ?, ?)');
+  for (const [own, type, system, fields] of collections) {
+    put.run(`id-${own}`, system ? 1 : 0, type, own, JSON.stringify(fields));
+  }
+  const at = '2024-05-01 10:00:00.123Z';
+  const hash = bcrypt.hashSync('pocket pass', 4).replace('$2b$', '$2a$');
+  database
+    .prepare('INSERT INTO users VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
+    .run('u1', 'una@example.com', 1, 'k', 'Una', '', hash, at, at);
+  for (const tag of ['t1', 't2']) database.prepare('INSERT INTO tags VALUES (?, ?, ?, ?)').run(tag, tag, at, at);
+  const post = database.prepare(`INSERT INTO posts VALUES (${Array(14).fill('?').join(', ')})`);
+  for (let i = 0; i < posts; i++) {
+    const id = `post${String(i).padStart(5, '0')}`;
+    const row = [id, `Post ${i}`, i, i % 2, at, 'u1', '["t1","t2"]', 'news', '{"a":1}', i % 2 ? '[1]' : '{"b":2}'];
+    post.run(...row, 'x.png', '["a"]', at, at);
+  }
+  post.run('post99999', 'Bare', 0, 0, '', '', '[]', '', 'null', '', '', '[]', at, at);
+  database.exec('COMMIT');
+  database.close();
+  return name;
+}
+
+describe('data import --from pocketbase', () => {
+  it.each(['0.22', '0.23'] as const)('takes over all collections of version %s with ids and Refs', async (version) => {
+    const { bsvc, documents, signIn } = await openProject();
+    const path = pocketBase(`pb-${version}.db`, version, 3);
+    const words = ['data', 'import', '--from', 'pocketbase', path];
+    const dry = await bsvc([...words, '--dry-run', '--json']);
+    expect({ code: dry.code, stderr: dry.stderr }).toEqual({ code: 0, stderr: '' });
+    expect(dry.json()).toMatchObject({
+      dryRun: true,
+      collections: [
+        { name: 'posts', created: true, stored: 4, rejectedCount: 0, notes: ['names of files only'] },
+        { name: 'tags', created: true, stored: 2, rejectedCount: 0, notes: [] },
+      ],
+    });
+    expect((await bsvc(['collection', 'list', '--json'])).stdout).not.toContain('posts');
+    const table = await bsvc([...words, '--dry-run']);
+    expect(table.stdout).toMatch(/collection +registered +would be stored +there already +refused +notes/);
+    expect((await bsvc([...words, '--old-id', 'pbId'])).code).toBe(0);
+    const all = await documents('posts');
+    expect(all).toHaveLength(4);
+    expect(all.find(({ title }) => title === 'Post 1')).toMatchObject({
+      _id: idOf('post00001'),
+      pbId: 'post00001',
+      views: 1,
+      live: true,
+      at: '2024-05-01T10:00:00.123Z',
+      author: idOf('u1'),
+      tags: [idOf('t1'), idOf('t2')],
+      kind: 'news',
+      extra: { a: 1 },
+      mixed: '[1]',
+      picture: 'x.png',
+      also: ['a'],
+      createdAt: '2024-05-01T10:00:00.123Z',
+    });
+    const bare = all.find(({ title }) => title === 'Bare')!;
+    expect(Object.keys(bare)).not.toEqual(expect.arrayContaining(['author']));
+    const { collection } = (await bsvc(['collection', 'show', 'posts', '--json'])).json<{
+      collection?: Record<string, unknown>;
+    }>();
+    const shown = JSON.stringify(collection ?? (await bsvc(['collection', 'show', 'posts', '--json'])).json());
+    expect(shown).toContain('"ref":"users"');
+    const users = await bsvc(['user', 'import', path, '--from', 'pocketbase', '--json']);
+    expect(users.json()).toMatchObject({ stored: 1, rejectedCount: 0 });
+    expect((await bsvc(['user', 'list', '--json'])).json<unknown>()).toMatchObject([{ _id: idOf('u1'), name: 'Una' }]);
+    expect(await signIn('una@example.com', 'pocket pass')).toEqual(['2b', '2b']);
+  });
+
+  it('goes on after it was ended, and leaves alone what has been changed since', async () => {
+    const { bsvc, documents } = await openProject();
+    const path = pocketBase('long.db', '0.23', 1200);
+    const words = ['data', 'import', '--from', 'pocketbase', path, '--json'];
+    const stop = new AbortController();
+    const run = insert.run.bind(insert);
+    let batches = 0;
+    const spy = vi.spyOn(insert, 'run').mockImplementation((call, body) => {
+      if (String(body.insert).startsWith('documents_') && ++batches === 2) stop.abort('SIGINT');
+      return run(call, body);
+    });
+    const ended = await bsvc(words, { stop: stop.signal });
+    spy.mockRestore();
+    expect({ code: ended.code, stderr: ended.stderr.split('\n')[0] }).toEqual({
+      code: 130,
+      stderr: 'bsvc: Interrupted. 1000 stored. Run it again to go on: what is there already stays as it is.',
+    });
+    const id = idOf('post00001');
+    await bsvc(['data', 'change', 'posts', id, '{"title":"changed here"}']);
+    const again = await bsvc(words);
+    expect(again.json()).toMatchObject({
+      collections: [
+        { name: 'posts', stored: 201, present: 1000 },
+        { name: 'tags', stored: 2, present: 0 },
+      ],
+    });
+    expect((await bsvc(['data', 'get', 'posts', id, '--json'])).json()).toMatchObject({ title: 'changed here' });
+    expect((await bsvc(['data', 'query', 'posts', '--count', '--json'])).stdout).toContain('1201');
+    expect(await documents('tags')).toHaveLength(2);
+  });
+
+  it('takes one collection under another name, and says what is no PocketBase', async () => {
+    const { bsvc, documents } = await openProject();
+    const path = pocketBase('named.db', '0.23', 1);
+    expect((await bsvc(['data', 'import', 'labels', path, '--from', 'pocketbase', '--source', 'tags'])).code).toBe(0);
+    expect((await documents('labels')).map(({ label }) => label)).toEqual(['t1', 't2']);
+    const unknown = await bsvc(['data', 'import', 'nothing', path, '--from', 'pocketbase']);
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('It has: posts, tags') as string });
+    const text = await bsvc(['data', 'import', file('text.db', 'no database'), '--from', 'pocketbase']);
+    expect(text).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('cannot be read as a SQLite file') as string,
+    });
+    const empty = new Database(join(home.dir, 'other.db'));
+    empty.exec('CREATE TABLE a (b)');
+    empty.close();
+    const other = await bsvc(['data', 'import', 'other.db', '--from', 'pocketbase']);
+    expect(other.stderr).toContain('has no collections of PocketBase');
+  });
+});
+
+describe('data import --from lines of other services', () => {
+  let project: Awaited<ReturnType<typeof openProject>>;
+  beforeAll(async () => {
+    project = await openProject();
+    const fields = [
+      'text:String',
+      'author:Ref(users)',
+      'likes:Number',
+      'at:Date',
+      'place:Object',
+      'post:Ref',
+      'old:String',
+    ];
+    const words = ['collection', 'add', 'comments', ...fields.flatMap((field) => ['--field', field])];
+    expect((await project.bsvc(words)).stderr).toBe('');
+  });
+
+  it('reads every kind of value of Firestore, references and subcollections', async () => {
+    const path = (rest: string): string => `projects/p/databases/(default)/documents/${rest}`;
+    const full = {
+      name: path('posts/p1/comments/c1'),
+      fields: {
+        text: { stringValue: 'Hello' },
+        author: { referenceValue: path('users/AbC123') },
+        likes: { integerValue: '7' },
+        at: { timestampValue: '2024-05-01T10:00:00.123456Z' },
+        place: { geoPointValue: { latitude: 52.5, longitude: 13.4 } },
+      },
+      createTime: '2024-05-01T10:00:00.000001Z',
+      updateTime: '2024-05-02T10:00:00Z',
+    };
+    const plain = {
+      name: path('comments/c2'),
+      fields: { author: { stringValue: 'AbC123' }, text: { nullValue: null } },
+    };
+    const other = { name: path('posts/p1'), fields: {} };
+    const wrong = { name: path('comments/c3'), fields: { text: { strangeValue: 1 } } };
+    const large = { name: path('comments/c4'), fields: { likes: { integerValue: '9007199254740993' } } };
+    file('fs.ndjson', lines([full, plain, other, wrong, large]));
+    const words = ['data', 'import', 'comments', 'fs.ndjson', '--from', 'firestore'];
+    const more = ['--parent', 'post', '--old-id', 'old', '--json'];
+    const outcome = (await project.bsvc([...words, ...more])).json<{ collections: [Record<string, unknown>] }>();
+    expect(outcome.collections[0]).toMatchObject({ stored: 2, present: 0, rejectedCount: 2 });
+    expect(outcome.collections[0].rejected).toMatchObject([
+      { line: 4, message: '"strangeValue" is no kind of value of Firestore' },
+      { line: 5, message: expect.stringContaining('likes must be a Number') as string },
+    ]);
+    const stored = await project.documents('comments');
+    expect(stored.find(({ old }) => old === 'c1')).toMatchObject({
+      _id: idOf('c1'),
+      text: 'Hello',
+      author: idOf('AbC123'),
+      likes: 7,
+      at: '2024-05-01T10:00:00.123Z',
+      place: { type: 'Point', coordinates: [13.4, 52.5] },
+      post: idOf('p1'),
+      createdAt: '2024-05-01T10:00:00.000Z',
+      updatedAt: '2024-05-02T10:00:00.000Z',
+    });
+    expect(stored.find(({ old }) => old === 'c2')).toMatchObject({ author: idOf('AbC123') });
+  });
+
+  it('reads rows of Supabase and documents of Parse', async () => {
+    file(
+      'rows.ndjson',
+      lines([{ id: 12, text: 'row', author: 'uuid-1', likes: null, created_at: '2024-01-01T00:00:00+00:00' }]),
+    );
+    const rows = await project.bsvc(['data', 'import', 'comments', 'rows.ndjson', '--from', 'supabase', '--json']);
+    expect(rows.json()).toMatchObject({ collections: [{ stored: 1, rejectedCount: 0 }] });
+    const parse = {
+      _id: 'Zx9',
+      text: 'parse',
+      _p_author: '_User$k3yF0oBar1',
+      at: { $date: { $numberLong: '1700000000000' } },
+      likes: { $numberInt: '3' },
+      _wperm: [],
+    };
+    file('parse-data.json', JSON.stringify(parse));
+    const documents = await project.bsvc([
+      'data',
+      'import',
+      'comments',
+      'parse-data.json',
+      '--from',
+      'parse',
+      '--json',
+    ]);
+    expect(documents.json()).toMatchObject({ collections: [{ stored: 1, rejectedCount: 0 }] });
+    const stored = await project.documents('comments');
+    expect(stored.find(({ text }) => text === 'row')).toMatchObject({
+      _id: idOf('12'),
+      author: idOf('uuid-1'),
+      createdAt: '2024-01-01T00:00:00.000Z',
+    });
+    expect(stored.find(({ text }) => text === 'parse')).toMatchObject({
+      _id: idOf('Zx9'),
+      author: idOf('k3yF0oBar1'),
+      at: '2023-11-14T22:13:20.000Z',
+      likes: 3,
+    });
+  });
+});
