@@ -37,6 +37,6 @@ function keep(cookies: Map<string, StoredCookie>, line: string): void {
     cookies.delete(name);
     return;
   }
-  const path = attributes.find((attribute) => attribute.startsWith('Path='))?.slice('Path='.length) ?? '/';
+  const path = attributes.find((attribute) => /^path=/i.test(attribute))?.slice('Path='.length) ?? '/';
   cookies.set(name, { value: pair!.slice(name.length + 1), path, attributes });
 }

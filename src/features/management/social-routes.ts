@@ -14,6 +14,8 @@ const PROVIDER = object(
     name: TEXT,
     issuer: TEXT,
     clientId: TEXT,
+    appClientIds: arrayOf(TEXT),
+    'apple?': object({ teamId: TEXT, keyId: TEXT }),
     scopes: arrayOf(TEXT),
     redirectUrls: arrayOf(TEXT),
     tokenInAddress: FLAG,
@@ -43,13 +45,26 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
       id: 'setSocialProvider',
       summary: 'Add a sign-in provider or replace its settings',
       access: projectOwner('user social set', { asksPassword: true }),
-      params: { provider: parameter('`google`, `github` or a name of your choice', TEXT) },
+      params: {
+        provider: parameter(
+          '`google`, `github`, `apple`, `microsoft`, `gitlab`, `linkedin` or a name of your choice',
+          TEXT,
+        ),
+      },
       body: object({
         clientId: SETTING,
         clientSecret: SETTING,
         redirectUrls: arrayOf(SETTING, { minItems: 1, maxItems: 20 }),
         'issuer?': SETTING,
         'scopes?': arrayOf(SETTING, { maxItems: 20 }),
+        'appClientIds?': {
+          ...arrayOf(SETTING, { maxItems: 20 }),
+          description: 'Client ids of own apps, whose id tokens count too.',
+        },
+        'apple?': {
+          ...object({ teamId: SETTING, keyId: SETTING }),
+          description: 'Of `apple`, whose `clientSecret` is the private key of `AuthKey_….p8`.',
+        },
         'tokenInAddress?': {
           ...FLAG,
           description:

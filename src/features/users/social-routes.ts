@@ -1,17 +1,30 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
+import { admission } from '../../http/admission/admission.js';
 import { setCookie } from '../../http/replies/set-cookie.js';
-import { naming, own, parameter, PUBLIC, route, type Route } from '../../http/routes/route.js';
+import { naming, ok, own, parameter, PUBLIC, route, type Route } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
-import { oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
+import { object, oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY, KEY_IN_QUERY } from '../access/key-access.js';
 import { isOwnOrigin, ownAddress } from '../access/own-origin.js';
+import { IDENTITY } from './accounts/describe-user.js';
+import { presentIdentity } from './accounts/linked-identity.js';
 import { presentUser } from './accounts/present-user.js';
 import { signedIn } from './describe-signed-in.js';
+import { PROOF_FIELDS, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
 import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
 import { REFRESH_MODE } from './sessions/describe-tokens.js';
-import { attemptCookie, exchangeSocialCode, finishSocialLogin, startSocialLogin } from './social/social-login.js';
+import { SIGNED_IN } from './sessions/signed-in-access.js';
+import { finishLink } from './social/link-identity.js';
+import { logInByIdToken } from './social/log-in-by-id-token.js';
+import {
+  attemptCookie,
+  exchangeSocialCode,
+  finishSocialLogin,
+  requireAttempt,
+  startSocialLogin,
+} from './social/social-login.js';
 
 const SOCIAL_PATH = '/api/userAuth/social';
 const PROVIDER = {
@@ -20,6 +33,19 @@ const PROVIDER = {
     'PROVIDER_NOT_FOUND',
   ),
 };
+
+const CHALLENGE = '^[A-Za-z0-9_-]{43}$';
+const CODE = openObject({
+  rtCode: text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true }),
+  'code_verifier?': {
+    ...orNull(text({ pattern: '^[A-Za-z0-9._~-]{43,128}$' })),
+    description: 'Exactly when the start had a `code_challenge`.',
+  },
+});
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+const MAX_FORM_BYTES = 16 * 1024;
+/** What the check of a sign-in reads. */
+const FORM_FIELDS: readonly string[] = ['code', 'error', 'iss', 'state'];
 
 /** Sign-in by a provider. */
 export const SOCIAL_ROUTES: readonly Route[] = [
@@ -38,7 +64,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
       ),
       code_challenge: parameter(
         'SHA-256 of a `code_verifier`, as base64url, which the exchange then demands',
-        text({ pattern: '^[A-Za-z0-9_-]{43}$' }),
+        text({ pattern: CHALLENGE }),
       ),
       code_challenge_method: parameter('S256 is the only one', oneOf('S256')),
     },
@@ -83,6 +109,98 @@ export const SOCIAL_ROUTES: readonly Route[] = [
       sendBrowser(ctx, await finishSocialLogin(app, { provider, query, browser }, clientOf(ctx)));
     },
   }),
+  route('POST /api/userAuth/social/:provider/callback', {
+    id: 'passOnSocialForm',
+    summary: 'Where a provider sends the browser back to that posts a form, as Apple does',
+    description: 'Sends the browser on to the same address by GET.',
+    access: PUBLIC,
+    params: PROVIDER,
+    ownBody: { content: { [FORM_TYPE]: { type: 'object' } }, isRead: true },
+    answers: own(303, 'To the same address by GET', undefined, { Location: 'The address with the fields of the form' }),
+    refuses: { 400: ['SOCIAL_STATE_INVALID', 'INVALID_BODY'], 408: ['REQUEST_TIMEOUT'], 413: ['BODY_TOO_LARGE'] },
+    async handle({ app, ctx, params: { provider } }) {
+      const form = new URLSearchParams((await admission(app).read(ctx, MAX_FORM_BYTES, 'INVALID_BODY')).toString());
+      await requireAttempt(app, provider, form.get('state') ?? '');
+      // The browser's cookie is not sent with a form of another site, but with the redirect that follows.
+      const passed = [...form].filter(([name]) => FORM_FIELDS.includes(name));
+      sendBrowser(ctx, `${callbackAddress(app, ctx, provider)}?${new URLSearchParams(passed).toString()}`, 303);
+    },
+  }),
+  route('POST /api/userAuth/social/:provider/id-token', {
+    id: 'logInByIdToken',
+    bodySize: 'small',
+    summary: 'Sign in by an id token that an app got from the provider itself',
+    description:
+      'Of the client id or one of `appClientIds`; each token is good once. The `nonce` that the app gave to the provider is the SHA-256, in hex, of the one it sends here.',
+    access: ANY_KEY,
+    params: PROVIDER,
+    headers: REFRESH_MODE,
+    body: openObject({
+      idToken: text({ minLength: 1, maxLength: 8192, wellFormed: true }),
+      nonce: text({ minLength: 1, maxLength: 256, wellFormed: true }),
+    }),
+    example: { idToken: 'from the provider', nonce: 'kept by the app' },
+    answers: signedIn(),
+    refuses: {
+      400: ['VALIDATION_FAILED'],
+      401: ['ID_TOKEN_INVALID', 'MFA_REQUIRED'],
+      403: ['ACCOUNT_DISABLED', 'EMAIL_UNVERIFIED', 'PROFILE_INCOMPLETE'],
+      503: ['PROVIDER_UNAVAILABLE'],
+    },
+    async handle({ app, ctx, project, params: { provider }, body: { idToken, nonce } }) {
+      const { user, tokens } = await logInByIdToken(app, project, { provider, idToken, nonce }, clientOf(ctx));
+      return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+    },
+  }),
+  route('POST /api/userAuth/social/:provider/link', {
+    id: 'startSocialLink',
+    bodySize: 'small',
+    summary: 'Begin to link an identity at a provider to the account',
+    description:
+      'Send the browser to `url`; it comes back to `redirect` with `?rtCode=…`, which goes to `social/link`. Needs a proof that is not older than ten minutes.',
+    access: SIGNED_IN,
+    params: PROVIDER,
+    body: openObject({
+      ...PROOF_FIELDS,
+      'redirect?': text({ maxLength: 500, description: 'One of the listed addresses, else the first of them.' }),
+      'state?': text({ maxLength: 512, description: 'Comes back beside `rtCode` or `error`.' }),
+      'code_challenge?': text({
+        pattern: CHALLENGE,
+        description: 'SHA-256 of a `code_verifier`, as base64url, which `social/link` then demands.',
+      }),
+    }),
+    bodyIsOptional: true,
+    example: { redirect: 'https://shop.example/account', currentPassword: 'correct horse battery' },
+    answers: ok(object({ url: TEXT }), 'Send the browser there'),
+    refuses: { ...PROOF_REFUSALS, 400: [...PROOF_REFUSALS[400], 'REDIRECT_NOT_ALLOWED'] },
+    async handle({ app, ctx, project, user, session, params: { provider }, body }) {
+      const { redirect, state, code_challenge: challenge, ...proof } = body;
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, proof, { ofOwner: true });
+      ctx.set('Cache-Control', 'no-store');
+      const wayOut = {
+        provider,
+        redirectUrl: redirect ?? null,
+        callback: callbackAddress(app, ctx, provider),
+        appState: state ?? null,
+        codeChallenge: challenge ?? null,
+      };
+      return { url: (await startSocialLogin(app, project, wayOut, user)).url };
+    },
+  }),
+  route('POST /api/userAuth/social/link', {
+    id: 'finishSocialLink',
+    bodySize: 'small',
+    summary: 'Link the identity that came back to the account',
+    description: 'The address of the identity need not be that of the account.',
+    access: SIGNED_IN,
+    body: CODE,
+    example: { rtCode: 'the value from the address' },
+    answers: ok(IDENTITY, 'Identity linked'),
+    refuses: { 400: ['VALIDATION_FAILED', 'SOCIAL_CODE_INVALID'], 409: ['IDENTITY_TAKEN', 'CHANGED_MEANWHILE'] },
+    async handle({ app, project, user, body: { rtCode, code_verifier: codeVerifier = null } }) {
+      return presentIdentity(await finishLink(app, project, user, { rtCode, codeVerifier }));
+    },
+  }),
   route('POST /api/userAuth/social/exchange', {
     id: 'exchangeSocialCode',
     bodySize: 'small',
@@ -90,13 +208,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     description: 'The refresh token stands in the body too, unless `x-refresh-token-mode` is `cookie`.',
     access: ANY_KEY,
     headers: REFRESH_MODE,
-    body: openObject({
-      rtCode: text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true }),
-      'code_verifier?': {
-        ...orNull(text({ pattern: '^[A-Za-z0-9._~-]{43,128}$' })),
-        description: 'Exactly when the start had a `code_challenge`.',
-      },
-    }),
+    body: CODE,
     example: { rtCode: 'the value from the address' },
     answers: signedIn(),
     refuses: {
@@ -125,8 +237,8 @@ function callbackAddress(app: App, ctx: Context, provider: string): string {
   return `${ownAddress(app, ctx)}${SOCIAL_PATH}/${provider}/callback`;
 }
 
-function sendBrowser(ctx: Context, url: string): void {
-  ctx.status = 302;
+function sendBrowser(ctx: Context, url: string, status = 302): void {
+  ctx.status = status;
   ctx.set('Location', url);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('Referrer-Policy', 'no-referrer');

@@ -26,6 +26,11 @@ export interface TokenClaims {
   auth_time?: number;
 }
 
+/** Claims of another purpose, signed with ES256. */
+export function signClaims(claims: Record<string, unknown>, kid: string, key: KeyObject): string {
+  return jwt().sign(claims, key, { algorithm: 'ES256', keyid: kid });
+}
+
 /** Signs with HS256; `claims` carry their own `iat` and `exp` in seconds. */
 export function signToken(claims: TokenClaims, kid: string, key: TokenKey): string {
   return jwt().sign(claims, key, { algorithm: 'HS256', keyid: kid });

@@ -2,20 +2,23 @@ import { presentSocialProvider, setSocialProvider } from '../../../../src/featur
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
 import { argument, defineCommand, flag, list, secret, option } from '../../../shell/command.js';
 import { readSecret } from '../../../shell/read-secret.js';
+import { UsageError } from '../../../view/exit.js';
 
 export default defineCommand({
   details: [
-    'google and github are known by name; any other OpenID provider needs its --issuer.',
+    'google, github, apple, microsoft, gitlab and linkedin are known by name; any other OpenID provider needs its --issuer.',
+    'The secret of apple is its private key (AuthKey_….p8): give its --team-id and --key-id beside it.',
     'Register <public address>/api/userAuth/social/<provider>/callback there. Browsers are sent back to the --redirect-url addresses only.',
   ].join('\n'),
   examples: [
     'bsvc user social set google --project shop --client-id 1234.apps.googleusercontent.com --redirect-url https://shop.example.com/signed-in --client-secret-stdin < secret.txt',
     'bsvc user social set github --project shop --client-id 12ab --redirect-url https://shop.example.com/in --token-in-address --client-secret-env GITHUB_SECRET',
+    'bsvc user social set apple --project shop --client-id com.shop.web --team-id ABCDE12345 --key-id 12345ABCDE --app-client-id com.shop.app --redirect-url https://shop.example.com/in --client-secret-env APPLE_KEY',
     'bsvc user social set acme --project shop --issuer https://id.acme.com --client-id shop --redirect-url https://shop.example.com/in --client-secret-env ACME_SECRET',
   ],
   audited: true,
   parameters: {
-    provider: argument('provider', 'google, github or a name of your choice'),
+    provider: argument('provider', 'google, github, apple, microsoft, gitlab, linkedin or a name of your choice'),
     project: projectOption,
     clientId: option('--client-id <id>', 'the client id that the provider gave you'),
     clientSecret: secret('client-secret', 'the secret that goes with it'),
@@ -24,6 +27,9 @@ export default defineCommand({
       'where browsers may be sent back to (repeatable, the first is the default)',
     ),
     issuer: option('--issuer <url>', 'address of the OpenID issuer, or of an own GitHub'),
+    appClientIds: list('--app-client-id <id>', 'client id of an own app, whose id tokens count too (repeatable)'),
+    teamId: option('--team-id <id>', 'of apple: id of the developer’s team'),
+    keyId: option('--key-id <id>', 'of apple: id of the private key'),
     scopes: list('--scope <scope>', 'what to ask for (repeatable, default: e-mail address and profile)'),
     tokenInAddress: flag(
       '--token-in-address',
@@ -41,6 +47,8 @@ export default defineCommand({
               'No address to return to: add --redirect-url <url>',
             ),
           ];
+    const { teamId, keyId } = input;
+    if ((teamId === undefined) !== (keyId === undefined)) throw new UsageError('Give --team-id and --key-id together');
     const { app, project } = await chooseProject(context, input.project);
     const clientSecret = await readSecret(context, input.clientSecret, 'Client secret');
     const { provider: name, issuer, scopes, tokenInAddress } = input;
@@ -50,6 +58,8 @@ export default defineCommand({
         clientId,
         clientSecret,
         redirectUrls,
+        appClientIds: input.appClientIds,
+        ...(teamId !== undefined && keyId !== undefined && { apple: { teamId, keyId } }),
         issuer,
         scopes,
         tokenInAddress,

@@ -26,7 +26,7 @@ export interface GivenProof extends GivenFactor {
 }
 
 /** The fields of a body by which a signed-in user proves once more to be the user. */
-const PROOF_FIELDS = {
+export const PROOF_FIELDS = {
   'currentPassword?': PASSWORD,
   'otp?': text({
     minLength: 1,

@@ -1,6 +1,8 @@
+import { createPrivateKey } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import * as openid from 'openid-client';
 import type { App } from '../../../app.js';
+import { signClaims } from '../../../platform/secrets/jwt.js';
 import { socialSealContext, type SocialProvider } from './social-provider.js';
 
 /** The provider's word about the person who signed in there. */
@@ -44,6 +46,8 @@ export async function beginAtProvider(
     code_challenge: await openid.calculatePKCECodeChallenge(checks.verifier),
     code_challenge_method: 'S256',
     ...(provider.kind === 'oidc' && { nonce: checks.nonce }),
+    // Apple tells address and name in no other way.
+    ...(provider.apple && { response_mode: 'form_post' }),
   });
   return { url: url.href, checks };
 }
@@ -69,17 +73,34 @@ export async function readIdentity(
   const claims = tokens.claims()!;
   const known =
     typeof claims.email === 'string' ? claims : await openid.fetchUserInfo(config, tokens.access_token, claims.sub);
+  return identityOf({ ...known, sub: claims.sub });
+}
+
+/** The person of whom claims tell; Apple writes `email_verified` as text. */
+export function identityOf({ sub, email, email_verified: verified, name }: Record<string, unknown>): SocialIdentity {
+  const isVerified = verified === true || verified === 'true';
   return {
-    subject: claims.sub,
-    verifiedEmail: typeof known.email === 'string' && known.email_verified === true ? known.email : null,
-    name: typeof known.name === 'string' ? known.name : null,
+    subject: sub as string,
+    verifiedEmail: typeof email === 'string' && isVerified ? email : null,
+    name: typeof name === 'string' ? name : null,
   };
+}
+
+/** What an OpenID issuer says of itself. */
+export async function findServer(app: App, provider: SocialProvider): Promise<openid.ServerMetadata> {
+  return (await findConfiguration(app, provider)).serverMetadata();
+}
+
+/** Calls a provider: a private address only where the service's own operator has named it. */
+export function callOf(app: App, provider: SocialProvider): typeof fetch {
+  return provider.mayBePrivate ? fetch : (app.outbound.fetch as typeof fetch);
 }
 
 function findConfiguration(app: App, provider: SocialProvider): Promise<openid.Configuration> {
   let cache = known.get(app.db);
   if (!cache) known.set(app.db, (cache = new LRUCache({ max: 100, ttl: KNOWN_FOR_MS })));
-  const key = `${provider._id}:${provider.updatedAt.getTime()}`;
+  // Sealed anew with every change of the settings.
+  const key = `${provider._id}:${provider.sealedSecret}`;
   let found = cache.get(key);
   if (!found) {
     const own = cache;
@@ -92,12 +113,12 @@ function findConfiguration(app: App, provider: SocialProvider): Promise<openid.C
 
 async function openConfiguration(app: App, provider: SocialProvider): Promise<openid.Configuration> {
   const secret = app.secrets.open(provider.sealedSecret, socialSealContext(provider.projectId, provider.name));
-  const authentication = authenticateBy(secret);
+  const authentication = provider.apple ? authenticateAtApple(app, provider, secret) : authenticateBy(secret);
   // Plain http is accepted for an issuer on this machine only; see isSafeWebAddress.
   const plain: ((config: openid.Configuration) => void)[] = provider.issuer.startsWith('http:')
     ? [openid.allowInsecureRequests]
     : [];
-  const call = provider.mayBePrivate ? fetch : app.outbound.fetch;
+  const call = callOf(app, provider);
   if (provider.kind === 'oidc') {
     return openid.discovery(new URL(provider.issuer), provider.clientId, undefined, authentication, {
       [openid.customFetch]: call,
@@ -136,6 +157,18 @@ function authenticateBy(secret: string): openid.ClientAuth {
 }
 
 const IN_BODY = 'client_secret_post';
+const APPLE_SECRET_SECONDS = 300;
+
+/** Signs a secret for each exchange, as Apple wants it. */
+function authenticateAtApple(app: App, { apple, clientId, issuer }: SocialProvider, key: string): openid.ClientAuth {
+  return (_server, _client, body) => {
+    const { teamId, keyId } = apple!;
+    const iat = Math.floor(app.clock.now() / 1000);
+    const claims = { iss: teamId, sub: clientId, aud: issuer, iat, exp: iat + APPLE_SECRET_SECONDS };
+    body.set('client_id', clientId);
+    body.set('client_secret', signClaims(claims, keyId, createPrivateKey(key)));
+  };
+}
 
 interface GithubUser {
   id: number;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { invalid, unauthenticated } from '../../../errors.js';
+import { invalid, unauthenticated, type AppError } from '../../../errors.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { cutOffTokens } from '../../access/token-cutoff.js';
@@ -18,7 +18,7 @@ import type { SignedIn } from '../sign-in/signed-in.js';
 import type { User } from '../user.js';
 import type { SocialChecks, SocialIdentity } from './social-identity.js';
 import { requireSocialProvider, type SocialProvider } from './social-provider.js';
-import { resolveSocialUser, type SocialUser } from './social-user.js';
+import { identityId, resolveSocialUser, type SocialUser } from './social-user.js';
 import { findUser } from '../user-store.js';
 
 export const SOCIAL_ATTEMPTS = 'social_attempts';
@@ -27,14 +27,17 @@ const ATTEMPT_MS = 10 * 60_000;
 const CODE_MS = 60_000;
 const PROVIDER_FAILED = 'provider_failed';
 
-/** A sign-in at a provider under way: first out there, then waiting to be exchanged. */
-interface SocialAttempt {
+/**
+ * A sign-in at a provider under way: first out there, then waiting to be exchanged; `link` waits for the user whose
+ * account the identity is to open; `used` is an id token that has signed in.
+ */
+export interface SocialAttempt {
   /** SHA-256 of the `state` sent out, later of the `rtCode` given to the application. */
   _id: string;
-  stage: 'out' | 'back';
+  stage: 'out' | 'back' | 'link' | 'used';
   projectId: ObjectId;
   provider: string;
-  /** `out`: the checks for the way back, sealed; hash of the browser's cookie; where to go then. */
+  /** `out`: the checks for the way back, sealed; hash of the browser's cookie, but of a link; where to go then. */
   sealedChecks?: string;
   browserHash?: string;
   callback?: string;
@@ -47,12 +50,15 @@ interface SocialAttempt {
   userId?: ObjectId;
   identity?: string;
   stamp?: string | null;
+  /** Of a link: the account that began it; `identity` is then the one to be linked, `verifiedEmail` its address. */
+  linkOf?: ObjectId;
+  verifiedEmail?: string | null;
   /** `back`: the session whose access token stood in the address. */
   addressSession?: string;
   expiresAt: Date;
 }
 
-const attemptStore = storeOf<SocialAttempt>(SOCIAL_ATTEMPTS);
+export const attemptStore = storeOf<SocialAttempt>(SOCIAL_ATTEMPTS);
 
 /**
  * The values an application may send along to recognise its own sign-in: `state` comes back with the browser, the
@@ -70,14 +76,23 @@ export interface StartedSocialLogin {
   cookie: { name: string; value: string; maxAgeMs: number } | null;
 }
 
+/** A way out to a provider, as an application asks for it. */
+export interface WayOut extends ApplicationChecks {
+  provider: string;
+  redirectUrl: string | null;
+  callback: string;
+}
+
 /**
- * Begins a sign-in at a provider; one that cannot be reached sends the browser back with `error`. 404 for an unknown
- * provider, 400 for an address to return to that is not on the provider's list.
+ * Begins a sign-in at a provider, or the link of an identity to the account `linkOf`; one that cannot be reached sends
+ * the browser back with `error`. 404 for an unknown provider, 400 for an address to return to that is not on the
+ * provider's list.
  */
 export async function startSocialLogin(
   app: App,
   project: Project,
-  input: { provider: string; redirectUrl: string | null; callback: string } & ApplicationChecks,
+  input: WayOut,
+  linkOf: User | null = null,
 ): Promise<StartedSocialLogin> {
   const provider = await requireSocialProvider(app, project._id, input.provider);
   const redirectUrl = input.redirectUrl ?? provider.redirectUrls[0]!;
@@ -90,21 +105,24 @@ export async function startSocialLogin(
   if (!begun) return { url: addressBack({ redirectUrl, appState }, 'error', PROVIDER_FAILED), cookie: null };
   const { url, checks } = begun;
   const id = sha256Hex(checks.state);
-  const browser = randomToken(32);
+  const browser = linkOf ? null : randomToken(32);
   await keepRecord(app, 'socialAttempts', {
     _id: id,
     stage: 'out',
     projectId: project._id,
     provider: provider.name,
     sealedChecks: app.secrets.seal(JSON.stringify(checks), sealContext(id)),
-    browserHash: sha256Hex(browser),
+    // Only the user who began a link can finish it, so that no browser needs to be bound to it.
+    ...(linkOf && { linkOf: linkOf._id, stamp: linkOf[HIDDEN_FIELD].stamp ?? null }),
+    ...(browser !== null && { browserHash: sha256Hex(browser) }),
     callback: input.callback,
     redirectUrl,
     ...(appState !== null && { appState }),
     ...(codeChallenge !== null && { codeChallenge }),
     expiresAt: new Date(app.clock.now() + ATTEMPT_MS),
   });
-  return { url, cookie: { name: attemptCookie(checks.state), value: browser, maxAgeMs: ATTEMPT_MS } };
+  const cookie = browser === null ? null : { name: attemptCookie(checks.state), value: browser, maxAgeMs: ATTEMPT_MS };
+  return { url, cookie };
 }
 
 async function findBeginning(
@@ -145,16 +163,20 @@ export async function finishSocialLogin(
     _id: id,
     stage: 'out',
     provider: input.provider,
-    browserHash: sha256Hex(input.browser),
+    $or: [{ browserHash: sha256Hex(input.browser) }, { linkOf: { $exists: true } }],
     expiresAt: { $gt: new Date(app.clock.now()) },
   });
   const project = attempt && (await projectStore(app).findOne({ _id: attempt.projectId, state: 'active' }));
-  if (!attempt || !project) {
-    throw invalid('SOCIAL_STATE_INVALID', 'This sign-in is unknown or took too long: start again');
-  }
+  if (!attempt || !project) throw stateInvalid();
   const provider = await requireSocialProvider(app, project._id, input.provider);
   const identity = await findIdentity(app, provider, attempt, input.query);
   if (typeof identity === 'string') return addressBack(attempt, 'error', identity);
+  if (attempt.linkOf) {
+    const { linkOf, stamp } = attempt;
+    const { verifiedEmail } = identity;
+    const back = { stage: 'link' as const, linkOf, stamp, identity: identityId(project, provider, identity) };
+    return addressBack(attempt, 'rtCode', await keepCode(app, attempt, { ...back, verifiedEmail }));
+  }
   const found = await resolveSocialUser(app, project, provider, identity);
   if (typeof found === 'string') return addressBack(attempt, 'error', found);
   // Whoever sent a challenge wants nothing in the address that works without its verifier; nothing works without the
@@ -165,6 +187,16 @@ export async function finishSocialLogin(
   const { accessToken, session } = await openAddressSession(app, project, found, client);
   const back = addressBack(attempt, 'rtCode', await storeCode(app, attempt, found, session));
   return `${back}#${new URLSearchParams({ token: accessToken }).toString()}`;
+}
+
+/** 400 SOCIAL_STATE_INVALID unless somebody is out at the provider with this `state`. */
+export async function requireAttempt(app: App, provider: string, state: string): Promise<void> {
+  const live = { stage: 'out' as const, provider, expiresAt: { $gt: new Date(app.clock.now()) } };
+  if (!(await attemptStore(app).findOne({ _id: sha256Hex(state), ...live }))) throw stateInvalid();
+}
+
+function stateInvalid(): AppError {
+  return invalid('SOCIAL_STATE_INVALID', 'This sign-in is unknown or took too long: start again');
 }
 
 async function findIdentity(
@@ -222,18 +254,24 @@ async function storeCode(
   { user, identity }: SocialUser,
   addressSession?: string,
 ): Promise<string> {
-  const { projectId, provider, codeChallenge } = attempt;
-  const code = randomToken(32);
-  await keepRecord(app, 'socialAttempts', {
-    _id: sha256Hex(code),
+  return keepCode(app, attempt, {
     stage: 'back',
-    projectId,
-    provider,
-    ...(codeChallenge !== undefined && { codeChallenge }),
     userId: user._id,
     identity,
     stamp: user[HIDDEN_FIELD].stamp ?? null,
     ...(addressSession !== undefined && { addressSession }),
+  });
+}
+
+async function keepCode(app: App, attempt: SocialAttempt, back: Partial<SocialAttempt>): Promise<string> {
+  const { projectId, provider, codeChallenge } = attempt;
+  const code = randomToken(32);
+  await keepRecord(app, 'socialAttempts', {
+    _id: sha256Hex(code),
+    projectId,
+    provider,
+    ...(codeChallenge !== undefined && { codeChallenge }),
+    ...back,
     expiresAt: new Date(app.clock.now() + CODE_MS),
   });
   return code;
@@ -273,7 +311,7 @@ export async function exchangeSocialCode(
 }
 
 /** Null without a verifier: then there must be no challenge either, and with one there must be one. */
-function challengeOf(verifier: string | null): string | null {
+export function challengeOf(verifier: string | null): string | null {
   return verifier === null ? null : createHash('sha256').update(verifier).digest('base64url');
 }
 

@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid, missing } from '../../../errors.js';
@@ -23,7 +24,12 @@ export interface SocialProvider {
   /** Named by who runs the whole service, who knows what stands in the own network: it need not be public. */
   mayBePrivate: boolean;
   clientId: string;
+  /** The secret; of Apple the private key that signs one for each exchange. */
   sealedSecret: string;
+  /** Apple's names of the developer's team and of the key; of others absent. */
+  apple?: AppleKey | null;
+  /** Client ids of the project's own apps, whose id tokens count too. */
+  appClientIds?: string[];
   scopes: string[];
   /** The exact addresses to which a browser may be sent back; the first is the default. */
   redirectUrls: string[];
@@ -33,12 +39,21 @@ export interface SocialProvider {
   updatedAt: Date;
 }
 
+/** Names the key that signs the secret for Apple. */
+export interface AppleKey {
+  teamId: string;
+  keyId: string;
+}
+
 export interface SocialProviderInput {
   name: string;
   clientId: string;
   clientSecret: string;
   redirectUrls: string[];
-  /** Needed for all but `google` and `github`; for `github` the address of an own one. */
+  /** Of `apple` alone, whose `clientSecret` is a private key in PEM. */
+  apple?: AppleKey;
+  appClientIds?: string[];
+  /** Needed for all that are not known by name; for `github` the address of an own one. */
   issuer?: string;
   scopes?: string[];
   tokenInAddress?: boolean;
@@ -49,7 +64,14 @@ export interface SocialProviderInput {
 const KNOWN_ISSUERS: Record<string, string> = {
   google: 'https://accounts.google.com',
   github: 'https://github.com',
+  apple: 'https://appleid.apple.com',
+  microsoft: 'https://login.microsoftonline.com/common/v2.0',
+  gitlab: 'https://gitlab.com',
+  linkedin: 'https://www.linkedin.com/oauth',
 };
+const APPLE_SCOPES = ['openid', 'email', 'name'];
+const APPLE_ID = /^[A-Z0-9]{1,20}$/;
+const MAX_CLIENT_IDS = 20;
 const DEFAULT_SCOPES = { oidc: ['openid', 'email', 'profile'], github: ['read:user', 'user:email'] };
 const PROVIDER_NAME = /^[a-z][a-z0-9-]{0,31}$/;
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
@@ -81,7 +103,7 @@ export async function setSocialProvider(
 ): Promise<SocialProvider> {
   const kind = input.name === 'github' ? 'github' : 'oidc';
   const issuer = (input.issuer ?? findKnownIssuer(input.name) ?? '').replace(/\/+$/, '');
-  const scopes = input.scopes?.length ? input.scopes : DEFAULT_SCOPES[kind];
+  const scopes = input.scopes?.length ? input.scopes : input.name === 'apple' ? APPLE_SCOPES : DEFAULT_SCOPES[kind];
   checkInput(input, issuer, scopes);
   // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8) where an operator of
   // some projects names it.
@@ -98,6 +120,8 @@ export async function setSocialProvider(
         mayBePrivate: input.mayBePrivate === true,
         clientId: input.clientId,
         sealedSecret: app.secrets.seal(input.clientSecret, socialSealContext(project._id, input.name)),
+        apple: input.apple ?? null,
+        appClientIds: input.appClientIds ?? [],
         scopes,
         redirectUrls: input.redirectUrls,
         tokenInAddress: input.tokenInAddress === true,
@@ -124,11 +148,14 @@ export async function removeSocialProvider(app: App, project: Project, name: str
 
 /** A provider as shown: never its secret. */
 export function presentSocialProvider(provider: SocialProvider) {
-  const { name, issuer, clientId, scopes, redirectUrls, tokenInAddress = false, createdAt, updatedAt } = provider;
+  const { name, issuer, clientId, apple, scopes, redirectUrls, createdAt, updatedAt } = provider;
+  const { appClientIds = [], tokenInAddress = false } = provider;
   return {
     name,
     issuer,
     clientId,
+    appClientIds,
+    ...(apple && { apple }),
     scopes,
     redirectUrls,
     tokenInAddress,
@@ -148,10 +175,24 @@ function checkInput(input: SocialProviderInput, issuer: string, scopes: readonly
   if (!PROVIDER_NAME.test(input.name)) {
     throw refusal('A provider’s name has 1 to 32 lower-case letters, digits or - and starts with a letter');
   }
-  if (issuer === '') throw refusal(`Give the issuer of "${input.name}": only google and github are known by name`);
+  if (issuer === '') {
+    throw refusal(`Give the issuer of "${input.name}": known by name are ${Object.keys(KNOWN_ISSUERS).join(', ')}`);
+  }
   if (!isSafeWebAddress(issuer)) throw refusal('The issuer must be an https address (http on this machine only)');
   if (!isText(input.clientId)) throw refusal('The client id is missing or too long');
   if (!isText(input.clientSecret)) throw refusal('The client secret is missing or too long');
+  if (input.apple && input.name !== 'apple') throw refusal('Only apple has a team and a key id');
+  if (issuer === KNOWN_ISSUERS.apple && !input.apple) {
+    throw refusal('Apple needs the ids of the team and of the key, and its private key as the secret');
+  }
+  if (input.apple && !(APPLE_ID.test(input.apple.teamId) && APPLE_ID.test(input.apple.keyId))) {
+    throw refusal('Apple’s team and key ids have capital letters and digits only');
+  }
+  if (input.apple && !isEs256Key(input.clientSecret)) {
+    throw refusal('The secret of apple is the private key of the file AuthKey_….p8, in PEM');
+  }
+  const { appClientIds = [] } = input;
+  if (appClientIds.length > MAX_CLIENT_IDS || !appClientIds.every(isText)) throw refusal('A client id is not valid');
   if (scopes.length > 20 || !scopes.every((scope) => SCOPE.test(scope))) throw refusal('A scope is not valid');
   if (input.redirectUrls.length === 0 || input.redirectUrls.length > MAX_REDIRECT_URLS) {
     throw refusal(`Give 1 to ${MAX_REDIRECT_URLS} addresses that browsers may be sent back to`);
@@ -167,6 +208,14 @@ function checkInput(input: SocialProviderInput, issuer: string, scopes: readonly
 
 function isText(text: string): boolean {
   return text.length > 0 && text.length <= MAX_TEXT;
+}
+
+function isEs256Key(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyDetails?.namedCurve === 'prime256v1';
+  } catch {
+    return false;
+  }
 }
 
 const refusal = (message: string): Error => invalid('INVALID_PROVIDER', message);

@@ -47,16 +47,18 @@ export async function resolveSocialUser(
     const user = existing ? await claim(app, project, existing) : await create(app, project, email, identity);
     if (user === null) continue;
     if (typeof user === 'string') return user;
-    if (await link(app, project, provider, _id, user)) return { user, identity: _id };
+    if (await linkIdentity(app, project, provider.name, _id, user)) return { user, identity: _id };
   }
   throw new Error('an account with this address is being changed by others');
 }
 
-function identityId(project: Project, provider: SocialProvider, identity: SocialIdentity): string {
+/** The id of the link of a person at a provider. */
+export function identityId(project: Project, provider: SocialProvider, identity: SocialIdentity): string {
   return sha256Hex(JSON.stringify([project._id.toHexString(), provider.issuer, identity.subject]));
 }
 
-async function findLinked(app: App, project: Project, _id: string): Promise<User | null> {
+/** The user whom an identity opens; a link that opens nothing any more is removed. */
+export async function findLinked(app: App, project: Project, _id: string): Promise<User | null> {
   const link = await identityStore(app).findOne({ _id });
   const user = link && (await findUser(app, project._id, link.userId));
   if (!link || (user && isLinkOf(link, user))) return user;
@@ -94,13 +96,19 @@ async function create(
 /**
  * Links the identity under the ownership that the user was read with; false when another request linked it meanwhile.
  */
-async function link(app: App, project: Project, provider: SocialProvider, _id: string, user: User): Promise<boolean> {
+export async function linkIdentity(
+  app: App,
+  project: Project,
+  provider: string,
+  _id: string,
+  user: User,
+): Promise<boolean> {
   const { ownership } = user[HIDDEN_FIELD];
   const made: LinkedIdentity = {
     _id,
     projectId: project._id,
     userId: user._id,
-    provider: provider.name,
+    provider,
     ...(ownership !== undefined && { ownership }),
     createdAt: new Date(app.clock.now()),
   };

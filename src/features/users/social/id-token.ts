@@ -1,0 +1,86 @@
+import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { LRUCache } from 'lru-cache';
+import type { App } from '../../../app.js';
+import { unauthenticated, unavailable, type AppError } from '../../../errors.js';
+import { sha256Hex } from '../../../platform/ids.js';
+import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { callOf, findServer, identityOf, type SocialIdentity } from './social-identity.js';
+import type { SocialProvider } from './social-provider.js';
+
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'];
+const KNOWN_KEYS = 100;
+const TOLERANCE_SECONDS = 60;
+
+const keys = new WeakMap<App['db'], LRUCache<string, JWTVerifyGetKey>>();
+
+/** An id token that has been checked. */
+export interface CheckedIdToken {
+  identity: SocialIdentity;
+  /** Names the token, however its signature is written. */
+  id: string;
+  expiresMs: number;
+}
+
+/**
+ * Checks an id token that an app got from the provider itself: signature by the issuer's published keys, `iss`, `aud`
+ * (any of the provider's client ids), `exp`, and `nonce`, which is the SHA-256 in hex of the value that the app kept
+ * to itself. 401 ID_TOKEN_INVALID; 503 PROVIDER_UNAVAILABLE when the issuer's keys cannot be had.
+ */
+export async function checkIdToken(
+  app: App,
+  provider: SocialProvider,
+  { idToken, nonce }: { idToken: string; nonce: string },
+): Promise<CheckedIdToken> {
+  if (provider.kind !== 'oidc') throw idTokenInvalid(`${provider.name} issues no id tokens`);
+  const server = await findServer(app, provider).catch((cause: unknown) => {
+    throw providerUnavailable(cause);
+  });
+  try {
+    const { payload } = await jwtVerify(idToken, findKeys(app, provider, server.jwks_uri ?? ''), {
+      audience: [provider.clientId, ...(provider.appClientIds ?? [])],
+      algorithms: ALGORITHMS,
+      requiredClaims: ['iss', 'sub', 'exp', 'iat'],
+      currentDate: new Date(app.clock.now()),
+      clockTolerance: TOLERANCE_SECONDS,
+    });
+    // One issuer stands for many tenants: its discovery names the place of theirs.
+    const tenant = typeof payload.tid === 'string' ? payload.tid : '';
+    if (payload.iss !== server.issuer.replace('{tenantid}', tenant)) throw idTokenInvalid('it is of another issuer');
+    if (payload.nonce !== sha256Hex(nonce)) throw idTokenInvalid('its nonce is not the SHA-256 of yours');
+    const id = sha256Hex(idToken.slice(0, idToken.lastIndexOf('.')));
+    return { identity: identityOf(payload), id, expiresMs: payload.exp! * 1000 + CLOCKS_DIFFER_MS };
+  } catch (error) {
+    if (error instanceof errors.JOSEError) throw idTokenInvalid(error.message);
+    throw error;
+  }
+}
+
+function findKeys(app: App, provider: SocialProvider, address: string): JWTVerifyGetKey {
+  let own = keys.get(app.db);
+  if (!own) keys.set(app.db, (own = new LRUCache({ max: KNOWN_KEYS })));
+  const name = `${provider._id}:${address}`;
+  let found = own.get(name);
+  if (!found) {
+    const remote = createRemoteJWKSet(new URL(address), { [customFetch]: callOf(app, provider) });
+    found = async (header, token) => {
+      try {
+        return await remote(header, token);
+      } catch (error) {
+        const isForeign = error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys;
+        throw isForeign ? error : providerUnavailable(error);
+      }
+    };
+    own.set(name, found);
+  }
+  return found;
+}
+
+export function idTokenInvalid(why: string): AppError {
+  return unauthenticated('ID_TOKEN_INVALID', `The id token is not accepted: ${why}`);
+}
+
+function providerUnavailable(cause: unknown): AppError {
+  return unavailable('PROVIDER_UNAVAILABLE', 'The keys of the provider cannot be had at the moment: try again', {
+    cause,
+  });
+}

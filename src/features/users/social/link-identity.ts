@@ -1,0 +1,59 @@
+import type { App } from '../../../app.js';
+import { conflict, invalid, type AppError } from '../../../errors.js';
+import { sha256Hex } from '../../../platform/ids.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { Project } from '../../projects/project.js';
+import { identityStore, type LinkedIdentity } from '../accounts/linked-identity.js';
+import type { User } from '../user.js';
+import { accountChanged } from '../user-store.js';
+import { attemptStore, challengeOf } from './social-login.js';
+import { findLinked, linkIdentity } from './social-user.js';
+
+const MAX_RACES = 3;
+
+/**
+ * Links the identity that came back with `rtCode` to the account of the user who began it; its address need not match.
+ * A code works once, for a minute. 400 SOCIAL_CODE_INVALID, also when the sessions of the account were ended since it
+ * began; 409 IDENTITY_TAKEN when the identity opens another account.
+ */
+export async function finishLink(
+  app: App,
+  project: Project,
+  user: User,
+  { rtCode, codeVerifier }: { rtCode: string; codeVerifier: string | null },
+): Promise<LinkedIdentity> {
+  const attempt = await attemptStore(app).findOneAndDelete({
+    _id: sha256Hex(rtCode),
+    stage: 'link',
+    projectId: project._id,
+    linkOf: user._id,
+    expiresAt: { $gt: new Date(app.clock.now()) },
+  });
+  if (
+    !attempt ||
+    (attempt.codeChallenge ?? null) !== challengeOf(codeVerifier) ||
+    (attempt.stamp ?? null) !== (user[HIDDEN_FIELD].stamp ?? null)
+  ) {
+    throw codeInvalid();
+  }
+  const { provider, identity } = attempt;
+  for (let race = 0; race < MAX_RACES; race++) {
+    const linked = await findLinked(app, project, identity!);
+    if (linked && !linked._id.equals(user._id)) throw identityTaken();
+    if (!linked && !(await linkIdentity(app, project, provider, identity!, user))) continue;
+    const link = await identityStore(app).findOne({ _id: identity! });
+    if (link) return link;
+  }
+  throw accountChanged();
+}
+
+function codeInvalid(): AppError {
+  return invalid(
+    'SOCIAL_CODE_INVALID',
+    'The code is unknown, was used already, has expired or belongs to another user or code_verifier: start again',
+  );
+}
+
+function identityTaken(): AppError {
+  return conflict('IDENTITY_TAKEN', 'This identity opens another account: unlink it there first');
+}

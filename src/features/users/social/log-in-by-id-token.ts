@@ -1,0 +1,51 @@
+import type { App } from '../../../app.js';
+import { forbidden, type AppError } from '../../../errors.js';
+import { unlessDuplicate } from '../../../platform/database/database.js';
+import type { Project } from '../../projects/project.js';
+import { requireSigningKey } from '../../projects/token-secret.js';
+import { keepRecord } from '../../quota/keep-record.js';
+import type { Client } from '../sessions/open-session.js';
+import { completeSignIn } from '../sign-in/complete-sign-in.js';
+import { accountDisabled, type SignedIn } from '../sign-in/signed-in.js';
+import { requireSocialProvider } from './social-provider.js';
+import { resolveSocialUser, type SocialRefusal } from './social-user.js';
+
+/**
+ * Signs in by an id token that an app got from the provider itself; a token opens one session at most. 401
+ * ID_TOKEN_INVALID; 403 ACCOUNT_DISABLED, EMAIL_UNVERIFIED, PROFILE_INCOMPLETE or QUOTA_EXCEEDED; 503
+ * PROVIDER_UNAVAILABLE.
+ */
+export async function logInByIdToken(
+  app: App,
+  project: Project,
+  given: { provider: string; idToken: string; nonce: string },
+  client: Client,
+): Promise<SignedIn> {
+  requireSigningKey(app, project);
+  const provider = await requireSocialProvider(app, project._id, given.provider);
+  const { checkIdToken, idTokenInvalid } = await import('./id-token.js');
+  const { identity, id, expiresMs } = await checkIdToken(app, provider, given);
+  const used = { _id: id, stage: 'used', projectId: project._id, provider: provider.name };
+  const record = { ...used, expiresAt: new Date(expiresMs) };
+  if (!(await unlessDuplicate(keepRecord(app, 'socialAttempts', record)))) throw idTokenInvalid('it was used already');
+  const found = await resolveSocialUser(app, project, provider, identity);
+  if (typeof found === 'string') throw refusalOf(found);
+  const { user } = found;
+  return {
+    user,
+    tokens: await completeSignIn(app, project, user, client, { method: 'social', identity: found.identity }),
+  };
+}
+
+function refusalOf(refusal: SocialRefusal): AppError {
+  switch (refusal) {
+    case 'account_disabled':
+      return accountDisabled();
+    case 'email_unverified':
+      return forbidden('EMAIL_UNVERIFIED', 'The provider vouches for no address of this person');
+    case 'profile_incomplete':
+      return forbidden('PROFILE_INCOMPLETE', 'An account needs fields that the provider does not tell');
+    case 'project_full':
+      return forbidden('QUOTA_EXCEEDED', 'The project has no room for another account');
+  }
+}
