@@ -251,6 +251,30 @@ describe('a stream of a member', () => {
   });
 });
 
+describe('one request', () => {
+  it('asks about at most four sets, in a pipeline and where documents are populated', async () => {
+    const { app } = test;
+    const names = ['one', 'two', 'three', 'four', 'five'];
+    for (const name of names) {
+      const fields = [{ name: 'board', type: 'String' as const }];
+      const rules = completeRules({ read: `doc.board in members[user = user.id and role = "${name}"].board` });
+      await addCollection(app, owner.project, { name, fields, rules });
+    }
+    const fields = names.map((name) => ({ name, type: 'Ref' as const, ref: name }));
+    await addCollection(app, owner.project, { name: 'refs', fields, rules: completeRules({ read: 'user' }) });
+    const id = await store('server', 'refs', {});
+    const four = names.slice(1).join(',');
+    const join = (from: string) => ({ $lookup: { from, localField: from, foreignField: '_id', as: from } });
+    expect(await outcome(call('ada', 'get', `refs?populate=${four}`))).toEqual([200]);
+    expect(await outcome(call('ada', 'get', `refs?populate=${four},one`))).toEqual([400, 'INVALID_QUERY']);
+    expect(await outcome(call('ada', 'get', `refs/${id}?populate=${four},one`))).toEqual([400, 'INVALID_QUERY']);
+    expect(await outcome(call('server', 'get', `refs?populate=${four},one`))).toEqual([200]);
+    const pipeline = names.map(join);
+    expect(await outcome(call('ada', 'post', 'refs/aggregate', { pipeline: pipeline.slice(1) }))).toEqual([200]);
+    expect(await outcome(call('ada', 'post', 'refs/aggregate', { pipeline }))).toEqual([400, 'INVALID_PIPELINE']);
+  });
+});
+
 describe('a set that is too large', () => {
   it('is refused whole, but not for one value', async () => {
     const boards = Array.from({ length: MOST + 1 }, () => new ObjectId().toHexString());

@@ -78,7 +78,7 @@ describe('explaining rules', () => {
       rule: 'read',
       admits: 'depends',
       filter: { $or: [{ open: true }, { board }] },
-      sets: [{ text: 'members[user = user.id].board', values: 1 }],
+      sets: [{ text: 'members[user = user.id].board', values: 1, ageMs: expect.any(Number) as number }],
       alternatives: [
         { admits: 'depends', conditions: [{ text: 'doc.open = true', admits: 'depends' }] },
         { admits: 'depends', conditions: [{ text: 'doc.board in members[user = user.id].board', admits: 'depends' }] },

@@ -364,6 +364,28 @@ describe('rules of a collection', () => {
     expect(await outcome(call('server', 'post', name, { owner: ADA, other: [1] }))).toEqual([201]);
   });
 
+  it('name texts of at most 64 characters, unless a field says how long its own are', async () => {
+    const fields = [
+      { name: 'team', type: 'String' as const },
+      { name: 'long', type: 'String' as const, maxLength: 80 },
+      { name: 'tags', type: 'Array' as const, items: { type: 'String' as const } },
+    ];
+    const { name } = await buildCollection(test.app, owner.project, { mode: 'flexible', fields });
+    const store = (body: object) => call('server', 'post', name, body);
+    const { body } = await store({ tags: ['x'.repeat(65)] });
+    const rules = { read: 'doc.team = user.id or doc.long = user.id or user.id in doc.tags' };
+    await expect(set(name, rules)).rejects.toMatchObject({ code: 'RULE_MISFITS' });
+    await call('server', 'delete', `${name}/${body._id as string}?permanent=true`);
+    await set(name, rules);
+    const [fitting, longer] = ['x'.repeat(64), 'x'.repeat(65)];
+    const refused = [400, 'VALIDATION_FAILED', 'maxLength'];
+    expect(await outcome(store({ team: fitting, long: longer, tags: [fitting], other: 'x'.repeat(99) }))).toEqual([
+      201,
+    ]);
+    expect(await outcome(store({ team: longer }))).toEqual(refused);
+    expect(await outcome(store({ tags: [longer] }))).toEqual(refused);
+  });
+
   it('keep the fields that they name', async () => {
     const lists = await ruled({ read: 'doc.open or "staff" in user.groups' });
     const edit = (name: string, change: object): Promise<unknown> =>

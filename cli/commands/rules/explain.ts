@@ -8,6 +8,7 @@ import { projectOption } from '../../ask/choose-project.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { defineCommand, option } from '../../shell/command.js';
 import type { TextStyle } from '../../view/output.js';
+import { countOf } from '../../view/present-amount.js';
 import { UsageError } from '../../view/exit.js';
 
 export default defineCommand({
@@ -65,6 +66,9 @@ function presentRule(
     lines.push(`  ${SIGNS[verdict]} ${conditions.map((each) => `${SIGNS[each.admits]} ${each.text}`).join('  and  ')}`);
   }
   if (filter) lines.push(`    filter ${JSON.stringify(filter)}`);
-  for (const set of sets) lines.push(`    ${set.text}: ${set.values} ${set.values === 1 ? 'value' : 'values'}`);
+  for (const set of sets) {
+    const age = set.ageMs > 0 ? `, read ${set.ageMs} ms ago` : '';
+    lines.push(`    ${set.text}: ${countOf(set.values, 'value')}${age}`);
+  }
   return lines;
 }

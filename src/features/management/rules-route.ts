@@ -59,7 +59,7 @@ const EXPLAINED_RULE = object(
       object({ admits: VERDICT, conditions: arrayOf(object({ text: TEXT, admits: VERDICT })) }, 'ExplainedAlternative'),
     ),
     'filter?': ANY_FILTER,
-    sets: arrayOf(object({ text: TEXT, values: WHOLE })),
+    sets: arrayOf(object({ text: TEXT, values: WHOLE, ageMs: WHOLE })),
   },
   'ExplainedRule',
 );

@@ -9,7 +9,7 @@ import { ID_PATH, OWN_ID, type CallerSet, type Literal } from '../../collections
 import type { Caller } from '../caller.js';
 import { keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
 import { storedPath, valuesAt } from './pins.js';
-import { findKept, readUserSet } from './set-cache.js';
+import { findKept, readUserSet, setAge, type UserSet } from './set-cache.js';
 
 /**
  * New documents of a collection that meet a filter and will be stored together with what a rule is asked about: the
@@ -44,8 +44,7 @@ export async function answerQuestions(
     // Documents of a bulk insert come to stand without being changed, of which no log says anything.
     const isKept = !app.db.changeLogs || !(await mayHide(app));
     const path = storedPath(set.path).split('.');
-    const filterText = JSON.stringify([members, set.path]);
-    const own = isKept && { collection, set, userId: String(attributes?.[OWN_ID]), filterText };
+    const own = isKept && userSet(collection, set, members, attributes);
     const added = beside?.(collection, members).flatMap((document) => valuesAt(document, path)) ?? [];
     if (value === undefined) {
       const load = (): Promise<Literal[]> => readValues(app, collection, members, question);
@@ -59,6 +58,23 @@ export async function answerQuestions(
     }
   }
   return answers;
+}
+
+function userSet(collection: Collection, set: CallerSet, members: Document, attributes: CallerAttributes): UserSet {
+  const filterText = JSON.stringify([members, set.path]);
+  return { collection, set, userId: String(attributes?.[OWN_ID]), filterText };
+}
+
+/** How old that is what a read is told of a set at this moment, in milliseconds; 0 on the embedded engine. */
+export async function findSetAge(
+  app: App,
+  { project }: Pick<Caller, 'project'>,
+  attributes: CallerAttributes,
+  set: CallerSet,
+): Promise<number> {
+  const collection = await findCollection(app, project._id, set.collection);
+  const members = collection && setFilter(set, attributes);
+  return members ? setAge(app, userSet(collection, set, members, attributes)) : 0;
 }
 
 async function holds(

@@ -6,7 +6,7 @@ import { rulesOf, type RuleName } from '../../collections/rules/collection-rules
 import { ruleOf, type RuleCondition, type RuleValue, type SetCondition } from '../../collections/rules/rule.js';
 import type { Caller } from '../caller.js';
 import { readAttributes } from './caller-attributes.js';
-import { answerQuestions } from './caller-sets.js';
+import { answerQuestions, findSetAge } from './caller-sets.js';
 import { admitsNothing, compileRule, filterOf, listQuestions } from './compile-rule.js';
 import { pinsOfDocument } from './pins.js';
 
@@ -22,8 +22,8 @@ export interface ExplainedRule {
   alternatives: { admits: Admits; conditions: { text: string; admits: Admits }[] }[];
   /** Of documents that the rule admits; null for all of them. Not where a document is given. */
   filter?: Document | null;
-  /** The caller's sets that were looked at, each with the number of its values. */
-  sets: { text: string; values: number }[];
+  /** The caller's sets that were looked at, each with the number of its values and how old that is what reads know. */
+  sets: { text: string; values: number; ageMs: number }[];
 }
 
 /**
@@ -42,7 +42,7 @@ export async function explainRule(
   const openMatcher = await loadMatchers();
   const bytes = document && Buffer.from(serialize(document));
   const pins = document && { pins: pinsOfDocument(document, rule.singlePaths) };
-  const sets = new Map<string, number>();
+  const sets = new Map<string, { values: number; ageMs: number }>();
   const settle = async (conditions: readonly RuleCondition[]) => {
     const alone = ruleOf([conditions]);
     const facts = { attributes, ...pins };
@@ -52,7 +52,8 @@ export async function explainRule(
       if (sets.has(set.text)) continue;
       const whole = await answerQuestions(app, caller, attributes, [{ set, path: null }]);
       const [values] = [...whole.values()];
-      sets.set(set.text, Array.isArray(values) ? values.length : 0);
+      const ageMs = await findSetAge(app, caller, attributes, set);
+      sets.set(set.text, { values: Array.isArray(values) ? values.length : 0, ageMs });
     }
     return compileRule(alone, { ...facts, answers });
   };
@@ -87,7 +88,7 @@ export async function explainRule(
     admits,
     alternatives,
     ...(!document && admits !== 'no' && { filter }),
-    sets: [...sets].map(([text, values]) => ({ text: presentSetText(text, rule.sets), values })),
+    sets: [...sets].map(([text, found]) => ({ text: presentSetText(text, rule.sets), ...found })),
   };
 }
 

@@ -90,6 +90,17 @@ export async function readUserSet(
   return values;
 }
 
+/**
+ * Milliseconds since what a read is told of a set was read; 0 where that is exact: on the embedded engine, and where
+ * nothing is kept.
+ */
+export function setAge(app: App, asked: UserSet): number {
+  if (app.db.changeLogs) return 0;
+  const found = cacheOf(app).kept.get(keyOf(asked))?.byFilter.get(asked.filterText);
+  const ageMs = found ? app.clock.now() - found.atMs : 0;
+  return ageMs >= 0 && ageMs < MAX_AGE_MS ? ageMs : 0;
+}
+
 /** The values of a set if they are kept, as readUserSet; null otherwise. */
 export async function findKept(app: App, asked: UserSet, fresh: boolean): Promise<Values | null> {
   const { kept } = cacheOf(app);

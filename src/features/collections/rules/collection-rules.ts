@@ -70,6 +70,12 @@ function desugar({ mode, ownerField }: Rls): ParsedRules {
   return { read: mode === 'private' ? owner : ANYONE, create: owner, update: owner, updateTo: owner, delete: owner };
 }
 
+/**
+ * Texts that rules compare are no longer, unless a field declares its own length: logs of changes keep them of earlier
+ * documents to say who was shown one.
+ */
+export const MAX_RULED_CHARACTERS = 64;
+
 type Named = Pick<Collection, 'rules' | 'fields' | 'namedBy'>;
 
 /**

@@ -4,7 +4,7 @@ import type { App } from '../../../app.js';
 import { conflict } from '../../../errors.js';
 import { documentsName, type Collection } from '../collection.js';
 import type { Field, FieldShape, FieldType } from '../fields/field.js';
-import { ruledPaths } from './collection-rules.js';
+import { MAX_RULED_CHARACTERS, ruledPaths } from './collection-rules.js';
 
 type Ruled = Pick<Collection, 'rules' | 'namedBy' | 'fields'>;
 
@@ -63,7 +63,13 @@ function misfitsOfShape(path: string, shape: FieldShape, rest: readonly string[]
   const stored = rest.length > 0 ? 'object' : STORED_TYPES[shape.type];
   if (stored === undefined) return [];
   const wrong = [{ [path]: { $type: 'array' } }, { [path]: { $exists: true, $ne: null, $not: { $type: stored } } }];
-  return rest.length > 0 ? [...wrong, ...misfits(path, shape.fields ?? [], rest)] : wrong;
+  return rest.length > 0 ? [...wrong, ...misfits(path, shape.fields ?? [], rest)] : [...wrong, ...tooLong(path, shape)];
+}
+
+/** Texts, or items of a list, that are longer than those that rules compare. */
+function tooLong(path: string, { type, maxLength, enum: values }: FieldShape): Document[] {
+  if (type !== 'String' || maxLength !== undefined || values !== undefined) return [];
+  return [{ [path]: { $regex: `^.{${MAX_RULED_CHARACTERS + 1}}`, $options: 's' } }];
 }
 
 /** Items that are not what is declared; a field of objects in a list is compared item by item. */
@@ -71,5 +77,5 @@ function misfitsOfItems(path: string, items: FieldShape, rest: readonly string[]
   const stored = rest.length > 0 ? 'object' : STORED_TYPES[items.type];
   if (stored === undefined) return [];
   const wrong = { [path]: { $elemMatch: { $not: { $type: stored } } } };
-  return rest.length > 0 ? [wrong, ...misfits(path, items.fields ?? [], rest)] : [wrong];
+  return rest.length > 0 ? [wrong, ...misfits(path, items.fields ?? [], rest)] : [wrong, ...tooLong(path, items)];
 }

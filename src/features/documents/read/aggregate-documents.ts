@@ -3,10 +3,10 @@ import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import { findSight, readFilter, type ReadScope } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
+import { asksTooManySets, MAX_SETS } from '../../access/rules/few-sets.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
-import { rulesOf } from '../../collections/rules/collection-rules.js';
 import { documentStore } from '../store/document-store.js';
 import { encodeResults } from '../reply/encode-results.js';
 import { guardPipeline, joinedNames } from '../pipeline/guard-pipeline.js';
@@ -74,29 +74,21 @@ async function openPipeline(
   const sourceOf = (joined: Collection, conditions?: () => Document[]): Promise<PipelineSource> =>
     visibleSource(app, joined, caller, { trash: includeDeleted, conditions });
   const own = await sourceOf(collection, () => firstMatch(pipeline));
-  const sets = new Set(setsOf(collection, caller));
+  const read = [collection];
   const joined = new Map<string, PipelineSource | Error>();
   for (const name of joinedNames(pipeline)) {
     joined.set(
       name,
       await requireCollection(app, caller.project._id, name)
         .then((found) => {
-          for (const set of setsOf(found, caller)) sets.add(set);
-          if (sets.size > MAX_SETS) throw tooManySets();
+          read.push(found);
+          if (asksTooManySets(read, caller, includeDeleted)) throw tooManySets();
           return sourceOf(found);
         })
         .catch((error: unknown) => error as Error),
     );
   }
   return { collection, guarded: guardWith(joined, pipeline, own) };
-}
-
-/** Each is read whole for the request. */
-const MAX_SETS = 4;
-
-/** The sets that the rule `read` names; none for the secret key. */
-function setsOf(collection: Collection, { key }: Caller): string[] {
-  return key.type === 'secret' ? [] : rulesOf(collection).read.sets.map(({ text }) => text);
 }
 
 function tooManySets(): Error {

@@ -69,7 +69,7 @@ export async function getDocument(
     size.add(row.length);
     return plain
       ? { parts: encodeInParts([row], query.meta, { isArray: false }), release: () => size.release() }
-      : encodeOne(app, caller, row, query, size);
+      : encodeOne(app, caller, { collection, row }, query, size);
   });
 }
 

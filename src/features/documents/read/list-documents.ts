@@ -197,7 +197,10 @@ async function readFromOffset(reading: Reading, { page, skip }: { page: number; 
   const readRows = (): Promise<Buffer[]> =>
     find(reading, reading.filter, shownPaths(reading.query, fields), limit, skip);
   const pageOf = (rows: Buffer[], total: number): Found => {
-    return { items: { rows, selected: null, size: reading.size }, figures: { total, page, nextCursor: null, limit } };
+    return {
+      items: { collection: reading.collection, rows, selected: null, size: reading.size },
+      figures: { total, page, nextCursor: null, limit },
+    };
   };
   if (skip < DEEP_SKIP) {
     const rows = await readRows();
@@ -230,7 +233,7 @@ async function readFromCursor(reading: Reading, cursor: string | null): Promise<
   const known = isWhole ? rows.length : query.count ? null : (state?.total ?? null);
   const total = known ?? (await countAll(reading));
   return {
-    items: { rows, selected: shown, size: reading.size },
+    items: { collection: reading.collection, rows, selected: shown, size: reading.size },
     figures: {
       total,
       cursor: cursor ?? 'start',

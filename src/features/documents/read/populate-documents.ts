@@ -3,6 +3,7 @@ import type { App } from '../../../app.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { findSight, readFilter } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
+import { asksTooManySets, MAX_SETS } from '../../access/rules/few-sets.js';
 import type { Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
@@ -29,14 +30,23 @@ const MAX_POPULATED = 5_000;
 export async function populateDocuments(
   app: App,
   caller: Caller,
-  documents: readonly PresentedDocument[],
+  { collection: own, documents }: { collection: Collection; documents: readonly PresentedDocument[] },
   query: Presentation,
   size: ReplySize,
 ): Promise<void> {
-  for (const ref of new Set(query.populate.map((populated) => populated.ref))) {
-    const paths = query.populate.filter((populated) => populated.ref === ref).map(({ path }) => path.split('.'));
+  const joined = new Map<string, Collection>();
+  for (const { ref } of query.populate) {
     const collection = await findCollection(app, caller.project._id, ref);
     if (!collection) throw badQuery(`populate: the collection ${quoted(ref)} does not exist`);
+    joined.set(ref, collection);
+  }
+  if (asksTooManySets([own, ...joined.values()], caller, query.includeDeleted)) {
+    throw badQuery(
+      `populate: the rules of these collections name more than ${MAX_SETS} sets together: populate fewer at once`,
+    );
+  }
+  for (const [ref, collection] of joined) {
+    const paths = query.populate.filter((populated) => populated.ref === ref).map(({ path }) => path.split('.'));
     const ids = new Set<string>();
     for (const document of documents) {
       for (const path of paths) replaceAt(document, path, (id) => (ids.add(id.toLowerCase()), id));

@@ -3,6 +3,7 @@ import type { LargeReply } from '../../../http/replies/reply.js';
 import { estimateReply } from '../../../http/admission/weights.js';
 import { ownTurn, turn, type Tenant } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
+import type { Collection } from '../../collections/collection.js';
 import { decodeStored, encodeDocuments, encodeInParts } from '../reply/encode-document.js';
 import type { Presentation } from '../query/parse-list-query.js';
 import { populateDocuments } from './populate-documents.js';
@@ -12,6 +13,7 @@ import { selectFields } from '../reply/select-fields.js';
 
 /** Documents as BSON, as `raw` reads give them, and what is left to do before they may be shown. */
 export interface StoredDocuments {
+  collection: Collection;
   rows: readonly Buffer[];
   /** The paths to show of documents that were read with more; null = they were read with what is to be shown. */
   selected: string[] | null;
@@ -32,7 +34,7 @@ const tenantOfReply = ({ project }: Caller): Tenant => ({ project: project._id.t
 export async function presentStored(
   app: App,
   caller: Caller,
-  { rows, selected, size }: StoredDocuments,
+  { collection, rows, selected, size }: StoredDocuments,
   query: Presentation,
 ): Promise<PresentedDocument[]> {
   const documents: PresentedDocument[] = [];
@@ -46,7 +48,7 @@ export async function presentStored(
     const document = decodeStored(row);
     documents.push(presentDocument(selected ? selectFields(document, selected) : document, query.meta));
   }
-  await populateDocuments(app, caller, documents, query, size);
+  if (query.populate.length > 0) await populateDocuments(app, caller, { collection, documents }, query, size);
   return documents;
 }
 
@@ -96,11 +98,11 @@ function* encodeEach(documents: readonly PresentedDocument[]): Generator<string>
 export async function encodeOne(
   app: App,
   caller: Caller,
-  row: Buffer,
+  { collection, row }: { collection: Collection; row: Buffer },
   query: Presentation,
   size: ReplySize,
 ): Promise<EncodedReply> {
-  const [document] = await presentStored(app, caller, { rows: [row], selected: null, size }, query);
+  const [document] = await presentStored(app, caller, { collection, rows: [row], selected: null, size }, query);
   const text = toLatin1(document);
   return size.isLarge ? { parts: [text], release: () => size.release() } : text;
 }

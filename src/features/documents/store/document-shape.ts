@@ -3,7 +3,7 @@ import { compileConstraints, type ValueCheck } from '../../collections/fields/co
 import type { Constraints } from '../../collections/fields/constraints/constraint.js';
 import { FIELD_TYPE_RULES, isJsonObject } from '../../collections/fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../../collections/fields/field.js';
-import { ruledPaths } from '../../collections/rules/collection-rules.js';
+import { MAX_RULED_CHARACTERS, ruledPaths } from '../../collections/rules/collection-rules.js';
 import { hasRules } from '../../collections/rules/field-rules.js';
 import type { Problems } from '../reply/problems.js';
 
@@ -63,7 +63,23 @@ function compileDocument(collection: Collection): ObjectShape {
   const declared = mode === 'enforced' ? fields : checkedFields(collection);
   const owner: Field[] =
     rls && !declared.some(({ name }) => name === rls.ownerField) ? [{ name: rls.ownerField, type: 'String' }] : [];
-  return compileObject([...declared, ...owner], mode === 'flexible');
+  const ruled = ruledPaths(collection).map((path) => path.split('.'));
+  return compileObject([...boundFields(declared, ruled), ...owner], mode === 'flexible');
+}
+
+/** The fields with MAX_RULED_CHARACTERS where a path leads to a text that says nothing of its length (rules.md 9). */
+function boundFields(fields: readonly Field[], paths: readonly (readonly string[])[]): Field[] {
+  return fields.map((field) => {
+    const rest = paths.filter(([name]) => name === field.name).map(([, ...inner]) => inner);
+    return rest.length === 0 ? field : { ...field, ...boundShape(field, rest) };
+  });
+}
+
+function boundShape<T extends FieldShape>(shape: T, paths: readonly (readonly string[])[]): T {
+  if (shape.items) return { ...shape, items: boundShape(shape.items, paths) };
+  if (shape.fields) return { ...shape, fields: boundFields(shape.fields, paths) };
+  const isOpen = shape.type === 'String' && shape.maxLength === undefined && shape.enum === undefined;
+  return isOpen ? { ...shape, maxLength: MAX_RULED_CHARACTERS } : shape;
 }
 
 /** The fields that a flexible collection checks: those that say who may do what. */
