@@ -1,8 +1,9 @@
 /*
  *   npm run soak strangers -- [--minutes N] [--seed N]
  *
- * Grows what strangers may send to each route, bodies, queries, pipelines, subscriptions and headers, keeps what costs
- * most for its length, and sends that fifty times at once, cut off and unread, from one address and from twenty. Prints
+ * Grows what strangers may send to each route, bodies, queries, pipelines, subscriptions and headers; looks which cost
+ * most for their length, keep a place, memory or stored bytes, or send mails; and sends those many times at once, cut
+ * off, byte by byte and unread, from one address and from twenty, beside an honest user of another project. Prints
  * figures; fails beyond the bounds. BSVC_TEST_BINARY = bin/bsvc.js of another checkout attacks that one.
  */
 import { availableParallelism, loadavg } from 'node:os';
@@ -27,7 +28,7 @@ const { problems, costs, volleys, worst } = await attackFor(target, openRandom(s
   tell: (line) => console.log(line),
 });
 await target.close();
-console.log('\nmilliseconds of the main thread for a kilobyte, at most:');
+console.log('\nmilliseconds of processor time for a kilobyte, at most:');
 for (const [route, ms] of [...costs].sort((a, b) => b[1] - a[1])) console.log(`${ms.toFixed(2).padStart(8)} ${route}`);
 console.log(`\n${volleys} volleys, at worst: ${JSON.stringify(worst)}`);
 console.log(problems.length === 0 ? 'nothing was beyond the bounds' : problems.join('\n'));

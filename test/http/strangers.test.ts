@@ -2,17 +2,20 @@ import { expect, it } from 'vitest';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 import { attackFor } from '../helpers/strangers/attack.js';
-import { openTarget } from '../helpers/strangers/target.js';
+import { openTarget, QUOTA } from '../helpers/strangers/target.js';
 
 /** One short round with a seed of its own; `npm run soak strangers` goes on for minutes. */
 it('no stranger harms another: a generated round stays within the bounds', async () => {
   const random = openRandom(openSeed('strangers'));
   const target = await openTarget();
   try {
-    const { problems, volleys, costs } = await attackFor(target, random, { ms: 0, tried: 12, winners: 1, heldMs: 300 });
+    const short = { ms: 0, tried: 8, winners: 1, heldMs: 250, repeated: 12 };
+    const { problems, volleys, costs, worst } = await attackFor(target, random, short);
     expect(problems).toEqual([]);
     // It has reached what it is to look at.
-    expect(volleys).toBeGreaterThanOrEqual(8);
+    expect(volleys).toBeGreaterThanOrEqual(15);
+    expect(worst.storedBytes).toBeGreaterThan(QUOTA / 10);
+    expect(worst.neighbourMs).toBeGreaterThan(0);
     expect([...costs.values()].filter((ms) => ms > 0).length).toBeGreaterThan(3);
   } finally {
     await target.close();

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /**
  * One request as strangers send it. In any part of it `{n}` is another number each time, `{token}` and `{document}` are
@@ -12,8 +13,8 @@ export interface Shot {
   body: string;
 }
 
-/** A request cut off at a stage of its way, or whose reply is never read. */
-export type Stage = 'headers' | 'body' | 'unread';
+/** A request cut off at a stage of its way, sent byte by byte, or whose reply is never read. */
+export type Stage = 'headers' | 'body' | 'drip' | 'unread';
 
 let addresses = 0;
 export const nextAddress = (): string => `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses++ & 255}`;
@@ -39,6 +40,8 @@ function filled({ method, path, headers, body }: Shot, { token, document }: Iden
 
 const NOBODY: Identity = { token: '', document: '0'.repeat(24) };
 const CUT_AFTER = 5_000;
+const DRIP_MS = 50;
+const AWAITED_MS = 400;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 60 });
 
@@ -80,12 +83,33 @@ export function sendUpTo(url: string, shot: Shot, address: string, stage: Stage,
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname).on('error', () => undefined);
   socket.pause();
-  const whole = stage !== 'body' ? body : body === '' ? '{"a":"' : body.slice(0, CUT_AFTER);
-  const declared = stage === 'body' ? Buffer.byteLength(whole) + 5_000 : Buffer.byteLength(whole);
+  const isCut = stage === 'body' || stage === 'drip';
+  const whole = !isCut ? body : body === '' ? '{"a":"' : body.slice(0, CUT_AFTER);
+  const declared = isCut ? Buffer.byteLength(whole) + 5_000 : Buffer.byteLength(whole);
   const all = { host: 'x', ...headers, 'x-forwarded-for': address };
   const length = { 'content-type': 'application/json', 'content-length': `${declared}` };
   const lines = Object.entries({ ...all, ...(declared > 0 && length) }).map(([name, value]) => `${name}: ${value}`);
   const head = `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n`;
-  socket.write(stage === 'headers' ? head : `${head}\r\n${whole}`);
+  if (stage === 'drip') drip(socket, `${head}\r\n`, whole);
+  else socket.write(stage === 'headers' ? head : `${head}\r\n${whole}`);
   return socket;
+}
+
+/** Sends the head, then the body byte by byte until the connection is destroyed. */
+function drip(socket: Socket, head: string, body: string): void {
+  socket.write(head);
+  let at = 0;
+  const timer = setInterval(() => socket.write(body[at++ % body.length]!), DRIP_MS);
+  socket.once('close', () => clearInterval(timer));
+}
+
+/** Whether the service goes on waiting for the rest of a request that was sent up to a stage. */
+export async function isAwaited(url: string, shot: Shot, address: string, identity: Identity): Promise<boolean> {
+  const socket = sendUpTo(url, shot, address, 'body', identity);
+  let isAnswered = false;
+  socket.once('data', () => (isAnswered = true)).once('close', () => (isAnswered = true));
+  socket.resume();
+  await wait(AWAITED_MS);
+  socket.destroy();
+  return !isAnswered;
 }

@@ -64,6 +64,7 @@ function growBodies(path: string, example: unknown): GrownBody[] {
   const own = withOwnValues(path, example);
   const add = (operator: string, size: number, body: () => string, more: Partial<GrownBody> = {}): void =>
     void found.push({ body, family: operator, size, stores, ...more });
+  add('as it is', 0, () => JSON.stringify(own));
   for (const size of BODY_SIZES) {
     for (const [operator, grow] of Object.entries(OPERATORS)) {
       for (const place of placesOf(own)) add(`${operator} ${place}`, size, () => growAt(own, place, grow(size)));

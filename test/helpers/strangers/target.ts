@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { openEngine, type Engine } from '../../../src/engine/index.js';
@@ -27,6 +27,15 @@ export interface Measures {
   stored: number;
   /** Mails to the address that got most. */
   mails: number;
+  /** Mails to all addresses. */
+  allMails: number;
+}
+
+/** A read of an honest user: how long it took, and what the service spent on whatever until it was answered. */
+export interface Read {
+  status: number | 'waiting';
+  ms: number;
+  cpuMs: number;
 }
 
 /** A service with a project that has room for everything, one with a small quota, and their neighbour. */
@@ -36,10 +45,10 @@ export interface Target {
   small: AttackedProject;
   measure(): Promise<Measures>;
   measureMemory(): number;
-  /** How long each read of the other project took since this was last asked; endless when it was refused. */
-  takeReads(): number[];
-  /** Processor time in milliseconds that the main thread has spent so far. */
-  mainThreadMs(): number;
+  /** The reads of the other project since this was last asked; the last one may wait still. */
+  takeReads(): Read[];
+  /** Processor time in milliseconds that the main thread has spent so far, and all threads together. */
+  spentMs(): { main: number; all: number };
   /** Each time that the event loop was kept, in milliseconds of processor time. */
   stalls(): number[];
   close(): Promise<void>;
@@ -79,9 +88,11 @@ export async function openTarget(): Promise<Target> {
     const { id } = data.project;
     await call('PATCH', `/api/projects/${id}`, { limits: { database } });
     const rls = { mode: 'public-read', ownerField: 'userId' };
-    await call('POST', `/api/projects/${id}/collections`, { name: 'posts', mode: 'flexible', rls });
-    const large = Array.from({ length: database > QUOTA ? 20 : 1 }, () => ({ title: `h${'i'.repeat(40_000)}` }));
-    await call('POST', '/api/data/posts/bulk', large, { 'x-api-key': data.keys.secret });
+    const large = Array.from({ length: name === 'roomy' ? 20 : 1 }, () => ({ title: `h${'i'.repeat(40_000)}` }));
+    for (const collection of name === 'roomy' ? ['posts', 'notes'] : ['posts']) {
+      await call('POST', `/api/projects/${id}/collections`, { name: collection, mode: 'flexible', rls });
+      await call('POST', `/api/data/${collection}/bulk`, large, { 'x-api-key': data.keys.secret });
+    }
     const { publishable } = data.keys;
     const key = { 'x-api-key': publishable };
     const join = async (): Promise<Identity> => {
@@ -96,22 +107,37 @@ export async function openTarget(): Promise<Target> {
   const roomy = await build('roomy', 10_000_000_000);
   const small = await build('small', QUOTA);
   const { publishable: neighbour } = await build('neighbour', 10_000_000_000);
-  const reads: number[] = [];
-  const reader = new Worker(join(import.meta.dirname, 'neighbour.cjs'), { workerData: { url, key: neighbour } });
-  reader.on('message', ({ status, ms }: { status: number; ms: number }) => reads.push(status === 200 ? ms : Infinity));
+  const reads: Read[] = [];
+  let waiting: { since: number; spent: number } | null = null;
+  const reader = new Worker(join(import.meta.dirname, 'neighbour.cjs'), {
+    workerData: { url, key: neighbour, pid },
+    execArgv: [],
+  });
+  reader.on('message', (message: Read | { begun: true; spent: number }) => {
+    if ('begun' in message) waiting = { since: performance.now(), spent: message.spent };
+    else {
+      waiting = null;
+      reads.push(message);
+    }
+  });
   const engine = openEngine({ dataDir: join(dir.path, 'data'), upgrade: false });
   return {
     service,
     roomy,
     small,
-    takeReads: () => reads.splice(0),
+    takeReads() {
+      const taken = reads.splice(0);
+      if (!waiting) return taken;
+      const cpuMs = Math.max(0, processMs(pid) - waiting.spent);
+      return [...taken, { status: 'waiting', ms: performance.now() - waiting.since, cpuMs }];
+    },
     measureMemory: () => anonymousBytes(pid),
     measure: async () => ({
       memory: anonymousBytes(pid),
       stored: await storedOf(engine, small.id),
-      mails: await mostMails(engine),
+      ...(await countMails(engine)),
     }),
-    mainThreadMs: () => Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[0]) / 1e6,
+    spentMs: () => ({ main: threadMs(pid, `${pid}`), all: allThreads(pid) }),
     stalls: () => readFileSync(stallsFile, 'latin1').split('\n').filter(Boolean).map(Number),
     async close() {
       await reader.terminate();
@@ -120,6 +146,26 @@ export async function openTarget(): Promise<Target> {
       await dir.remove();
     },
   };
+}
+
+/** Of a thread; 0 when it has ended. */
+function threadMs(pid: number, thread: string): number {
+  const path = `/proc/${pid}/task/${thread}/schedstat`;
+  return existsSync(path) ? Number(readFileSync(path, 'latin1').split(' ')[0]) / 1e6 : 0;
+}
+
+/** Of all threads that are there, exactly, so that one request shows. */
+function allThreads(pid: number): number {
+  const tasks = `/proc/${pid}/task`;
+  return (existsSync(tasks) ? readdirSync(tasks) : []).reduce((sum, thread) => sum + threadMs(pid, thread), 0);
+}
+
+/** Of the process with threads that have ended, in hundredths of a second as the neighbour counts. */
+function processMs(pid: number): number {
+  const path = `/proc/${pid}/stat`;
+  if (!existsSync(path)) return 0;
+  const fields = readFileSync(path, 'latin1').split(') ').at(-1)!.split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 /** 0 when the process has ended. */
@@ -144,16 +190,12 @@ function storedOf(engine: Engine, projectId: string): Promise<number> {
   );
 }
 
-async function mostMails(engine: Engine): Promise<number> {
+async function countMails(engine: Engine): Promise<{ mails: number; allMails: number }> {
   const sent = await engine
     .db('bsvc')
     .collection('mail_outbox')
-    .aggregate([
-      { $unwind: '$to' },
-      { $group: { _id: '$to', mails: { $sum: 1 } } },
-      { $sort: { mails: -1 } },
-      { $limit: 1 },
-    ])
+    .aggregate([{ $unwind: '$to' }, { $group: { _id: '$to', mails: { $sum: 1 } } }])
     .toArray();
-  return Number((sent[0] as { mails?: number } | undefined)?.mails ?? 0);
+  const counts = sent.map(({ mails }) => Number(mails));
+  return { mails: Math.max(0, ...counts), allMails: counts.reduce((sum, count) => sum + count, 0) };
 }

@@ -1,0 +1,175 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Random } from '../random.js';
+import { isAwaited, nextAddress, send, sendUpTo } from './send.js';
+import type { GrownShot } from './shots.js';
+import type { Target } from './target.js';
+import { shotOf, someUser } from './volleys.js';
+
+const OPENED = 8;
+const PROBED_AT_ONCE = 60;
+const MAILED_MS = 100;
+
+/** A request with what it takes by itself: milliseconds of the main thread, and of all threads. */
+export interface Cost {
+  shot: GrownShot;
+  ms: number;
+  allMs: number;
+  length: number;
+}
+
+/** How often a route has refused a caller before it looked at what was sent; one that did so twice is left alone. */
+const refusals = new Map<string, number>();
+const REFUSED: ReadonlySet<number> = new Set([401, 403, 404]);
+
+function noteAnswer({ route }: GrownShot, status: number): void {
+  refusals.set(route, REFUSED.has(status) ? (refusals.get(route) ?? 0) + 1 : -Infinity);
+}
+
+const grouped = new WeakMap<readonly GrownShot[], Map<string, GrownShot[]>>();
+
+function routesOf(shots: readonly GrownShot[]): Map<string, GrownShot[]> {
+  let byRoute = grouped.get(shots);
+  if (byRoute) return byRoute;
+  grouped.set(shots, (byRoute = new Map<string, GrownShot[]>()));
+  for (const shot of shots) {
+    const ofRoute = byRoute.get(shot.route);
+    if (ofRoute) ofRoute.push(shot);
+    else byRoute.set(shot.route, [shot]);
+  }
+  return byRoute;
+}
+
+/** Of routes that are open to their caller, and of their operators, each is as likely; every other one is large. */
+function pickOpen(random: Random, shots: readonly GrownShot[]): GrownShot {
+  const byRoute = routesOf(shots);
+  const routes = [...byRoute.keys()];
+  const open = routes.filter((route) => (refusals.get(route) ?? 0) < 2);
+  const ofRoute = byRoute.get(random.pick(open.length > 0 ? open : routes))!;
+  const { family } = random.pick(ofRoute);
+  const sizes = ofRoute.filter((each) => each.family === family);
+  return random.chance(0.5) ? sizes.at(-1)! : random.pick(sizes);
+}
+
+/** Requests by what they cost, one of each route: of those that cost most for their length every size is tried. */
+export async function findDear(
+  target: Target,
+  random: Random,
+  shots: readonly GrownShot[],
+  { tried, winners }: { tried: number; winners: number },
+): Promise<Cost[]> {
+  const withBody = shots.filter(({ hasBody }) => hasBody);
+  const found: Cost[] = [];
+  for (let at = 0; at < tried; at++) {
+    found.push(await costOf(target, pickOpen(random, random.chance(0.6) ? withBody : shots)));
+  }
+  const perByte = ({ ms, allMs, length }: Cost): number => (ms + allMs) / (length + 2_000);
+  const families = [...found].sort((a, b) => perByte(b) - perByte(a)).slice(0, winners);
+  for (const { shot } of families) {
+    const others = routesOf(shots).get(shot.route)!;
+    for (const other of others.filter(({ family, size }) => family === shot.family && size !== shot.size)) {
+      found.push(await costOf(target, other));
+    }
+  }
+  // One of each route: what one lets through says nothing about another.
+  const dearest = new Map<string, Cost>();
+  for (const cost of found.sort((a, b) => b.allMs - a.allMs)) {
+    if (!dearest.has(cost.shot.route)) dearest.set(cost.shot.route, cost);
+  }
+  return [...dearest.values()];
+}
+
+async function costOf(target: Target, shot: GrownShot): Promise<Cost> {
+  const sent = shotOf(shot);
+  const identity = await someUser(target.roomy);
+  const before = target.spentMs();
+  noteAnswer(shot, (await send(target.service.ready.url, sent, nextAddress(), identity)).status);
+  const { main, all } = target.spentMs();
+  const length = sent.path.length + sent.body.length + JSON.stringify(sent.headers).length;
+  return { shot, ms: main - before.main, allMs: Math.max(0, all - before.all), length };
+}
+
+/** Requests whose rest the service waits for, by its caller: each keeps a place while it is unfinished. */
+export async function findAwaited(
+  target: Target,
+  random: Random,
+  shots: readonly GrownShot[],
+): Promise<Record<'known' | 'unknown', GrownShot[]>> {
+  const found: Record<'known' | 'unknown', GrownShot[]> = { known: [], unknown: [] };
+  const each = [...routesOf(shots).values()].map((ofRoute) => ofRoute[0]!);
+  const who = await someUser(target.roomy);
+  for (let at = 0; at < each.length; at += PROBED_AT_ONCE) {
+    const probed = each.slice(at, at + PROBED_AT_ONCE);
+    const awaited = await Promise.all(
+      probed.map((shot) => isAwaited(target.service.ready.url, shotOf(shot), nextAddress(), who)),
+    );
+    for (const [index, shot] of probed.entries()) {
+      if (awaited[index]) found[shot.headers['x-api-key'] === undefined ? 'unknown' : 'known'].push(shot);
+    }
+  }
+  return { known: shuffled(random, found.known), unknown: shuffled(random, found.unknown) };
+}
+
+/** Of some streams, the one that holds most memory for each that is open. */
+export async function findHeavyStream(
+  target: Target,
+  random: Random,
+  streams: readonly GrownShot[],
+  tried: number,
+): Promise<GrownShot> {
+  let best = { shot: random.pick(streams), bytes: -Infinity };
+  const { url } = target.service.ready;
+  for (const shot of shuffled(random, streams).slice(0, tried)) {
+    const who = await someUser(target.roomy);
+    const before = target.measureMemory();
+    const address = nextAddress();
+    const sent = shotOf(shot);
+    const sockets = Array.from({ length: OPENED }, () => sendUpTo(url, sent, address, 'unread', who));
+    await wait(200);
+    const bytes = target.measureMemory() - before;
+    for (const socket of sockets) socket.destroy();
+    if (bytes > best.bytes) best = { shot, bytes };
+  }
+  return best.shot;
+}
+
+/** Of some requests that store, the one after which most is kept. */
+export async function findKept(
+  target: Target,
+  random: Random,
+  storing: readonly GrownShot[],
+  tried: number,
+): Promise<GrownShot> {
+  let best = { shot: random.pick(storing), grown: -Infinity };
+  let { stored } = await target.measure();
+  for (const shot of shuffled(random, storing).slice(0, tried)) {
+    await send(target.service.ready.url, shotOf(shot), nextAddress(), await someUser(target.small));
+    const now = (await target.measure()).stored;
+    if (now - stored > best.grown) best = { shot, grown: now - stored };
+    stored = now;
+  }
+  return best.shot;
+}
+
+/** Of some requests, the one after which most mails are sent. */
+export async function findMailing(
+  target: Target,
+  random: Random,
+  shots: readonly GrownShot[],
+  tried: number,
+): Promise<GrownShot> {
+  let best = { shot: random.pick(shots), mails: -Infinity };
+  let before = (await target.measure()).allMails;
+  for (const shot of shuffled(random, shots).slice(0, tried)) {
+    await send(target.service.ready.url, shotOf(shot), nextAddress(), await someUser(target.roomy));
+    await wait(MAILED_MS);
+    const { allMails } = await target.measure();
+    if (allMails - before > best.mails) best = { shot, mails: allMails - before };
+    before = allMails;
+  }
+  return best.shot;
+}
+
+export function shuffled<T>(random: Random, items: readonly T[]): T[] {
+  const left = [...items];
+  return items.map(() => left.splice(random.below(left.length), 1)[0]!);
+}
