@@ -79,6 +79,7 @@ export async function attackFor(
     }
     if (target.service.process.exitCode !== null || target.service.process.signalCode !== null) throw new Ended(name);
   };
+  const from = (): number => random.pick([1, 20]);
   const attackOnce = async (): Promise<void> => {
     const found = await findDear(target, random, shots, { tried, winners });
     for (const { shot, allMs, length } of found) {
@@ -87,22 +88,20 @@ export async function attackFor(
     }
     const byMain = [...found].sort((a, b) => b.ms - a.ms);
     for (const { shot } of byMain.slice(0, winners)) {
-      note(await fire(target, [shot], { times: 50, from: 1 }));
-      note(await fire(target, [shot], { times: 50, from: 20 }));
+      note(await fire(target, [shot], { times: 50, from: from() }));
       note(await hold(target, shot, { times: 90, from: 1, stage: 'unread', heldMs }));
     }
+    // Of all threads: the dearest two together, about both collections.
     const dearest = found.slice(0, 2).map(({ shot }) => shot);
-    for (const shot of dearest) note(await fire(target, [shot], { times: 96, from: 1 }));
-    note(await fire(target, dearest, { times: 45, from: 1 }));
-    const heavy = await findHeavyStream(target, random, streams, winners * 8);
+    note(await fire(target, dearest, { times: 48, from: 1 }));
+    const heavy = await findHeavyStream(target, random, streams, winners * 4);
     note(await hold(target, heavy, { times: 95, from: 1, stage: 'unread', heldMs }));
     const awaited = await findAwaited(target, random, withBody);
     for (const [caller, found] of Object.entries(awaited)) tell(`waits for the rest of ${found.length}, ${caller}`);
     for (const shot of [...awaited.known.slice(0, winners), ...awaited.unknown.slice(0, winners)]) {
-      note(await hold(target, shot, { times: 600, from: 1, stage: 'body', heldMs }));
-      note(await hold(target, shot, { times: 600, from: 20, stage: 'body', heldMs }));
-      note(await hold(target, shot, { times: 100, from: 1, stage: 'drip', heldMs }));
+      note(await hold(target, shot, { times: 600, from: from(), stage: 'body', heldMs }));
     }
+    note(await hold(target, random.pick(withBody), { times: 100, from: 1, stage: 'drip', heldMs }));
     note(await hold(target, random.pick(shots), { times: 600, from: 1, stage: 'headers', heldMs }));
   };
   const storing = listShots(target.small).filter((shot) => shot.stores && shot.headers['x-api-key'] !== undefined);
@@ -113,7 +112,7 @@ export async function attackFor(
     note(await keepStoring(target, removable, repeated));
     // What a full project takes still.
     note(await repeat(target, target.small, removable, 3));
-    note(await repeat(target, target.small, await findKept(target, random, large, tried * 3), repeated));
+    note(await repeat(target, target.small, await findKept(target, random, large, tried), repeated));
     note(await repeat(target, target.roomy, await findMailing(target, random, mailing, tried), repeated));
   };
   try {

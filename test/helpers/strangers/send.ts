@@ -41,7 +41,7 @@ function filled({ method, path, headers, body }: Shot, { token, document }: Iden
 const NOBODY: Identity = { token: '', document: '0'.repeat(24) };
 const CUT_AFTER = 5_000;
 const DRIP_MS = 50;
-const AWAITED_MS = 400;
+const AWAITED_MS = 800;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 60 });
 
