@@ -1,5 +1,12 @@
 import { signal } from '@preact/signals';
 
+/** One broken rule of a field, by the field's path. */
+export interface FieldProblem {
+  field: string;
+  rule: string;
+  message: string;
+}
+
 /** Why a request was refused, in the server's words; `requestId` finds it in the server's log. */
 export class Refusal extends Error {
   constructor(
@@ -8,6 +15,8 @@ export class Refusal extends Error {
     message: string,
     readonly requestId: string,
     readonly retryAfterSeconds: number | null,
+    /** Every broken rule, where fields were at fault. */
+    readonly details: readonly FieldProblem[] = [],
   ) {
     super(message);
   }
@@ -87,6 +96,7 @@ export async function api<T>(
       text(json.message) || 'The server answered something that is not for this console.',
       text(json.requestId) || (response.headers.get('x-request-id') ?? ''),
       retryAfter > 0 ? retryAfter : null,
+      Array.isArray(json.details) ? (json.details as FieldProblem[]) : [],
     );
     if (response.status === 503 && json.code !== 'BUSY') {
       trouble.value = `The server cannot answer now: ${refusal.message}`;

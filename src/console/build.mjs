@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 
 const OUT = join('dist', 'console');
 /** Kilobytes as they are sent (gzip). */
-const LIMITS = { first: 67, editor: 120, style: 8 };
+const LIMITS = { first: 75, editor: 120, style: 9 };
 
 const size = (name) => gzipSync(readFileSync(join(OUT, name)), { level: 9 }).length / 1024;
 

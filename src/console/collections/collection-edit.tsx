@@ -5,7 +5,7 @@ import { say, Trouble, useAction } from '../parts/basics.js';
 import { type CommandLine, CommandList, ofProject } from '../parts/commands.js';
 import { Field } from '../parts/form.js';
 import { JsonEditor, loadEditor } from '../parts/json-editor.js';
-import type { Collection, CollectionField } from './collection.js';
+import type { Collection, CollectionField } from '../collection.js';
 
 type Settings = Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>;
 

@@ -9,7 +9,7 @@ import { List, Table } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange } from '../session.js';
 import { CollectionEditor } from './collection-edit.js';
-import { USERS, type Collection, type CollectionField } from './collection.js';
+import { USERS, type Collection, type CollectionField } from '../collection.js';
 import { SchemaDialog } from './schema.js';
 
 export function Collections() {

@@ -22,3 +22,5 @@ export function differences(before: Record<string, unknown>, after: Record<strin
   const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   return Object.fromEntries([...changed, ...gone.map((name) => [name, null] as const)]);
 }
+
+export const writeFields = (fields: Record<string, unknown>): string => JSON.stringify(fields, null, 2);

@@ -14,12 +14,15 @@ export function Drawer({
   children,
   wide = false,
   isDirty = false,
+  onKeep,
 }: {
   title: string;
   onClose: () => void;
   children: ComponentChildren;
   wide?: boolean;
   isDirty?: boolean;
+  /** Leaves with what is typed kept as a draft. */
+  onKeep?: () => void;
 }) {
   const ref = useModal();
   const id = useId();
@@ -54,6 +57,7 @@ export function Drawer({
             <button class="primary" onClick={() => setAsking(false)}>
               Keep editing
             </button>
+            {onKeep && <button onClick={onKeep}>Keep as a draft</button>}
             <button class="danger" onClick={onClose}>
               Discard
             </button>

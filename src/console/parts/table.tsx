@@ -143,7 +143,7 @@ export function Table<Row>({ label, columns, rows, keyOf, empty, loading, select
 }
 
 /** Lines where rows will be, so that nothing jumps when they come. */
-function Skeleton() {
+export function Skeleton() {
   return (
     <div class="skeletons">
       <span class="hidden">Loading…</span>

@@ -1,0 +1,193 @@
+import { useMemo, useState } from 'preact/hooks';
+import { addressOf } from '../../api.js';
+import type { Collection } from '../../collection.js';
+import { useLoad } from '../../load.js';
+import { Trouble } from '../../parts/basics.js';
+import { Commands, ofProject, quote } from '../../parts/commands.js';
+import { Empty } from '../../parts/page-head.js';
+import { titleField } from '../../parts/schema-form/form-place.js';
+import { goTo, linkHere, place } from '../../routes.js';
+import { mayChange } from '../../session.js';
+import { ColumnMenu } from './column-menu.js';
+import { FilterLine } from './filter-line.js';
+import { Grid } from './grid.js';
+import { columnFields, forgetColumns, keepColumns, readColumns, TRASHED, type GridColumn } from './grid-columns.js';
+import { filterQuery, isIndexed, pageQuery, readListing, sortOf, type Listing } from './listing.js';
+import { PageBar } from './page-bar.js';
+import { SavedViews } from './saved-views.js';
+import { SelectionBar } from './selection-bar.js';
+import { useActivePage, useTrashPage } from './use-page.js';
+import { useRefTitles } from './use-ref-titles.js';
+
+/** The documents of a collection as a grid, with what narrows and orders them. */
+export function Browser({
+  base,
+  collection,
+  collections,
+  onReady,
+}: {
+  /** Path of the project's collections in the operators' API. */
+  base: string;
+  collection: Collection;
+  collections: readonly Collection[];
+  onReady: (reload: () => void) => void;
+}) {
+  const own = `${base}/${collection.name}`;
+  const documents = `${own}/documents`;
+  const listing = readListing(place.value.query);
+  const { filters, sort, isTrash } = listing;
+  const shape = useLoad<{ fields: { name: string }[] }>(collection.mode === 'flexible' ? `${own}/shape` : null);
+  const fields = useMemo(
+    () => columnFields(collection, shape.data?.fields.map(({ name }) => name) ?? []),
+    [collection, shape.data],
+  );
+  const [chosen, setChosen] = useState<readonly GridColumn[] | null>(null);
+  const columns = useMemo(() => chosen ?? readColumns(own, fields), [chosen, own, fields]);
+  const isReady = collection.mode !== 'flexible' || shape.data !== null || shape.error !== null;
+  const active = useActivePage(documents, listing, isReady ? columns : null);
+  const trash = useTrashPage(documents, listing, fields);
+  const page = isTrash ? trash : active;
+  onReady(page.reload);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const shown = useMemo(
+    () => (isTrash ? [{ name: TRASHED.name, width: 176 }, ...columns] : columns),
+    [isTrash, columns],
+  );
+  const byName = useMemo(() => new Map([...fields, TRASHED].map((field) => [field.name, field])), [fields]);
+  const titles = useRefTitles(base, page.rows, fields, collections);
+  const choose = (next: readonly GridColumn[]): void => {
+    const kept = next.filter(({ name }) => name !== TRASHED.name);
+    setChosen(kept);
+    keepColumns(own, kept);
+  };
+  const ids = (page.rows ?? []).map(({ _id }) => _id).filter((id) => selected.has(id));
+  const reload = (): void => {
+    setSelected(new Set());
+    page.reload();
+  };
+  const { name: sorted } = sortOf(sort);
+  const exported = filterQuery(listing);
+  return (
+    <>
+      <div class="bar">
+        <FilterLine fields={fields} filters={filters} searched={titleField(collection)} />
+        <SavedViews base={own} />
+        <ColumnMenu
+          columns={columns}
+          fields={fields}
+          onColumns={choose}
+          onReset={() => {
+            forgetColumns(own);
+            setChosen(null);
+          }}
+        />
+        <a
+          class="button"
+          href={addressOf(`${documents}/export${exported === '' ? '' : `?${exported}`}`)}
+          download={`${collection.name}.ndjson`}
+        >
+          {filters.length === 0 ? 'Export' : 'Export filtered'}
+        </a>
+      </div>
+      <Tabs isTrash={isTrash} />
+      {sort !== '' && !isTrash && !isIndexed(collection, sorted) && (
+        <p class="muted">
+          No index serves the order by {sorted}: on a large collection it takes long and ends after ten seconds.
+        </p>
+      )}
+      <Trouble error={page.error} onRetry={page.reload} />
+      {mayChange.value && ids.length > 0 && (
+        <SelectionBar
+          documents={documents}
+          ids={ids}
+          isTrash={isTrash}
+          onDone={reload}
+          onNone={() => setSelected(new Set())}
+        />
+      )}
+      <Grid
+        key={`${documents} ${isTrash}`}
+        collection={collection}
+        documents={documents}
+        columns={shown}
+        fields={byName}
+        rows={page.rows}
+        titles={titles}
+        loading={page.loading}
+        sort={sort}
+        selected={selected}
+        isFixed={!mayChange.value}
+        empty={<Nothing listing={listing} />}
+        onColumns={choose}
+        onSelect={setSelected}
+        onChange={page.reload}
+        {...(!isTrash && { onSort: (next: string | null) => goTo(linkHere({ sort: next, cursor: null })) })}
+      />
+      <PageBar page={page} listing={listing} />
+      <ListCommands collection={collection} documents={documents} listing={listing} columns={columns} />
+    </>
+  );
+}
+
+function Tabs({ isTrash }: { isTrash: boolean }) {
+  const tab = (trash: boolean, label: string) => (
+    <a
+      href={linkHere({ trash: trash ? '1' : null, cursor: null, skip: null })}
+      {...(trash === isTrash && { 'aria-current': 'page' as const })}
+    >
+      {label}
+    </a>
+  );
+  return (
+    <nav class="tabs" aria-label="Documents">
+      {tab(false, 'Active')}
+      {tab(true, 'Trash')}
+    </nav>
+  );
+}
+
+/** Where no row is: why, and what to do next. */
+function Nothing({ listing: { filters, isTrash, cursor } }: { listing: Listing }) {
+  if (isTrash) return <Empty title="The trash is empty" />;
+  if (filters.length > 0 || cursor !== null) return <Empty title="No document matches" />;
+  return (
+    <Empty title="No documents yet">
+      {mayChange.value && (
+        <p>
+          <a href={linkHere({ open: 'new' })}>Insert the first one</a> or{' '}
+          <a href={linkHere({ import: '1' })}>import a file</a>
+        </p>
+      )}
+    </Empty>
+  );
+}
+
+function ListCommands({
+  collection: { name },
+  documents,
+  listing,
+  columns,
+}: {
+  collection: Collection;
+  documents: string;
+  listing: Listing;
+  columns: readonly GridColumn[];
+}) {
+  const { filters, sort, isTrash } = listing;
+  const options = filters.map(([field, value]) => ` --filter ${quote(`${field}=${value}`)}`).join('');
+  const searched = filterQuery(listing);
+  return (
+    <Commands
+      name="List"
+      cli={`bsvc data query ${name} ${ofProject()}${options}${sort && ` --sort ${sort}`}${isTrash ? ' --include-deleted' : ''}`}
+      path={`${documents}?${pageQuery(listing, columns)}`}
+      more={[
+        {
+          name: 'Export',
+          cli: `bsvc data export ${name} ${ofProject()}${options}`,
+          path: `${documents}/export${searched === '' ? '' : `?${searched}`}`,
+        },
+      ]}
+    />
+  );
+}

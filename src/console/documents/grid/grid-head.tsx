@@ -1,0 +1,88 @@
+import { useRef } from 'preact/hooks';
+import type { Collection, CollectionField } from '../../collection.js';
+import { moved, resized, type GridColumn } from './grid-columns.js';
+import { isIndexed, nextSort, sortOf } from './listing.js';
+
+/** Names of the columns: a click sorts, dragging moves one, dragging its edge sizes it. */
+export function GridHead({
+  columns,
+  fields,
+  collection,
+  sort,
+  onColumns,
+  onSort,
+}: {
+  columns: readonly GridColumn[];
+  fields: ReadonlyMap<string, CollectionField>;
+  collection: Collection;
+  sort: string;
+  onColumns: (next: GridColumn[]) => void;
+  /** Left out where the order is fixed. */
+  onSort?: (sort: string | null) => void;
+}) {
+  const dragged = useRef<string | null>(null);
+  const down = sortOf(sort);
+  return (
+    <>
+      {columns.map(({ name, width }, at) => {
+        const field = fields.get(name);
+        const isSorted = down.name === name;
+        const canSort = onSort && field?.type !== 'Object' && field?.type !== 'Array';
+        return (
+          <th
+            key={name}
+            scope="col"
+            class={field?.type === 'Number' ? 'number' : ''}
+            {...(isSorted && { 'aria-sort': down.isDown ? ('descending' as const) : ('ascending' as const) })}
+            onDragOver={(event) => dragged.current !== null && event.preventDefault()}
+            onDrop={(event) => {
+              event.preventDefault();
+              if (dragged.current !== null) onColumns(moved(columns, dragged.current, at));
+            }}
+          >
+            <span
+              class="column"
+              draggable
+              onDragStart={() => (dragged.current = name)}
+              onDragEnd={() => (dragged.current = null)}
+            >
+              {canSort ? (
+                <button
+                  class="quiet"
+                  title={isIndexed(collection, name) ? 'Sort: an index serves this order' : 'Sort: not indexed'}
+                  onClick={() => onSort(nextSort(sort, name))}
+                >
+                  {name}
+                  <span aria-hidden="true">{isSorted ? (down.isDown ? ' ↓' : ' ↑') : ''}</span>
+                </button>
+              ) : (
+                name
+              )}
+            </span>
+            <Grip name={name} width={width} onWidth={(next) => onColumns(resized(columns, name, next))} />
+          </th>
+        );
+      })}
+    </>
+  );
+}
+
+/** The edge of a column; the column menu has the same for the keyboard. */
+function Grip({ width, onWidth }: { name: string; width: number; onWidth: (width: number) => void }) {
+  const from = useRef<{ x: number; width: number } | null>(null);
+  return (
+    <span
+      class="grip"
+      aria-hidden="true"
+      onPointerDown={(event) => {
+        event.preventDefault();
+        event.currentTarget.setPointerCapture(event.pointerId);
+        from.current = { x: event.clientX, width: event.currentTarget.parentElement?.offsetWidth ?? width };
+      }}
+      onPointerMove={(event) => {
+        if (from.current) onWidth(from.current.width + event.clientX - from.current.x);
+      }}
+      onPointerUp={() => (from.current = null)}
+    />
+  );
+}

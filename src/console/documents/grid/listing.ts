@@ -1,0 +1,74 @@
+import type { Collection } from '../../collection.js';
+import type { GridColumn } from './grid-columns.js';
+
+/** Parts of the address of a list that are not filters. */
+const OWN = new Set(['cursor', 'sort', 'trash', 'open', 'from', 'tab', 'import', 'limit', 'skip']);
+export const PAGE_SIZES = [25, 50, 100, 200] as const;
+const DEFAULT_SIZE = 50;
+
+/** A list as its address says. */
+export interface Listing {
+  /** Parameters of the API with their values. */
+  filters: readonly (readonly [string, string])[];
+  sort: string;
+  size: number;
+  isTrash: boolean;
+  /** Where the page begins; null at the first one. */
+  cursor: string | null;
+  /** Of the trash, which has no cursors. */
+  skip: number;
+}
+
+export function readListing(query: URLSearchParams): Listing {
+  const size = Number(query.get('limit'));
+  return {
+    filters: [...query].filter(([name]) => !OWN.has(name)),
+    sort: query.get('sort') ?? '',
+    size: PAGE_SIZES.find((each) => each === size) ?? DEFAULT_SIZE,
+    isTrash: query.get('trash') === '1',
+    cursor: query.get('cursor'),
+    skip: Math.max(0, Math.trunc(Number(query.get('skip'))) || 0),
+  };
+}
+
+/** The query of a page of documents in the operators' API. */
+export function pageQuery({ filters, sort, size, cursor }: Listing, columns: readonly GridColumn[]): string {
+  const shown = [...new Set([...columns.map(({ name }) => name), 'createdAt', 'updatedAt', 'isDeleted'])];
+  return String(
+    new URLSearchParams([
+      ...filters.map(([name, value]) => [name, value]),
+      ['limit', String(size)],
+      ['cursor', cursor ?? 'start'],
+      ['fields', shown.join(',')],
+      ...(sort === '' ? [] : [['sort', sort]]),
+    ]),
+  );
+}
+
+export const filterQuery = ({ filters }: Listing): string =>
+  String(new URLSearchParams(filters.map(([name, value]) => [name, value])));
+
+/** The field that a list is sorted by, and which way; without a word the newest come first. */
+export function sortOf(sort: string): { name: string; isDown: boolean } {
+  const [first = ''] = sort.split(',');
+  return first === ''
+    ? { name: 'createdAt', isDown: true }
+    : { name: first.replace(/^-/, ''), isDown: first[0] === '-' };
+}
+
+/** What a click on a column's name sorts by: upwards, downwards, and then as without a word. */
+export function nextSort(sort: string, name: string): string | null {
+  const { name: now, isDown } = sortOf(sort);
+  if (name === 'createdAt') return now === name && isDown ? name : null;
+  if (now !== name) return name;
+  return isDown ? null : `-${name}`;
+}
+
+/** True if an index of the collection has the field first. */
+export function isIndexed({ indexes, fields }: Collection, name: string): boolean {
+  return (
+    ['_id', 'createdAt'].includes(name) ||
+    indexes.some((index) => index.replace(/^-/, '').split(',')[0]?.trim() === name) ||
+    fields.some((field) => field.name === name && field.unique === true)
+  );
+}

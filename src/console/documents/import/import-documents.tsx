@@ -1,0 +1,158 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.js';
+import type { Collection } from '../../collection.js';
+import { howMany, number } from '../../format.js';
+import { say, Trouble, useAction } from '../../parts/basics.js';
+import { Commands, ofProject, quote } from '../../parts/commands.js';
+import { Drawer } from '../../parts/drawer.js';
+import { MappingTable } from './mapping-table.js';
+import { guessMapping, mapRows, readFile, type Mapping, type ReadFile } from './read-file.js';
+
+interface Outcome {
+  inserted: number;
+  rejected: { index: number; message: string }[];
+}
+
+interface Chosen extends ReadFile {
+  name: string;
+}
+
+/** Limit of one request. */
+const MAX_AT_ONCE = 1000;
+const MAX_CHARACTERS = 500_000;
+/** Larger files are for the command line, which reads them piece by piece. */
+const MAX_BYTES = 20 * 1024 * 1024;
+
+/** Stores the documents of a file, after a look at which of them fit. */
+export function ImportDrawer({
+  base,
+  collection,
+  onClose,
+  onChange,
+}: {
+  base: string;
+  collection: Collection;
+  onClose: () => void;
+  onChange: () => void;
+}) {
+  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [mapping, setMapping] = useState<Mapping>({});
+  const [problem, setProblem] = useState<string | null>(null);
+  const [looked, setLooked] = useState<Outcome | null>(null);
+  const { fields, mode, name } = collection;
+  const choose = async (file: File | undefined): Promise<void> => {
+    setLooked(null);
+    setChosen(null);
+    setProblem(null);
+    if (!file) return;
+    try {
+      if (file.size > MAX_BYTES) throw new Error('The file is larger than 20 MB: import it on the command line.');
+      const read = readFile(file.name, await file.text());
+      setChosen({ name: file.name, ...read });
+      setMapping(guessMapping(read, fields, mode === 'flexible'));
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
+  const [looking, look, lookRefused] = useAction(async () => {
+    setLooked(await send(base, mapRows(chosen!, mapping, fields), true));
+  });
+  const [busy, store, refused] = useAction(async () => {
+    const { inserted, rejected } = await send(base, mapRows(chosen!, mapping, fields), false);
+    const left = rejected.length === 0 ? '' : `, ${number(rejected.length)} refused: ${rejected[0]!.message}`;
+    say(`${howMany(inserted, 'document')} stored${left}`, { isBad: rejected.length > 0 });
+    onChange();
+    onClose();
+  });
+  return (
+    <Drawer title={`Import into ${name}`} onClose={onClose}>
+      <label class="file">
+        File: CSV, a JSON array, or one JSON object a line
+        <input
+          type="file"
+          accept=".csv,.tsv,.json,.ndjson,.jsonl"
+          onChange={(event) => void choose(event.currentTarget.files?.[0])}
+        />
+      </label>
+      {problem !== null && <p class="bad">{problem}</p>}
+      {chosen && (
+        <MappingTable
+          file={chosen}
+          mapping={mapping}
+          fields={fields}
+          onMapping={(next) => {
+            setMapping(next);
+            setLooked(null);
+          }}
+        />
+      )}
+      <Trouble error={lookRefused ?? refused} />
+      {looked && <Looked {...looked} />}
+      <Commands
+        cli={`bsvc data import ${name} ${quote(chosen?.name ?? 'documents.ndjson')} --dry-run ${ofProject()}`}
+        method="POST"
+        path={`${base}/import?dryRun=true`}
+        body={{ documents: chosen ? mapRows({ ...chosen, rows: chosen.rows.slice(0, 2) }, mapping, fields) : [{}] }}
+      />
+      {chosen && (
+        <div class="foot">
+          <button disabled={looking || busy} onClick={() => void look()}>
+            Look which of {number(chosen.rows.length)} fit
+          </button>
+          {looked && looked.inserted > 0 && (
+            <button class="primary end" disabled={looking || busy} onClick={() => void store()}>
+              Store {howMany(looked.inserted, 'document')}
+            </button>
+          )}
+        </div>
+      )}
+    </Drawer>
+  );
+}
+
+const SHOWN_REFUSALS = 20;
+
+function Looked({ inserted, rejected }: Outcome) {
+  return (
+    <section role="status">
+      <p>
+        {number(inserted)} fit, {number(rejected.length)} would be refused. Nothing is stored yet.
+      </p>
+      <ul>
+        {rejected.slice(0, SHOWN_REFUSALS).map(({ index, message }) => (
+          <li key={index}>
+            Document {index + 1}: {message}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+async function send(base: string, documents: readonly object[], isDryRun: boolean): Promise<Outcome> {
+  const sum: Outcome = { inserted: 0, rejected: [] };
+  let before = 0;
+  for (const part of inParts(documents)) {
+    const path = `${base}/import${isDryRun ? '?dryRun=true' : ''}`;
+    const { inserted, rejected } = await api<Outcome>('POST', path, { documents: part });
+    sum.inserted += inserted;
+    for (const each of rejected) sum.rejected.push({ ...each, index: before + each.index });
+    before += part.length;
+  }
+  return sum;
+}
+
+function* inParts(documents: readonly object[]): Generator<object[]> {
+  let part: object[] = [];
+  let characters = 0;
+  for (const document of documents) {
+    const { length } = JSON.stringify(document);
+    if (part.length === MAX_AT_ONCE || (part.length > 0 && characters + length > MAX_CHARACTERS)) {
+      yield part;
+      [part, characters] = [[], 0];
+    }
+    part.push(document);
+    characters += length;
+  }
+  if (part.length > 0) yield part;
+}

@@ -1,0 +1,80 @@
+import { useState } from 'preact/hooks';
+import { queryOf } from '../../api.js';
+import { useLoad } from '../../load.js';
+import { Trouble } from '../../parts/basics.js';
+import { Field, Form } from '../../parts/form.js';
+import type { RecordView } from './record-view.js';
+
+type Verdict = 'yes' | 'no' | 'depends';
+
+interface Explained {
+  rules: { rule: string; text: string; admits: Verdict; alternatives: { conditions: Condition[] }[] }[];
+  document?: { leftOut: string[] };
+}
+
+interface Condition {
+  text: string;
+  admits: Verdict;
+}
+
+const ANYONE = 'anyone';
+
+/** Who may do what with the document: each rule, decided for one user or for somebody who is not signed in. */
+export function AccessTab({ base, collection, record }: RecordView) {
+  const [typed, setTyped] = useState('');
+  const [as, setAs] = useState(ANYONE);
+  const project = base.replace(/\/collections\/[^/]+\/documents$/, '');
+  const query = queryOf({ as, id: record.stored?._id });
+  const path = `${project}/rules/${encodeURIComponent(collection.name)}/explain${query}`;
+  const { data, error, reload } = useLoad<Explained>(path);
+  return (
+    <>
+      <Form class="row" onSubmit={() => setAs(typed.trim() || ANYONE)}>
+        <Field label="User: address or id, empty for anyone" value={typed} onText={setTyped} autocomplete="off" />
+        <button>Look as this user</button>
+      </Form>
+      <Trouble error={error} onRetry={reload} />
+      {data && (
+        <div class="scroll" role="region" aria-label="Access" tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">May</th>
+                <th scope="col">{as === ANYONE ? 'Anyone' : as}</th>
+                <th scope="col">Rule</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.rules.map(({ rule, text, admits, alternatives }) => (
+                <tr key={rule}>
+                  <th scope="row">{rule}</th>
+                  <td>
+                    <span class={`tag ${TONES[admits]}`}>{admits}</span>
+                  </td>
+                  <td class="wrapped">
+                    <code>{text}</code>
+                    {reasons(alternatives).map((reason) => (
+                      <span key={reason} class="hint">
+                        {reason}
+                      </span>
+                    ))}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {data?.document && data.document.leftOut.length > 0 && <p>Fields left out: {data.document.leftOut.join(', ')}</p>}
+      <p class="muted">A secret key and operators are not asked for rules.</p>
+    </>
+  );
+}
+
+const TONES = { yes: 'good', no: 'bad', depends: 'warn' } as const;
+
+/** The conditions that do not hold, or that depend on the document. */
+const reasons = (alternatives: readonly { conditions: Condition[] }[]): string[] =>
+  alternatives.flatMap(({ conditions }) =>
+    conditions.filter(({ admits }) => admits !== 'yes').map(({ text, admits }) => `${admits}: ${text}`),
+  );

@@ -1,0 +1,16 @@
+import type { Collection } from '../../collection.js';
+import type { EditedRecord } from './use-record.js';
+
+export interface RecordPlace {
+  /** Path of the collection's documents in the operators' API. */
+  base: string;
+  collection: Collection;
+  /** Of the project. */
+  collections: readonly Collection[];
+}
+
+/** What a tab of a record is given. */
+export interface RecordView extends RecordPlace {
+  record: EditedRecord;
+  isFixed: boolean;
+}

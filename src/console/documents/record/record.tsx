@@ -1,0 +1,187 @@
+import { useEffect, useState } from 'preact/hooks';
+import { api } from '../../api.js';
+import { moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { say, tellRefusal, Trouble } from '../../parts/basics.js';
+import { CommandList } from '../../parts/commands.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Drawer } from '../../parts/drawer.js';
+import { loadEditor } from '../../parts/json-editor.js';
+import { linkHere, place } from '../../routes.js';
+import { mayChange } from '../../session.js';
+import { Conflict } from './conflict.js';
+import type { ShownFields } from '../document-fields.js';
+import { recordCommands } from './record-commands.js';
+import { RECORD_TABS } from './record-tabs.js';
+import type { RecordPlace } from './record-view.js';
+import { useRecord, type EditedRecord } from './use-record.js';
+
+interface Props extends RecordPlace {
+  /** `new` for one that is not stored yet. */
+  id: string;
+  onClose: () => void;
+  onChange: () => void;
+}
+
+/** One document beside the list, at an address of its own. */
+export function RecordDrawer({ id, onClose, onChange, ...rest }: Props) {
+  const isNew = id === 'new';
+  const { base, collection } = rest;
+  // A copy begins as the document that it is of.
+  const source = isNew ? place.value.query.get('from') : id;
+  const { data, error, reload } = useLoad<ShownFields>(source === null ? null : `${base}/${source}`);
+  const title = isNew ? `New document of ${collection.name}` : `${collection.name} ${id}`;
+  // Beside the document, not behind it.
+  useEffect(() => void (place.value.query.get('tab') === 'json' && loadEditor()), []);
+  if (source !== null && !data) {
+    return (
+      <Drawer title={title} onClose={onClose}>
+        <Trouble error={error} onRetry={reload} />
+        {!error && <p class="empty">Loading…</p>}
+      </Drawer>
+    );
+  }
+  return <OpenRecord title={title} id={id} loaded={data} onClose={onClose} onChange={onChange} {...rest} />;
+}
+
+function OpenRecord({
+  title,
+  id,
+  loaded,
+  onClose,
+  onChange,
+  ...at
+}: Props & { title: string; loaded: ShownFields | null }) {
+  const { base } = at;
+  const record = useRecord({
+    base,
+    id,
+    loaded,
+    onSaved() {
+      onChange();
+      onClose();
+    },
+  });
+  const { stored, theirs, change, busy, isChanged, wasKept } = record;
+  const isTrashed = stored?.isDeleted === true;
+  const isFixed = !mayChange.value || isTrashed;
+  const tabs = RECORD_TABS.filter(({ ofStored }) => stored !== null || !ofStored);
+  const tab = tabs.find(({ name }) => name === place.value.query.get('tab')) ?? tabs[0]!;
+  const { View } = tab;
+  const leave = (): void => {
+    record.forget();
+    onClose();
+  };
+  return (
+    <Drawer title={title} onClose={leave} isDirty={isChanged && !isFixed} onKeep={onClose}>
+      <div class="record" data-kept="">
+        <nav class="tabs" aria-label="Views of the document">
+          {tabs.map(({ name, label }) => (
+            <a
+              key={name}
+              href={linkHere({ tab: name === tabs[0]!.name ? null : name })}
+              {...(name === tab.name && { 'aria-current': 'page' as const })}
+            >
+              {label}
+            </a>
+          ))}
+        </nav>
+        {wasKept && isChanged && (
+          <p class="kept" role="status">
+            What you typed before is still here. <button onClick={() => record.reset()}>Discard it</button>
+          </p>
+        )}
+        <View record={record} isFixed={isFixed} {...at} />
+        {record.problem !== null && <p class="bad">{record.problem}</p>}
+        {record.lost !== null && (
+          <p class="bad">{record.lost} has more digits than a number of JSON keeps: write it as a text.</p>
+        )}
+        <Trouble error={record.error} />
+        {stored && theirs && (
+          <Conflict
+            stored={stored}
+            theirs={theirs}
+            mine={change}
+            busy={busy || record.problem !== null || record.lost !== null}
+            onKeep={() => void record.save()}
+            onTake={() => record.reset(theirs)}
+          />
+        )}
+      </div>
+      {stored && (
+        <p class="muted">
+          Created {moment(stored.createdAt as string)}, changed {moment(stored.updatedAt as string)}
+          {isTrashed && `, in the trash since ${moment(stored.deletedAt as string)}`}
+        </p>
+      )}
+      <CommandList lines={() => recordCommands(base, record)} />
+      <Foot base={base} record={record} isTrashed={isTrashed} onChange={onChange} onClose={onClose} />
+    </Drawer>
+  );
+}
+
+/** What can be done with the record: always in sight. */
+function Foot({
+  base,
+  record,
+  isTrashed,
+  onChange,
+  onClose,
+}: {
+  base: string;
+  record: EditedRecord;
+  isTrashed: boolean;
+  onChange: () => void;
+  onClose: () => void;
+}) {
+  const { stored, theirs } = record;
+  const [isErasing, setErasing] = useState(false);
+  const id = stored?._id ?? '';
+  const act = async (recover: boolean): Promise<void> => {
+    try {
+      await api(recover ? 'POST' : 'DELETE', `${base}/${id}${recover ? '/recover' : ''}`);
+      say(recover ? 'Document taken back' : 'Document moved to the trash', { undo: () => void act(!recover) });
+      onChange();
+      onClose();
+    } catch (refusal) {
+      tellRefusal(refusal);
+    }
+  };
+  return (
+    <div class="foot">
+      {mayChange.value && stored && (
+        <button onClick={() => void act(isTrashed)}>{isTrashed ? 'Take back' : 'Move to the trash'}</button>
+      )}
+      {mayChange.value && stored && isTrashed && (
+        <button class="danger" onClick={() => setErasing(true)}>
+          Delete for good…
+        </button>
+      )}
+      {mayChange.value && stored && (
+        <a class="button" href={linkHere({ open: 'new', from: id, tab: null })}>
+          Duplicate…
+        </a>
+      )}
+      {mayChange.value && !isTrashed && !theirs && (
+        <button class="primary end" disabled={!record.canSave} onClick={() => void record.save()}>
+          {stored ? 'Save' : 'Insert'}
+        </button>
+      )}
+      {isErasing && (
+        <Confirm
+          title="Delete the document for good"
+          text="It cannot be taken back."
+          name={id.slice(-4)}
+          action="Delete for good"
+          onClose={() => setErasing(false)}
+          onConfirm={async () => {
+            await api('DELETE', `${base}/${id}?permanent=true`);
+            say('Document deleted for good');
+            onChange();
+            onClose();
+          }}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,119 @@
+import { useCallback, useMemo, useState } from 'preact/hooks';
+import { api, Refusal } from '../../api.js';
+import { say, useAction } from '../../parts/basics.js';
+import { findLostNumber } from '../../parts/json-editor.js';
+import { useDraft } from '../../parts/use-draft.js';
+import { differences, fieldsOf, writeFields, type ShownFields } from '../document-fields.js';
+
+type JsonObject = Record<string, unknown>;
+
+/** What is typed into a record, as fields or as JSON, and the document that it began with. */
+interface RecordDraft {
+  fields: JsonObject;
+  /** As JSON, while that is what is edited. */
+  text: string | null;
+  stored: ShownFields | null;
+}
+
+/** A document that is looked at or edited; with the id `new` one that is not stored yet, a copy where one is loaded. */
+export function useRecord({
+  base,
+  id,
+  loaded,
+  onSaved,
+}: {
+  base: string;
+  id: string;
+  loaded: ShownFields | null;
+  onSaved: (id: string) => void;
+}) {
+  const isNew = id === 'new';
+  const beginWith = (document: ShownFields | null): RecordDraft => ({
+    fields: fieldsOf(document),
+    text: null,
+    stored: isNew ? null : document,
+  });
+  const [first] = useState(() => beginWith(loaded));
+  const name = `${base}/${id}${isNew && loaded ? ` of ${loaded._id}` : ''}`;
+  const [draft, setDraft, kept] = useDraft(name, first, isUntouched);
+  const { fields, text, stored } = draft;
+  const [theirs, setTheirs] = useState<ShownFields | null>(null);
+  const [typedProblems, setTypedProblems] = useState<ReadonlyMap<string, string>>(new Map());
+  const before = useMemo(() => fieldsOf(stored), [stored]);
+  const change = useMemo(() => (stored ? differences(before, fields) : fields), [before, fields, stored]);
+  const problem = text === null ? null : parseFields(text).problem;
+  const lost = text === null ? null : findLostNumber(text);
+  const isSame = Object.keys(change).length === 0;
+  const [busy, save, error] = useAction(async () => {
+    if (!stored) {
+      const { _id } = await api<ShownFields>('POST', base, change);
+      return finish(_id, 'Document stored');
+    }
+    const headers = { 'if-match': `"${String((theirs ?? stored).updatedAt)}"` };
+    try {
+      await api('PATCH', `${base}/${stored._id}`, change, { headers });
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal) || refusal.code !== 'CHANGED_MEANWHILE') throw refusal;
+      return setTheirs(await api<ShownFields>('GET', `${base}/${stored._id}`));
+    }
+    finish(stored._id, 'Document changed');
+  });
+  const finish = (id: string, text: string): void => {
+    kept.forget();
+    say(text);
+    onSaved(id);
+  };
+  // What was refused of a field counts until somebody types into it.
+  const errors = useMemo(() => {
+    const refused = (error?.details ?? []).map(({ field, message }) => [field, message] as const);
+    return new Map([...refused, ...typedProblems]);
+  }, [error, typedProblems]);
+  const report = useCallback((path: string, found: string | null): void => {
+    setTypedProblems((old) => {
+      if ((old.get(path) ?? null) === found) return old;
+      const next = new Map(old);
+      if (found === null) next.delete(path);
+      else next.set(path, found);
+      return next;
+    });
+  }, []);
+  return {
+    ...{ stored, fields, text, theirs, change, problem, lost, isSame, errors, busy, save, error, report },
+    isChanged: kept.isChanged,
+    wasKept: kept.wasKept,
+    forget: kept.forget,
+    canSave: !busy && problem === null && lost === null && typedProblems.size === 0 && !(stored !== null && isSame),
+    setFields: (next: JsonObject) => setDraft({ ...draft, fields: next, text: null }),
+    setText: (next: string) => {
+      const read = parseFields(next);
+      setDraft({ ...draft, fields: read.fields ?? fields, text: next });
+    },
+    /** Begins again with a document as it is stored now. */
+    reset(document: ShownFields | null = loaded) {
+      setTheirs(null);
+      setTypedProblems(new Map());
+      setDraft(beginWith(document));
+    },
+  };
+}
+
+function isUntouched({ fields, text, stored }: RecordDraft, first: RecordDraft): boolean {
+  if (text !== null && parseFields(text).problem !== null) return false;
+  return Object.keys(differences(stored ? fieldsOf(stored) : first.fields, fields)).length === 0;
+}
+
+export type EditedRecord = ReturnType<typeof useRecord>;
+
+export const textOf = ({ text, fields }: EditedRecord): string => text ?? writeFields(fields);
+
+function parseFields(text: string): { fields: JsonObject | null; problem: string | null } {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      return { fields: null, problem: 'A document is a JSON object.' };
+    }
+    return { fields: value as JsonObject, problem: null };
+  } catch (error) {
+    return { fields: null, problem: `This is not JSON: ${(error as Error).message}` };
+  }
+}

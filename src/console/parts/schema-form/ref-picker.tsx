@@ -1,0 +1,146 @@
+import { useEffect, useState } from 'preact/hooks';
+import { api, queryOf } from '../../api.js';
+import { USERS, type Collection } from '../../collection.js';
+import { linkTo, place } from '../../routes.js';
+import { titleField, useFormPlace, type InputProps } from './form-place.js';
+
+interface Found {
+  _id: string;
+  [field: string]: unknown;
+}
+
+const ID = /^[0-9a-fA-F]{24}$/;
+const WAIT_MS = 200;
+const SHOWN = 8;
+
+/** What people know the document by, that a Ref names. */
+function titleOf(found: Found, title: string | null): string {
+  const text = title === null ? undefined : found[title];
+  return typeof text === 'string' && text !== '' ? text : found._id;
+}
+
+async function search(base: string, target: Collection, text: string, signal: AbortSignal): Promise<Found[]> {
+  if (target.name === USERS) {
+    const path = `${base.replace(/\/collections$/, '/users')}${queryOf({ q: text, limit: SHOWN })}`;
+    return (await api<{ items: (Found & { id: string })[] }>('GET', path, undefined, { signal })).items.map((user) => ({
+      ...user,
+      _id: user.id,
+    }));
+  }
+  const title = titleField(target);
+  const pattern = text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const condition = ID.test(text)
+    ? { _id: text }
+    : text === '' || title === null
+      ? {}
+      : { [`${title}_regex`]: pattern };
+  const path = `${base}/${target.name}/documents${queryOf({ ...condition, limit: SHOWN, fields: title ?? '_id' })}`;
+  return (await api<{ items: Found[] }>('GET', path, undefined, { signal })).items;
+}
+
+/** The document that a Ref names, searched for by its title or id, with its title shown and a link to it. */
+export function RefPicker({ id, shape, value, describedBy, onChange }: InputProps) {
+  const { base, collections, isFixed } = useFormPlace();
+  const target = collections.find(({ name }) => name === shape.ref);
+  const [typed, setTyped] = useState<string | null>(null);
+  const [found, setFound] = useState<Found[]>([]);
+  const [at, setAt] = useState(0);
+  const shown = typeof value === 'string' ? value : '';
+  useEffect(() => {
+    if (typed === null || !target) return undefined;
+    const ending = new AbortController();
+    const timer = setTimeout(() => {
+      search(base, target, typed.trim(), ending.signal).then(setFound, () => undefined);
+    }, WAIT_MS);
+    return () => {
+      clearTimeout(timer);
+      ending.abort();
+    };
+  }, [typed, target, base]);
+  const title = titleField(target);
+  const choose = (next: string | undefined): void => {
+    setTyped(null);
+    setFound([]);
+    onChange(next);
+  };
+  const isOpen = typed !== null && found.length > 0;
+  return (
+    <span class="ref">
+      <input
+        id={id}
+        role="combobox"
+        aria-expanded={isOpen}
+        aria-controls={`${id}-found`}
+        aria-autocomplete="list"
+        autocomplete="off"
+        dir="auto"
+        value={typed ?? shown}
+        readOnly={isFixed}
+        placeholder={target ? `Search ${target.name}` : 'Id of a document'}
+        {...(isOpen && { 'aria-activedescendant': `${id}-${at}` })}
+        {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
+        onFocus={() => !isFixed && shown === '' && setTyped('')}
+        onInput={(event) => {
+          const text = event.currentTarget.value;
+          setAt(0);
+          setTyped(text);
+          if (text === '' || ID.test(text.trim()) || !target) onChange(text.trim() === '' ? undefined : text.trim());
+        }}
+        onKeyDown={(event) => {
+          if (!isOpen) return;
+          if (event.key === 'ArrowDown') setAt(Math.min(at + 1, found.length - 1));
+          else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
+          else if (event.key === 'Enter') choose(found[at]!._id);
+          else if (event.key === 'Escape') setTyped(null);
+          else return;
+          event.preventDefault();
+          event.stopPropagation();
+        }}
+        onBlur={() => setTyped(null)}
+      />
+      {isOpen && (
+        <ul role="listbox" id={`${id}-found`} aria-label={`Found in ${shape.ref ?? ''}`}>
+          {found.map((each, index) => (
+            <li
+              key={each._id}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === at}
+              // Before the input loses the focus.
+              onMouseDown={(event) => {
+                event.preventDefault();
+                choose(each._id);
+              }}
+            >
+              <span dir="auto">{titleOf(each, title)}</span> <code>{each._id}</code>
+            </li>
+          ))}
+        </ul>
+      )}
+      {ID.test(shown) && target && <Preview base={base} target={target} id={shown} />}
+    </span>
+  );
+}
+
+/** The title of what is chosen, as a link to it. */
+function Preview({ base, target, id }: { base: string; target: Collection; id: string }) {
+  const [found, setFound] = useState<Found | null | undefined>(undefined);
+  useEffect(() => {
+    const ending = new AbortController();
+    setFound(undefined);
+    search(base, target, id, ending.signal).then(
+      (items) => setFound(items[0] ?? null),
+      () => setFound(undefined),
+    );
+    return () => ending.abort();
+  }, [base, target, id]);
+  const [, project = ''] = place.value.parts;
+  const parts = target.name === USERS ? ['p', project, USERS] : ['p', project, 'documents', target.name];
+  if (found === undefined) return null;
+  if (found === null) return <span class="hint">There is no such document in {target.name}.</span>;
+  return (
+    <a class="hint" href={linkTo(parts, { open: id })} dir="auto">
+      {titleOf(found, target.name === USERS ? 'email' : titleField(target))}
+    </a>
+  );
+}
