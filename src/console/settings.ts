@@ -1,4 +1,4 @@
-/** What this browser keeps for a place: columns, views. Bounded by the browser; a browser that keeps nothing forgets. */
+/** What this browser keeps for a place: columns, views. */
 const STORE = 'bsvc.setting.';
 
 export function readSetting<T>(name: string): T | null {

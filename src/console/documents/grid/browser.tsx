@@ -36,14 +36,7 @@ export function Browser({
   const documents = `${own}/documents`;
   const listing = readListing(place.value.query);
   const { filters, sort, isTrash } = listing;
-  const shape = useLoad<{ fields: { name: string }[] }>(collection.mode === 'flexible' ? `${own}/shape` : null);
-  const fields = useMemo(
-    () => columnFields(collection, shape.data?.fields.map(({ name }) => name) ?? []),
-    [collection, shape.data],
-  );
-  const [chosen, setChosen] = useState<readonly GridColumn[] | null>(null);
-  const columns = useMemo(() => chosen ?? readColumns(own, fields), [chosen, own, fields]);
-  const isReady = collection.mode !== 'flexible' || shape.data !== null || shape.error !== null;
+  const { fields, columns, isReady, choose, reset } = useColumns(own, collection);
   const active = useActivePage(documents, listing, isReady ? columns : null);
   const trash = useTrashPage(documents, listing, fields);
   const page = isTrash ? trash : active;
@@ -55,46 +48,22 @@ export function Browser({
   );
   const byName = useMemo(() => new Map([...fields, TRASHED].map((field) => [field.name, field])), [fields]);
   const titles = useRefTitles(base, page.rows, fields, collections);
-  const choose = (next: readonly GridColumn[]): void => {
-    const kept = next.filter(({ name }) => name !== TRASHED.name);
-    setChosen(kept);
-    keepColumns(own, kept);
-  };
   const ids = (page.rows ?? []).map(({ _id }) => _id).filter((id) => selected.has(id));
   const reload = (): void => {
     setSelected(new Set());
     page.reload();
   };
   const { name: sorted } = sortOf(sort);
-  const exported = filterQuery(listing);
   return (
     <>
       <div class="bar">
         <FilterLine fields={fields} filters={filters} searched={titleField(collection)} />
         <SavedViews base={own} />
-        <ColumnMenu
-          columns={columns}
-          fields={fields}
-          onColumns={choose}
-          onReset={() => {
-            forgetColumns(own);
-            setChosen(null);
-          }}
-        />
-        <a
-          class="button"
-          href={addressOf(`${documents}/export${exported === '' ? '' : `?${exported}`}`)}
-          download={`${collection.name}.ndjson`}
-        >
-          {filters.length === 0 ? 'Export' : 'Export filtered'}
-        </a>
+        <ColumnMenu columns={columns} fields={fields} onColumns={choose} onReset={reset} />
+        <Export documents={documents} name={collection.name} listing={listing} />
       </div>
       <Tabs isTrash={isTrash} />
-      {sort !== '' && !isTrash && !isIndexed(collection, sorted) && (
-        <p class="muted">
-          No index serves the order by {sorted}: on a large collection it takes long and ends after ten seconds.
-        </p>
-      )}
+      {sort !== '' && !isTrash && !isIndexed(collection, sorted) && <Unindexed name={sorted} />}
       <Trouble error={page.error} onRetry={page.reload} />
       {mayChange.value && ids.length > 0 && (
         <SelectionBar
@@ -129,6 +98,31 @@ export function Browser({
   );
 }
 
+/** The columns that are shown of a collection, as they were chosen last in this browser. */
+function useColumns(own: string, collection: Collection) {
+  const shape = useLoad<{ fields: { name: string }[] }>(collection.mode === 'flexible' ? `${own}/shape` : null);
+  const fields = useMemo(
+    () => columnFields(collection, shape.data?.fields.map(({ name }) => name) ?? []),
+    [collection, shape.data],
+  );
+  const [chosen, setChosen] = useState<readonly GridColumn[] | null>(null);
+  const columns = useMemo(() => chosen ?? readColumns(own, fields), [chosen, own, fields]);
+  return {
+    fields,
+    columns,
+    isReady: collection.mode !== 'flexible' || shape.data !== null || shape.error !== null,
+    choose: (next: readonly GridColumn[]): void => {
+      const kept = next.filter(({ name }) => name !== TRASHED.name);
+      setChosen(kept);
+      keepColumns(own, kept);
+    },
+    reset: (): void => {
+      forgetColumns(own);
+      setChosen(null);
+    },
+  };
+}
+
 function Tabs({ isTrash }: { isTrash: boolean }) {
   const tab = (trash: boolean, label: string) => (
     <a
@@ -143,6 +137,26 @@ function Tabs({ isTrash }: { isTrash: boolean }) {
       {tab(false, 'Active')}
       {tab(true, 'Trash')}
     </nav>
+  );
+}
+
+const Unindexed = ({ name }: { name: string }) => (
+  <p class="muted">
+    No index serves the order by {name}: on a large collection it takes long and ends after ten seconds.
+  </p>
+);
+
+/** Of what is filtered. */
+function Export({ documents, name, listing }: { documents: string; name: string; listing: Listing }) {
+  const query = filterQuery(listing);
+  return (
+    <a
+      class="button"
+      href={addressOf(`${documents}/export${query === '' ? '' : `?${query}`}`)}
+      download={`${name}.ndjson`}
+    >
+      {query === '' ? 'Export' : 'Export filtered'}
+    </a>
   );
 }
 

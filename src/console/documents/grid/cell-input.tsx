@@ -35,13 +35,17 @@ export function CellInput({
     onBlur: () => void store(null),
     onKeyDown: (event: KeyboardEvent) => {
       event.stopPropagation();
-      if (event.key === 'Enter') void store(null);
-      else if (event.key === 'Tab') void store(event.shiftKey);
-      else if (event.key !== 'Escape') return;
-      else {
-        busy.current = true;
-        onCancel();
-      }
+      const act = {
+        Enter: () => void store(null),
+        Tab: () => void store(event.shiftKey),
+        Escape: () => {
+          // Losing the focus on the way stores nothing.
+          busy.current = true;
+          onCancel();
+        },
+      }[event.key];
+      if (!act) return;
+      act();
       event.preventDefault();
     },
   };

@@ -1,5 +1,6 @@
 import { useId, useState } from 'preact/hooks';
 import type { CollectionField } from '../../collection.js';
+import { comboProps, Suggestions } from '../../parts/suggestions.js';
 import { goTo, linkHere } from '../../routes.js';
 import { comparisonsOf, describeFilter, filtersOf, readFilter, type Filter } from './filter-text.js';
 
@@ -46,63 +47,63 @@ export function FilterLine({
         else apply();
       }}
     >
-      {filters.map((filter) => (
-        <a
-          key={filter[0]}
-          class="chip"
-          href={linkHere({ [filter[0]]: null, cursor: null, skip: null })}
-          aria-label={`Remove the filter ${describeFilter(filter)}`}
-        >
-          {describeFilter(filter)} ×
-        </a>
-      ))}
+      <Chips filters={filters} />
       <input
         data-search=""
         aria-label="Filter"
-        role="combobox"
-        aria-expanded={isShown}
-        aria-controls={`${id}-list`}
-        aria-autocomplete="list"
-        autocomplete="off"
+        {...comboProps(id, isShown, at)}
         placeholder={searched === null ? 'Filter: field > value' : `Search ${searched}, or filter: field > value`}
         value={text}
-        {...(isShown && at >= 0 && { 'aria-activedescendant': `${id}-${at}` })}
         onFocus={() => setOpen(true)}
         onBlur={() => setOpen(false)}
         onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === 'ArrowDown') setAt(Math.min(at + 1, suggested.length - 1));
-          else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, -1));
-          else if (event.key === 'Escape') setOpen(false);
-          else if (event.key === 'Backspace' && text === '' && filters.length > 0) {
-            goTo(linkHere({ [filters.at(-1)![0]]: null, cursor: null, skip: null }));
-          } else return;
+          if (event.key === 'ArrowDown') {
+            setAt(Math.min(at + 1, suggested.length - 1));
+          } else if (event.key === 'ArrowUp') {
+            setAt(Math.max(at - 1, -1));
+          } else if (event.key === 'Escape') {
+            setOpen(false);
+          } else if (event.key === 'Backspace' && text === '' && filters.length > 0) {
+            goTo(without(filters.at(-1)!));
+          } else {
+            return;
+          }
           event.preventDefault();
         }}
       />
       <button>Filter</button>
       {isShown && (
-        <ul class="suggested" role="listbox" id={`${id}-list`} aria-label="Suggestions">
-          {suggested.map((each, index) => (
-            <li
-              key={each}
-              id={`${id}-${index}`}
-              role="option"
-              aria-selected={index === at}
-              // Before the input loses the focus.
-              onMouseDown={(event) => {
-                event.preventDefault();
-                type(each);
-              }}
-            >
-              {each}
-            </li>
-          ))}
-        </ul>
+        <Suggestions
+          id={id}
+          label="Suggestions"
+          at={at}
+          items={suggested.map((each) => ({ key: each, shown: each }))}
+          onChoose={(index) => type(suggested[index]!)}
+        />
       )}
     </form>
   );
 }
+
+function Chips({ filters }: { filters: readonly Filter[] }) {
+  return (
+    <>
+      {filters.map((filter) => (
+        <a
+          key={filter[0]}
+          class="chip"
+          href={without(filter)}
+          aria-label={`Remove the filter ${describeFilter(filter)}`}
+        >
+          {describeFilter(filter)} ×
+        </a>
+      ))}
+    </>
+  );
+}
+
+const without = ([name]: Filter): string => linkHere({ [name]: null, cursor: null, skip: null });
 
 /** How what is typed could go on: fields, comparisons of the field, values of an enum. */
 function suggest(text: string, fields: readonly CollectionField[]): string[] {

@@ -1,13 +1,11 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Collection, CollectionField } from '../../collection.js';
 import { isTyping, Skeleton } from '../../parts/table.js';
-import { linkHere } from '../../routes.js';
 import type { ShownFields } from '../document-fields.js';
-import { CellInput } from './cell-input.js';
-import { CellValue } from './cell-value.js';
 import type { GridColumn } from './grid-columns.js';
 import { GridHead } from './grid-head.js';
+import { GridRow } from './grid-row.js';
 import { forgetCell, isEditable, keepCell, readCell, storeCell, textOfCell, type CellEdit } from './inline-edit.js';
 
 const ID_WIDTH = 116;
@@ -45,21 +43,14 @@ export function Grid(props: GridProps) {
   // What was typed into a cell before the page was loaded again is typed there still.
   const [edit, setEdit] = useState<CellEdit | null>(() => (isFixed ? null : readCell(documents)));
   const begin = (next: CellEdit | null): void => {
-    if (next) keepCell(documents, next);
-    else forgetCell(documents);
+    if (next) {
+      keepCell(documents, next);
+    } else {
+      forgetCell(documents);
+    }
     setEdit(next);
   };
-  useEffect(() => {
-    const step = (event: KeyboardEvent): void => {
-      if ((event.key !== 'j' && event.key !== 'k') || isTyping(event) || document.querySelector('dialog[open]')) return;
-      const openers = [...(body.current?.querySelectorAll<HTMLElement>('tr .opens') ?? [])];
-      const line = (document.activeElement as HTMLElement | null)?.closest('tr')?.querySelector<HTMLElement>('.opens');
-      const at = line ? openers.indexOf(line) : -1;
-      openers[event.key === 'j' ? Math.min(at + 1, openers.length - 1) : Math.max(at - 1, 0)]?.focus();
-    };
-    addEventListener('keydown', step);
-    return () => removeEventListener('keydown', step);
-  }, []);
+  useRowSteps(body);
   const focusCell = (id: string, name: string): void => {
     const selector = `[data-cell="${CSS.escape(`${id} ${name}`)}"]`;
     requestAnimationFrame(() => body.current?.querySelector<HTMLElement>(selector)?.focus());
@@ -93,89 +84,29 @@ export function Grid(props: GridProps) {
       aria-busy={loading}
     >
       <table style={{ minWidth: `${columns.reduce((sum, { width }) => sum + width, ID_WIDTH + TICK_WIDTH)}px` }}>
-        <colgroup>
-          {!isFixed && <col style={{ width: `${TICK_WIDTH}px` }} />}
-          <col style={{ width: `${ID_WIDTH}px` }} />
-          {columns.map(({ name, width }) => (
-            <col key={name} style={{ width: `${width}px` }} />
-          ))}
-        </colgroup>
+        <Widths columns={columns} isFixed={isFixed} />
         <thead>
           <tr>
-            {!isFixed && (
-              <th class="tick">
-                <input
-                  type="checkbox"
-                  aria-label="All rows"
-                  checked={rows.length > 0 && rows.every(({ _id }) => selected.has(_id))}
-                  onChange={(event) =>
-                    props.onSelect(new Set(event.currentTarget.checked ? rows.map(({ _id }) => _id) : []))
-                  }
-                />
-              </th>
-            )}
+            {!isFixed && <TickAll rows={rows} selected={selected} onSelect={props.onSelect} />}
             <th scope="col">_id</th>
             <GridHead {...props} />
           </tr>
         </thead>
         <tbody ref={body}>
           {rows.map((row) => (
-            <tr key={row._id} class={selected.has(row._id) ? 'selected' : ''}>
-              {!isFixed && (
-                <td class="tick">
-                  <input
-                    type="checkbox"
-                    aria-label={`Row ${row._id}`}
-                    checked={selected.has(row._id)}
-                    onChange={() => toggle(row._id)}
-                  />
-                </td>
-              )}
-              <td>
-                <a
-                  class="opens id"
-                  href={linkHere({ open: row._id })}
-                  onKeyDown={(event) => event.key === 'ArrowRight' && focusCell(row._id, columns[0]!.name)}
-                >
-                  {row._id.slice(0, 4)}…{row._id.slice(-4)}
-                </a>
-              </td>
-              {columns.map(({ name }) => {
-                const field = fields.get(name)!;
-                const isEdited = edit?.id === row._id && edit.field === name;
-                return (
-                  <td
-                    key={name}
-                    class={isEdited ? 'edited' : field.type === 'Number' ? 'number' : ''}
-                    tabIndex={-1}
-                    data-cell={`${row._id} ${name}`}
-                    onDblClick={() => open(row, field)}
-                    onKeyDown={(event) => {
-                      if (event.target !== event.currentTarget) return;
-                      if (event.key === 'Enter') open(row, field);
-                      else if (!step(event)) return;
-                      event.preventDefault();
-                    }}
-                  >
-                    {isEdited ? (
-                      <CellInput
-                        key={`${edit.id} ${edit.field}`}
-                        field={field}
-                        text={edit.text}
-                        onText={(text) => begin({ ...edit, text })}
-                        onStore={(text, isBack) => store(row, field, text, isBack)}
-                        onCancel={() => {
-                          begin(null);
-                          focusCell(row._id, name);
-                        }}
-                      />
-                    ) : (
-                      <CellValue field={field} value={row[name]} titles={titles} />
-                    )}
-                  </td>
-                );
-              })}
-            </tr>
+            <GridRow
+              key={row._id}
+              row={row}
+              columns={columns}
+              fields={fields}
+              titles={titles}
+              edit={edit?.id === row._id ? edit : null}
+              {...(!isFixed && { isSelected: selected.has(row._id), onToggle: () => toggle(row._id) })}
+              onEdit={(field) => open(row, field)}
+              onType={begin}
+              onStore={(field, text, isBack) => store(row, field, text, isBack)}
+              onFocus={(name) => focusCell(row._id, name)}
+            />
           ))}
         </tbody>
       </table>
@@ -185,19 +116,46 @@ export function Grid(props: GridProps) {
   );
 }
 
-/** Goes from cell to cell by the arrows; false for any other key. */
-function step(event: KeyboardEvent): boolean {
-  const cell = event.currentTarget as HTMLTableCellElement;
-  const line = cell.parentElement as HTMLTableRowElement;
-  const lines = (line.parentElement as HTMLTableSectionElement).rows;
-  const at = line.sectionRowIndex;
-  const target = {
-    ArrowLeft: line.cells[cell.cellIndex - 1],
-    ArrowRight: line.cells[cell.cellIndex + 1],
-    ArrowUp: lines[at - 1]?.cells[cell.cellIndex],
-    ArrowDown: lines[at + 1]?.cells[cell.cellIndex],
-  }[event.key];
-  if (!target) return false;
-  (target.querySelector<HTMLElement>('.opens') ?? target).focus();
-  return true;
+/** `j` and `k`: to the line below or above. */
+function useRowSteps(body: RefObject<HTMLTableSectionElement | null>): void {
+  useEffect(() => {
+    const step = (event: KeyboardEvent): void => {
+      if ((event.key !== 'j' && event.key !== 'k') || isTyping(event) || document.querySelector('dialog[open]')) return;
+      const openers = [...(body.current?.querySelectorAll<HTMLElement>('tr .opens') ?? [])];
+      const line = (document.activeElement as HTMLElement | null)?.closest('tr')?.querySelector<HTMLElement>('.opens');
+      const at = line ? openers.indexOf(line) : -1;
+      openers[event.key === 'j' ? Math.min(at + 1, openers.length - 1) : Math.max(at - 1, 0)]?.focus();
+    };
+    addEventListener('keydown', step);
+    return () => removeEventListener('keydown', step);
+  }, [body]);
+}
+
+function Widths({ columns, isFixed }: { columns: readonly GridColumn[]; isFixed: boolean }) {
+  return (
+    <colgroup>
+      {!isFixed && <col style={{ width: `${TICK_WIDTH}px` }} />}
+      <col style={{ width: `${ID_WIDTH}px` }} />
+      {columns.map(({ name, width }) => (
+        <col key={name} style={{ width: `${width}px` }} />
+      ))}
+    </colgroup>
+  );
+}
+
+function TickAll({
+  rows,
+  selected,
+  onSelect,
+}: { rows: readonly ShownFields[] } & Pick<GridProps, 'selected' | 'onSelect'>) {
+  return (
+    <th class="tick">
+      <input
+        type="checkbox"
+        aria-label="All rows"
+        checked={rows.length > 0 && rows.every(({ _id }) => selected.has(_id))}
+        onChange={(event) => onSelect(new Set(event.currentTarget.checked ? rows.map(({ _id }) => _id) : []))}
+      />
+    </th>
+  );
 }

@@ -2,7 +2,7 @@ import { api, refusalOf } from '../../api.js';
 import type { CollectionField } from '../../collection.js';
 import { forgetDraft, keepDraft, readDraft } from '../../drafts.js';
 import { utc } from '../../session.js';
-import { readNumber } from '../../parts/schema-form/scalar-inputs.js';
+import { readNumber, writeScalar } from '../../parts/schema-form/scalar-inputs.js';
 import type { ShownFields } from '../document-fields.js';
 
 /** A cell that is being edited, and what is typed into it. */
@@ -20,9 +20,7 @@ export const isEditable = ({ type, name }: CollectionField): boolean =>
 
 /** A value as it is typed. */
 export function textOfCell({ type }: CollectionField, value: unknown): string {
-  if (value === undefined || value === null) return '';
-  if (typeof value === 'object') return String((value as { _id?: unknown })._id ?? '');
-  if (type !== 'Date' || typeof value !== 'string') return String(value);
+  if (type !== 'Date' || typeof value !== 'string') return writeScalar(value);
   const date = new Date(value);
   if (Number.isNaN(date.getTime())) return value;
   const shift = utc.value ? 0 : date.getTimezoneOffset() * 60_000;

@@ -31,7 +31,7 @@ interface Answered {
   rows: ShownFields[];
 }
 
-/** A page of the trash, those thrown away last first. Lists show the trash among the rest: only a pipeline knows it alone. */
+/** A page of the trash, the last thrown away first. Lists show it among the rest: a pipeline can ask for it alone. */
 export function useTrashPage(documents: string, listing: Listing, fields: readonly CollectionField[]): Page {
   const [turn, setTurn] = useState(0);
   const [answered, setAnswered] = useState<Answered | null>(null);

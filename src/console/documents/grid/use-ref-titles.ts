@@ -7,7 +7,7 @@ import type { ShownFields } from '../document-fields.js';
 /** Beyond them the address would be too long. */
 const MAX_AT_ONCE = 100;
 
-/** What people know the documents by, that the shown rows name: by id, one request for each collection that is named. */
+/** Titles of the documents that the shown rows name, by id: one request for each collection that is named. */
 export function useRefTitles(
   base: string,
   rows: readonly ShownFields[] | null,

@@ -35,25 +35,9 @@ export function ImportDrawer({
   onClose: () => void;
   onChange: () => void;
 }) {
-  const [chosen, setChosen] = useState<Chosen | null>(null);
-  const [mapping, setMapping] = useState<Mapping>({});
-  const [problem, setProblem] = useState<string | null>(null);
   const [looked, setLooked] = useState<Outcome | null>(null);
-  const { fields, mode, name } = collection;
-  const choose = async (file: File | undefined): Promise<void> => {
-    setLooked(null);
-    setChosen(null);
-    setProblem(null);
-    if (!file) return;
-    try {
-      if (file.size > MAX_BYTES) throw new Error('The file is larger than 20 MB: import it on the command line.');
-      const read = readFile(file.name, await file.text());
-      setChosen({ name: file.name, ...read });
-      setMapping(guessMapping(read, fields, mode === 'flexible'));
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-  };
+  const { fields, name } = collection;
+  const { chosen, mapping, problem, choose, map } = useFile(collection, () => setLooked(null));
   const [looking, look, lookRefused] = useAction(async () => {
     setLooked(await send(base, mapRows(chosen!, mapping, fields), true));
   });
@@ -75,17 +59,7 @@ export function ImportDrawer({
         />
       </label>
       {problem !== null && <p class="bad">{problem}</p>}
-      {chosen && (
-        <MappingTable
-          file={chosen}
-          mapping={mapping}
-          fields={fields}
-          onMapping={(next) => {
-            setMapping(next);
-            setLooked(null);
-          }}
-        />
-      )}
+      {chosen && <MappingTable file={chosen} mapping={mapping} fields={fields} onMapping={map} />}
       <Trouble error={lookRefused ?? refused} />
       {looked && <Looked {...looked} />}
       <Commands
@@ -108,6 +82,36 @@ export function ImportDrawer({
       )}
     </Drawer>
   );
+}
+
+/** The file that was chosen, taken apart, and where its columns go. */
+function useFile({ fields, mode }: Collection, onChange: () => void) {
+  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [mapping, setMapping] = useState<Mapping>({});
+  const [problem, setProblem] = useState<string | null>(null);
+  return {
+    chosen,
+    mapping,
+    problem,
+    map: (next: Mapping): void => {
+      setMapping(next);
+      onChange();
+    },
+    choose: async (file: File | undefined): Promise<void> => {
+      onChange();
+      setChosen(null);
+      setProblem(null);
+      if (!file) return;
+      try {
+        if (file.size > MAX_BYTES) throw new Error('The file is larger than 20 MB: import it on the command line.');
+        const read = readFile(file.name, await file.text());
+        setChosen({ name: file.name, ...read });
+        setMapping(guessMapping(read, fields, mode === 'flexible'));
+      } catch (error) {
+        setProblem((error as Error).message);
+      }
+    },
+  };
 }
 
 const SHOWN_REFUSALS = 20;

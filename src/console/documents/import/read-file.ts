@@ -114,7 +114,7 @@ export function mapRows({ rows, isText }: ReadFile, mapping: Mapping, fields: re
     for (const [column, value] of Object.entries(row)) {
       const path = mapping[column];
       if (path === undefined || path === null) continue;
-      const typed = isText ? readCell(String(value), typeAt(path, fields)) : value;
+      const typed = isText ? readCell(value as string, typeAt(path, fields)) : value;
       if (typed !== undefined) setAt(document, path, typed);
     }
     return document;

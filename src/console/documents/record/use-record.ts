@@ -47,14 +47,16 @@ export function useRecord({
   const [busy, save, error] = useAction(async () => {
     if (!stored) {
       const { _id } = await api<ShownFields>('POST', base, change);
-      return finish(_id, 'Document stored');
+      finish(_id, 'Document stored');
+      return;
     }
     const headers = { 'if-match': `"${String((theirs ?? stored).updatedAt)}"` };
     try {
       await api('PATCH', `${base}/${stored._id}`, change, { headers });
     } catch (refusal) {
       if (!(refusal instanceof Refusal) || refusal.code !== 'CHANGED_MEANWHILE') throw refusal;
-      return setTheirs(await api<ShownFields>('GET', `${base}/${stored._id}`));
+      setTheirs(await api<ShownFields>('GET', `${base}/${stored._id}`));
+      return;
     }
     finish(stored._id, 'Document changed');
   });

@@ -47,7 +47,10 @@ const LIMITS: readonly [keyof FieldShape, (limit: string) => string][] = [
 
 /** The rules of a field in a few words. */
 export function describeRules(field: FieldShape & Partial<CollectionField>): string {
-  const limits = LIMITS.flatMap(([name, say]) => (field[name] === undefined ? [] : [say(String(field[name]))]));
+  const limits = LIMITS.flatMap(([name, say]) => {
+    const limit = field[name];
+    return typeof limit === 'string' || typeof limit === 'number' ? [say(String(limit))] : [];
+  });
   return [
     ...limits,
     ...(field.integer ? ['whole number'] : []),

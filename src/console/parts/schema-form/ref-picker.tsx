@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, queryOf } from '../../api.js';
 import { USERS, type Collection } from '../../collection.js';
+import { comboProps, Suggestions } from '../suggestions.js';
 import { linkTo, place } from '../../routes.js';
 import { titleField, useFormPlace, type InputProps } from './form-place.js';
 
@@ -38,14 +39,9 @@ async function search(base: string, target: Collection, text: string, signal: Ab
   return (await api<{ items: Found[] }>('GET', path, undefined, { signal })).items;
 }
 
-/** The document that a Ref names, searched for by its title or id, with its title shown and a link to it. */
-export function RefPicker({ id, shape, value, describedBy, onChange }: InputProps) {
-  const { base, collections, isFixed } = useFormPlace();
-  const target = collections.find(({ name }) => name === shape.ref);
-  const [typed, setTyped] = useState<string | null>(null);
+/** What is found of a text, a moment after it was typed; null looks for nothing. */
+function useFound(base: string, target: Collection | undefined, typed: string | null) {
   const [found, setFound] = useState<Found[]>([]);
-  const [at, setAt] = useState(0);
-  const shown = typeof value === 'string' ? value : '';
   useEffect(() => {
     if (typed === null || !target) return undefined;
     const ending = new AbortController();
@@ -57,6 +53,17 @@ export function RefPicker({ id, shape, value, describedBy, onChange }: InputProp
       ending.abort();
     };
   }, [typed, target, base]);
+  return [found, setFound] as const;
+}
+
+/** The document that a Ref names, searched for by its title or id, with its title shown and a link to it. */
+export function RefPicker({ id, shape, value, describedBy, onChange }: InputProps) {
+  const { base, collections, isFixed } = useFormPlace();
+  const target = collections.find(({ name }) => name === shape.ref);
+  const [typed, setTyped] = useState<string | null>(null);
+  const [found, setFound] = useFound(base, target, typed);
+  const [at, setAt] = useState(0);
+  const shown = typeof value === 'string' ? value : '';
   const title = titleField(target);
   const choose = (next: string | undefined): void => {
     setTyped(null);
@@ -68,16 +75,11 @@ export function RefPicker({ id, shape, value, describedBy, onChange }: InputProp
     <span class="ref">
       <input
         id={id}
-        role="combobox"
-        aria-expanded={isOpen}
-        aria-controls={`${id}-found`}
-        aria-autocomplete="list"
-        autocomplete="off"
+        {...comboProps(id, isOpen, at)}
         dir="auto"
         value={typed ?? shown}
         readOnly={isFixed}
         placeholder={target ? `Search ${target.name}` : 'Id of a document'}
-        {...(isOpen && { 'aria-activedescendant': `${id}-${at}` })}
         {...(describedBy !== undefined && { 'aria-describedby': describedBy })}
         onFocus={() => !isFixed && shown === '' && setTyped('')}
         onInput={(event) => {
@@ -88,37 +90,38 @@ export function RefPicker({ id, shape, value, describedBy, onChange }: InputProp
         }}
         onKeyDown={(event) => {
           if (!isOpen) return;
-          if (event.key === 'ArrowDown') setAt(Math.min(at + 1, found.length - 1));
-          else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
-          else if (event.key === 'Enter') choose(found[at]!._id);
-          else if (event.key === 'Escape') setTyped(null);
-          else return;
+          const act = {
+            ArrowDown: () => setAt(Math.min(at + 1, found.length - 1)),
+            ArrowUp: () => setAt(Math.max(at - 1, 0)),
+            Enter: () => choose(found[at]!._id),
+            Escape: () => setTyped(null),
+          }[event.key];
+          if (!act) return;
+          act();
           event.preventDefault();
           event.stopPropagation();
         }}
         onBlur={() => setTyped(null)}
       />
       {isOpen && (
-        <ul role="listbox" id={`${id}-found`} aria-label={`Found in ${shape.ref ?? ''}`}>
-          {found.map((each, index) => (
-            <li
-              key={each._id}
-              id={`${id}-${index}`}
-              role="option"
-              aria-selected={index === at}
-              // Before the input loses the focus.
-              onMouseDown={(event) => {
-                event.preventDefault();
-                choose(each._id);
-              }}
-            >
-              <span dir="auto">{titleOf(each, title)}</span> <code>{each._id}</code>
-            </li>
-          ))}
-        </ul>
+        <Suggestions
+          id={id}
+          label={`Found in ${shape.ref ?? ''}`}
+          at={at}
+          items={found.map((each) => ({ key: each._id, shown: <Title found={each} title={title} /> }))}
+          onChoose={(index) => choose(found[index]!._id)}
+        />
       )}
       {ID.test(shown) && target && <Preview base={base} target={target} id={shown} />}
     </span>
+  );
+}
+
+function Title({ found, title }: { found: Found; title: string | null }) {
+  return (
+    <>
+      <span dir="auto">{titleOf(found, title)}</span> <code>{found._id}</code>
+    </>
   );
 }
 

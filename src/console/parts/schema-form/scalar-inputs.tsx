@@ -4,10 +4,16 @@ import { useFormPlace, type InputProps } from './form-place.js';
 
 const LONG = 80;
 
+/** A value as it stands in an input. */
+export function writeScalar(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** A line of text, or an area where the text may be long. */
 export function TextInput({ id, shape, value, describedBy, onChange }: InputProps) {
   const { isFixed } = useFormPlace();
-  const text = value === undefined || value === null ? '' : String(value);
+  const text = writeScalar(value);
   // Decided once: an input that becomes another one loses the place in it.
   const [isLong] = useState(() => text.length > LONG || text.includes('\n') || (shape.maxLength ?? 0) > 200);
   const common = {
@@ -42,7 +48,7 @@ export function readNumber(text: string): { value: number | undefined; problem: 
 
 export function NumberInput({ id, path, value, describedBy, onChange }: InputProps) {
   const { isFixed, report } = useFormPlace();
-  const shown = value === undefined || value === null ? '' : String(value);
+  const shown = writeScalar(value);
   const [typed, setTyped] = useState<string | null>(null);
   // A value that was set elsewhere replaces what was typed.
   const text =
@@ -133,7 +139,7 @@ export function EnumInput({ id, shape, value, isRequired, describedBy, onChange 
       }}
     >
       {(!isRequired || at < 0) && <option value="-1">not set</option>}
-      {isOther && <option value="other">{String(value)} (not allowed)</option>}
+      {isOther && <option value="other">{writeScalar(value)} (not allowed)</option>}
       {choices.map((choice, index) => (
         <option key={choice} value={String(index)}>
           {String(choice)}

@@ -92,13 +92,63 @@ function FieldInput({
       Remove
     </button>
   );
-  const marks = (
+  const nested = field.type === 'Object' && field.fields && fits('Object', value);
+  const Leaf = nested ? null : leafOf(field, value);
+  if (Leaf) {
+    const described = [rules !== '' && `${id}-rules`, error !== undefined && `${id}-error`].filter(Boolean).join(' ');
+    return (
+      <div class={error === undefined ? 'field' : 'field wrong'}>
+        <div class="field-head">
+          <label for={id}>{name}</label>
+          <Marks field={field} />
+          {remove}
+        </div>
+        <Leaf
+          id={id}
+          path={path}
+          shape={field}
+          value={value}
+          isRequired={field.required === true}
+          describedBy={described === '' ? undefined : described}
+          onChange={onChange}
+        />
+        <Notes id={id} rules={rules} error={error} />
+      </div>
+    );
+  }
+  return (
+    <fieldset class="field nested">
+      <legend>
+        {name}
+        <Marks field={field} /> {remove}
+      </legend>
+      {nested ? (
+        <SchemaFields
+          fields={field.fields!}
+          value={(value ?? {}) as JsonObject}
+          path={`${path}.`}
+          onChange={(next) => onChange(Object.keys(next).length === 0 ? undefined : next)}
+        />
+      ) : (
+        <ListInput name={name} path={path} shape={field.items!} value={value} onChange={onChange} />
+      )}
+      <Notes id={id} rules={rules} error={error} />
+    </fieldset>
+  );
+}
+
+function Marks({ field }: { field: FieldShape & Partial<CollectionField> }) {
+  return (
     <>
       {field.required && <span aria-hidden="true"> *</span>}
       <span class="type">{describeType(field)}</span>
     </>
   );
-  const notes = (
+}
+
+/** The rules of a field, and which one is broken. */
+function Notes({ id, rules, error }: { id: string; rules: string; error: string | undefined }) {
+  return (
     <>
       {rules !== '' && (
         <span class="hint" id={`${id}-rules`}>
@@ -111,49 +161,6 @@ function FieldInput({
         </span>
       )}
     </>
-  );
-  const nested = field.type === 'Object' && field.fields && fits('Object', value);
-  const Leaf = nested ? null : leafOf(field, value);
-  if (Leaf) {
-    const described = [rules !== '' && `${id}-rules`, error !== undefined && `${id}-error`].filter(Boolean).join(' ');
-    return (
-      <div class={error === undefined ? 'field' : 'field wrong'}>
-        <div class="field-head">
-          <label for={id}>{name}</label>
-          {marks}
-          {remove}
-        </div>
-        <Leaf
-          id={id}
-          path={path}
-          shape={field}
-          value={value}
-          isRequired={field.required === true}
-          describedBy={described === '' ? undefined : described}
-          onChange={onChange}
-        />
-        {notes}
-      </div>
-    );
-  }
-  return (
-    <fieldset class="field nested">
-      <legend>
-        {name}
-        {marks} {remove}
-      </legend>
-      {nested ? (
-        <SchemaFields
-          fields={field.fields!}
-          value={(value ?? {}) as JsonObject}
-          path={`${path}.`}
-          onChange={(next) => onChange(Object.keys(next).length === 0 ? undefined : next)}
-        />
-      ) : (
-        <ListInput name={name} path={path} shape={field.items!} value={value} onChange={onChange} />
-      )}
-      {notes}
-    </fieldset>
   );
 }
 

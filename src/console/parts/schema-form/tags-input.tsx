@@ -13,8 +13,8 @@ export function TagsInput({ id, path, shape, value, describedBy, onChange }: Inp
     const next = added.filter((each) => each !== '').map((each) => (isNumber ? readNumber(each).value : each));
     const isWrong = next.includes(undefined);
     report(path, isWrong ? 'This is not a number.' : null);
-    if (isWrong) return setTyped(text);
-    setTyped('');
+    setTyped(isWrong ? text : '');
+    if (isWrong) return;
     if (next.length > 0) onChange([...items, ...next]);
   };
   const remove = (at: number): void => onChange(items.filter((_, index) => index !== at));
