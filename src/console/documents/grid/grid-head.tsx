@@ -49,6 +49,7 @@ export function GridHead({
               {canSort ? (
                 <button
                   class="quiet"
+                  aria-label={`Sort by ${name}`}
                   title={isIndexed(collection, name) ? 'Sort: an index serves this order' : 'Sort: not indexed'}
                   onClick={() => onSort(nextSort(sort, name))}
                 >

@@ -17,6 +17,13 @@ export function RecordForm({ base, collection, collections, record, isFixed }: R
     );
   }, [collection, added, fields]);
   const form = useRef<HTMLFormElement>(null);
+  // What is to be typed, rather than the button that closes; who has gone on already stays there.
+  useEffect(() => {
+    const { activeElement: now } = document;
+    if (!isFixed && (now === document.body || now?.getAttribute('aria-label') === 'Close')) {
+      form.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
+    }
+  }, []);
   // To the first field that was refused: it may be out of sight.
   useEffect(() => {
     if (record.error) form.current?.querySelector<HTMLElement>('.wrong :is(input, select, textarea)')?.focus();

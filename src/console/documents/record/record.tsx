@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { api } from '../../api.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
@@ -33,25 +33,46 @@ export function RecordDrawer({ id, onClose, onChange, ...rest }: Props) {
   const title = isNew ? `New document of ${collection.name}` : `${collection.name} ${id}`;
   // Beside the document, not behind it.
   useEffect(() => void (place.value.query.get('tab') === 'json' && loadEditor()), []);
-  if (source !== null && !data) {
-    return (
-      <Drawer title={title} onClose={onClose}>
-        <Trouble error={error} onRetry={reload} />
-        {!error && <p class="empty">Loading…</p>}
-      </Drawer>
-    );
-  }
-  return <OpenRecord title={title} id={id} loaded={data} onClose={onClose} onChange={onChange} {...rest} />;
+  // One drawer from the beginning: another one in its place would not know where the focus came from.
+  const [isDirty, setDirty] = useState(false);
+  const forget = useRef<() => void>(() => undefined);
+  const leave = (): void => {
+    forget.current();
+    onClose();
+  };
+  return (
+    <Drawer title={title} onClose={leave} isDirty={isDirty} onKeep={onClose}>
+      <Trouble error={error} onRetry={reload} />
+      {source !== null && !data && !error && <p class="empty">Loading…</p>}
+      {(source === null || data) && (
+        <OpenRecord
+          id={id}
+          loaded={data}
+          onClose={onClose}
+          onChange={onChange}
+          onDirty={(now, discard) => {
+            setDirty(now);
+            forget.current = discard;
+          }}
+          {...rest}
+        />
+      )}
+    </Drawer>
+  );
 }
 
 function OpenRecord({
-  title,
   id,
   loaded,
   onClose,
   onChange,
+  onDirty,
   ...at
-}: Props & { title: string; loaded: ShownFields | null }) {
+}: Props & {
+  loaded: ShownFields | null;
+  /** Whether something is typed that is not stored, and how to forget it. */
+  onDirty: (isDirty: boolean, forget: () => void) => void;
+}) {
   const { base } = at;
   const record = useRecord({
     base,
@@ -68,12 +89,10 @@ function OpenRecord({
   const tabs = RECORD_TABS.filter(({ ofStored }) => stored !== null || !ofStored);
   const tab = tabs.find(({ name }) => name === place.value.query.get('tab')) ?? tabs[0]!;
   const { View } = tab;
-  const leave = (): void => {
-    record.forget();
-    onClose();
-  };
+  const isDirty = isChanged && !isFixed;
+  useLayoutEffect(() => onDirty(isDirty, record.forget), [isDirty]);
   return (
-    <Drawer title={title} onClose={leave} isDirty={isChanged && !isFixed} onKeep={onClose}>
+    <>
       <div class="record" data-kept="">
         <nav class="tabs" aria-label="Views of the document">
           {tabs.map(({ name, label }) => (
@@ -116,7 +135,7 @@ function OpenRecord({
       )}
       <CommandList lines={() => recordCommands(base, record)} />
       <Foot base={base} record={record} isTrashed={isTrashed} onChange={onChange} onClose={onClose} />
-    </Drawer>
+    </>
   );
 }
 
