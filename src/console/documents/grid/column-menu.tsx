@@ -1,5 +1,5 @@
 import type { CollectionField } from '../../collection.js';
-import { PullDown } from '../../parts/pull-down.js';
+import { PullDown } from './pull-down.js';
 import { moved, resized, toggled, type GridColumn } from './grid-columns.js';
 
 const STEP = 40;

@@ -1,6 +1,6 @@
 import { useId, useState } from 'preact/hooks';
 import type { CollectionField } from '../../collection.js';
-import { comboProps, Suggestions } from '../../parts/suggestions.js';
+import { comboProps, Suggestions } from '../../parts/schema-form/suggestions.js';
 import { goTo, linkHere } from '../../routes.js';
 import { comparisonsOf, describeFilter, filtersOf, readFilter, type Filter } from './filter-text.js';
 

@@ -2,7 +2,7 @@ import { useCallback, useMemo, useState } from 'preact/hooks';
 import { api, Refusal } from '../../api.js';
 import { say, useAction } from '../../parts/basics.js';
 import { findLostNumber } from '../../parts/json-editor.js';
-import { useDraft } from '../../parts/use-draft.js';
+import { useDraft } from '../../use-draft.js';
 import { differences, fieldsOf, writeFields, type ShownFields } from '../document-fields.js';
 
 type JsonObject = Record<string, unknown>;

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { api, queryOf } from '../../api.js';
 import { USERS, type Collection } from '../../collection.js';
-import { comboProps, Suggestions } from '../suggestions.js';
+import { comboProps, Suggestions } from './suggestions.js';
 import { linkTo, place } from '../../routes.js';
 import { titleField, useFormPlace, type InputProps } from './form-place.js';
 

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { forgetDraft, keepDraft, readDraft } from '../drafts.js';
+import { forgetDraft, keepDraft, readDraft } from './drafts.js';
 
 interface Draft {
   /** Something is typed that is not stored. */
