@@ -5,6 +5,7 @@ import { trimChangesJob } from './features/changes/trim-changes.job.js';
 import { finishDropJob } from './features/collections/finish-drop.job.js';
 import { forgetAnswersJob } from './features/documents/write/forget-idempotency-keys.job.js';
 import { purgeTrashJob } from './features/documents/write/purge-trash.job.js';
+import { settleReferencesJob } from './features/documents/references/settle-references.job.js';
 import { settleBatchesJob } from './features/documents/bulk/settle-batches.job.js';
 import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
 import { finishUserDeletionJob } from './features/users/accounts/finish-user-deletion.job.js';
@@ -43,6 +44,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredJobsJob,
   purgeTrashJob,
   settleBatchesJob,
+  settleReferencesJob,
   forgetAnswersJob,
   mailCodeJob,
   finishTakeOverJob,

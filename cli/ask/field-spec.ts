@@ -75,10 +75,10 @@ class SpecReader {
   }
 
   private readRef(): FieldShape {
-    if (!this.take('(')) return { type: 'Ref' };
+    if (!this.take('(')) return this.withConstraints({ type: 'Ref' });
     const ref = this.readName();
     if (!this.take(')')) this.fail('expected ")" after the collection that is referred to');
-    return { type: 'Ref', ref };
+    return this.withConstraints({ type: 'Ref', ref });
   }
 
   private readObject(depth: number): FieldShape {
@@ -149,6 +149,7 @@ class SpecReader {
       const start = this.at;
       if (this.take('!')) {
         field.required = true;
+        if (field.type === 'Ref') this.withConstraints(field);
       } else if (this.take('&')) {
         if (depth > 0) this.failAt(start, 'only a field at the top level can be unique');
         field.unique = true;

@@ -36,7 +36,7 @@ function writeDefault(value: string | number | boolean): string {
 
 /** The type as a field spec writes it: `Array(Ref(users))`. */
 export function presentType(shape: FieldShape): string {
-  if (shape.type === 'Ref' && shape.ref) return `Ref(${shape.ref})`;
+  if (shape.type === 'Ref' && shape.ref) return `Ref(${shape.ref})${writeConstraints(shape)}`;
   if (shape.type === 'Array') {
     return `Array${shape.items ? `(${presentType(shape.items)})` : ''}${writeConstraints(shape)}`;
   }

@@ -1,7 +1,7 @@
 import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { findTellingFields } from '../../../src/features/collections/users-collection.js';
-import { checkStoredDocuments } from '../../../src/features/documents/store/check-stored-documents.js';
+import { checkStoredDocuments } from '../../../src/features/documents/fit/check-stored-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { askForEdit } from '../../ask/ask-for-edit.js';
 import { projectOption } from '../../ask/choose-project.js';

@@ -17,8 +17,9 @@ import {
 } from './schema/collection-declaration.js';
 import { listUnmet } from './schema/merge-declaration.js';
 import { announceSets, ownSets } from './name-sets.js';
+import { requireSoundReferences } from './references/require-sound-references.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
-import { collectionStore } from './collection-store.js';
+import { collectionStore, forgetCollection } from './collection-store.js';
 import { documentIndexes } from './indexes/document-indexes.js';
 
 export interface NewCollection extends CollectionDeclaration {
@@ -53,6 +54,7 @@ export async function addCollection(app: App, project: Project, input: NewCollec
     if (!winner) throw error;
     return existingCollection(winner, input);
   }
+  forgetCollection(app, collection);
   return { collection, created: true, unmet: [] };
 }
 
@@ -82,6 +84,7 @@ export async function readNewCollection(app: App, project: Project, input: NewCo
   checkRls(collection);
   checkIndexSpecs(collection);
   await requireSoundRules(app, null, collection);
+  await requireSoundReferences(app, null, collection);
   const own = ownSets(collection);
   if (own.length > 0) collection.namedBy = own;
   return collection;

@@ -9,6 +9,8 @@ import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
+import { requireReferenceFit } from './references/reference-misfits.js';
+import { requireSoundReferences } from './references/require-sound-references.js';
 import { announceSets, settleSets } from './name-sets.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
 import { checkUsersContract } from './users-collection.js';
@@ -41,7 +43,11 @@ export async function changeCollection(
     checkIndexSpecs(changed);
     checkUsersContract(changed);
     await requireSoundRules(app, current, changed);
-    if (!forNewWrites) await requireConstraintFit(app, current, changed);
+    await requireSoundReferences(app, current, changed);
+    if (!forNewWrites) {
+      await requireConstraintFit(app, current, changed);
+      await requireReferenceFit(app, current, changed);
+    }
     await buildIndexes(app, current, changed);
     await announceSets(app, current, changed);
     const { mode, fields, rls, rules = null, indexes, uniques = [] } = changed;

@@ -52,7 +52,24 @@ async function storeDefaultUsers(app: App, projectId: ObjectId): Promise<void> {
 
 export function forgetCollection(app: App, collection: Pick<Collection, 'projectId' | 'name'>): void {
   app.cache.forget(REGISTERED, cacheKey(collection.projectId, collection.name));
+  app.cache.forget(REFERRING, collection.projectId.toHexString());
 }
+
+/** The collections of a project whose documents refer to others with `onDelete`; at most half a second old. */
+export async function listReferring(app: App, projectId: ObjectId): Promise<readonly Collection[]> {
+  const referring = await app.cache.read(REFERRING, projectId.toHexString(), () =>
+    collectionStore(app)
+      .find({
+        projectId,
+        state: 'active',
+        $or: ['fields', 'fields.items'].map((path) => ({ [`${path}.onDelete`]: { $exists: true } })),
+      })
+      .toArray(),
+  );
+  return referring ?? [];
+}
+
+const REFERRING = cacheRegion<Collection[]>('referring');
 
 const REGISTERED = cacheRegion<Collection>('collections');
 const cacheKey = (projectId: ObjectId, name: string): string => `${projectId.toHexString()}:${name}`;

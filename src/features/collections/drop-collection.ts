@@ -5,12 +5,14 @@ import type { Collection } from './collection.js';
 import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
 import { settleSets } from './name-sets.js';
+import { requireUnreferred } from './references/require-sound-references.js';
 import { requireUnnamed } from './rules/require-sound-rules.js';
 import { USERS } from './users-collection.js';
 
 /**
  * Removes a collection and all its documents for good. Unreachable from the first write on; what a crash leaves, or a
- * late writer makes anew, goes within minutes. 404 for an unknown name, 403 for `users`, 409 NAMED_BY_RULE.
+ * late writer makes anew, goes within minutes. 404 for an unknown name, 403 for `users`, 409 NAMED_BY_RULE or
+ * REFERRED_TO.
  */
 export function dropCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   return app.db.useReserve(() => removeCollection(app, projectId, name));
@@ -21,7 +23,10 @@ async function removeCollection(app: App, projectId: ObjectId, name: string): Pr
     throw forbidden('USERS_BLOCKED', 'The users collection belongs to every project and cannot be dropped');
   }
   const found = await collectionStore(app).findOne({ projectId, name });
-  if (found?.state === 'active') await requireUnnamed(app, found);
+  if (found?.state === 'active') {
+    await requireUnnamed(app, found);
+    await requireUnreferred(app, found);
+  }
   if (found) await enqueueFinishDrop(app, found);
   const collection =
     found &&

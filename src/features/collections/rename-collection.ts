@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, forbidden } from '../../errors.js';
 import { isDuplicateKey } from '../../platform/database/database.js';
+import { requireUnreferred } from './references/require-sound-references.js';
 import { requireUnnamed } from './rules/require-sound-rules.js';
 import { requireCollectionName } from './require-collection-name.js';
 import type { Collection } from './collection.js';
@@ -21,7 +22,10 @@ export async function renameCollection(
   if (name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection cannot be renamed');
   requireCollectionName(newName);
   const current = await collectionStore(app).findOne({ projectId, name, state: 'active' });
-  if (current) await requireUnnamed(app, current, true);
+  if (current) {
+    await requireUnnamed(app, current, true);
+    await requireUnreferred(app, current, true);
+  }
   try {
     const renamed = await collectionStore(app).findOneAndUpdate(
       { projectId, name, state: 'active' },

@@ -43,7 +43,7 @@ import { RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { setRls } from '../collections/set-rls.js';
 import { findShape } from '../documents/read/find-shape.js';
 import { requireNamed } from './require-named.js';
-import { checkStoredDocuments, FIT_REPORT } from '../documents/store/check-stored-documents.js';
+import { checkStoredDocuments, FIT_REPORT } from '../documents/fit/check-stored-documents.js';
 
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */
 const RLS = changes({ enabled: FLAG, mode: oneOf('public-read', 'private'), ownerField: TEXT });
@@ -79,6 +79,7 @@ const BAD_SETTINGS = [
   'INVALID_UNIQUE',
   'INVALID_RULES',
   'INVALID_RULE',
+  'INVALID_REFERENCE',
 ];
 
 const SHAPE = object({
@@ -242,7 +243,11 @@ export const COLLECTION_ROUTES: RouteList = {
       body: object({ name: text() }),
       example: { name: 'purchases' },
       answers: ok(COLLECTION, 'Collection renamed'),
-      refuses: { 400: ['INVALID_NAME'], 403: ['USERS_BLOCKED'], 409: ['COLLECTION_EXISTS', 'NAMED_BY_RULE'] },
+      refuses: {
+        400: ['INVALID_NAME'],
+        403: ['USERS_BLOCKED'],
+        409: ['COLLECTION_EXISTS', 'NAMED_BY_RULE', 'REFERRED_TO'],
+      },
       async handle({ app, project, params, body }) {
         return presentCollection(await renameCollection(app, project._id, params.collection, body.name));
       },
@@ -252,7 +257,7 @@ export const COLLECTION_ROUTES: RouteList = {
       summary: 'Drop a collection with all its documents',
       access: projectOwner('collection drop'),
       answers: ok(object({ id: ID, name: TEXT }), 'Collection dropped with all its documents'),
-      refuses: { 403: ['USERS_BLOCKED'], 409: ['NAMED_BY_RULE'] },
+      refuses: { 403: ['USERS_BLOCKED'], 409: ['NAMED_BY_RULE', 'REFERRED_TO'] },
       async handle({ app, project, params }) {
         const { _id, name } = await dropCollection(app, project._id, params.collection);
         return { id: _id.toHexString(), name };

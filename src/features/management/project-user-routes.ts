@@ -92,7 +92,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
       example: { email: 'ada@example.com', password: 'correct horse battery' },
       answers: created(ACCOUNT, 'User created'),
       refuses: {
-        400: ['VALIDATION_FAILED'],
+        400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
         403: ['QUOTA_EXCEEDED'],
         409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
         413: ['DOCUMENT_TOO_LARGE'],
@@ -117,7 +117,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
       example: { name: 'Ada Lovelace' },
       answers: ok(ACCOUNT, 'User updated'),
       refuses: {
-        400: ['VALIDATION_FAILED'],
+        400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
         403: ['QUOTA_EXCEEDED'],
         409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
         413: ['DOCUMENT_TOO_LARGE'],
@@ -132,6 +132,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
       summary: 'Delete a user',
       access: userOwner('user delete'),
       answers: ok(object({ id: TEXT }), 'User deleted'),
+      refuses: { 409: ['DOCUMENT_REFERRED_TO'] },
       async handle({ app, project, user }) {
         await deleteUser(app, project, user);
         return { id: user._id.toHexString() };

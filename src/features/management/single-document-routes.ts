@@ -77,7 +77,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
     example: { title: 'Hello', views: 0 },
     answers: { ...created(DOCUMENT, 'Document stored'), headers: ETAG },
     refuses: {
-      400: ['VALIDATION_FAILED'],
+      400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
       403: [...USERS_BLOCKED, 'QUOTA_EXCEEDED'],
       409: ['DUPLICATE_VALUE'],
       413: ['DOCUMENT_TOO_LARGE'],
@@ -118,7 +118,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
     example: { title: 'Hello again', 'meta.views': 1 },
     answers: { ...ok(DOCUMENT, 'Document changed'), headers: ETAG },
     refuses: {
-      400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH'],
+      400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
       403: [...USERS_BLOCKED, 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
       409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
       412: ['CHANGED_MEANWHILE'],
@@ -140,7 +140,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
     refuses: {
       400: ['INVALID_QUERY', 'INVALID_IF_MATCH'],
       403: USERS_BLOCKED,
-      409: ['DOCUMENT_CHANGING'],
+      409: ['DOCUMENT_CHANGING', 'DOCUMENT_REFERRED_TO'],
       412: ['CHANGED_MEANWHILE'],
     },
     async handle({ app, ctx, target, params, query: { permanent } }) {
@@ -161,9 +161,9 @@ export const SINGLE_DOCUMENT_ROUTES = [
     headers: IF_MATCH,
     answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
     refuses: {
-      400: ['INVALID_IF_MATCH'],
+      400: ['INVALID_IF_MATCH', 'TOO_MANY_REFERENCES'],
       403: USERS_BLOCKED,
-      409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
+      409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'REFERENCE_MISSING'],
       412: ['CHANGED_MEANWHILE'],
       ...NO_ROOM,
     },

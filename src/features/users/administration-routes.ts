@@ -80,7 +80,7 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
     example: { email: 'ada@example.com', emailVerified: true },
     answers: created(ACCOUNT, 'User created'),
     refuses: {
-      400: ['VALIDATION_FAILED'],
+      400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
       409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
       413: ['DOCUMENT_TOO_LARGE'],
       503: ['BUSY'],
@@ -109,7 +109,7 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
     example: { name: 'Ada Lovelace' },
     answers: ok(ACCOUNT, 'User updated'),
     refuses: {
-      400: ['VALIDATION_FAILED'],
+      400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
       409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'CHANGED_MEANWHILE'],
       413: ['DOCUMENT_TOO_LARGE'],
     },
@@ -125,6 +125,7 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
     rate: 'plain',
     params,
     answers: done('User deleted'),
+    refuses: { 409: ['DOCUMENT_REFERRED_TO'] },
     handle: ({ app, project, user }) => deleteUser(app, project, user),
   }),
   route('POST /api/userAuth/users/:user/disable', {

@@ -86,7 +86,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     body: PROOF,
     bodyIsOptional: true,
     answers: done('The account is deleted'),
-    refuses: { ...PROOF_REFUSALS, 404: ['USER_NOT_FOUND'] },
+    refuses: { ...PROOF_REFUSALS, 404: ['USER_NOT_FOUND'], 409: ['DOCUMENT_REFERRED_TO'] },
     async handle({ app, ctx, project, user, session, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       await deleteUser(app, project, user);

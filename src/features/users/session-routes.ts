@@ -27,7 +27,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     example: { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' },
     answers: signedIn(201),
     refuses: {
-      400: ['VALIDATION_FAILED'],
+      400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
       401: ['INVALID_CREDENTIALS'],
       403: ['QUOTA_EXCEEDED'],
       409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],

@@ -27,11 +27,14 @@ export interface EnqueueOptions {
   keepMs?: number;
 }
 
-/** The part of a definition that enqueueing needs; ties the payload to what `run` takes. */
+/**
+ * The part of a definition that enqueueing needs; ties the payload to what `run` takes. Without `run` where the job
+ * itself is above the code that asks for it.
+ */
 export interface Enqueueable<Payload extends object> {
   name: string;
   concurrency?: number;
-  run(deps: never, payload: Payload, context: never): unknown;
+  run?(deps: never, payload: Payload, context: never): unknown;
 }
 
 /** The side of the queue that hands in work. */

@@ -87,7 +87,8 @@ export function modifyInside(storage: Storage, ns: string, modification: Modific
   return modification.upsert ? insertUpsert(storage, ns, modification) : null;
 }
 
-function findInside(storage: Storage, collection: CollectionEntry, query: Query): Found | null | typeof LATER {
+/** The first document that a query matches, inside a transaction; LATER when the search would take too long for it. */
+export function findInside(storage: Storage, collection: CollectionEntry, query: Query): Found | null | typeof LATER {
   const plan = planQuery(storage, collection, query, 1);
   const { sort } = query;
   const collect = sort !== null && !plan.sorted;

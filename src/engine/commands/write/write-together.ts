@@ -1,13 +1,22 @@
 import { CODES, refusal } from '../../errors.js';
 import { EntryBudget } from '../../storage/keys/entry-budget.js';
 import type { Storage } from '../../storage/storage.js';
+import type { Query } from '../read/query.js';
 import { openCollection } from './insert.js';
-import { LATER, modifyInside, type Modification, type Modified } from './modify.js';
+import { findInside, LATER, modifyInside, type Modification, type Modified } from './modify.js';
 
-/** One write of several that are carried out together: a new document, or the change of the one that matches. */
-export type TogetherStep = { ns: string } & ({ insert: Buffer } | { modification: Modification });
+/**
+ * One step of several that are carried out together: a new document, the change of the one that matches, or a condition
+ * of all of them: that a document matches, or that none does.
+ */
+export type TogetherStep = { ns: string } & (
+  { insert: Buffer } | { modification: Modification } | { query: Query; matches: boolean }
+);
 
-/** A step was refused, or matched nothing (`cause` is null then): none of the steps was carried out. */
+/**
+ * A step was refused, or matched nothing, or something that it must not (`cause` is null then): none of the steps was
+ * carried out.
+ */
 export class StepRefused extends Error {
   constructor(
     readonly step: number,
@@ -44,8 +53,19 @@ function carryOut(storage: Storage, step: TogetherStep, budget: EntryBudget): Mo
     storage.documents.insert(openCollection(storage, step.ns), step.insert, budget);
     return { before: null, after: step.insert, changed: true };
   }
+  if ('query' in step) {
+    const collection = storage.catalog.find(step.ns);
+    const found = collection && findInside(storage, collection, step.query);
+    if (found === LATER) throw tooMany();
+    if ((found !== null) !== step.matches) throw NOTHING_MATCHED;
+    return { before: null, after: null, changed: false };
+  }
   const modified = modifyInside(storage, step.ns, step.modification);
-  if (modified === LATER) throw refusal(CODES.MaxTimeMSExpired, 'a step of a batch has to look at too many documents');
+  if (modified === LATER) throw tooMany();
   if (modified === null) throw NOTHING_MATCHED;
   return modified;
+}
+
+function tooMany(): Error {
+  return refusal(CODES.MaxTimeMSExpired, 'a step of a batch has to look at too many documents');
 }

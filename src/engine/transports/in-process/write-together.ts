@@ -8,9 +8,12 @@ import { StepRefused, writeTogether, type TogetherStep } from '../../commands/wr
 import { toDriverError } from './driver-errors.js';
 import { openCommandSession, type CommandSession } from './session.js';
 
-/** A write as the application gives it. */
+/** A write as the application gives it, or a condition: whether a document `matches` the filter. */
 export type AppStep = { collection: string } & (
-  { insert: object } | { filter: object; update: object } | { filter: object; remove: true }
+  | { insert: object }
+  | { filter: object; update: object }
+  | { filter: object; remove: true }
+  | { filter: object; matches: boolean }
 );
 
 /** A document before and after a write; null where there was or is none. */
@@ -21,7 +24,7 @@ export interface AppModified {
 
 /**
  * Carries writes out in one transaction, in their order; all or none. A StepRefused names the one that was refused,
- * with the driver's error as its cause, or null where no document matched.
+ * with the driver's error as its cause, or null where no document matched, or one that must not.
  */
 export async function writeTogetherInProcess(
   core: Core,
@@ -56,6 +59,7 @@ function readStep(session: CommandSession, db: string, step: AppStep): TogetherS
     return { ns, insert: session.encode(document, document['_id']).bytes };
   }
   const filter = session.readDoc(step.filter);
+  if ('matches' in step) return { ns, query: compileQuery(filter), matches: step.matches };
   if ('remove' in step) {
     return { ns, modification: { filter, query: compileQuery(filter), update: null, upsert: false } };
   }

@@ -1,6 +1,7 @@
 import { invalid, type FieldProblem } from '../../../errors.js';
 import { constraintProblems, defaultProblem } from './constraints/check-constraints.js';
 import { CONSTRAINT_NAMES } from './constraints/constraint-rows.js';
+import { referenceProblem } from './reference-problem.js';
 import { FIELD_TYPE_RULES, isWellFormed } from './field-type.js';
 import { FIELD_TYPES, KEPT_FIELDS, OWN_USER, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
 import { isCollectionName } from '../collection-name.js';
@@ -99,6 +100,8 @@ class Review {
       }
       checked.fixed = true;
     }
+    const unsound = level === 1 ? referenceProblem(checked) : null;
+    if (unsound) this.refuse(path, unsound.rule, unsound.text);
     this.#access(field, checked, path, level);
     for (const flag of ['protected', 'public'] as const) {
       if (!field[flag]) continue;
@@ -152,6 +155,7 @@ class Review {
     for (const name of CONSTRAINT_NAMES) {
       if (shape[name] !== undefined) Object.assign(checked, { [name]: shape[name] });
     }
+    if (checked.onDelete !== undefined) checked.check = true;
     return checked;
   }
 }

@@ -70,6 +70,11 @@ export function requiredIndexes(collection: Settings): Named[] {
     if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex([field.name]));
   }
   if (collection.mode === 'enforced') indexes.push(...(collection.uniques ?? []).map(uniqueIndex));
+  for (const field of collection.mode === 'enforced' ? collection.fields : []) {
+    if ((field.items ?? field).onDelete === undefined) continue;
+    // Of trashed documents too: they are taken back with what they refer to.
+    indexes.push({ name: `ref_${field.name}`, key: { [field.name]: 1, isDeleted: 1, _id: 1 } });
+  }
   for (const spec of collection.indexes) {
     const place = placesField(spec);
     if (place !== null) {

@@ -170,6 +170,7 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
     if (now?.public && !field.public) lines.push(`${field.name}: now public`);
     if (!now) continue;
     for (const path of listLostParts(field, now)) lines.push(`${field.name}${path}: no longer declared`);
+    if ((field.items ?? field).check && !(now.items ?? now).check) lines.push(`${field.name}: no longer checked`);
     for (const constraint of listTightened(now, field, field.name)) lines.push(`${constraint} is given up or widened`);
   }
   return lines;

@@ -71,12 +71,24 @@ export function planSchema(
     const loosens = listLoosened(from, to);
     changes.push({ action: 'change', collection, declared: declaration, ...options, what, loosens });
   }
-  for (const collection of present.keys()) {
-    if (options.prune && !wanted.has(collection) && collection !== USERS) {
-      changes.push({ action: 'drop', collection });
-    }
-  }
+  const dropped = [...present.values()].filter(({ name }) => options.prune && !wanted.has(name) && name !== USERS);
+  for (const collection of orderDrops(dropped)) changes.push({ action: 'drop', collection });
   return changes;
+}
+
+/** The names of collections that go, those that refer to others with `check` before these. */
+function orderDrops(dropped: readonly WholeDeclaration[]): string[] {
+  const left = new Map(dropped.map((declaration) => [declaration.name, declaration]));
+  const ordered: string[] = [];
+  const refersTo = ({ fields }: WholeDeclaration, name: string): boolean =>
+    fields.map(({ items, ...field }) => items ?? field).some(({ check, ref }) => check && ref === name);
+  while (left.size > 0) {
+    const all = [...left.values()];
+    const next = all.find(({ name }) => !all.some((other) => other.name !== name && refersTo(other, name))) ?? all[0]!;
+    left.delete(next.name);
+    ordered.push(next.name);
+  }
+  return ordered;
 }
 
 /** The loosened rules, one line each with the collection's name; nobody has agreed to them yet. */

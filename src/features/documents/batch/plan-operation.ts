@@ -19,8 +19,7 @@ import {
   type WriteTarget,
 } from '../write/write-target.js';
 import type { StoredDocument } from '../store/document.js';
-import type { RecordChange } from '../store/record-update.js';
-import type { TogetherWrite } from '../store/write-together.js';
+import type { RecordChange, RecordWrite } from '../store/record-update.js';
 
 /** One operation of a batch (writes.md 4). */
 export interface BatchOperation {
@@ -34,7 +33,7 @@ export interface BatchOperation {
 
 export interface PlannedOperation {
   place: WriteTarget;
-  write: TogetherWrite;
+  write: RecordWrite;
   /** Throws why the stored document does not take the write; returns when nothing speaks against it any more. */
   explain: () => Promise<void>;
 }

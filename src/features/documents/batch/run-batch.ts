@@ -8,7 +8,8 @@ import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { USERS } from '../../collections/users-collection.js';
 import { REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { writeRecordsTogether, WriteRefused, type TogetherWrite } from '../store/write-together.js';
+import type { RecordWrite } from '../store/record-update.js';
+import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 import { presentWritten } from '../write/guard-fields.js';
 import { runIdempotent } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
@@ -132,7 +133,7 @@ function targetOf(app: App, caller: Caller, name: string, beside?: StoredBeside)
   return requireWriteTarget(app, caller, name, beside);
 }
 
-function idOf(write: TogetherWrite): ObjectId {
+function idOf(write: RecordWrite): ObjectId {
   return 'insert' in write ? write.insert._id : write.id;
 }
 

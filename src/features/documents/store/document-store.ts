@@ -1,14 +1,12 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { tooLarge } from '../../../errors.js';
-import { takeTurns } from '../../../turns.js';
+import { AppError, tooLarge } from '../../../errors.js';
 import type { Store } from '../../../platform/database/database.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
-import { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
+import { PENDING } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
-import { tellFollowers } from '../../changes/change-log.js';
-import { queueEvents, relayLater, relayStoredLater } from '../../webhooks/outbox/queue-events.js';
+import { referencesOf } from '../../collections/references/reference.js';
 import {
   OUTBOX_SINCE,
   outboxOperators,
@@ -16,24 +14,21 @@ import {
   type OutboxEntry,
   type OutboxPaths,
 } from '../../webhooks/outbox/outbox-field.js';
-import { requireRoomFor, type AddedBytes } from '../../quota/database-quota.js';
-import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { growthFilter, grownTooLarge } from './document-growth.js';
 import { writeWithImage, type Changed } from './image-before.js';
-import {
-  describeRefusal,
-  EXPLAINED_CODES,
-  explainWriteError,
-  TRANSACTION_TOO_LARGE,
-  type WriteRefusal,
-} from './refused-writes.js';
-import { together, updateOf, type DocumentUpdate, type RecordChange } from './record-update.js';
+import { describeRefusal, EXPLAINED_CODES, TRANSACTION_TOO_LARGE, type WriteRefusal } from './refused-writes.js';
+import { removedFields, together, updateOf, type DocumentUpdate, type RecordChange } from './record-update.js';
+import { checkReferences, concernsReferences, requireReferences } from './reference-checks.js';
 import { matchShown } from './shown-documents.js';
+import { tellOf, type ChangedDocuments } from './tell-of.js';
+import { write, writeNew } from './write.js';
+import { withReferences } from './with-references.js';
+import { writeRecordsTogether, WriteRefused } from './write-together.js';
 
 type Filter = Record<string, unknown>;
 
-/** The documents of a collection, for reading: everything that writes them passes `write` below (decision 101). */
+/** The documents of a collection, for reading: everything that writes them passes `write` (decision 101). */
 export type DocumentReader<T extends SystemFields> = Pick<
   Store<T>,
   'aggregate' | 'collectionName' | 'countDocuments' | 'find' | 'findOne'
@@ -44,82 +39,15 @@ export function documentStore(app: Pick<App, 'db'>, collection: Collection): Doc
 }
 
 /**
- * Those documents that a write has changed: as written, with what a single one was before if that is known, or by their
- * ids; null = nobody is told of it.
+ * Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it, or
+ * REFERENCE_MISSING.
  */
-type ChangedDocuments =
-  { documents: readonly StoredDocument[]; before?: StoredDocument } | { ids: readonly ObjectId[] } | null;
-
-interface DocumentWrite<T> {
-  action: Action;
-  /** What the project's quota is asked for; null = nothing: the write removes, or is the service's own small note. */
-  adds: AddedBytes;
-  /** Removals go on when the disk is full. */
-  makesRoom?: boolean;
-  run(stored: Store<StoredDocument>, nextEvent: () => Promise<OutboxEntry | null>): Promise<T>;
-  changed(result: T): ChangedDocuments;
-}
-
-/**
- * The one way by which documents are written: asks the quota (403 QUOTA_EXCEEDED), gives the events that are stored
- * with the change, translates what the database refuses, and has followers and webhooks told of what was changed.
- */
-async function write<T>(app: App, collection: Collection, planned: DocumentWrite<T>): Promise<T> {
-  if (planned.adds) await requireRoomFor(app, collection.projectId, planned.adds);
-  const nextEvent = (): Promise<OutboxEntry | null> => queueEvents(app, collection, planned.action);
-  const run = (): Promise<T> => planned.run(app.db.collection<StoredDocument>(documentsName(collection)), nextEvent);
-  let result: T;
-  try {
-    result = await (planned.makesRoom ? app.db.useReserve(run) : run());
-  } catch (error) {
-    throw explainWriteError(error);
-  }
-  await tellOf(app, collection, planned.action, planned.changed(result));
-  return result;
-}
-
-/** Has followers and webhooks told of what a write has changed. */
-export async function tellOf(
-  app: App,
-  collection: Collection,
-  action: Action,
-  changed: ChangedDocuments,
-): Promise<void> {
-  if (!changed) return;
-  tellFollowers(app, collection);
-  if ('documents' in changed) relayLater(app, collection, changed.documents, changed.before);
-  else if (await queueEvents(app, collection, action)) relayStoredLater(app, collection, changed.ids);
-}
-
-/** An insert of several documents, each with an event of its own; `run` is given them as they are stored. */
-async function writeNew<T>(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-  planned: {
-    run(stored: Store<StoredDocument>, documents: readonly StoredDocument[]): Promise<T>;
-    changed(result: T, documents: readonly StoredDocument[]): ChangedDocuments;
-  },
-): Promise<T> {
-  const withEvents: StoredDocument[] = [];
-  return write(app, collection, {
-    action: 'insert',
-    adds: { documents },
-    async run(stored, nextEvent) {
-      const turn = takeTurns();
-      for (const document of documents) {
-        await turn();
-        withEvents.push(withOutbox(document, await nextEvent()));
-      }
-      return planned.run(stored, withEvents);
-    },
-    changed: (result) => planned.changed(result, withEvents),
-  });
-}
-
-/** Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it. */
 export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
-  await write(app, collection, {
+  await withReferences(app, { collection, insert: document }, () => insertPlain(app, collection, document));
+}
+
+function insertPlain(app: App, collection: Collection, document: StoredDocument): Promise<StoredDocument> {
+  return write(app, collection, {
     action: 'insert',
     adds: { documents: [document] },
     async run(stored, nextEvent) {
@@ -137,10 +65,29 @@ export async function insertEachRecord(
   collection: Collection,
   documents: readonly StoredDocument[],
 ): Promise<Map<number, string>> {
+  if (referencesOf(collection).length > 0) return insertOneByOne(app, collection, documents);
   return writeNew(app, collection, documents, {
     run: insertEach,
     changed: (refused, withEvents) => ({ documents: withEvents.filter((_, at) => !refused.has(at)) }),
   });
+}
+
+/** Later ones may refer to earlier ones. */
+async function insertOneByOne(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+): Promise<Map<number, string>> {
+  const refused = new Map<number, string>();
+  for (const [at, document] of documents.entries()) {
+    try {
+      await insertDocumentRecord(app, collection, document);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code === 'QUOTA_EXCEEDED') throw error;
+      refused.set(at, error.message);
+    }
+  }
+  return refused;
 }
 
 async function insertEach(
@@ -169,18 +116,38 @@ export async function insertRecordsTogether(
   collection: Collection,
   documents: readonly StoredDocument[],
 ): Promise<void> {
+  if (referencesOf(collection).length > 0) return insertChecked(app, collection, documents);
   await writeNew(app, collection, documents, {
     async run(_, withEvents) {
       try {
         await app.db.insertTogether!(documentsName(collection), withEvents);
       } catch (error) {
         if ((error as { code?: unknown }).code !== TRANSACTION_TOO_LARGE) throw error;
-        const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
-        throw tooLarge('BATCH_TOO_LARGE', text);
+        throw batchTooLarge();
       }
     },
     changed: (_, withEvents) => ({ documents: withEvents }),
   });
+}
+
+async function insertChecked(app: App, collection: Collection, documents: readonly StoredDocument[]): Promise<void> {
+  try {
+    await writeRecordsTogether(
+      app,
+      documents.map((insert) => ({ collection, insert })),
+    );
+  } catch (error) {
+    if (!(error instanceof WriteRefused) || !error.cause) throw error;
+    const { kind, code, message, details } = error.cause;
+    if (code === 'DOCUMENT_TOO_LARGE') throw batchTooLarge();
+    if (code !== 'REFERENCE_MISSING') throw error.cause;
+    throw new AppError(kind, code, `Document ${error.index}: ${message}`, { details, cause: error });
+  }
+}
+
+function batchTooLarge(): AppError {
+  const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
+  return tooLarge('BATCH_TOO_LARGE', text);
 }
 
 /**
@@ -193,6 +160,10 @@ export async function insertHiddenRecords(
   documents: readonly StoredDocument[],
   batchNumber: number,
 ): Promise<void> {
+  for (const insert of documents) {
+    const write = { collection, insert };
+    if (await concernsReferences(app, write)) await requireReferences(app, await checkReferences(app, write));
+  }
   const hide = (document: StoredDocument): StoredDocument => ({
     ...document,
     [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), batch: batchNumber },
@@ -251,14 +222,22 @@ export async function publishPendingRecords(app: App, collection: Collection, id
 /**
  * Changes the one document that matches, in one atomic write, and answers it as it is afterwards; null when none
  * matches. 409 DUPLICATE_VALUE when a unique value is taken; 413 when it would grow too large; PathBlocked when a
- * dotted path leads through something that is not an object.
+ * dotted path leads through something that is not an object. 400 and 409 as references ask (writes.md 3).
  */
 export async function changeDocumentRecord(
   app: App,
   collection: Collection,
-  filter: Filter,
-  { action, set, unset = [], operators = {}, isOwn = false }: RecordChange,
+  filter: Filter & { _id: ObjectId },
+  record: RecordChange,
 ): Promise<StoredDocument | null> {
+  return withReferences(app, { collection, id: filter._id, filter, record }, (wanted) => changePlain(app, wanted));
+}
+
+async function changePlain(
+  app: App,
+  { collection, filter, record }: { collection: Collection; filter: Filter; record: RecordChange },
+): Promise<StoredDocument | null> {
+  const { action, set, unset = [], operators = {}, isOwn = false } = record;
   const update = updateOf({ set, unset, operators });
   const added = { ...operators, ...set };
   const { document } = await write(app, collection, {
@@ -327,14 +306,19 @@ async function updateOne(
 }
 
 /**
- * Removes the one document that matches for good and answers it; null when none matches. With an event to tell it
- * leaves an invisible rest until that is relayed.
+ * Removes the one document that matches for good and answers it; null when none matches, 409 DOCUMENT_REFERRED_TO. With
+ * an event to tell it leaves an invisible rest until that is relayed.
  */
 export async function removeDocumentRecord(
   app: App,
   collection: Collection,
-  filter: Filter,
+  filter: Filter & { _id: ObjectId },
 ): Promise<StoredDocument | null> {
+  const removal = { collection, id: filter._id, filter, removed: true } as const;
+  return withReferences(app, removal, () => removePlain(app, collection, filter));
+}
+
+async function removePlain(app: App, collection: Collection, filter: Filter): Promise<StoredDocument | null> {
   const { document } = await write(app, collection, {
     action: 'delete',
     adds: null,
@@ -342,8 +326,7 @@ export async function removeDocumentRecord(
     async run(stored, nextEvent) {
       const entry = await nextEvent();
       if (entry) {
-        const set = { isDeleted: REMOVED, deletedAt: entry.at, updatedAt: entry.at };
-        return updateOne(app, collection, filter, { $set: set }, entry);
+        return updateOne(app, collection, filter, { $set: removedFields(entry) }, entry);
       }
       const remove = (shown: Filter): Promise<StoredDocument | null> =>
         stored.findOneAndDelete({ ...filter, ...shown });

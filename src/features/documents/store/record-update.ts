@@ -1,4 +1,9 @@
+import type { ObjectId } from 'bson';
+import type { Collection } from '../../collections/collection.js';
 import type { Action } from '../../webhooks/webhook-event.js';
+import { REMOVED } from '../../collections/indexes/document-indexes.js';
+import { outboxOperators, type OutboxEntry } from '../../webhooks/outbox/outbox-field.js';
+import type { StoredDocument } from './document.js';
 
 /** Paths of one document that a write changes. */
 export interface RecordChange {
@@ -10,6 +15,13 @@ export interface RecordChange {
   /** The service's own paths alone: stored in a full project too, and in a document of the largest size. */
   isOwn?: boolean;
 }
+
+/** A new document, or the change or removal for good of the one that meets the filter. */
+export type RecordWrite = { collection: Collection } & (
+  | { insert: StoredDocument }
+  | { id: ObjectId; filter: Record<string, unknown>; record: RecordChange }
+  | { id: ObjectId; filter: Record<string, unknown>; removed: true }
+);
 
 /** The database's update of a change: its operators, each with paths. */
 export type DocumentUpdate = Record<string, Record<string, unknown>>;
@@ -27,4 +39,13 @@ export function together(one: DocumentUpdate, other: DocumentUpdate): DocumentUp
   const both = { ...one };
   for (const [operator, paths] of Object.entries(other)) both[operator] = { ...both[operator], ...paths };
   return both;
+}
+
+/** What leaves an invisible rest of a removed document, with its last event, until that is relayed. */
+export function removedUpdate(entry: OutboxEntry): DocumentUpdate {
+  return together(outboxOperators(entry), { $set: removedFields(entry) });
+}
+
+export function removedFields({ at }: OutboxEntry): Record<string, unknown> {
+  return { isDeleted: REMOVED, deletedAt: at, updatedAt: at };
 }

@@ -1,27 +1,25 @@
-import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
-import { documentsName, type Collection } from '../../collections/collection.js';
+import { documentsName } from '../../collections/collection.js';
 import { findShown } from '../../collections/indexes/insert-series.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import type { StoredDocument } from './document.js';
-import { tellOf } from './document-store.js';
-import { together, updateOf, type RecordChange } from './record-update.js';
+import { checkReferences, concernsReferences, type CheckedWrite, type ReferenceCheck } from './reference-checks.js';
+import { removedUpdate, together, updateOf, type RecordWrite } from './record-update.js';
 import { explainWriteError, PathBlocked } from './refused-writes.js';
-
-/** A write among several: a new document, or the change of the one that meets the filter. */
-export type TogetherWrite = { collection: Collection } & (
-  { insert: StoredDocument } | { id: ObjectId; filter: Record<string, unknown>; record: RecordChange }
-);
+import { settleLater } from './settle-later.js';
+import { tellOf } from './tell-of.js';
 
 /** One write of several was refused, so that none was carried out: why, or null where no document met its filter. */
 export class WriteRefused extends Error {
   constructor(
     readonly index: number,
     override readonly cause: AppError | null,
+    /** What it was planned by is so no longer: it has to be planned again. */
+    readonly isStale = false,
   ) {
     super(`write ${index} was refused`);
   }
@@ -29,59 +27,110 @@ export class WriteRefused extends Error {
 
 /**
  * Carries writes out in one transaction, in their order, each seeing those before it; answers the documents as they are
- * afterwards. All or, as a WriteRefused says, none; followers and webhooks are told of each, in order. `last` is a
- * write of the service's own that has to match too. 409 TRANSACTIONS_UNAVAILABLE where there are no transactions.
+ * afterwards, a removed one as it was. All or, as a WriteRefused says, none; followers and webhooks are told of each,
+ * in order. `last` is a step of the service's own that has to match too. 409 TRANSACTIONS_UNAVAILABLE where there are no
+ * transactions.
  */
 export async function writeRecordsTogether(
   app: App,
-  writes: readonly TogetherWrite[],
+  writes: readonly RecordWrite[],
   last?: WriteStep,
 ): Promise<StoredDocument[]> {
   if (!app.db.writeTogether) throw transactionsUnavailable();
-  const steps: WriteStep[] = [];
-  for (const [index, write] of writes.entries()) steps.push(await readStep(app, write, index));
+  const plan: PlannedStep[] = [];
+  const checked: CheckedWrite[] = [];
+  for (const [index, write] of writes.entries()) {
+    await ofWrite(index, async () => {
+      const planned = await planReferences(app, write);
+      checked.push(planned);
+      const step = await readStep(app, planned.write);
+      // Whether the writer may at all comes first, and nothing is written before all is checked.
+      if (planned.checks.length > 0 && 'filter' in step) {
+        const { collection, filter } = step;
+        plan.push({ index, step: { collection, filter, matches: true } });
+      }
+      for (const check of planned.checks) plan.push({ index, step: await readCheck(app, check), check });
+      plan.push({ index, step, isWrite: true });
+    });
+  }
+  const steps = plan.map(({ step }) => step);
+  const settle = await settleLater(app, checked);
   let written;
   try {
     written = await app.db.writeTogether(last ? [...steps, last] : steps);
   } catch (error) {
-    throw readRefusal(error);
+    throw await readRefusal(error, plan, writes.length);
   }
-  const documents = written.slice(0, writes.length).map(({ after }) => after as StoredDocument);
-  for (const [index, write] of writes.entries()) {
-    const action = 'insert' in write ? 'insert' : write.record.action;
-    const before = (written[index]!.before as StoredDocument | null) ?? undefined;
-    await tellOf(app, write.collection, action, { documents: [documents[index]!], before });
+  await settle();
+  const documents: StoredDocument[] = [];
+  for (const [at, { index, isWrite }] of plan.entries()) {
+    if (!isWrite) continue;
+    const { before, after } = written[at] as { before: StoredDocument | null; after: StoredDocument | null };
+    const write = writes[index]!;
+    const action = 'insert' in write ? 'insert' : 'removed' in write ? 'delete' : write.record.action;
+    const document = (after ?? before)!;
+    await tellOf(app, write.collection, action, { documents: [document], ...(before && { before }) });
+    documents.push(document);
   }
   return documents;
 }
 
-async function readStep(app: App, write: TogetherWrite, index: number): Promise<WriteStep> {
+/** A step of a transaction and the write that it is, or is a condition of. */
+interface PlannedStep {
+  index: number;
+  step: WriteStep;
+  isWrite?: boolean;
+  check?: ReferenceCheck;
+}
+
+async function planReferences(app: App, write: RecordWrite): Promise<CheckedWrite> {
+  return (await concernsReferences(app, write)) ? checkReferences(app, write) : { write, checks: [], settled: null };
+}
+
+async function readCheck(app: App, { collection, filter, matches }: ReferenceCheck): Promise<WriteStep> {
+  const shown = matches ? await findShown(app, collection._id) : {};
+  return { collection: documentsName(collection), filter: { ...filter, ...shown }, matches };
+}
+
+async function readStep(app: App, write: RecordWrite): Promise<WriteStep> {
   const { collection } = write;
   const name = documentsName(collection);
+  if ('insert' in write) {
+    await requireRoomFor(app, collection.projectId, { documents: [write.insert] });
+    return { collection: name, insert: withOutbox(write.insert, await queueEvents(app, collection, 'insert')) };
+  }
+  const filter = { ...write.filter, ...(await findShown(app, collection._id)) };
+  if ('removed' in write) {
+    const entry = await queueEvents(app, collection, 'delete');
+    return { collection: name, filter, ...(entry ? { update: removedUpdate(entry) } : { remove: true }) };
+  }
+  const { record } = write;
+  const { isOwn = false, set, operators } = record;
+  if (!isOwn) await requireRoomFor(app, collection.projectId, { change: { ...operators, ...set } });
+  const entry = await queueEvents(app, collection, record.action);
+  return { collection: name, filter, update: together(outboxOperators(entry), updateOf(record)) };
+}
+
+async function ofWrite(index: number, work: () => Promise<void>): Promise<void> {
   try {
-    if ('insert' in write) {
-      await requireRoomFor(app, collection.projectId, { documents: [write.insert] });
-      return { collection: name, insert: withOutbox(write.insert, await queueEvents(app, collection, 'insert')) };
-    }
-    const { record, filter } = write;
-    const { isOwn = false, set, operators } = record;
-    if (!isOwn) await requireRoomFor(app, collection.projectId, { change: { ...operators, ...set } });
-    const entry = await queueEvents(app, collection, record.action);
-    const update = together(outboxOperators(entry), updateOf(record));
-    return { collection: name, filter: { ...filter, ...(await findShown(app, collection._id)) }, update };
+    await work();
   } catch (error) {
     throw error instanceof AppError ? new WriteRefused(index, error) : error;
   }
 }
 
 /** What the database says of a batch, for its caller; faults that are no refusal stay as they are. */
-function readRefusal(error: unknown): unknown {
+async function readRefusal(error: unknown, plan: readonly PlannedStep[], lastIndex: number): Promise<unknown> {
   const { step, cause } = error as { step?: unknown; cause?: unknown };
   if (typeof step !== 'number') return error;
-  if (cause === null) return new WriteRefused(step, null);
+  const { index, check } = plan[step] ?? { index: lastIndex };
+  if (cause === null) {
+    const refusal = (await check?.refusal()) ?? null;
+    return new WriteRefused(index, refusal, check !== undefined && refusal === null);
+  }
   const explained = explainWriteError(cause);
-  if (explained instanceof PathBlocked) return new WriteRefused(step, null);
-  return explained instanceof AppError ? new WriteRefused(step, explained) : explained;
+  if (explained instanceof PathBlocked) return new WriteRefused(index, null);
+  return explained instanceof AppError ? new WriteRefused(index, explained) : explained;
 }
 
 function transactionsUnavailable(): AppError {

@@ -83,7 +83,7 @@ async function writePlanned(
   app: App,
   { collection }: WriteTarget,
   { record, expected }: PlannedUpdate,
-  filter: Record<string, unknown>,
+  filter: PlannedUpdate['active'],
 ): Promise<StoredDocument | null> {
   const set = { ...record.set, updatedAt: nextVersion(app.clock.now(), expected) };
   try {

@@ -118,7 +118,7 @@ export interface RuledWrite {
 }
 
 /** A state with further conditions. */
-export function matching(state: Record<string, unknown>, filters: readonly Document[]): Record<string, unknown> {
+export function matching<S extends Record<string, unknown>>(state: S, filters: readonly Document[]): S {
   return filters.length > 0 ? { ...state, $and: filters } : state;
 }
 
@@ -156,12 +156,12 @@ export function writeRuled<T>(
 }
 
 /** writeRuled in the expected version: 412 CHANGED_MEANWHILE for another one. */
-export function writeInState<T>(
+export function writeInState<T, S extends Record<string, unknown>>(
   app: App,
   place: WriteTarget,
-  state: Record<string, unknown>,
+  state: S,
   { expected, ...ruled }: RuledWrite & { expected: ExpectedVersion; notFound?: () => AppError },
-  write: (filter: Record<string, unknown>) => Promise<T | null>,
+  write: (filter: S) => Promise<T | null>,
 ): Promise<T> {
   const inVersion = { ...state, ...versionFilter(expected) };
   return writeRuled(

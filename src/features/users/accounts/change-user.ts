@@ -1,3 +1,4 @@
+import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
@@ -12,7 +13,7 @@ import type { User } from '../user.js';
 export async function changeUser(
   app: App,
   project: Project,
-  filter: Record<string, unknown>,
+  filter: Record<string, unknown> & { _id: ObjectId },
   set: Record<string, unknown>,
 ): Promise<User | null> {
   const collection = await requireCollection(app, project._id, USERS);

@@ -21,22 +21,36 @@ export async function requireConstraintFit(app: Pick<App, 'db'>, from: Collectio
   const checks = fields.map((field) => ({ name: field.name, find: compileMisfit(field) }));
   const projection = Object.fromEntries(fields.map(({ name }) => [name, 1 as const]));
   const stored = app.db.collection<Document>(documentsName(to)).find({ isDeleted: { $ne: REMOVED } }, { projection });
-  const found: { id: string; message: string }[] = [];
-  let count = 0;
+  const found = new Misfits();
   const turn = takeTurns();
   for await (const document of stored) {
     await turn();
     const message = checks.map(({ name, find }) => find(document[name], name)).find((text) => text !== null);
-    if (message === undefined) continue;
-    count++;
-    if (found.length < MAX_LISTED) found.push({ id: String(document._id), message });
+    if (message !== undefined) found.add(String(document._id), message);
   }
-  if (count === 0) return;
-  const documents = count === 1 ? '1 stored document does' : `${count} stored documents do`;
-  const message = `${documents} not fit the constraints of "${to.name}", such as ${found.map(({ id }) => id).join(', ')}: change them first, or ask for new writes only`;
-  throw conflict('CONSTRAINT_MISFITS', message, {
-    details: found.map(({ id, message: text }) => ({ field: id, rule: 'constraint', message: text })),
-  });
+  found.throwIfAny(to.name);
+}
+
+/** Stored documents that do not fit: how many, and the first of them. */
+export class Misfits {
+  #count = 0;
+  readonly #listed: { id: string; message: string }[] = [];
+
+  add(id: string, message: string): void {
+    this.#count++;
+    if (this.#listed.length < MAX_LISTED) this.#listed.push({ id, message });
+  }
+
+  /** 409 CONSTRAINT_MISFITS: they keep a constraint from being added. */
+  throwIfAny(name: string): void {
+    const [count, listed] = [this.#count, this.#listed];
+    if (count === 0) return;
+    const documents = count === 1 ? '1 stored document does' : `${count} stored documents do`;
+    const message = `${documents} not fit the constraints of "${name}", such as ${listed.map(({ id }) => id).join(', ')}: change them first, or ask for new writes only`;
+    throw conflict('CONSTRAINT_MISFITS', message, {
+      details: listed.map(({ id, message: text }) => ({ field: id, rule: 'constraint', message: text })),
+    });
+  }
 }
 
 function tightenedFields(from: Constrained, to: Constrained): Field[] {

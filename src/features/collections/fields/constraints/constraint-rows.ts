@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonSchema } from '../../../../platform/schema/schema.js';
 import type { FieldType } from '../field.js';
 import { findDate } from '../find-date.js';
-import { NOW, TEXT_FORMATS, type ConstraintName, type Constraints } from './constraint.js';
+import { NOW, ON_DELETE, TEXT_FORMATS, type ConstraintName, type Constraints, type OnDelete } from './constraint.js';
 import { compileFieldPattern, patternProblem } from './field-pattern.js';
 import { FORMAT_RULES } from './text-format.js';
 
@@ -85,7 +85,14 @@ const bound = (name: 'min' | 'max', keyword: string, sign: 1 | -1): ConstraintRo
   about: (setting) => `${sign === 1 ? 'At least' : 'At most'} ${setting}`,
 });
 
-/** Every constraint of writes.md 2. */
+const DELETION_TEXTS: Readonly<Record<OnDelete, string>> = {
+  restrict: 'The document it names cannot be removed',
+  unset: 'Cleared when the document it names goes',
+  trash: 'Trashed with the document it names',
+  remove: 'Removed for good when the document it names goes',
+};
+
+/** Every constraint of writes.md 2, and what writes.md 3 says of references. */
 const CONSTRAINTS: Rows = {
   trim: {
     types: ['String'],
@@ -203,6 +210,21 @@ const CONSTRAINTS: Rows = {
     check: () => (value) => (hasRepeated(value as unknown[]) ? 'must not have the same item twice' : null),
     keywords: () => ({ uniqueItems: true }),
     about: () => 'No item twice',
+  },
+  check: {
+    types: ['Ref'],
+    written: 'flag',
+    setting: FLAG,
+    // Identifiers are compared as they are written.
+    settle: (value) => (value as string).toLowerCase(),
+    about: () => 'The id of a document that is there',
+  },
+  onDelete: {
+    types: ['Ref'],
+    written: 'text',
+    setting: { enum: [...ON_DELETE] },
+    problem: (setting) => (ON_DELETE.includes(setting) ? null : `must be one of ${ON_DELETE.join(', ')}`),
+    about: (setting) => DELETION_TEXTS[setting],
   },
 };
 

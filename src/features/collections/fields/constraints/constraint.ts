@@ -18,7 +18,14 @@ export interface Constraints {
   minItems?: number;
   maxItems?: number;
   uniqueItems?: boolean;
+  /** Of a Ref: a visible document of its collection must have the id when it is stored (writes.md 3). */
+  check?: boolean;
+  /** Of a Ref: what becomes of documents that refer to one that is trashed or removed; `check` then holds too. */
+  onDelete?: OnDelete;
 }
+
+export const ON_DELETE = ['restrict', 'unset', 'trash', 'remove'] as const;
+export type OnDelete = (typeof ON_DELETE)[number];
 
 export type ConstraintName = keyof Constraints;
 

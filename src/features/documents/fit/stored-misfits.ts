@@ -1,6 +1,6 @@
 import type { ValueCheck } from '../../collections/fields/constraints/check-value.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
-import type { ObjectShape, ValueShape } from './document-shape.js';
+import type { ObjectShape, ValueShape } from '../store/document-shape.js';
 import type { Problems } from '../reply/problems.js';
 
 /**

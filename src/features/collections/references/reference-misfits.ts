@@ -1,0 +1,68 @@
+import type { Document } from 'bson';
+import type { App } from '../../../app.js';
+import { findObjectId } from '../../../platform/ids.js';
+import { documentsName, type Collection } from '../collection.js';
+import { findCollection } from '../collection-store.js';
+import { Misfits } from '../fields/constraints/constraint-misfits.js';
+import { referencesOf, type Reference } from './reference.js';
+
+const BATCH = 500;
+
+/**
+ * 409 CONSTRAINT_MISFITS with the number and ten ids when stored documents do not meet references that `to` begins to
+ * check. Reads the active ones, in batches; changes nothing. What others store meanwhile is not seen.
+ */
+export async function requireReferenceFit(app: App, from: Collection, to: Collection): Promise<void> {
+  const known = referencesOf(from);
+  const added = referencesOf(to).filter(
+    (reference) => !known.some((other) => other.field === reference.field && other.to === reference.to),
+  );
+  if (added.length === 0) return;
+  const projection = Object.fromEntries(['_id', ...added.map(({ field }) => field)].map((name) => [name, 1]));
+  const stored = app.db.collection<Document>(documentsName(to)).find({ isDeleted: false }, { projection });
+  const found = new Misfits();
+  let batch: Document[] = [];
+  const judge = async (): Promise<void> => {
+    for (const [{ _id }, message] of await findMisfits(app, to, added, batch)) found.add(String(_id), message);
+    batch = [];
+  };
+  for await (const document of stored) {
+    batch.push(document);
+    if (batch.length === BATCH) await judge();
+  }
+  await judge();
+  found.throwIfAny(to.name);
+}
+
+async function findMisfits(
+  app: App,
+  to: Collection,
+  references: readonly Reference[],
+  documents: readonly Document[],
+): Promise<Map<Document, string>> {
+  const messages = new Map<Document, string>();
+  for (const reference of references) {
+    const { field } = reference;
+    const valuesOf = (document: Document): unknown[] =>
+      [document[field] as unknown].flat().filter((value) => value !== undefined && value !== null);
+    const here = await findThere(app, to, reference, documents.flatMap(valuesOf));
+    for (const document of documents) {
+      if (messages.has(document) || valuesOf(document).every((value) => here.has(value))) continue;
+      messages.set(document, `${field} must be the id of a document in "${reference.to}", in lower case`);
+    }
+  }
+  return messages;
+}
+
+/** Those of the values that are ids of active documents. */
+async function findThere(app: App, to: Collection, reference: Reference, values: unknown[]): Promise<Set<unknown>> {
+  const texts = values.filter((value) => typeof value === 'string');
+  const ids = texts.map(findObjectId).filter((id) => id !== null);
+  const target = reference.to === to.name ? to : await findCollection(app, to.projectId, reference.to);
+  if (!target || ids.length === 0) return new Set();
+  const found = await app.db
+    .collection<Document>(documentsName(target))
+    .find({ _id: { $in: ids }, isDeleted: false }, { projection: { _id: 1 } })
+    .toArray();
+  return new Set(found.map(({ _id }) => String(_id)));
+}

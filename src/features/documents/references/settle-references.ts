@@ -1,0 +1,168 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { AppError } from '../../../errors.js';
+import { withAuditEntry } from '../../audit/audit-log.js';
+import { collectionStore, findCollection } from '../../collections/collection-store.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { findReferences, type Reference } from '../../collections/references/reference.js';
+import { USERS } from '../../collections/users-collection.js';
+import type { StoredDocument } from '../store/document.js';
+import { changeDocumentRecord, documentStore, removeDocumentRecord } from '../store/document-store.js';
+import type { RecordWrite } from '../store/record-update.js';
+import { referringTo, TRASHED_WITH } from '../store/reference-checks.js';
+import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
+
+/** So many documents are read at once. */
+const BATCH = 100;
+
+type Filter = Record<string, unknown>;
+
+interface ReferredDocument {
+  projectId: ObjectId;
+  collectionId: ObjectId;
+  id: ObjectId;
+}
+
+/**
+ * Does to the documents that refer to one what their references ask (writes.md 3): those of one that is gone are
+ * cleared, trashed or removed; those that were trashed with one that is back come back, unless they refer to another
+ * that is gone or their unique values are taken. Each by a write of its own, which demands that this is still so:
+ * harmless to repeat, at once too. True when all is done, false when it was stopped. Throws the last refusal.
+ */
+export async function settleReferences(app: App, referred: ReferredDocument, stop: AbortSignal): Promise<boolean> {
+  const collection = await findReferred(app, referred);
+  if (!collection) return true;
+  for (;;) {
+    const isBack = await isActive(app, collection, referred.id);
+    const settled = { isStopped: false, refusal: null as AppError | null };
+    for (const reference of await findReferences(app, collection)) {
+      if (reference.onDelete === 'restrict' || (isBack && reference.onDelete !== 'trash')) continue;
+      await settleOne(app, { collection, id: referred.id, reference, isBack }, settled, stop);
+    }
+    if (settled.isStopped) return false;
+    if (settled.refusal) throw settled.refusal;
+    if ((await isActive(app, collection, referred.id)) === isBack) return true;
+  }
+}
+
+async function findReferred(app: App, { projectId, collectionId }: ReferredDocument): Promise<Collection | null> {
+  const found = await collectionStore(app).findOne({ _id: collectionId, projectId, state: 'active' });
+  return found ?? (collectionId.equals(projectId) ? findCollection(app, projectId, USERS) : null);
+}
+
+const active = (id: ObjectId): Filter => ({ _id: id, isDeleted: false });
+
+async function isActive(app: App, collection: Collection, id: ObjectId): Promise<boolean> {
+  const options = { ...app.db.confirmedReads, projection: { _id: 1 } };
+  return (await documentStore(app, collection).findOne(active(id), options)) !== null;
+}
+
+interface Settling {
+  collection: Collection;
+  id: ObjectId;
+  reference: Reference;
+  isBack: boolean;
+}
+
+/** Settles one reference; an act of the audit where it finds anything. */
+async function settleOne(
+  app: App,
+  settling: Settling,
+  settled: { isStopped: boolean; refusal: AppError | null },
+  stop: AbortSignal,
+): Promise<void> {
+  const { collection, id, reference, isBack } = settling;
+  const filter = isBack
+    ? { ...referringTo(reference, id), isDeleted: true, [TRASHED_WITH]: { $exists: true } }
+    : referringTo(reference, id);
+  const first = await nextBatch(app, reference.collection, filter, null);
+  if (first.length === 0) return;
+  const done = isBack ? 'recover' : reference.onDelete!;
+  const input = { collection: collection.name, id: id.toHexString(), referring: reference.collection.name, done };
+  const act = {
+    actor: 'system',
+    action: 'references settle',
+    input: { ...input, project: collection.projectId.toHexString() },
+  };
+  await withAuditEntry(app, act, async () => {
+    for (let batch = first; batch.length > 0 && !settled.isStopped;) {
+      for (const { _id } of batch) {
+        if (stop.aborted) settled.isStopped = true;
+        if (settled.isStopped) return;
+        try {
+          if (!(await settleDocument(app, settling, _id))) continue;
+          app.metrics.event('settled_references', done);
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error;
+          // What cannot come back stays in the trash; what has to go is tried again.
+          if (!isBack) settled.refusal = error;
+        }
+      }
+      batch = await nextBatch(app, reference.collection, filter, batch.at(-1)!._id);
+    }
+  });
+}
+
+function nextBatch(
+  app: App,
+  collection: Collection,
+  filter: Filter,
+  after: ObjectId | null,
+): Promise<{ _id: ObjectId }[]> {
+  return documentStore(app, collection)
+    .find(after ? { ...filter, _id: { $gt: after } } : filter)
+    .project<{ _id: ObjectId }>({ _id: 1 })
+    .sort({ _id: 1 })
+    .limit(BATCH)
+    .toArray();
+}
+
+async function settleDocument(app: App, settling: Settling, _id: ObjectId): Promise<boolean> {
+  const { reference, isBack, id } = settling;
+  const now = new Date(app.clock.now());
+  if (isBack) {
+    const filter = { ...referringTo(reference, id), _id, isDeleted: true, [TRASHED_WITH]: { $exists: true } };
+    const set = { isDeleted: false, deletedAt: null, updatedAt: now };
+    const back = await changeDocumentRecord(app, reference.collection, filter, { action: 'recover', set, isOwn: true });
+    return back !== null;
+  }
+  return (await writeWhileGone(app, settling, writeFor(settling, _id, now))) !== null;
+}
+
+type RecordChanged = Exclude<RecordWrite, { insert: StoredDocument }>;
+
+function writeFor({ reference, id }: Settling, _id: ObjectId, now: Date): RecordChanged {
+  const { collection, field, isList, onDelete } = reference;
+  const filter = { ...referringTo(reference, id), _id };
+  const text = id.toHexString();
+  if (onDelete === 'remove') return { collection, id: _id, filter, removed: true };
+  if (onDelete === 'trash') {
+    const set = { isDeleted: true, deletedAt: now, updatedAt: now, [TRASHED_WITH]: text };
+    return { collection, id: _id, filter, record: { action: 'delete', set, isOwn: true } };
+  }
+  const taken = isList ? { operators: { $pull: { [field]: text } } } : { unset: [field] };
+  return { collection, id: _id, filter, record: { action: 'update', set: { updatedAt: now }, ...taken, isOwn: true } };
+}
+
+/** The write as long as the referred document is gone; in one transaction where there are such. */
+async function writeWhileGone(
+  app: App,
+  { collection, id }: Settling,
+  write: RecordChanged,
+): Promise<StoredDocument | null> {
+  if (app.db.writeTogether) {
+    const isGone = { collection: documentsName(collection), filter: active(id), matches: false };
+    try {
+      const [document] = await app.db.useReserve(() => writeRecordsTogether(app, [write], isGone));
+      return document ?? null;
+    } catch (error) {
+      if (!(error instanceof WriteRefused)) throw error;
+      if (error.cause) throw error.cause;
+      return null;
+    }
+  }
+  if (await isActive(app, collection, id)) return null;
+  const filter = { ...write.filter, _id: write.id };
+  if ('removed' in write) return removeDocumentRecord(app, write.collection, filter);
+  return changeDocumentRecord(app, write.collection, filter, write.record);
+}

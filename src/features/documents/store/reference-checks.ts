@@ -1,0 +1,202 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { type AppError, conflict, invalid } from '../../../errors.js';
+import { findObjectId } from '../../../platform/ids.js';
+import { findCollection } from '../../collections/collection-store.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
+import type { StoredDocument } from './document.js';
+import type { RecordChange, RecordWrite } from './record-update.js';
+
+type Filter = Record<string, unknown>;
+
+/** In a document that was trashed because it refers to one that was: that one's id. It is taken back with it. */
+export const TRASHED_WITH = `${HIDDEN_FIELD}.trashedWith` as const;
+
+/** What has to be so for a write, decided by the write itself where the database can. */
+export interface ReferenceCheck {
+  collection: Collection;
+  filter: Filter;
+  /** Whether a document must match, or none may. */
+  matches: boolean;
+  /** Why the write is refused otherwise; null where it has to be planned again. */
+  refusal: () => AppError | null | Promise<AppError | null>;
+}
+
+/** A write with what its references ask. */
+export interface CheckedWrite {
+  write: RecordWrite;
+  checks: readonly ReferenceCheck[];
+  /** Documents refer to this one that change after it. */
+  settled: { collection: Collection; id: ObjectId } | null;
+}
+
+/** So many documents are looked for in one write. */
+const MAX_CHECKS = 1000;
+
+/** False for writes that references have nothing to do with: most of them. */
+export function concernsReferences(app: App, write: RecordWrite): boolean | Promise<boolean> {
+  const { collection } = write;
+  if ('insert' in write) return referencesOf(collection).length > 0 && write.insert.isDeleted === false;
+  if ('removed' in write || write.record.action === 'delete') return isReferredTo(app, collection);
+  if (write.record.action === 'recover') {
+    return referencesOf(collection).length > 0 || isReferredTo(app, collection);
+  }
+  const { record } = write;
+  return referencesOf(collection).some((reference) => valuesOf(record, reference).length > 0);
+}
+
+const isReferredTo = async (app: App, collection: Collection): Promise<boolean> =>
+  (await findReferences(app, collection)).length > 0;
+
+/**
+ * What the references of a collection, and those to it, ask of a write (writes.md 3). 400 TOO_MANY_REFERENCES, 400
+ * REFERENCE_MISSING where there is no such collection.
+ */
+export function checkReferences(app: App, write: RecordWrite): Promise<CheckedWrite> {
+  if ('insert' in write) return checkValues(app, write, (field) => [write.insert[field]]);
+  if ('removed' in write) return checkRemoval(app, write);
+  const { record } = write;
+  if (record.action === 'delete') return checkRemoval(app, write);
+  if (record.action === 'recover') return checkRecovery(app, { ...write, record });
+  return checkValues(app, write, (_, reference) => valuesOf(record, reference));
+}
+
+/** What a change puts into a field: whole, at a position, or by operators. */
+function valuesOf({ set, operators = {} }: RecordChange, { field }: Reference): unknown[] {
+  const isIn = (path: string): boolean => path === field || path.startsWith(`${field}.`);
+  const { $pull: _, ...adding } = operators;
+  return [set, ...Object.values(adding)].flatMap((paths) =>
+    Object.entries(paths).flatMap(([path, value]) => (isIn(path) ? [itemsOf(value)] : [])),
+  );
+}
+
+function itemsOf(value: unknown): unknown {
+  const each = (value as { $each?: unknown } | null)?.$each;
+  return each ?? value;
+}
+
+async function checkValues(
+  app: App,
+  write: RecordWrite,
+  read: (field: string, reference: Reference) => unknown[],
+): Promise<CheckedWrite> {
+  const { collection } = write;
+  const ownId = 'insert' in write ? write.insert._id.toHexString() : null;
+  const checks = new Map<string, ReferenceCheck>();
+  for (const reference of referencesOf(collection)) {
+    const { field, to } = reference;
+    const ids = new Set(
+      read(field, reference)
+        .flat()
+        .filter((id): id is string => typeof id === 'string'),
+    );
+    for (const id of ids) {
+      if (to === collection.name && id === ownId) continue;
+      const target = await findCollection(app, collection.projectId, to);
+      if (!target) throw referenceMissing(field, to);
+      checks.set(`${to} ${id}`, {
+        collection: target,
+        filter: { _id: findObjectId(id), isDeleted: false },
+        matches: true,
+        refusal: () => referenceMissing(field, to),
+      });
+    }
+  }
+  if (checks.size > MAX_CHECKS) {
+    throw invalid('TOO_MANY_REFERENCES', `A document can be stored with at most ${MAX_CHECKS} new references at once`);
+  }
+  return { write, checks: [...checks.values()], settled: null };
+}
+
+/** The 400 for the id of a document that is not there. */
+function referenceMissing(field: string, to: string): AppError {
+  const message = `${field} must be the id of a document in "${to}"`;
+  return invalid('REFERENCE_MISSING', `Validation failed: ${message}`, {
+    details: [{ field, rule: 'check', message }],
+  });
+}
+
+/** A document that comes back must not refer to one that is gone, and those come back that went with it. */
+async function checkRecovery(
+  app: App,
+  write: RecordWrite & { record: RecordChange; id: ObjectId; filter: Filter },
+): Promise<CheckedWrite> {
+  const { collection, id, record } = write;
+  const references = referencesOf(collection);
+  const projection = Object.fromEntries(['_id', ...references.map(({ field }) => field)].map((name) => [name, 1]));
+  const found = await app.db
+    .collection<StoredDocument>(documentsName(collection))
+    .findOne({ _id: id }, { ...app.db.confirmedReads, projection });
+  const held = references.map(({ field }) => ({ [field]: found?.[field] ?? null }));
+  const filter = held.length > 0 ? { $and: [write.filter, ...held] } : write.filter;
+  const unset = [...(record.unset ?? []), ...(references.length > 0 ? [TRASHED_WITH] : [])];
+  const { checks } = await checkValues(app, write, (field) => [found?.[field]]);
+  const brings = (await findReferences(app, collection)).some(({ onDelete }) => onDelete === 'trash');
+  return {
+    write: { ...write, filter, record: { ...record, unset } },
+    checks: checks.map((check) => ({ ...check, refusal: () => goneReference(check.collection) })),
+    settled: brings ? { collection, id } : null,
+  };
+}
+
+function goneReference({ name }: Collection): AppError {
+  const text = `The document refers to one that is not in "${name}" any more: take that one back first`;
+  return conflict('REFERENCE_MISSING', text);
+}
+
+async function checkRemoval(app: App, write: RecordWrite & { id: ObjectId }): Promise<CheckedWrite> {
+  const { collection, id } = write;
+  const checks: ReferenceCheck[] = [];
+  let isSettled = false;
+  for (const reference of await findReferences(app, collection)) {
+    const referring = referringTo(reference, id);
+    const isReferred = reference.onDelete !== 'restrict' && (await hasMatch(app, reference.collection, referring));
+    if (isReferred) {
+      isSettled = true;
+      continue;
+    }
+    checks.push({
+      collection: reference.collection,
+      filter: referring,
+      matches: false,
+      refusal: () => (reference.onDelete === 'restrict' ? referredTo(app, reference, referring) : null),
+    });
+  }
+  return { write, checks, settled: isSettled ? { collection, id } : null };
+}
+
+/** The active documents that refer to one by a field. */
+export function referringTo({ field }: Reference, id: ObjectId): Filter {
+  return { [field]: id.toHexString(), isDeleted: false };
+}
+
+async function hasMatch(app: App, collection: Collection, filter: Filter): Promise<boolean> {
+  const stored = app.db.collection<StoredDocument>(documentsName(collection));
+  return (await stored.findOne(filter, { ...app.db.confirmedReads, projection: { _id: 1 } })) !== null;
+}
+
+async function referredTo(app: App, { collection, field }: Reference, filter: Filter): Promise<AppError | null> {
+  const count = await app.db.collection<StoredDocument>(documentsName(collection)).countDocuments(filter);
+  if (count === 0) return null;
+  const documents = count === 1 ? '1 document of' : `${count} documents of`;
+  const message = `${documents} "${collection.name}" refer to it by ${field}: change or remove ${count === 1 ? 'it' : 'them'} first`;
+  return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field, rule: 'onDelete', message }] });
+}
+
+/**
+ * The checks by reads before the write, for a database without transactions: what others change in between is not
+ * seen. False where the write matches nothing, or has to be planned again.
+ */
+export async function requireReferences(app: App, { write, checks }: CheckedWrite): Promise<boolean> {
+  // Whether the writer may at all comes first.
+  if ('filter' in write && !(await hasMatch(app, write.collection, write.filter))) return false;
+  for (const { collection, filter, matches, refusal } of checks) {
+    if ((await hasMatch(app, collection, filter)) === matches) continue;
+    const error = await refusal();
+    if (error) throw error;
+    return false;
+  }
+  return true;
+}

@@ -1,0 +1,175 @@
+import { ObjectId } from 'bson';
+import request from 'supertest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseFieldSpec } from '../../cli/ask/field-spec.js';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import { addCollection } from '../../src/features/collections/add-collection.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import { dropCollection } from '../../src/features/collections/drop-collection.js';
+import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { renameCollection } from '../../src/features/collections/rename-collection.js';
+import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+import { drainJobs } from '../../src/worker.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const HAS_TRANSACTIONS = process.env.BSVC_TEST_TRANSPORT !== 'wire';
+
+let test: TestApp;
+let owner: TestProject;
+let server: Record<string, string>;
+
+beforeAll(async () => {
+  test = await openTestApp();
+  owner = await buildProject(test.app);
+  server = { 'x-api-key': owner.secret };
+});
+afterAll(() => test.close());
+
+const build = (specs: string[], more: object = {}): Promise<Collection> =>
+  buildCollection(test.app, owner.project, { fields: specs.map(parseFieldSpec), ...more });
+const api = (method: 'get' | 'post' | 'patch' | 'delete', path: string, body?: object) =>
+  request(test.server)[method](`/api/data/${path}`).set(server).send(body);
+const store = async ({ name }: Collection, body: object): Promise<string> =>
+  ((await api('post', name, body).expect(201)).body as { _id: string })._id;
+const isThere = async ({ name }: Collection, id: string): Promise<boolean> =>
+  (await api('get', `${name}/${id}`)).status === 200;
+const refused = async (work: Promise<unknown>): Promise<string> => {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  return (error as { code: string }).code;
+};
+const nobody = (): string => new ObjectId().toHexString();
+
+it('refuses the id of a document that is not there, by every way in', async () => {
+  const people = await build(['name:String']);
+  const posts = await build([
+    'title:String',
+    `author:Ref(${people.name})!{check}`,
+    `likes:Array(Ref(${people.name}){check})`,
+  ]);
+  const ada = await store(people, { name: 'Ada' });
+  const bob = await store(people, { name: 'Bob' });
+  const post = await store(posts, { author: ada.toUpperCase(), likes: [ada] });
+  expect((await api('get', `${posts.name}/${post}`)).body).toMatchObject({ author: ada, likes: [ada] });
+  const refusals = [
+    api('post', posts.name, { author: nobody() }),
+    api('post', posts.name, { author: ada, likes: [ada, nobody()] }),
+    api('post', `${posts.name}/bulk`, [{ author: ada }, { author: nobody() }]),
+    api('patch', `${posts.name}/${post}`, { author: nobody() }),
+    api('patch', `${posts.name}/${post}`, { likes: [nobody()] }),
+    api('patch', `${posts.name}/${post}`, { 'likes.0': nobody() }),
+    api('patch', `${posts.name}/${post}`, { $push: { likes: nobody() } }),
+    api('patch', `${posts.name}/${post}`, { $addToSet: { likes: { $each: [ada, nobody()] } } }),
+  ];
+  for (const pending of refusals) {
+    const { status, body } = await pending;
+    expect([status, body.code]).toEqual([400, 'REFERENCE_MISSING']);
+    expect(body.message).toMatch(/(author|likes) must be the id of a document in/);
+  }
+  await api('patch', `${posts.name}/${post}`, { $push: { likes: bob }, title: 'x' }).expect(200);
+  const imported = await importDocuments(test.app, posts, [{ author: ada }, { author: nobody() }]);
+  expect(imported).toMatchObject({ inserted: 1, rejected: [{ index: 1 }] });
+  await api('delete', `${people.name}/${bob}`).expect(200);
+  await api('patch', `${posts.name}/${post}`, { author: bob }).expect(400);
+  expect((await api('get', `${posts.name}?count=true`)).body.data).toEqual({ count: 2 });
+});
+
+it('holds a document that others refer to', async () => {
+  const people = await build(['name:String']);
+  const posts = await build([`author:Ref(${people.name}){check,onDelete:restrict}`]);
+  const ada = await store(people, {});
+  const [one, two] = [await store(posts, { author: ada }), await store(posts, { author: ada })];
+  for (const path of [`${people.name}/${ada}`, `${people.name}/${ada}?permanent=true`]) {
+    const { body } = await api('delete', path).expect(409);
+    expect(body).toMatchObject({ code: 'DOCUMENT_REFERRED_TO', message: expect.stringContaining('2 documents of') });
+  }
+  const stranger = { 'x-api-key': owner.publishable, authorization: `Bearer ${signAccessToken(test.app, owner.project, nobody(), 600_000)}` };
+  const own = await build(['userId:String', 'name:String'], { rls: { mode: 'public-read', ownerField: 'userId' } });
+  const held = await build([`own:Ref(${own.name}){onDelete:restrict}`]);
+  const theirs = await store(own, { userId: nobody() });
+  await store(held, { own: theirs });
+  // Who may not remove it does not learn that others refer to it.
+  await request(test.server).delete(`/api/data/${own.name}/${theirs}`).set(stranger).expect(403);
+  await api('patch', `${posts.name}/${one}`, { author: null }).expect(200);
+  await api('delete', `${posts.name}/${two}`).expect(200);
+  await api('delete', `${people.name}/${ada}`).expect(200);
+  // Nobody is to find a document that refers to one that is gone.
+  expect((await api('patch', `${posts.name}/${two}/recover`).expect(409)).body.code).toBe('REFERENCE_MISSING');
+  await api('patch', `${people.name}/${ada}/recover`).expect(200);
+  await api('patch', `${posts.name}/${two}/recover`).expect(200);
+});
+
+it('clears, trashes or removes what refers to a document that goes, at any depth, and takes back what was trashed', async () => {
+  const boards = await build(['name:String']);
+  const cards = await build([`board:Ref(${boards.name})!{onDelete:trash}`]);
+  const notes = await build([`card:Ref(${cards.name}){onDelete:trash}`, `also:Ref(${boards.name}){onDelete:unset}`]);
+  const marks = await build([`boards:Array(Ref(${boards.name}){onDelete:unset})`]);
+  const logs = await build([`board:Ref(${boards.name}){onDelete:remove}`]);
+  const [board, other] = [await store(boards, {}), await store(boards, {})];
+  const [card, own, kept] = [
+    await store(cards, { board }),
+    await store(cards, { board }),
+    await store(cards, { board: other }),
+  ];
+  const note = await store(notes, { card, also: board });
+  const mark = await store(marks, { boards: [board, other] });
+  const log = await store(logs, { board });
+  await api('delete', `${cards.name}/${own}`).expect(200);
+  await api('delete', `${boards.name}/${board}`).expect(200);
+  await drainJobs(test.app);
+  expect(await isThere(cards, card)).toBe(false);
+  expect(await isThere(cards, kept)).toBe(true);
+  expect(await isThere(notes, note)).toBe(false);
+  expect((await api('get', `${marks.name}/${mark}`)).body.boards).toEqual([other]);
+  await api('patch', `${cards.name}/${card}/recover`).expect(409);
+  await api('patch', `${boards.name}/${board}/recover`).expect(200);
+  await drainJobs(test.app);
+  expect(await isThere(cards, card)).toBe(true);
+  expect(await isThere(notes, note)).toBe(true);
+  expect((await api('get', `${notes.name}/${note}`)).body.also).toBeUndefined();
+  // What its user had trashed stays there.
+  expect(await isThere(cards, own)).toBe(false);
+  expect(await isThere(logs, log)).toBe(false);
+  const { body } = await request(test.server).get('/metrics');
+  expect(body).toBeDefined();
+});
+
+it.runIf(HAS_TRANSACTIONS)('sees in a batch what stands before, and decides all of it at once', async () => {
+  const boards = await build(['name:String']);
+  const cards = await build([`board:Ref(${boards.name})!{onDelete:restrict}`]);
+  const id = nobody();
+  const send = (...operations: object[]) => request(test.server).post('/api/batch').set(server).send({ operations });
+  const card = { op: 'insert', collection: cards.name, body: { board: id } };
+  const board = { op: 'insert', collection: boards.name, body: { _id: id } };
+  const { body } = await send(card, board).expect(400);
+  expect(body).toMatchObject({ code: 'REFERENCE_MISSING', details: [{ index: 0, field: 'board' }] });
+  const stored = await send(board, card).expect(200);
+  const cardId = (stored.body.data.results as { id: string }[])[1]!.id;
+  const gone = { op: 'remove', collection: boards.name, id };
+  expect((await send(gone).expect(409)).body.code).toBe('DOCUMENT_REFERRED_TO');
+  await send({ op: 'remove', collection: cards.name, id: cardId }, gone).expect(200);
+});
+
+it('refuses schemas whose references cannot be kept', async () => {
+  const add = (specs: string[], name = `c${nobody()}`) =>
+    addCollection(test.app, owner.project, { name, fields: specs.map(parseFieldSpec) });
+  const boards = await build(['name:String']);
+  const to = `Ref(${boards.name})`;
+  expect(await refused(add(['a:Ref{check}']))).toBe('VALIDATION_FAILED');
+  expect(await refused(add([`a:${to}!{onDelete:unset}`]))).toBe('VALIDATION_FAILED');
+  expect(await refused(add([`a:Object{b:${to}{check}}`]))).toBe('VALIDATION_FAILED');
+  const cards = await build([`board:${to}{onDelete:trash}`]);
+  expect(await refused(add([`card:Ref(${cards.name}){onDelete:restrict}`]))).toBe('INVALID_REFERENCE');
+  expect(await refused(dropCollection(test.app, owner.project._id, boards.name))).toBe('REFERRED_TO');
+  expect(await refused(renameCollection(test.app, owner.project._id, boards.name, 'elsewhere'))).toBe('REFERRED_TO');
+  const loose = await build([`board:${to}`]);
+  await store(loose, { board: nobody() });
+  const checked = { setFields: [parseFieldSpec(`board:${to}{check}`)] };
+  const { _id } = owner.project;
+  expect(await refused(editCollection(test.app, _id, loose.name, checked))).toBe('CONSTRAINT_MISFITS');
+  const edited = await editCollection(test.app, _id, loose.name, checked, { forNewWrites: true });
+  expect(edited.fields[0]).toEqual({ name: 'board', type: 'Ref', ref: boards.name, check: true });
+});
