@@ -86,7 +86,10 @@ it('holds a document that others refer to', async () => {
     const { body } = await api('delete', path).expect(409);
     expect(body).toMatchObject({ code: 'DOCUMENT_REFERRED_TO', message: expect.stringContaining('2 documents of') });
   }
-  const stranger = { 'x-api-key': owner.publishable, authorization: `Bearer ${signAccessToken(test.app, owner.project, nobody(), 600_000)}` };
+  const stranger = {
+    'x-api-key': owner.publishable,
+    authorization: `Bearer ${signAccessToken(test.app, owner.project, nobody(), 600_000)}`,
+  };
   const own = await build(['userId:String', 'name:String'], { rls: { mode: 'public-read', ownerField: 'userId' } });
   const held = await build([`own:Ref(${own.name}){onDelete:restrict}`]);
   const theirs = await store(own, { userId: nobody() });

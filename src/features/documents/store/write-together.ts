@@ -28,8 +28,8 @@ export class WriteRefused extends Error {
 /**
  * Carries writes out in one transaction, in their order, each seeing those before it; answers the documents as they are
  * afterwards, a removed one as it was. All or, as a WriteRefused says, none; followers and webhooks are told of each,
- * in order. `last` is a step of the service's own that has to match too. 409 TRANSACTIONS_UNAVAILABLE where there are no
- * transactions.
+ * in order. `last` is a step of the service's own that has to match too. 409 TRANSACTIONS_UNAVAILABLE where there are
+ * no transactions.
  */
 export async function writeRecordsTogether(
   app: App,
