@@ -425,6 +425,15 @@ describe('GET /api/projects/:projectId/usage and POST …/recount', () => {
       mail: { used: 2, limit: 50 },
       webhooks: 1,
     });
+    // What the quota counts: the document and, beside it, what the service keeps.
+    const { database } = dataOf<{ database: { used: number; kept: number } }>(await call('get', `${path}/usage`));
+    expect(database).toMatchObject({ limit: 50 * 2 ** 20 });
+    expect(database.used).toBeGreaterThan(database.kept);
+    const { publishable } = owner;
+    const signUp = supertest(test.server).post('/api/userAuth/signup').set('x-api-key', publishable);
+    await signUp.send({ email: 'kept@example.com', password: 'correct horse 1' }).expect(201);
+    const after = dataOf<{ database: { kept: number } }>(await call('get', `${path}/usage`)).database;
+    expect(after.kept).toBeGreaterThanOrEqual(database.kept + 1_024);
     // As the database keeps count of them, without counting.
     const listed = dataOf<{ items: object[] }>(await call('get', `${path}/collections?sizes=true`).expect(200));
     const bytes = (await test.app.db.measure(documentsName(collection))).bytes;

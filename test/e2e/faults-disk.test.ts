@@ -25,7 +25,12 @@ beforeEach(async ({ skip }) => {
   const opened = await openSmallDisk(MEGABYTES);
   if (!opened) return skip();
   disk = opened;
-  env = { BSVC_DATA_DIR: join(disk.path, 'data'), BSVC_LOG_LEVEL: 'fatal' };
+  env = {
+    BSVC_DATA_DIR: join(disk.path, 'data'),
+    BSVC_LOG_LEVEL: 'fatal',
+    BSVC_BCRYPT_COST: '4',
+    BSVC_AUTH_RATE_LIMIT: 'off',
+  };
   await runOrThrow(['migrate'], env);
   owner = await withApp(env, async (app) => {
     const made = await buildProject(app);
@@ -101,6 +106,28 @@ describe.skipIf(!probe)('a full disk', { timeout: 120_000 }, () => {
     const { body } = await call('GET', 'data/notes?count=true');
     expect(body).toMatchObject({ data: { count: ids.length + 1 } });
     expect((await call('GET', 'data/notes?count=true&batch=true')).body).toMatchObject({ data: { count: 0 } });
+    expect(await service.stop('SIGTERM')).toBe(0);
+    expect(await problemsOfStore()).toEqual([]);
+  });
+
+  it('is 507 for who signs up: no half account stands, nor keeps the address when there is space again', async () => {
+    const account = (n: number) => ({ email: `new${n}@example.com`, password: 'correct horse 1' });
+    const signUp = (n: number) => call('POST', 'userAuth/signup', account(n));
+    expect((await signUp(-1)).status).toBe(201);
+    await fillDisk();
+    await insertUntilRefused([]);
+    const answers: Awaited<ReturnType<typeof signUp>>[] = [];
+    for (let n = 0; answers.at(-1)?.status !== 507 && n < 200; n++) answers.push(await signUp(n));
+    expect(answers.at(-1)).toMatchObject({ status: 507, body: { success: false, code: 'NO_SPACE' } });
+    expect(answers.slice(0, -1).filter(({ status }) => status !== 201)).toEqual([]);
+
+    await freeDisk();
+    const refused = answers.length - 1;
+    await eventually('sign-ups go on', async () => (await signUp(refused)).status === 201);
+    for (const n of [-1, ...answers.keys()]) {
+      const reply = await call('POST', 'userAuth/login', account(n));
+      expect(reply, `user ${n}`).toMatchObject({ status: 200 });
+    }
     expect(await service.stop('SIGTERM')).toBe(0);
     expect(await problemsOfStore()).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import type { StorageUsage } from '../../../src/features/files/measure-storage.js';
-import { measureUsage } from '../../../src/features/management/measure-usage.js';
+import { measureUsage, type DatabaseUsage } from '../../../src/features/management/measure-usage.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { defineCommand } from '../../shell/command.js';
@@ -27,6 +27,7 @@ export default defineCommand({
             ]),
           ),
           [
+            presentDatabase(usage.database),
             presentStorage(usage.storage),
             `${usage.mail.used} of ${usage.mail.limit ?? 'unlimited'} mails used this month`,
             `${usage.webhooks} of ${usage.limits.webhooks ?? 'unlimited'} webhooks used`,
@@ -39,6 +40,11 @@ export default defineCommand({
     };
   },
 });
+
+function presentDatabase({ used, kept, limit }: DatabaseUsage): string {
+  const of = presentLimit('database', limit);
+  return `${presentBytes(used)} of ${of} used in the database, ${presentBytes(kept)} of it sessions, codes, mails and the like`;
+}
 
 function presentStorage({ files, bytes, limit, provider }: StorageUsage): string {
   const place = provider === 'external' ? ' (new files go to the project’s own bucket)' : '';

@@ -9,6 +9,7 @@ import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
 import { readSlots } from '../mail/sending/mail-slots.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
 import { PLAN_NAMES, type Project } from '../projects/project.js';
+import { measureDatabase } from '../quota/database-quota.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 
 /** null = unlimited; bytes for storage and database. */
@@ -20,6 +21,8 @@ export const USAGE = object(
     limits: object(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])) as Record<LimitName, typeof LIMIT>),
     documents: WHOLE,
     collections: arrayOf(object({ name: TEXT, documents: WHOLE, trashed: WHOLE, bytes: WHOLE, log: CHANGE_LOG_SIZE })),
+    /** Bytes that count in the quota: documents, logs of changes, and as `kept` sessions, codes, mails and the like. */
+    database: object({ used: WHOLE, kept: WHOLE, limit: LIMIT }),
     storage: STORAGE_USAGE,
     /** Slots of the current month (UTC). */
     mail: object({ used: WHOLE, limit: LIMIT }),
@@ -28,6 +31,7 @@ export const USAGE = object(
   'Usage',
 );
 type Usage = TypeOf<typeof USAGE>;
+export type DatabaseUsage = Usage['database'];
 
 /** Counts what a project holds, beside what its plan grants. */
 export async function measureUsage(app: App, project: Project): Promise<Usage> {
@@ -43,11 +47,13 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
       log: presentLog(logs.get(collection._id.toHexString()) ?? null),
     });
   }
+  const limit = findLimit(project, 'database');
   return {
     plan: project.plan,
     limits: Object.fromEntries(LIMIT_NAMES.map((name) => [name, findLimit(project, name)])) as Usage['limits'],
     documents: collections.reduce((sum, each) => sum + each.documents, 0),
     collections,
+    database: { ...(await measureDatabase(app, project._id, limit)), limit },
     storage: await measureStorage(app, project),
     mail: await readSlots(app, project),
     webhooks: (await listWebhooks(app, project)).length,

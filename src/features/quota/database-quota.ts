@@ -92,8 +92,21 @@ async function measureRoom(app: App, projectId: ObjectId): Promise<Room> {
   const project = await projectStore(app).findOne({ _id: projectId }, { projection: { plan: 1, limits: 1 } });
   const limit = project ? findLimit(project, 'database') : null;
   if (limit === null) return { limit, used: 0, added: 0, measuredAt };
+  return { limit, used: (await measureDatabase(app, projectId, limit)).used, added: 0, measuredAt };
+}
+
+/**
+ * The bytes of a project that count in the quota of its database: documents, logs of changes, and, as `kept`, what the
+ * service keeps for it beside these. `limit` is that of its plan, null = unlimited.
+ */
+export async function measureDatabase(
+  app: App,
+  projectId: ObjectId,
+  limit: number | null,
+): Promise<{ used: number; kept: number }> {
   const collections = await listCollections(app, projectId);
   const sizes = await Promise.all(collections.map((collection) => app.db.measure(documentsName(collection))));
-  const beside = (await countLogs(app, projectId, collections, limit)) + (await countKept(app, projectId));
-  return { limit, used: sizes.reduce((sum, { bytes }) => sum + bytes, beside), added: 0, measuredAt };
+  const kept = await countKept(app, projectId);
+  const logs = await countLogs(app, projectId, collections, limit ?? Infinity);
+  return { used: sizes.reduce((sum, { bytes }) => sum + bytes, logs + kept), kept };
 }
