@@ -101,6 +101,12 @@ describe('GET /api/data/:collectionName', () => {
     expect(await titles('title=trashed')).toEqual([]);
     expect(await titles('title=trashed&include_deleted=true')).toEqual(['trashed']);
     expect(await titles('title=pending&include_deleted=true')).toEqual([]);
+    expect(await titles('include_deleted=only')).toEqual(['trashed']);
+    expect((await get('items?include_deleted=only&count=true').expect(200)).body.data).toEqual({ count: 1 });
+    expect((await get('items?include_deleted=only&cursor=start&limit=1').expect(200)).body.data).toMatchObject({
+      total: 1,
+    });
+    await get('items?include_deleted=some').expect(400);
   });
 
   it.each([

@@ -15,6 +15,7 @@ export default defineCommand({
   examples: [
     'bsvc data query posts --project shop --filter status=live --sort -views --limit 5',
     'bsvc data query posts --project shop --filter views_gte=10 --fields title,views --quiet',
+    'bsvc data query posts --project shop --only-deleted --sort -updatedAt',
     'bsvc data query posts --project shop --count',
     'bsvc data query posts --project shop --filter status=live --sort -views --explain',
     'bsvc data query posts --project shop --as ann@example.com',
@@ -30,6 +31,7 @@ export default defineCommand({
     limit: option('--limit <n>', 'how many (default: 20)'),
     page: option('--page <n>', 'which page, from 1'),
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
+    onlyDeleted: flag('--only-deleted', 'the documents in the trash alone'),
     count: flag('--count', 'only count'),
     explain: flag('--explain', 'tell how the page is read: by which index, and past how many documents'),
   },
@@ -39,6 +41,7 @@ export default defineCommand({
       if (input[name] !== undefined) query.set(name, input[name]);
     }
     if (input.includeDeleted) query.set('include_deleted', 'true');
+    if (input.onlyDeleted) query.set('include_deleted', 'only');
     if (input.count) query.set('count', 'true');
     const { app, project, collection } = await chooseCollection(context, input);
     if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not listed as documents.');

@@ -4,6 +4,8 @@ import {
   anyOf,
   arrayOf,
   boolean,
+  oneOf,
+  withDefault,
   integer,
   mapOf,
   NULL,
@@ -52,6 +54,10 @@ const CURSOR_PAGE = object(
 const FILTER = mapOf(TEXT, { examples: [{ status: 'live', views_gte: '10' }] });
 
 const INCLUDE_DELETED = flagParameter('Trashed documents too: whoever may read a collection may read its trash');
+const TRASH_OF_LIST = {
+  description: '`true`: trashed documents too, `only`: these alone. Whoever may read a collection may read its trash',
+  schema: withDefault(oneOf<boolean | 'only'>(true, false, 'only'), false),
+};
 const PRESENTATION = {
   fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
   populate: parameter('Ref fields to be replaced by their documents, comma-separated or repeated', TEXT),
@@ -66,7 +72,7 @@ const TOO_MUCH_OF_PATTERNS = ['TOO_MANY_PATTERNS', 'PATTERNS_TOO_LONG', 'PATTERN
 export const FILTERING = {
   description: `Every other parameter is a filter: \`field=value\`, or a field with ${listSuffixes()}. All of them must match.`,
   ownQuery: {
-    include_deleted: INCLUDE_DELETED,
+    include_deleted: TRASH_OF_LIST,
     filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },
   },
   refuses: { 400: ['INVALID_QUERY', ...TOO_MUCH_OF_PATTERNS], ...NO_ROOM },
@@ -96,6 +102,7 @@ export const LISTING = {
     ),
     count: flagParameter('Only the number of matching documents; with `cursor` the total is counted again'),
     ...PRESENTATION,
+    include_deleted: TRASH_OF_LIST,
     filter: FILTERING.ownQuery.filter,
   },
   answers: encoded(

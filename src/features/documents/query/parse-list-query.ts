@@ -94,8 +94,9 @@ export function parseListQuery(raw: string, collection: Collection): ListQuery {
 function readListQuery(raw: string, collection: Collection): ListQuery {
   const query = readQueryText(raw);
   const limit = readWholeNumber(query, 'limit', 1) ?? DEFAULT_LIMIT;
-  const { fields, populate, meta, includeDeleted } = readPresentation(query, collection);
-  const conditions = readConditions(query, collection);
+  const trash = readTrash(query);
+  const { fields, populate, meta, includeDeleted } = readPresentation(query, collection, trash.includeDeleted);
+  const conditions = [...readConditions(query, collection), ...trash.conditions];
   const sort = parseSort(findSingle(query, 'sort'), collection);
   return {
     fields,
@@ -122,10 +123,15 @@ export function parseExportQuery(
       throw badQuery(`${quoted(name)} is not a parameter here: an export takes filters and include_deleted`);
     }
   }
-  return {
-    conditions: readConditions(query, collection),
-    includeDeleted: readFlag(query, 'include_deleted', false),
-  };
+  const { includeDeleted, conditions } = readTrash(query);
+  return { conditions: [...readConditions(query, collection), ...conditions], includeDeleted };
+}
+
+/** `include_deleted` of a list: `only` is the trash alone. */
+function readTrash(query: QueryText): Pick<ListQuery, 'conditions' | 'includeDeleted'> {
+  if (findSingle(query, 'include_deleted') === 'only')
+    return { includeDeleted: true, conditions: [{ isDeleted: true }] };
+  return { includeDeleted: readFlag(query, 'include_deleted', false), conditions: [] };
 }
 
 const PLAIN: Presentation = { fields: null, populate: [], meta: true, includeDeleted: false };
@@ -139,15 +145,15 @@ export function parseGetQuery(raw: string, collection: Collection): Presentation
       throw badQuery(`${quoted(name)} is not a parameter here: use ${PRESENTATION_KEYS.join(', ')}`);
     }
   }
-  return readPresentation(query, collection);
+  return readPresentation(query, collection, readFlag(query, 'include_deleted', false));
 }
 
-function readPresentation(query: QueryText, collection: Collection): Presentation {
+function readPresentation(query: QueryText, collection: Collection, includeDeleted: boolean): Presentation {
   return {
     fields: readFields(query, collection),
     populate: readPopulate(query, collection),
     meta: readFlag(query, 'meta', true),
-    includeDeleted: readFlag(query, 'include_deleted', false),
+    includeDeleted,
   };
 }
 
