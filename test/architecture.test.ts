@@ -230,7 +230,7 @@ const FEATURE_ROWS = [
   ['users', 'feed'],
   ['files'],
   ['operators'],
-  ['declaration', 'store-copies'],
+  ['declaration', 'store-copies', 'erasure'],
   ['management'],
   ['backups', 'rule-tests'],
   ['series'],

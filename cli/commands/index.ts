@@ -113,6 +113,7 @@ export const COMMANDS: readonly CommandNode[] = [
       command('change', 'change fields of a document', () => import('./data/change.js')),
       command('trash', 'move a document to the trash', () => import('./data/trash.js')),
       command('recover', 'take a document back from the trash', () => import('./data/recover.js')),
+      command('erase', 'delete all data of a user for good', () => import('./data/erase.js')),
     ],
   },
   {

@@ -152,6 +152,7 @@ async function aboutUsers(): Promise<void> {
   await bsvc('user invite', ['grace@example.com', '--role', 'editor']);
   const grace = '{"_id":"grace","email":"grace@example.com","emailVerified":true}\n';
   await bsvc('user import', ['-', '--from', 'parse'], grace);
+  await bsvc('data erase', ['grace@example.com', '--yes']);
   await bsvc('user delete', [ann, '--yes']);
   const place = ['--client-id', 'shop', '--redirect-url', 'https://shop.example.com/in'];
   await bsvc('user social set', ['github', ...place, '--client-secret-env', 'SOCIAL_SECRET']);

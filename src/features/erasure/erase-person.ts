@@ -1,0 +1,171 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { AppError, invalid } from '../../errors.js';
+import type { Collection } from '../collections/collection.js';
+import { listCollections } from '../collections/list-collections.js';
+import type { Field } from '../collections/fields/field.js';
+import { USERS } from '../collections/users-collection.js';
+import { visibleDocuments } from '../documents/store/document.js';
+import { documentStore } from '../documents/store/document-store.js';
+import { deleteDocument } from '../documents/write/trash-document.js';
+import { deleteFile } from '../files/delete-file.js';
+import { fileStore } from '../files/file-store.js';
+import { mailLogStore } from '../mail/mail-log.js';
+import type { Project } from '../projects/project.js';
+import { deleteUser } from '../users/accounts/delete-user.js';
+import { disableUser } from '../users/accounts/disable-user.js';
+import type { User } from '../users/user.js';
+
+const BATCH = 200;
+
+/** Where data of a person is, and how much of it. */
+export interface PersonalData {
+  kind: 'documents' | 'files' | 'mail logs';
+  /** The collection of documents, with the field that names the person. */
+  place: string;
+  count: number;
+}
+
+export interface Erasure {
+  removed: PersonalData[];
+  /** Documents of others that name the person; they stay. */
+  mentioned: PersonalData[];
+}
+
+interface Place {
+  collection: Collection;
+  field: string;
+}
+
+export interface ErasureOptions {
+  /** Further places, `<collection>.<field>`, whose documents are the person's. */
+  also?: readonly string[];
+  dryRun?: boolean;
+  stop?: AbortSignal;
+}
+
+/**
+ * Deletes for good what a user owns (documents by their owner field or a stamp, in the trash too; uploaded files; logs
+ * of mail to the address alone), and the account last: what was broken off is carried on by calling it again. The
+ * account is disabled first, so that nothing is added on the way. 400 INVALID_FIELD for a place that there is not.
+ */
+export async function erasePerson(
+  app: App,
+  project: Project,
+  user: User,
+  { also = [], dryRun = false, stop }: ErasureOptions = {},
+): Promise<Erasure> {
+  const collections = (await listCollections(app, project._id)).filter(({ name }) => name !== USERS);
+  const own = [...collections.flatMap(ownPlaces), ...also.map((place) => requirePlace(collections, place))];
+  const isOwn = ({ collection, field }: Place): boolean =>
+    own.some((place) => place.collection === collection && place.field === field);
+  const naming = collections.flatMap(namingPlaces).filter((place) => !isOwn(place));
+  if (!dryRun) await disableUser(app, project, user);
+  const removed = [await removeFiles(app, project, user, dryRun, stop), await removeLogs(app, project, user, dryRun)];
+  for (const place of own) removed.push(await removeDocuments(app, place, user._id, dryRun, stop));
+  const mentioned: PersonalData[] = [];
+  for (const place of naming) mentioned.push(await countDocuments(app, place, user._id));
+  if (!dryRun) await deleteUser(app, project, user);
+  const isSome = ({ count }: PersonalData): boolean => count > 0;
+  return { removed: removed.filter(isSome), mentioned: mentioned.filter(isSome) };
+}
+
+/** The fields by which a collection says whose a document is. */
+function ownPlaces(collection: Collection): Place[] {
+  const stamped = collection.fields.filter(({ stamp }) => stamp !== undefined).map(({ name }) => name);
+  const names = new Set([...(collection.rls ? [collection.rls.ownerField] : []), ...stamped]);
+  return [...names].map((field) => ({ collection, field }));
+}
+
+/** The fields that refer to users without saying whose the document is. */
+function namingPlaces(collection: Collection): Place[] {
+  const refers = ({ type, ref, items }: Field): boolean =>
+    (type === 'Ref' && ref === USERS) || (items?.type === 'Ref' && items.ref === USERS);
+  return collection.fields.filter(refers).map(({ name }) => ({ collection, field: name }));
+}
+
+function requirePlace(collections: readonly Collection[], place: string): Place {
+  const [name, ...path] = place.split('.');
+  const collection = collections.find((each) => each.name === name);
+  const isKnown = collection?.mode === 'flexible' || collection?.fields.some((field) => field.name === path[0]);
+  if (!collection || path.length === 0 || !isKnown) {
+    throw invalid('INVALID_FIELD', `"${place.slice(0, 100)}" is no field of a collection: write posts.author`);
+  }
+  return { collection, field: path.join('.') };
+}
+
+function placeFilter({ field }: Place, userId: ObjectId): Record<string, unknown> {
+  return { [field]: userId.toHexString(), ...visibleDocuments(true) };
+}
+
+async function countDocuments(app: App, place: Place, userId: ObjectId): Promise<PersonalData> {
+  const count = await documentStore(app, place.collection).countDocuments(placeFilter(place, userId));
+  return { kind: 'documents', place: `${place.collection.name}.${place.field}`, count };
+}
+
+async function removeDocuments(
+  app: App,
+  place: Place,
+  userId: ObjectId,
+  dryRun: boolean,
+  stop: AbortSignal | undefined,
+): Promise<PersonalData> {
+  const counted = await countDocuments(app, place, userId);
+  if (dryRun) return counted;
+  const { collection } = place;
+  let count = 0;
+  // By ascending ids, so that one which cannot be deleted at this moment does not come again.
+  let after: ObjectId | null = null;
+  for (;;) {
+    stop?.throwIfAborted();
+    const ids = await findIdsAfter(app, place, userId, after);
+    if (ids.length === 0) return { ...counted, count };
+    after = ids.at(-1)!;
+    for (const id of ids) {
+      count += await unlessGone(() => deleteDocument(app, { collection, writer: null }, id.toHexString()));
+    }
+  }
+}
+
+async function findIdsAfter(app: App, place: Place, userId: ObjectId, after: ObjectId | null): Promise<ObjectId[]> {
+  const filter = { ...placeFilter(place, userId), ...(after && { _id: { $gt: after } }) };
+  const found = documentStore(app, place.collection).find(filter).project({ _id: 1 }).sort({ _id: 1 }).limit(BATCH);
+  return ((await found.toArray()) as { _id: ObjectId }[]).map(({ _id }) => _id);
+}
+
+async function removeFiles(
+  app: App,
+  project: Project,
+  { _id }: User,
+  dryRun: boolean,
+  stop: AbortSignal | undefined,
+): Promise<PersonalData> {
+  const filter = { projectId: project._id, uploadedBy: _id.toHexString(), state: 'confirmed' } as const;
+  const data: PersonalData = { kind: 'files', place: 'files', count: await fileStore(app).countDocuments(filter) };
+  if (dryRun || data.count === 0) return data;
+  let count = 0;
+  for await (const { path } of fileStore(app).find(filter)) {
+    stop?.throwIfAborted();
+    count += await unlessGone(() => deleteFile(app, project, path, null));
+  }
+  return { ...data, count };
+}
+
+/** Logs of mail to this address alone; that of one which is still to be sent stays until then. */
+async function removeLogs(app: App, project: Project, { email }: User, dryRun: boolean): Promise<PersonalData> {
+  const filter = { projectId: project._id, to: [email], status: { $ne: 'queued' as const } };
+  const count = await mailLogStore(app).countDocuments(filter);
+  if (!dryRun && count > 0) await mailLogStore(app).deleteMany(filter);
+  return { kind: 'mail logs', place: 'mail logs', count };
+}
+
+/** 1 for what was deleted, 0 for what somebody else deleted first. */
+async function unlessGone(remove: () => Promise<unknown>): Promise<number> {
+  try {
+    await remove();
+    return 1;
+  } catch (error) {
+    if (error instanceof AppError && error.kind === 'missing') return 0;
+    throw error;
+  }
+}
