@@ -206,7 +206,7 @@ export interface Reply {
 
 const FIELDS = [
   ...['owner', 'colour', 'text'].map((name) => ({ name, type: 'String' as const })),
-  { name: 'level', type: 'Number' as const },
+  ...['level', 'v'].map((name) => ({ name, type: 'Number' as const })),
   { name: 'open', type: 'Boolean' as const },
   ...['members', 'tags'].map((name) => ({ name, type: 'Array' as const, items: { type: 'String' as const } })),
   { name: 'o', type: 'Object' as const, fields: [{ name: 'x', type: 'String' as const }] },

@@ -1,5 +1,10 @@
 import { expect } from 'vitest';
+import { playedCaller } from '../../src/features/access/operator-caller.js';
+import { admitsDocument } from '../../src/features/access/rules/explain-rule.js';
+import { requireCollection } from '../../src/features/collections/collection-store.js';
+import { storedDocuments } from './build-project.js';
 import { openRandom, type Random } from './random.js';
+import { openStreamFollower, type StreamFollower } from './stream-follower.js';
 import type { TestApp } from './open-test-app.js';
 import {
   buildRuledWorld,
@@ -35,14 +40,46 @@ export async function searchRules(test: TestApp, seed: number, pass: (ms: number
   REACHED.sets += Object.values(world.rules).filter(({ text }) => text.includes('joins[')).length;
   const told = world.people.map(() => new Map<string, unknown>());
   const cursors: (string | null)[] = world.people.map(() => null);
+  const streams = world.people.map(() => openStreamFollower('things', ''));
   for (let round = 0; round < 3; round++) {
     for (const [at, person] of world.people.entries()) {
       pass(SET_AGE_MS);
       await expectReads(world, person);
       cursors[at] = await followTo(world, person, { cursor: cursors[at]!, told: told[at]! });
+      await expectExplained(test, world, person);
+      await expectStreamed(test, world, person, streams[at]!);
     }
     for (let n = 0; n < 12; n++) await write(world, random);
   }
+  for (const stream of streams) await stream.disconnect();
+}
+
+/** The explanation of each document says whether it is readable. */
+async function expectExplained({ app }: TestApp, world: RuledWorld, { user }: Person): Promise<void> {
+  const { project } = world.owner;
+  const things = await requireCollection(app, project._id, 'things');
+  const caller = playedCaller(project, user === null ? null : String(user.id));
+  const seen = readable(world, { user, headers: {} });
+  for (const document of await storedDocuments(app, things).find({ isDeleted: false }).toArray()) {
+    const admits = await admitsDocument(app, things, caller, 'read', document);
+    expect(admits, `${world.rules.read.text} for ${JSON.stringify([user, document])}`).toBe(
+      seen.includes(document._id.toHexString()),
+    );
+  }
+}
+
+/** A stream that stays open comes to what the list shows. */
+async function expectStreamed(test: TestApp, world: RuledWorld, person: Person, stream: StreamFollower): Promise<void> {
+  if (!stream.isOpen()) {
+    const status = await stream.connect(test, person.headers);
+    if (status !== 200) {
+      expect([401, 403], world.rules.read.text).toContain(status);
+      return expect(readable(world, person)).toEqual([]);
+    }
+  }
+  const what = `stream of ${world.rules.read.text} for ${JSON.stringify(person.user)}`;
+  await expect.poll(() => [...stream.known.keys()].sort(), { message: what }).toEqual(readable(world, person).sort());
+  expect(stream.ends).toEqual([]);
 }
 
 const readable = ({ rules, documents }: RuledWorld, { user }: Person): string[] =>
