@@ -25,6 +25,8 @@ export const GUIDES = [
   { name: 'scale', title: 'One machine to many' },
   { name: 'mongodb', title: 'MongoDB' },
   { name: 'telemetry', title: 'Telemetry' },
+  { name: 'limits', title: 'Limits' },
+  { name: 'compare', title: 'Compare' },
   { name: 'moving', title: 'Moving from another service' },
   { name: 'migration', title: 'Migration from the hosted service' },
   { name: 'troubleshooting', title: 'Troubleshooting' },
