@@ -32,6 +32,15 @@ export interface CollectionField extends FieldShape {
   public?: boolean;
 }
 
+/** Rules as texts; what is not there is `nobody`. */
+export interface RuleTexts {
+  read?: string;
+  create?: string;
+  update?: string;
+  delete?: string;
+  updateTo?: string;
+}
+
 /** A collection as the operators' API shows it. */
 export interface Collection {
   name: string;
@@ -40,7 +49,7 @@ export interface Collection {
   indexes: string[];
   uniques?: string[][];
   rls: { enabled: boolean; mode?: string; ownerField?: string };
-  rules?: object | null;
+  rules?: RuleTexts | null;
   size?: { documents: number; bytes: number };
   updatedAt: string;
 }

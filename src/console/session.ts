@@ -33,7 +33,12 @@ export function settleMe(found: Me | null): void {
   keep('me', found ? `${found.role} ${found.projects === null ? 'all' : 'some'}` : null);
 }
 
-export const mayChange = computed(() => me.value?.role === 'owner');
+/** The user as whom the documents of the place are looked at; null = as they are. */
+export const played = computed(() => {
+  const { parts, query } = place.value;
+  return parts[2] === 'documents' ? query.get('as') : null;
+});
+export const mayChange = computed(() => me.value?.role === 'owner' && played.value === null);
 export const seesAll = computed(() => me.value?.projects === null);
 
 /** The project that the place names. */

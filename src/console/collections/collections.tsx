@@ -10,6 +10,7 @@ import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange } from '../session.js';
 import { CollectionEditor } from './collection-edit.js';
 import { USERS, type Collection, type CollectionField } from '../collection.js';
+import { RulesEditor } from '../rules/rules-editor.js';
 import { SchemaDialog } from './schema.js';
 
 export function Collections() {
@@ -21,7 +22,7 @@ export function Collections() {
   const { data, reload } = list;
   const open = data?.items.find(({ name }) => name === query.get('open'));
   const isEdited = query.get('edit') === '1' && mayChange.value;
-  const close = (): void => goTo(linkHere({ open: null, edit: null, new: null, schema: null }));
+  const close = (): void => goTo(linkHere({ open: null, edit: null, new: null, schema: null, rules: null }));
   const done = (): void => {
     reload();
     close();
@@ -52,14 +53,16 @@ export function Collections() {
           { name: 'Size', isNumber: true, show: ({ size }) => (size ? bytes(size.bytes) : '') },
           { name: 'Fields', isNumber: true, show: ({ fields }) => fields.length },
           { name: 'Indexes', isNumber: true, show: ({ indexes }) => indexes.length },
-          { name: 'Access', show: ({ name, rls }) => describeAccess(name, rls) },
+          { name: 'Access', show: describeAccess },
           { name: 'Changed', show: ({ updatedAt }) => moment(updatedAt) },
         ]}
       />
       <Commands cli={`bsvc collection list ${ofProject()}`} path={path} />
       {open && (
         <Dialog key={open.name} title={open.name} onClose={close} wide>
-          {isEdited ? (
+          {query.get('rules') === '1' ? (
+            <RulesEditor id={id} base={base} collection={open} onSaved={reload} />
+          ) : isEdited ? (
             <CollectionEditor base={base} collection={open} onSaved={done} />
           ) : (
             <OneCollection id={id} base={base} collection={open} onDropped={done} />
@@ -90,7 +93,7 @@ function OneCollection({
   onDropped: () => void;
 }) {
   const [dropping, setDropping] = useState(false);
-  const { name, fields, indexes, rls } = collection;
+  const { name, fields, indexes } = collection;
   const path = `${base}/${name}`;
   const cli = (words: string): string => `bsvc collection ${words} ${name} ${ofProject()}`;
   return (
@@ -114,7 +117,9 @@ function OneCollection({
         ]}
       />
       <p>Indexes: {indexes.length === 0 ? 'none' : indexes.join(' · ')}</p>
-      <p>Access: {describeAccess(name, rls)}</p>
+      <p>
+        Access: {describeAccess(collection)} {name !== USERS && <a href={linkHere({ rules: '1' })}>Rules…</a>}
+      </p>
       {mayChange.value && (
         <p class="row">
           <a href={linkHere({ edit: '1' })}>Edit…</a>
@@ -154,8 +159,9 @@ function describeType({ type, items, ref }: Pick<CollectionField, 'type' | 'item
   return of === undefined ? type : `${type}(${of})`;
 }
 
-function describeAccess(name: string, { enabled, mode, ownerField }: Collection['rls']): string {
+function describeAccess({ name, rules, rls: { enabled, mode, ownerField } }: Collection): string {
   if (name === USERS) return 'each user its own record';
+  if (rules) return 'by rules';
   if (!enabled) return 'publishable keys read all';
   return mode === 'private' ? `private, by ${ownerField ?? ''}` : `all read, ${ownerField ?? ''} writes`;
 }

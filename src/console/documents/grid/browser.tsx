@@ -7,7 +7,8 @@ import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Empty } from '../../parts/page-head.js';
 import { titleField } from '../../parts/schema-form/form-place.js';
 import { goTo, linkHere, place } from '../../routes.js';
-import { mayChange } from '../../session.js';
+import { PlayAs } from '../../rules/play-as.js';
+import { mayChange, played } from '../../session.js';
 import { ColumnMenu } from './column-menu.js';
 import { FilterLine } from './filter-line.js';
 import { Grid } from './grid.js';
@@ -60,9 +61,10 @@ export function Browser({
         <FilterLine fields={fields} filters={filters} searched={titleField(collection)} />
         <SavedViews base={own} />
         <ColumnMenu columns={columns} fields={fields} onColumns={choose} onReset={reset} />
-        <Export documents={documents} name={collection.name} listing={listing} />
+        {played.value === null && <Export documents={documents} name={collection.name} listing={listing} />}
       </div>
-      <Tabs isTrash={isTrash} />
+      <PlayAs />
+      {played.value === null && <Tabs isTrash={isTrash} />}
       {sort !== '' && !isTrash && !isIndexed(collection, sorted) && <Unindexed name={sorted} />}
       <Trouble error={page.error} onRetry={page.reload} />
       {mayChange.value && ids.length > 0 && (

@@ -2,7 +2,7 @@ import type { Collection } from '../../collection.js';
 import type { GridColumn } from './grid-columns.js';
 
 /** Parts of the address of a list that are not filters. */
-const OWN = new Set(['cursor', 'sort', 'trash', 'open', 'from', 'tab', 'import', 'limit', 'skip']);
+const OWN = new Set(['cursor', 'sort', 'trash', 'open', 'from', 'tab', 'import', 'limit', 'skip', 'as']);
 export const PAGE_SIZES = [25, 50, 100, 200] as const;
 const DEFAULT_SIZE = 50;
 
@@ -17,6 +17,8 @@ export interface Listing {
   cursor: string | null;
   /** Of the trash, which has no cursors. */
   skip: number;
+  /** The user as whom the list is read; null = as it is. */
+  as: string | null;
 }
 
 export function readListing(query: URLSearchParams): Listing {
@@ -25,14 +27,16 @@ export function readListing(query: URLSearchParams): Listing {
     filters: [...query].filter(([name]) => !OWN.has(name)),
     sort: query.get('sort') ?? '',
     size: PAGE_SIZES.find((each) => each === size) ?? DEFAULT_SIZE,
-    isTrash: query.get('trash') === '1',
+    // What a user sees is asked of lists alone, which show no trash.
+    isTrash: query.get('trash') === '1' && query.get('as') === null,
+    as: query.get('as'),
     cursor: query.get('cursor'),
     skip: Math.max(0, Math.trunc(Number(query.get('skip'))) || 0),
   };
 }
 
 /** The query of a page of documents in the operators' API. */
-export function pageQuery({ filters, sort, size, cursor }: Listing, columns: readonly GridColumn[]): string {
+export function pageQuery({ filters, sort, size, cursor, as }: Listing, columns: readonly GridColumn[]): string {
   const shown = [...new Set([...columns.map(({ name }) => name), 'createdAt', 'updatedAt', 'isDeleted'])];
   return String(
     new URLSearchParams([
@@ -41,6 +45,7 @@ export function pageQuery({ filters, sort, size, cursor }: Listing, columns: rea
       ['cursor', cursor ?? 'start'],
       ['fields', shown.join(',')],
       ...(sort === '' ? [] : [['sort', sort]]),
+      ...(as === null ? [] : [['as', as]]),
     ]),
   );
 }

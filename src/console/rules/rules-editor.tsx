@@ -1,0 +1,172 @@
+import { useId, useRef, useState } from 'preact/hooks';
+import { api, queryOf, Refusal } from '../api.js';
+import type { Collection, RuleTexts } from '../collection.js';
+import { say, Trouble, useAction } from '../parts/basics.js';
+import { CommandList, ofProject, quote } from '../parts/commands.js';
+import { Confirm } from '../parts/confirm.js';
+import { Form } from '../parts/form.js';
+import { mayChange, project } from '../session.js';
+import { AccessMatrix } from './access-matrix.js';
+import { findMistake, type Mistake } from './mistake.js';
+
+const RULES = ['read', 'create', 'update', 'delete', 'updateTo'] as const;
+type RuleName = (typeof RULES)[number];
+type Typed = Record<RuleName, string>;
+
+const MEANINGS: Record<RuleName, string> = {
+  read: 'Which documents are shown: lists, counts, single ones, joins, changes',
+  create: 'Which documents may be stored',
+  update: 'Which may be changed; holds before and after the change',
+  delete: 'Which may be moved to the trash or removed',
+  updateTo: 'What a change may lead to, where that is something else than “update”; may be left empty',
+};
+
+/** The rules of a collection as texts, each mistake at its character, and who may do what by them. */
+export function RulesEditor({
+  id,
+  base,
+  collection,
+  onSaved,
+}: {
+  /** Of the project. */
+  id: string;
+  base: string;
+  collection: Collection;
+  onSaved: () => void;
+}) {
+  const { name, rules } = collection;
+  const [typed, setTyped] = useState<Typed>(() => textsOf(rules));
+  const [confirming, setConfirming] = useState<string | null>(null);
+  const path = `${base}/${encodeURIComponent(name)}/rules`;
+  const body = { rules: rulesOf(typed) };
+  const send = async (confirm?: string): Promise<void> => {
+    await api('PUT', path + queryOf({ confirm }), body);
+    say('Rules changed');
+    onSaved();
+  };
+  const [busy, save, error] = useAction(async () => {
+    try {
+      await send();
+    } catch (refusal) {
+      // What lets somebody do more than before asks for the name of the project.
+      if (!(refusal instanceof Refusal) || refusal.code !== 'CONFIRMATION_REQUIRED') throw refusal;
+      setConfirming(refusal.message.replace(/: repeat it with .*$/, ''));
+    }
+  });
+  const mistake = error && findMistake(error, typed);
+  const isDirty = RULES.some((rule) => typed[rule] !== textsOf(rules)[rule]);
+  const owner = project.value?.name ?? '';
+  return (
+    <>
+      {!rules && <p class="muted">{collection.rls.enabled ? BY_OWNER : WITHOUT}</p>}
+      <Form onSubmit={() => void save()}>
+        {RULES.map((rule) => (
+          <RuleText
+            key={rule}
+            rule={rule}
+            text={typed[rule]}
+            mistake={mistake?.rule === rule && mistake.text === typed[rule] ? mistake : null}
+            onText={(text) => setTyped({ ...typed, [rule]: text })}
+          />
+        ))}
+        {!mistake && <Trouble error={error} />}
+        {mayChange.value && (
+          <p class="row">
+            <button class="primary" disabled={busy || !isDirty}>
+              Save the rules
+            </button>
+          </p>
+        )}
+      </Form>
+      {!isDirty && <AccessMatrix id={id} collection={name} />}
+      <CommandList
+        lines={() => [
+          { cli: `bsvc collection rules ${name} ${optionsOf(typed)} ${ofProject()}`, method: 'PUT', path, body },
+        ]}
+      />
+      {confirming !== null && (
+        <Confirm
+          title="Let somebody do more"
+          text={confirming}
+          name={owner}
+          action="Change the rules"
+          onClose={() => setConfirming(null)}
+          onConfirm={() => send(owner)}
+        />
+      )}
+    </>
+  );
+}
+
+const BY_OWNER = 'Row-level security says who may do what. Rules take its place.';
+const WITHOUT = 'Without rules everybody with a publishable key reads all, and the secret key alone writes.';
+
+function RuleText({
+  rule,
+  text,
+  mistake,
+  onText,
+}: {
+  rule: RuleName;
+  text: string;
+  mistake: Mistake | null;
+  onText: (text: string) => void;
+}) {
+  const id = useId();
+  const input = useRef<HTMLTextAreaElement>(null);
+  const goToMistake = (at: number): void => {
+    input.current?.focus();
+    input.current?.setSelectionRange(at, at + 1);
+  };
+  return (
+    <>
+      <label>
+        {rule}
+        <textarea
+          ref={input}
+          rows={2}
+          spellcheck={false}
+          readOnly={!mayChange.value}
+          value={text}
+          aria-invalid={mistake !== null}
+          aria-describedby={`${id}-hint${mistake ? ` ${id}-mistake` : ''}`}
+          onInput={(event) => onText(event.currentTarget.value)}
+        />
+      </label>
+      <p class="hint" id={`${id}-hint`}>
+        {MEANINGS[rule]}
+      </p>
+      {mistake && (
+        <p class="bad" id={`${id}-mistake`} role="alert">
+          {mistake.message}{' '}
+          <button type="button" class="small" onClick={() => goToMistake(mistake.at)}>
+            Go to character {mistake.at + 1}
+          </button>
+          <br />
+          <code>
+            {mistake.before}
+            <mark>{mistake.marked}</mark>
+            {mistake.after}
+          </code>
+        </p>
+      )}
+    </>
+  );
+}
+
+const textsOf = (rules: RuleTexts | null | undefined): Typed => ({
+  read: rules?.read ?? '',
+  create: rules?.create ?? '',
+  update: rules?.update ?? '',
+  delete: rules?.delete ?? '',
+  updateTo: rules?.updateTo ?? '',
+});
+
+const optionsOf = (typed: Typed): string =>
+  RULES.filter((rule) => typed[rule].trim() !== '')
+    .map((rule) => `${rule === 'updateTo' ? '--update-to' : `--${rule}`} ${quote(typed[rule])}`)
+    .join(' ');
+
+/** What is left empty is `nobody`. */
+const rulesOf = (typed: Typed): Partial<Typed> =>
+  Object.fromEntries(RULES.filter((rule) => typed[rule].trim() !== '').map((rule) => [rule, typed[rule]]));

@@ -1,0 +1,104 @@
+import { ObjectId } from 'bson';
+import { describe, expect, it } from 'vitest';
+import { documentsName } from '../../src/features/collections/collection.js';
+import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
+import { requireCollection } from '../../src/features/collections/collection-store.js';
+import { buildCollection, placeDocuments } from '../helpers/build-project.js';
+import { CHROMIUM } from '../helpers/chromium.js';
+import { at, findBarriers, measureOverflow, openConsole, settle, useConsole, visit, VIEWER } from './console-stage.js';
+
+const ADA = 'ada@example.test';
+
+describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
+  const stage = useConsole();
+
+  /** A collection of cards, two of them readable for Ada. */
+  async function buildCards(name: string): Promise<void> {
+    const { app } = stage.test;
+    const fields = [
+      { name: 'title', type: 'String' as const },
+      { name: 'owner', type: 'String' as const },
+      { name: 'open', type: 'Boolean' as const },
+    ];
+    const cards = await buildCollection(app, stage.project, { name, fields, rules: { read: 'nobody' } });
+    const users = app.db.collection(documentsName(defaultUsersCollection(stage.project._id)));
+    const known = await users.findOne({ email: ADA });
+    const ada = known?._id ?? new ObjectId();
+    if (!known) await users.insertOne({ _id: ada, email: ADA, isDeleted: false, _bsvc: {} } as never);
+    await placeDocuments(app, cards, [
+      { title: 'of Ada', owner: String(ada), open: false },
+      { title: 'for all', owner: 'somebody', open: true },
+      { title: 'of others', owner: 'somebody', open: false },
+    ]);
+  }
+
+  it('are edited with each mistake at its character, and asked about before they let more in', async () => {
+    await buildCards('cards');
+    const page = await openConsole(stage, { hash: at(stage, 'collections?open=cards') });
+    await page.getByRole('link', { name: 'Rules…' }).click();
+    const read = page.getByLabel('read', { exact: true });
+    await read.fill('doc.open or doc.owmer = user.id');
+    await page.getByRole('button', { name: 'Save the rules' }).click();
+    await page.getByRole('alert').getByText('owmer').first().waitFor();
+    expect(await page.locator('mark').textContent()).toBe('d');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Go to character 13' }).click();
+    const selected = await read.evaluate((input: { selectionStart: number; selectionEnd: number }) => [
+      input.selectionStart,
+      input.selectionEnd,
+    ]);
+    expect(selected).toEqual([12, 13]);
+    await read.fill('doc.open or doc.owner = user.id');
+    await page.getByRole('button', { name: 'Save the rules' }).click();
+    await page.getByLabel(/^Type/).fill('shop');
+    await page.getByRole('button', { name: 'Change the rules' }).click();
+    await page.getByText('Rules changed').waitFor();
+    const { rules } = await requireCollection(stage.test.app, stage.project._id, 'cards');
+    expect(rules).toMatchObject({ read: 'doc.open or doc.owner = user.id', create: 'nobody' });
+  });
+
+  it('are shown as a table of who may do what', async () => {
+    await buildCards('notes');
+    const page = await openConsole(stage, { email: VIEWER, hash: at(stage, 'collections?open=notes&rules=1') });
+    await page
+      .getByRole('row', { name: /anyone/ })
+      .getByText('no')
+      .first()
+      .waitFor();
+    await page.getByLabel('Another user: address or id').fill(ADA);
+    await page.getByRole('button', { name: 'Show what this user may do' }).click();
+    const row = page.getByRole('row', { name: new RegExp(ADA) });
+    await row.getByText('no').first().waitFor();
+    await settle(page);
+    expect(await row.locator('.tag').allTextContents()).toEqual(['no', 'no', 'no', 'no']);
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    expect(await page.getByRole('button', { name: 'Save the rules' }).count()).toBe(0);
+  });
+
+  it('are tried by looking at the list as a user, without writing meanwhile', async () => {
+    await buildCards('tasks');
+    const page = await openConsole(stage, { hash: at(stage, 'collections?open=tasks&rules=1') });
+    await page.getByLabel('read', { exact: true }).fill('doc.open or doc.owner = user.id');
+    await page.getByRole('button', { name: 'Save the rules' }).click();
+    await page.getByLabel(/^Type/).fill('shop');
+    await page.getByRole('button', { name: 'Change the rules' }).click();
+    await page.getByText('Rules changed').waitFor();
+    await visit(page, at(stage, 'documents/tasks'));
+    await page.getByText('of others').waitFor();
+    await page.getByText('See it as a user').click();
+    await page.getByLabel('Address or id, empty for anyone').fill(ADA);
+    await page.getByRole('button', { name: 'See the list as this user' }).click();
+    await page.getByRole('status').getByText(ADA).waitFor();
+    await settle(page);
+    expect(await page.getByText('of Ada').count()).toBe(1);
+    expect(await page.getByText('of others').count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'New document' }).count()).toBe(0);
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    await visit(page, at(stage, 'documents/tasks?as=anyone'));
+    await settle(page);
+    expect([await page.getByText('for all').count(), await page.getByText('of Ada').count()]).toEqual([1, 0]);
+    await page.getByRole('link', { name: 'See all again' }).click();
+    await page.getByText('of others').waitFor();
+    await page.getByRole('link', { name: 'New document' }).waitFor();
+  });
+});
