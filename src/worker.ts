@@ -12,6 +12,7 @@ import { finishUserDeletionJob } from './features/users/accounts/finish-user-del
 import { finishTakeOverJob } from './features/users/codes/finish-take-over.job.js';
 import { mailCodeJob } from './features/users/codes/mail-code.job.js';
 import { resetFactorsJob } from './features/users/factors/reset-factors.job.js';
+import { removeGuestsJob } from './features/users/accounts/remove-guests.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { deliverMail, deliverSystemMail } from './features/mail/sending/deliver-mail.job.js';
 import { sweepMail } from './features/mail/sending/sweep-mail.job.js';
@@ -51,6 +52,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   finishUserDeletionJob,
   resetFactorsJob,
   removeExpiredAccessJob,
+  removeGuestsJob,
   deliverSystemMail,
   deliverMail,
   sweepMail,
@@ -74,6 +76,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: settleBatchesJob, cron: '* * * * *' },
   { job: forgetAnswersJob, cron: '53 * * * *' },
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
+  { job: removeGuestsJob, cron: '43 * * * *' },
   { job: sweepMail, cron: '*/5 * * * *' },
   { job: sweepWebhooksJob, cron: '*/10 * * * * *' },
   { job: trimChangesJob, cron: '*/5 * * * *' },

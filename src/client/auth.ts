@@ -25,6 +25,8 @@ export interface Auth<P> {
   /** Makes an account and signs in. */
   signUp(user: Part<P, 'users', 'Insert'>): Promise<Part<P, 'users', 'Document'>>;
   signIn(credentials: { email: string; password: string }): Promise<Part<P, 'users', 'Document'>>;
+  /** Signs in as a guest, a user without an address, where the project has guests. */
+  anonymous(fields?: Partial<Part<P, 'users', 'Insert'>>): Promise<Part<P, 'users', 'Document'>>;
   readonly code: CodeSignIn<P>;
   readonly mfa: Mfa<Part<P, 'users', 'Document'>>;
   readonly passkeys: Passkeys<Part<P, 'users', 'Document'>>;
@@ -58,6 +60,18 @@ export interface Auth<P> {
   socialUrl(provider: string, redirect?: string): Promise<string>;
   /** Signs in with the `rtCode` that came back in the address of the page. */
   finishSocial(rtCode: string): Promise<Part<P, 'users', 'Document'>>;
+  readonly link: Linking;
+}
+
+/** Linking of an identity at a provider to the account of the user. */
+export interface Linking {
+  /**
+   * The address to send the browser to; it comes back to `redirect`. Needs a proof of the last ten minutes, here or by
+   * `stepUp`.
+   */
+  start(provider: string, options?: GivenProof & { redirect?: string }): Promise<string>;
+  /** Links by the `rtCode` that came back in the address of the page, for the same user. */
+  finish(rtCode: string): Promise<{ provider: string; linkedAt: string }>;
 }
 
 /** Sign-in by a mailed code, where the project allows it. */
@@ -241,6 +255,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     },
     signUp: (user: object) => enter('signup', user),
     signIn: (credentials: object) => enter('login', credentials),
+    anonymous: (fields: object = {}) => enter('signup/anonymous', fields),
     code: {
       send: async (email: string, redirect?: string) =>
         void (await post('login/code', { email, ...(redirect !== undefined && { redirect }) }, undefined, true)),
@@ -309,6 +324,11 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
         ...(redirect !== undefined && { redirect }),
       });
       return `${connection.url}/api/userAuth/social/${pathPart(provider, 'INVALID_NAME')}/start?${query}`;
+    },
+    link: {
+      start: async (provider: string, options: object = {}) =>
+        (await post<{ data: { url: string } }>(`social/${pathPart(provider, 'INVALID_NAME')}/link`, options)).data.url,
+      finish: async (rtCode: string) => (await post<{ data: unknown }>('social/link', { rtCode })).data,
     },
     async finishSocial(rtCode: string) {
       const verifier = storage.getItem(verifierPlace);

@@ -35,6 +35,13 @@ export const HTTP_SETTINGS = {
     'sign-ins and the like of one client address, three times as many refreshes; `off` switches off',
     { defaultText: '20/15m' },
   ),
+  anonymousRateLimit: defaulted(
+    'BSVC_ANONYMOUS_RATE_LIMIT',
+    parseRate,
+    { count: 5, windowMs: 15 * 60_000 },
+    'guests that one client address may make, where a project has them; `off` switches off',
+    { defaultText: '5/15m' },
+  ),
   connectionsPerAddress: defaulted(
     'BSVC_CONNECTIONS_PER_ADDRESS',
     (value): number | null => (value === 'off' ? null : wholeWithin(1, 1_000_000)(value)),

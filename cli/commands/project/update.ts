@@ -40,6 +40,8 @@ export default defineCommand({
     ),
     mfa: choice('--mfa <mode>', 'whether users may, or have to, enrol a second factor', MFA_MODES),
     mfaResetDelay: option('--mfa-reset-delay <time>', 'after which a reset of a user’s second factor takes effect'),
+    anonymous: choice('--anonymous <mode>', 'whether users may sign up as guests, without an address', ['on', 'off']),
+    anonymousKeep: option('--anonymous-keep <time>', 'after which guests go to whom nobody can come back'),
     passkeyRpId: option('--passkey-rp-id <host>', 'host that passkeys are bound to; "none" switches them off'),
     passkeyOrigins: list('--passkey-origin <origin>', 'origin of the application that uses passkeys'),
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
@@ -72,8 +74,10 @@ function readSignIn({
   redirects,
   passkeyRpId,
   passkeyOrigins,
+  anonymous,
   ...single
-}: Omit<SignInSettings, 'redirects' | 'passkeys'> & {
+}: Omit<SignInSettings, 'redirects' | 'passkeys' | 'anonymous'> & {
+  anonymous?: 'on' | 'off';
   redirects: readonly string[];
   passkeyRpId?: string;
   passkeyOrigins: readonly string[];
@@ -83,6 +87,7 @@ function readSignIn({
   }
   const given = {
     ...Object.fromEntries(Object.entries(single).filter(([, given]) => given !== undefined)),
+    ...(anonymous !== undefined && { anonymous: anonymous === 'on' }),
     ...(passkeyRpId === 'none' && { passkeys: null }),
     ...(passkeyOrigins.length > 0 && { passkeys: { rpId: passkeyRpId!, origins: [...passkeyOrigins] } }),
     ...(redirects.length > 0 && { redirects: redirects.filter((url) => url !== 'none') }),

@@ -1,4 +1,5 @@
 import { deleteUser } from '../../../src/features/users/accounts/delete-user.js';
+import { nameOf } from '../../../src/features/users/user.js';
 import { defineUserCommand } from '../../ask/choose-user.js';
 import { presentUserResult } from './present.js';
 
@@ -9,7 +10,7 @@ export default defineUserCommand({
     'bsvc user delete ann@example.com --project shop --yes',
   ],
   audited: true,
-  destroys: ({ user }) => ({ what: `Deletes the account ${user.email}.`, name: user.email }),
+  destroys: ({ user }) => ({ what: `Deletes the account ${nameOf(user)}.`, name: nameOf(user) }),
   async run(_context, { app, project, user }) {
     await deleteUser(app, project, user);
     return presentUserResult(user, 'is deleted.');

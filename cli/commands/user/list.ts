@@ -32,7 +32,7 @@ export default defineProjectCommand({
               ['id', 'e-mail', 'verified', 'state', 'created'],
               users.map((user, index) => [
                 accounts[index]!._id,
-                user.email,
+                user.email ?? 'guest',
                 user.emailVerified ? 'yes' : 'no',
                 accounts[index]!.disabled ? 'disabled' : 'active',
                 user.createdAt,

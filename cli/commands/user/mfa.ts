@@ -1,3 +1,4 @@
+import { nameOf } from '../../../src/features/users/user.js';
 import { requestReset } from '../../../src/features/users/factors/request-reset.js';
 import { presentAccount } from '../../../src/features/users/accounts/list-users.js';
 import { defineUserCommand } from '../../ask/choose-user.js';
@@ -18,8 +19,8 @@ export default defineUserCommand({
       json: { _id: user._id.toHexString(), email: user.email, since, resetAt },
       quiet: since ?? '',
       text: () => {
-        if (since === null) return `${user.email}: no second factor`;
-        return `${user.email}: second factor since ${since}${resetAt === null ? '' : `, reset at ${resetAt}`}`;
+        if (since === null) return `${nameOf(user)}: no second factor`;
+        return `${nameOf(user)}: second factor since ${since}${resetAt === null ? '' : `, reset at ${resetAt}`}`;
       },
     };
   },

@@ -1,3 +1,4 @@
+import { nameOf } from '../../../src/features/users/user.js';
 import { changeRoles, listRoles } from '../../../src/features/users/accounts/user-roles.js';
 import { defineUserCommand } from '../../ask/choose-user.js';
 import { flag, list } from '../../shell/command.js';
@@ -28,7 +29,7 @@ export default defineUserCommand({
     return {
       json: { _id: user._id.toHexString(), email: user.email, roles },
       quiet: [...roles],
-      text: () => `${user.email}: ${roles.length === 0 ? 'no roles' : roles.join(', ')}`,
+      text: () => `${nameOf(user)}: ${roles.length === 0 ? 'no roles' : roles.join(', ')}`,
     };
   },
 });

@@ -135,6 +135,15 @@ export async function countSignIn(app: App, ctx: Context, project: Project): Pro
   }
 }
 
+/** Counts a request that makes a guest: 429 RATE_LIMITED beyond the limit of its address. */
+export async function countGuest(app: App, ctx: Context, project: Project): Promise<void> {
+  const rate = app.config.anonymousRateLimit;
+  if (!rate) return;
+  const limit = { ...GUESTS, rate };
+  const verdict = await consume(app, limit, clientNetwork(ctx.ip), project);
+  if (!verdict.allowed) throw refuse(ctx, limit, verdict, app.clock.now());
+}
+
 /** A token that is none is a guess, and of an address that is refused for them none is looked up any more. */
 function openOperatorFinder(app: App): (ctx: Context, isRefused: boolean) => Promise<boolean> {
   const lately = new LRUCache<string, true>({ max: REMEMBERED_KEYS });
@@ -146,6 +155,15 @@ function openOperatorFinder(app: App): (ctx: Context, isRefused: boolean) => Pro
     return true;
   };
 }
+
+const GUESTS: Omit<AppliedLimit, 'rate'> = {
+  name: 'guests',
+  counted: 'guests of one address',
+  of: 'address',
+  setting: 'BSVC_ANONYMOUS_RATE_LIMIT',
+  override: null,
+  times: 1,
+};
 
 /** The key that the request's route goes by; empty for none. */
 function keyOf(ctx: Context, keyIn: KeyPlace | undefined): string {

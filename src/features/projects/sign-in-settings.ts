@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { invalid } from '../../errors.js';
-import { arrayOf, changes, object, oneOf, orNull, text, type TypeOf } from '../../platform/schema/schema.js';
+import { arrayOf, changes, FLAG, object, oneOf, orNull, text, type TypeOf } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../config/setting-readers.js';
 import { DAY_MS } from '../../platform/time/clock.js';
 import { isRedirectTarget, isSafeWebAddress } from './redirect-target.js';
@@ -30,6 +30,10 @@ export interface SignInSettings {
   /** The time after which a reset of a user's factors takes effect: `24h`. */
   mfaResetDelay?: string;
   passkeys?: PasskeySite | null;
+  /** Guests may sign up. */
+  anonymous?: boolean;
+  /** The age from which a guest goes that nobody can come back to: `30d`. */
+  anonymousKeep?: string;
 }
 
 /** The site that passkeys are bound to: `rpId` is the host of each origin, or a parent of it. */
@@ -51,6 +55,8 @@ const FIELDS = {
   mfa: oneOf(...MFA_MODES),
   mfaResetDelay: DELAY,
   passkeys: PASSKEYS,
+  anonymous: FLAG,
+  anonymousKeep: DELAY,
 };
 
 /** The settings as they are shown, and as changes name some of them. */
@@ -64,7 +70,16 @@ interface ProjectWays {
 
 /** All settings with their defaults. */
 export function signInOf({ signIn }: ProjectWays): TypeOf<typeof SIGN_IN> {
-  return { codeLogin: 'off', redirects: [], mfa: 'off', mfaResetDelay: '24h', passkeys: null, ...signIn };
+  return {
+    codeLogin: 'off',
+    redirects: [],
+    mfa: 'off',
+    mfaResetDelay: '24h',
+    passkeys: null,
+    anonymous: false,
+    anonymousKeep: '30d',
+    ...signIn,
+  };
 }
 
 /** The changes as paths of a project's record. 400 INVALID_SIGN_IN for an address that no mail may link to. */
@@ -78,6 +93,7 @@ export function readSignInChanges(changes: SignInSettings): Record<string, unkno
     );
   }
   if (changes.mfaResetDelay !== undefined) requireDuration('mfaResetDelay', changes.mfaResetDelay);
+  if (changes.anonymousKeep !== undefined) requireDuration('anonymousKeep', changes.anonymousKeep);
   if (changes.passkeys) requireSite(changes.passkeys);
   return Object.fromEntries(
     Object.entries(changes)
@@ -147,6 +163,8 @@ export function compareSignIn(project: ProjectWays, wanted: SignInSettings): Sig
       (before, after) => parseDuration(after) < parseDuration(before),
     ),
     ...compare('passkeys', 'passkeys', (_before, after) => after !== null),
+    ...compare('anonymous', 'guests', (_before, after) => after),
+    ...compare('anonymousKeep', 'guests are kept', () => false),
     ...compare('redirects', 'addresses in mails', (before, after) => after.some((url) => !before.includes(url))),
   ];
 }

@@ -1,3 +1,4 @@
+import { forbidden } from '../../errors.js';
 import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { arrayOf, FLAG, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
@@ -74,7 +75,11 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     summary: 'Have a code mailed to the own address, as a proof',
     access: ENROLLING,
     answers: done('A code is on its way to the address of the account'),
-    handle: ({ app, project, user }) => sendCode(app, project, 'login', user.email),
+    refuses: { 403: ['EMAIL_UNVERIFIED'] },
+    async handle({ app, project, user }) {
+      if (user.email === undefined) throw forbidden('EMAIL_UNVERIFIED', 'The account has no address yet');
+      await sendCode(app, project, 'login', user.email);
+    },
   }),
   route('DELETE /api/userAuth/me', {
     id: 'deleteMe',

@@ -2,7 +2,8 @@ import { AppError, unauthenticated } from '../../errors.js';
 import { done, plain, route, type Route } from '../../http/routes/route.js';
 import { object, oneOf, openObject } from '../../platform/schema/schema.js';
 import { ANY_KEY } from '../access/key-access.js';
-import { EMAIL, NEW_USER, PASSWORD } from './accounts/describe-user.js';
+import { countGuest } from '../access/limit-requests.js';
+import { EMAIL, GUEST, NEW_USER, PASSWORD } from './accounts/describe-user.js';
 import { setterOf } from './accounts/new-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { normaliseEmail } from './credentials.js';
@@ -12,7 +13,7 @@ import { REFRESH_MODE, REFRESH_TOKEN, TOKEN_FIELDS, TOKEN_HEADERS } from './sess
 import { logIn } from './sign-in/log-in.js';
 import { logOut } from './sessions/log-out.js';
 import { refreshSession } from './sessions/refresh-session.js';
-import { signUpSignedIn } from './sign-up.js';
+import { signUpGuest, signUpSignedIn } from './sign-up.js';
 
 /** Sign-up, sign-in and what keeps a session. */
 export const SESSION_ROUTES: readonly Route[] = [
@@ -36,6 +37,25 @@ export const SESSION_ROUTES: readonly Route[] = [
     },
     async handle({ app, ctx, caller, project, body }) {
       const { user, tokens } = await signUpSignedIn(app, project, body, setterOf(caller), clientOf(ctx));
+      return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
+    },
+  }),
+  route('POST /api/userAuth/signup/anonymous', {
+    id: 'signUpGuest',
+    bodySize: 'small',
+    summary: 'Sign in as a guest',
+    description:
+      'A user without an address. An address that is confirmed (`update-profile`, then `verify-email`), a linked identity or a passkey makes the account last; its id stays. Takes fields of `users`, as `signup` does.',
+    access: ANY_KEY,
+    headers: REFRESH_MODE,
+    openBody: GUEST,
+    bodyIsOptional: true,
+    example: { name: 'Guest' },
+    answers: signedIn(201),
+    refuses: { 400: ['VALIDATION_FAILED'], 403: ['ANONYMOUS_OFF'] },
+    async handle({ app, ctx, project, body }) {
+      await countGuest(app, ctx, project);
+      const { user, tokens } = await signUpGuest(app, project, body, clientOf(ctx));
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
     },
   }),

@@ -1,8 +1,10 @@
 import type { App } from '../../app.js';
+import { forbidden } from '../../errors.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Project } from '../projects/project.js';
+import { signInOf } from '../projects/sign-in-settings.js';
 import { requireSigningKey } from '../projects/token-secret.js';
 import { emailTaken, insertUser } from './accounts/insert-user.js';
 import { readNewUser, type FieldSetter } from './accounts/new-user.js';
@@ -37,14 +39,14 @@ export async function signUp(
   const collection = await requireCollection(app, project._id, USERS);
   const { user, password } = readNewUser(collection, body, { setter, needsPassword }, app.clock.now());
   // Before the slow hash; the unique index has the last word.
-  if (await findUserByEmail(app, project._id, user.email)) throw emailTaken();
+  if (await findUserByEmail(app, project._id, user.email!)) throw emailTaken();
   if (password !== null) {
     const tenant = project._id.toHexString();
     user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(password), gone);
   }
   await storeWith(user, () => insertUser(app, collection, user));
   if (!user.emailVerified) {
-    await sendCode(app, project, 'verification', user.email).catch((error: unknown) =>
+    await sendCode(app, project, 'verification', user.email!).catch((error: unknown) =>
       app.log.error({ err: error, userId: user._id.toHexString() }, 'verification mail could not be sent'),
     );
   }
@@ -67,4 +69,20 @@ export async function signUpSignedIn(
     },
   });
   return { user, tokens: tokens! };
+}
+
+/**
+ * Makes a guest, who has no address and no way in but this session. 403 ANONYMOUS_OFF where the project wants none; 400
+ * for fields, as signUp.
+ */
+export async function signUpGuest(app: App, project: Project, body: unknown, client: Client): Promise<SignedIn> {
+  if (!signInOf(project).anonymous) {
+    throw forbidden('ANONYMOUS_OFF', `This project has no guests: bsvc project update ${project.name} --anonymous on`);
+  }
+  requireSigningKey(app, project);
+  const collection = await requireCollection(app, project._id, USERS);
+  const options = { setter: 'user', needsPassword: false, isGuest: true } as const;
+  const { user } = readNewUser(collection, body, options, app.clock.now());
+  const store = (): Promise<void> => insertUser(app, collection, user);
+  return { user, tokens: await openSession(app, project, user, client, { method: 'anon' }, store) };
 }

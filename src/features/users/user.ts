@@ -1,4 +1,4 @@
-import type { HIDDEN_FIELD } from '../collections/fields/field.js';
+import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import type { StoredDocument } from '../documents/store/document.js';
 
 /** The service's notes about an account beside the fields of its schema; never shown. */
@@ -21,6 +21,8 @@ export interface Account {
   unlinked?: string[];
   /** The address was proven outside any session, so the person who chose the password may not be its owner. */
   unprovenPassword?: boolean;
+  /** A guest: signed up without an address, until a proven address, a linked identity or a passkey makes it last. */
+  anonymous?: boolean;
   /** Granted by the project (accounts.md 3), where it has no field `roles` of its own. */
   roles?: string[];
   /** The second factor that sign-ins ask for; `lastStep` is the last 30 seconds whose code was taken. */
@@ -39,8 +41,21 @@ export interface Account {
 
 /** An end user as stored. Never trashed: an account is there or it is deleted. */
 export interface User extends StoredDocument {
-  /** Trimmed and lower-cased. */
-  email: string;
+  /** Trimmed and lower-cased; none of a guest, and of who was one until an address is proven. */
+  email?: string;
   emailVerified: boolean;
   [HIDDEN_FIELD]: Account;
+}
+
+/** True for a user without any way in but the session (accounts.md 4). */
+export function isGuest(user: Pick<User, typeof HIDDEN_FIELD>): boolean {
+  return user[HIDDEN_FIELD].anonymous === true;
+}
+
+/** The part of a write by which a guest's account lasts. */
+export const LASTING = { [`${HIDDEN_FIELD}.anonymous`]: false } as const;
+
+/** What names an account to people and counts: its address, else its id. */
+export function nameOf({ _id, email }: Pick<User, '_id' | 'email'>): string {
+  return email ?? _id.toHexString();
 }

@@ -86,7 +86,10 @@ function readsJson({ access, body, openBody, ownBody }: Route): boolean {
 }
 
 function compileBody({ body, openBody, bodyIsOptional }: Route): (ctx: RouteContext) => unknown {
-  if (openBody) return openBody.type === 'object' ? requireObjectBody : sentBody;
+  if (openBody) {
+    if (openBody.type !== 'object') return sentBody;
+    return (ctx) => (bodyIsOptional && sentBody(ctx) === undefined ? {} : requireObjectBody(ctx));
+  }
   if (!body) return () => undefined;
   const check = compileCheck(body);
   const takesObject = body.type === 'object';

@@ -347,6 +347,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   ),
   row('GET', '/api/userAuth/invites/:invite', 'a key', '404 INVITE_NOT_FOUND', '404 INVITE_NOT_FOUND'),
   row('DELETE', '/api/userAuth/invites/:invite', 'the secret key', '404 INVITE_NOT_FOUND', '404 INVITE_NOT_FOUND'),
+  row('POST', '/api/userAuth/signup/anonymous', 'a key', '403 ANONYMOUS_OFF', '403 ANONYMOUS_OFF', json({})),
   row('POST', '/api/userAuth/login/passkey/options', 'a key', '403 PASSKEYS_OFF', '403 PASSKEYS_OFF'),
   row('POST', '/api/userAuth/login/passkey', 'a key', '403 PASSKEYS_OFF', '403 PASSKEYS_OFF', json(PASSKEY_ANSWER)),
   row('POST', '/api/userAuth/passkeys/options', 'an end user', '403 PASSKEYS_OFF', '401 AUTH_REQUIRED', json({})),

@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 const provider = { name: 'acme', issuer: 'https://acme.test' } as SocialProvider;
 const claim = (app: App): Promise<unknown> =>
-  resolveSocialUser(app, project, provider, { subject: '1', verifiedEmail: user.email, name: null });
+  resolveSocialUser(app, project, provider, { subject: '1', verifiedEmail: user.email!, name: null });
 
 const ENDINGS: [string, (app: App) => Promise<unknown>][] = [
   ['the password', (app) => setPassword(app, project, user, NEW_PASSWORD)],
@@ -72,7 +72,7 @@ describe.each(ENDINGS)('a write that changes %s', (_what, end) => {
   it('ends access tokens that a process signed whose clock is ahead', async () => {
     const ahead = { now: () => clock.now() + 4 * 60_000 };
     const other = await openApp(test.app.config, openLogger({ level: 'silent', format: 'json' }), ahead);
-    const { tokens } = await logIn(other, project, { email: user.email, password: PASSWORD }, CLIENT);
+    const { tokens } = await logIn(other, project, { email: user.email!, password: PASSWORD }, CLIENT);
     expect((await client.me(tokens.accessToken)).status).toBe(200);
     await end(test.app);
     await enableUser(test.app, project, user);
@@ -84,7 +84,7 @@ describe.each(ENDINGS)('a write that changes %s', (_what, end) => {
 describe('an account whose sessions were ended', () => {
   it('is signed in to anew in the same moment, and each of its sessions can be ended for itself', async () => {
     await setPassword(test.app, project, user, NEW_PASSWORD);
-    const [one, other] = [await client.logIn(user.email, NEW_PASSWORD), await client.logIn(user.email, NEW_PASSWORD)];
+    const [one, other] = [await client.logIn(user.email!, NEW_PASSWORD), await client.logIn(user.email!, NEW_PASSWORD)];
     const tokenOf = (reply: typeof one): string => (reply.body as { accessToken: string }).accessToken;
     expect((await client.me(tokenOf(one))).status).toBe(200);
     const session = (one.headers['x-refresh-token'] as string).split('.')[0]!;

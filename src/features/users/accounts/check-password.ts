@@ -4,7 +4,7 @@ import { unauthenticated } from '../../../errors.js';
 import type { PasswordWork } from '../../../platform/secrets/password.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { lockUser } from '../sessions/lock-user.js';
-import type { User } from '../user.js';
+import { nameOf, type User } from '../user.js';
 
 /**
  * Does `work` in the same turn in which the current password of a signed-in user was found right. 401
@@ -18,7 +18,7 @@ export async function withCurrentPassword<T>(
   given: { currentPassword: string; ip: string },
   work: (bcrypt: PasswordWork) => Promise<T>,
 ): Promise<T> {
-  const lock = lockUser(app, projectId, user.email, given.ip);
+  const lock = lockUser(app, projectId, nameOf(user), given.ip);
   await lock.refuseLocked();
   return app.passwords.inTurn(projectId.toHexString(), async (bcrypt) => {
     await lock.refuseLocked();

@@ -5,6 +5,7 @@ import {
   ID,
   MOMENT,
   object,
+  oneOf,
   orNull,
   type Schema,
   text,
@@ -15,7 +16,11 @@ import type { PresentedDocument } from '../../documents/reply/present-document.j
 import { MAX_EMAIL_CHARACTERS } from '../../../platform/schema/text-forms.js';
 import { MIN_PASSWORD_BYTES } from '../credentials.js';
 
-const FIELDS = { _id: ID, email: TEXT, emailVerified: FLAG, createdAt: MOMENT, updatedAt: MOMENT };
+const FIELDS = { _id: ID, emailVerified: FLAG, createdAt: MOMENT, updatedAt: MOMENT };
+const OF_MOST = {
+  email: { ...TEXT, description: 'Of all but guests.' },
+  isAnonymous: { ...oneOf(true), description: 'Of guests alone.' },
+};
 /** Never there, whatever the schema of `users` says. */
 const HIDDEN = { password: false, _bsvc: false, isDeleted: false, deletedAt: false };
 
@@ -34,7 +39,7 @@ const open = (
     title,
     type: 'object',
     required: Object.keys(fields),
-    properties: { ...fields, ...more, name: TEXT, roles: arrayOf(TEXT), ...HIDDEN },
+    properties: { ...fields, ...more, ...OF_MOST, name: TEXT, roles: arrayOf(TEXT), ...HIDDEN },
   });
 
 export const USER = {
@@ -95,6 +100,13 @@ export const NEW_USER: Schema<JsonObject> = claimed({
   properties: { email: EMAIL, password: NEW_PASSWORD },
 });
 
+/** The body of a guest: the rest of it is for the schema of `users` to say. */
+export const GUEST: Schema<JsonObject> = claimed({
+  title: 'Guest',
+  type: 'object',
+  properties: { email: false, password: false, name: TEXT },
+});
+
 /** The body of a new account that the project makes. */
 export const NEW_ACCOUNT: Schema<JsonObject> = claimed({
   title: 'NewAccount',
@@ -116,7 +128,7 @@ export const PROFILE_CHANGES: Schema<JsonObject> = claimed({
   type: 'object',
   properties: {
     email: EMAIL,
-    password: false,
+    password: { ...NEW_PASSWORD, description: 'Of a guest who asks for an address, for the account to be.' },
     currentPassword: text({
       maxBytes: MAX_PASSWORD_BYTES,
       description: 'Needed for another address where the account has a password.',

@@ -13,6 +13,7 @@ import type { User } from '../user.js';
 import { takeRoles } from './user-roles.js';
 
 const WITHOUT_PASSWORD = 'without a password';
+const GUEST_EMAIL = 'guest@example.com';
 
 export interface NewUser {
   user: User;
@@ -32,12 +33,16 @@ export function setterOf({ key }: Pick<Caller, 'key'>): FieldSetter {
 
 /**
  * The user that a signup's body asks for (rest-api.md 2.6, 4.1; decisions.md 2), without its password, which may be
- * left out where `needsPassword` is false. Throws one 400 with every problem.
+ * left out where `needsPassword` is false; of a guest neither password nor address. Throws one 400 with every problem.
  */
 export function readNewUser(
   collection: Collection,
   body: unknown,
-  { setter, needsPassword = true }: { setter: FieldSetter; needsPassword?: boolean },
+  {
+    setter,
+    needsPassword = true,
+    isGuest = false,
+  }: { setter: FieldSetter; needsPassword?: boolean; isGuest?: boolean },
   now: number,
 ): NewUser {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
@@ -48,15 +53,23 @@ export function readNewUser(
     if (Object.hasOwn(own, name)) problems.add('system', 'is set by the service', name);
     delete own[name];
   }
+  if (isGuest) {
+    for (const name of ['email', 'password', EMAIL_VERIFIED]) {
+      if (Object.hasOwn(own, name)) problems.add('guest', 'is none of a guest', name);
+      delete own[name];
+    }
+    // As with the password below.
+    own.email = GUEST_EMAIL;
+  }
   refuseProtected(collection, Object.keys(own), setter, problems);
   const emailVerified = readEmailVerified(own, setter, problems);
   const roles = takeRoles(collection.fields, own, { maySet: setter === 'project' }, problems);
   const isWithout = !needsPassword && !Object.hasOwn(own, 'password');
   // It only satisfies the schema; nothing of it is stored.
   if (isWithout) own.password = WITHOUT_PASSWORD;
-  const { password, ...stored } = storeObject(documentShape(collection), own, problems, now);
-  const email = typeof stored.email === 'string' ? normaliseEmail(stored.email) : '';
-  if (typeof stored.email === 'string' && !isEmail(email)) problems.add('format', 'must be an e-mail address', 'email');
+  const { password, email: given, ...stored } = storeObject(documentShape(collection), own, problems, now);
+  const email = typeof given === 'string' ? normaliseEmail(given) : '';
+  if (typeof given === 'string' && !isEmail(email)) problems.add('format', 'must be an e-mail address', 'email');
   if (typeof password === 'string') checkNewPassword(password, problems, 'password');
   problems.throwIfAny();
   const moment = new Date(now);
@@ -64,13 +77,19 @@ export function readNewUser(
     user: {
       _id: new ObjectId(),
       ...stored,
-      email,
+      ...(!isGuest && { email }),
       emailVerified,
       isDeleted: false,
       deletedAt: null,
       createdAt: moment,
       updatedAt: moment,
-      [HIDDEN_FIELD]: { passwordHash: null, disabledAt: null, tokensSince: null, ...(roles && { roles }) },
+      [HIDDEN_FIELD]: {
+        passwordHash: null,
+        disabledAt: null,
+        tokensSince: null,
+        ...(isGuest && { anonymous: true }),
+        ...(roles && { roles }),
+      },
     },
     password: isWithout ? null : (password as string),
   };

@@ -1,7 +1,7 @@
 import { HIDDEN_FIELD, type Field } from '../../collections/fields/field.js';
 import { ROLES } from '../../collections/user-roles.js';
 import { presentDocument, type PresentedDocument } from '../../documents/reply/present-document.js';
-import type { User } from '../user.js';
+import { isGuest, type User } from '../user.js';
 
 /**
  * A user as its owner and the operator see it: schema fields, `emailVerified`, `createdAt`, `updatedAt`, the roles of
@@ -10,7 +10,11 @@ import type { User } from '../user.js';
 export function presentUser(user: User): PresentedDocument {
   const { password: _password, isDeleted: _isDeleted, deletedAt: _deletedAt, ...rest } = presentDocument(user);
   const { roles } = user[HIDDEN_FIELD];
-  return roles === undefined || Object.hasOwn(rest, ROLES) ? rest : { ...rest, [ROLES]: roles };
+  return {
+    ...rest,
+    ...(isGuest(user) && { isAnonymous: true }),
+    ...(roles !== undefined && !Object.hasOwn(rest, ROLES) && { [ROLES]: roles }),
+  };
 }
 
 /** A user as anybody sees it: the id and the fields that the schema marks public. */

@@ -3,7 +3,7 @@ import type { Project } from '../../projects/project.js';
 import { requireNewPassword } from '../credentials.js';
 import { lockUser } from '../sessions/lock-user.js';
 import { storePassword } from './store-password.js';
-import type { User } from '../user.js';
+import { nameOf, type User } from '../user.js';
 import { userGone } from '../user-store.js';
 
 /** Gives a user another password and ends every session. 400 for its size, 404 when the user is gone. */
@@ -14,5 +14,5 @@ export async function setPassword(app: App, project: Project, user: User, passwo
     throw userGone();
   }
   // Its guesses were at the old password.
-  await lockUser(app, project._id, user.email, '').clear();
+  await lockUser(app, project._id, nameOf(user), '').clear();
 }

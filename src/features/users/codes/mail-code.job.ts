@@ -22,7 +22,7 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
     const reader = project && (await findReader(app, project, letter));
     if (project && reader) {
       // Before the code, so that nobody confirms a change that its account was not told of.
-      if (letter.purpose === 'email-change' && reader.emailVerified) {
+      if (letter.purpose === 'email-change' && reader.emailVerified && reader.email !== undefined) {
         const variables = { projectName: project.name };
         await sendSystemMail(app, project, { template: 'email-change-notice', to: reader.email, variables });
       }

@@ -39,7 +39,10 @@ export async function sendChangeCode(
   const mayMail = async (): Promise<boolean> => {
     isAllowed = await countMailOf(app, projectId, user._id);
     if (!isAllowed) return false;
-    if (user.emailVerified && !(await countMailTo(app, projectId, user.email, { isCallers }))) return false;
+    const { email, emailVerified } = user;
+    if (email !== undefined && emailVerified && !(await countMailTo(app, projectId, email, { isCallers }))) {
+      return false;
+    }
     return countMailTo(app, projectId, address);
   };
   const codeId = await openCode(app, projectId, 'email-change', address, mayMail, { userId: user._id });

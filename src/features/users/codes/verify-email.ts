@@ -4,7 +4,7 @@ import type { Project } from '../../projects/project.js';
 import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
 import { checkCode, codeInvalid, findCode, type CheckedCode } from './one-time-code.js';
 import { findProver, takeOver, type Prover } from './ownership.js';
-import type { User } from '../user.js';
+import { LASTING, type User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 
 /**
@@ -42,7 +42,7 @@ async function confirmChange(
   const prover = await findProver(app, user, session);
   const pending = { [`${HIDDEN_FIELD}.pendingEmail.address`]: email };
   try {
-    if (!(await takeOver(app, project, user, pending, { email, ...proof(user, prover) }, { prover }))) {
+    if (!(await takeOver(app, project, user, pending, { email, ...proof(user, prover), ...LASTING }, { prover }))) {
       throw codeInvalid();
     }
   } catch (error) {

@@ -6,7 +6,7 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { lockUser } from '../sessions/lock-user.js';
 import type { ProofMethod } from '../sessions/proof.js';
-import type { User } from '../user.js';
+import { nameOf, type User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
 import { hashRecoveryCode, openTotp } from './factors.js';
 import { findTotpStep } from './totp.js';
@@ -43,7 +43,7 @@ export async function takeFactor(
   const code = totp ?? recoveryCode;
   if (code === undefined) return null;
   const use = totp === undefined ? useRecoveryCode : useTotp;
-  const lock = lockUser(app, project._id, user.email, ip);
+  const lock = lockUser(app, project._id, nameOf(user), ip);
   if (!(await lock.guessFactor(() => use(app, project, user, code)))) {
     throw unauthenticated('MFA_CODE_INVALID', 'The code is wrong or was used already');
   }

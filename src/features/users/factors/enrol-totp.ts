@@ -3,7 +3,7 @@ import { conflict, forbidden, invalid } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
-import type { User } from '../user.js';
+import { nameOf, type User } from '../user.js';
 import { accountChanged, noteInAccount } from '../user-store.js';
 import { generateRecoveryCodes, openTotp, sealTotp, WITHOUT_TOTP } from './factors.js';
 import { findTotpStep, generateTotpSecret, totpUri } from './totp.js';
@@ -19,7 +19,7 @@ export async function beginTotp(app: App, project: Project, user: User): Promise
   const secret = generateTotpSecret();
   const until = new Date(app.clock.now() + PENDING_MS);
   await note(app, project, user, { totpPending: { sealed: sealTotp(app, user, secret), until } });
-  return { secret, uri: totpUri(secret, { issuer: project.name, account: user.email }) };
+  return { secret, uri: totpUri(secret, { issuer: project.name, account: nameOf(user) }) };
 }
 
 /** Enrols the app whose code this is and answers ten recovery codes. 400 MFA_CODE_INVALID; else as beginTotp. */

@@ -13,7 +13,8 @@ import {
   passkeyStore,
   type Passkey,
 } from '../accounts/passkey.js';
-import type { User } from '../user.js';
+import { isGuest, LASTING, type User } from '../user.js';
+import { noteInAccount } from '../user-store.js';
 import { openChallenge, takeChallenge } from './account-challenge.js';
 import { loadWebauthn, requirePasskeySite } from './verify-passkey.js';
 
@@ -25,7 +26,7 @@ const MAX_TRANSPORTS = 10;
  */
 export async function beginPasskey(app: App, project: Project, user: User) {
   const { rpId } = requirePasskeySite(project);
-  if (!user.emailVerified) {
+  if (!user.emailVerified && !isGuest(user)) {
     throw forbidden('EMAIL_UNVERIFIED', 'Confirm the e-mail address first: POST verify-email with its code');
   }
   const passkeys = await listPasskeys(app, project, user);
@@ -40,7 +41,7 @@ export async function beginPasskey(app: App, project: Project, user: User) {
     rpName: project.name,
     rpID: rpId,
     userID: Buffer.from(user._id.toHexString()),
-    userName: user.email,
+    userName: user.email ?? 'guest',
     challenge: Buffer.from(challenge, 'base64url'),
     attestationType: 'none',
     excludeCredentials: passkeys.map(({ credentialId: id }) => ({ id })),
@@ -83,6 +84,7 @@ export async function registerPasskey(
     await passkeyStore(app).deleteOne({ _id: passkey._id });
     throw tooMany();
   }
+  if (isGuest(user)) await noteInAccount(app, project._id, { _id: user._id }, LASTING);
   return passkey;
 }
 

@@ -24,7 +24,8 @@ export async function requestReset(app: App, project: Project, user: User): Prom
   const at = new Date(app.clock.now() + parseDuration(mfaResetDelay));
   // Before the note: no reset takes effect whose user was not told.
   const variables = { projectName: project.name, moment: at.toISOString() };
-  await sendSystemMail(app, project, { template: 'mfa-reset-notice', to: user.email, variables });
+  const { email: to } = user;
+  if (to !== undefined) await sendSystemMail(app, project, { template: 'mfa-reset-notice', to, variables });
   const payload = { projectId: project._id.toHexString(), userId: user._id.toHexString() };
   await app.jobs.enqueue(resetFactorsJob, payload, { runAt: at });
   const asRead = {

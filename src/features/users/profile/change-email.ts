@@ -5,7 +5,7 @@ import type { AlongsideChange } from '../../documents/write/plan-update.js';
 import type { Project } from '../../projects/project.js';
 import { withCurrentPassword } from '../accounts/check-password.js';
 import { emailTaken } from '../accounts/insert-user.js';
-import type { User } from '../user.js';
+import { isGuest, type User } from '../user.js';
 import { findUserByEmail } from '../user-store.js';
 
 /**
@@ -29,14 +29,15 @@ export async function authoriseEmailChange(
     }
     await withCurrentPassword(app, project._id, user, { currentPassword, ip }, () => Promise.resolve());
   }
-  if (await findUserByEmail(app, project._id, address)) throw emailTaken();
+  // A guest is told once the address is proven: anybody may be one.
+  if (!isGuest(user) && (await findUserByEmail(app, project._id, address))) throw emailTaken();
 }
 
 /** The part of a write that notes the address which the account is to have; it keeps its own until verifyEmail. */
 export function notesPendingEmail(app: App, user: User, address: string): AlongsideChange {
   return {
     // Authorised by that password, for an account that had that address.
-    filter: { email: user.email, [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash },
+    filter: { email: user.email ?? null, [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash },
     set: { [`${HIDDEN_FIELD}.pendingEmail`]: { address, askedAt: new Date(app.clock.now()) } },
   };
 }

@@ -13,7 +13,7 @@ import { updateDocument } from '../../documents/write/update-document.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { authoriseEmailChange, notesPendingEmail } from './change-email.js';
-import { isEmail, normaliseEmail } from '../credentials.js';
+import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
 import { finishTakeOver } from '../codes/finish-take-over.job.js';
 import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
 import { requireSizeAfter } from '../accounts/user-size.js';
@@ -21,7 +21,7 @@ import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
 import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { sendChangeCode, sendCode } from '../codes/send-code.js';
-import type { User } from '../user.js';
+import { isGuest, type User } from '../user.js';
 import { accountChanged, requireUser } from '../user-store.js';
 
 /** The editor of a profile, and the network of the request. */
@@ -56,10 +56,16 @@ export async function updateProfile(
 ): Promise<ProfileChange> {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const collection = await requireCollection(app, project._id, USERS);
-  const { change, address, currentPassword, roles } = readChange(collection, user, body, editor.setter);
+  const { change, address, password, currentPassword, roles } = readChange(collection, user, body, editor.setter);
   if (address !== null) {
     await authoriseEmailChange(app, project, user, address, { currentPassword, ip: editor.ip });
-    const updated = await write(app, project, collection, user, change, notesPendingEmail(app, user, address));
+    const pending = notesPendingEmail(app, user, address);
+    if (password !== null) {
+      const tenant = project._id.toHexString();
+      const hash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(password));
+      pending.set = { ...pending.set, [`${HIDDEN_FIELD}.passwordHash`]: hash };
+    }
+    const updated = await write(app, project, collection, user, change, pending);
     return { user: updated, mailed: await sendChangeCode(app, project, user, address) };
   }
   if (Object.keys(change).length === 0 && !roles && Object.keys(body).length > 0) return { user };
@@ -88,11 +94,11 @@ async function changeAtOnce(
   if (!newEmail && !proven) {
     return write(app, project, collection, user, change, notes ? { filter: {}, set: notes } : undefined);
   }
-  const asRead = { email: user.email, emailVerified: user.emailVerified };
+  const asRead = { email: user.email ?? null, emailVerified: user.emailVerified };
   if (!proven) {
     const set = { ...notes, [`${HIDDEN_FIELD}.pendingEmail`]: null };
     const updated = await write(app, project, collection, user, change, { filter: asRead, set });
-    if (!updated.emailVerified) await sendCode(app, project, 'verification', updated.email);
+    if (!updated.emailVerified && updated.email) await sendCode(app, project, 'verification', updated.email);
     return updated;
   }
   await finishLater(app, project, user._id);
@@ -130,6 +136,8 @@ interface ReadChange {
   change: Record<string, unknown>;
   /** The address that a user asks for. */
   address: string | null;
+  /** Of a guest who asks for an address. */
+  password: string | null;
   currentPassword: string | null;
   /** Those that the project sets. */
   roles: string[] | undefined;
@@ -144,6 +152,7 @@ function readChange(
   const problems = new Problems();
   const change = { ...body };
   const currentPassword = setter === 'user' ? takePassword(change, problems) : null;
+  const password = setter === 'user' && isGuest(user) ? takeNewPassword(change, problems) : null;
   for (const path of Object.keys(change)) {
     if (path.split('.')[0] === 'password') problems.add('password', 'is changed by change-password only', path);
   }
@@ -169,8 +178,11 @@ function readChange(
       delete change.email;
     }
   }
+  if (password !== null && address === null) {
+    problems.add('password', 'is set together with an e-mail address', 'password');
+  }
   problems.throwIfAny();
-  return { change, address, currentPassword, roles };
+  return { change, address, password, currentPassword, roles };
 }
 
 function takePassword(change: Record<string, unknown>, problems: Problems): string | null {
@@ -183,6 +195,16 @@ function takePassword(change: Record<string, unknown>, problems: Problems): stri
     problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, 'currentPassword');
   }
   return currentPassword as string;
+}
+
+/** The password that a guest's account is to have; null without one. */
+function takeNewPassword(change: Record<string, unknown>, problems: Problems): string | null {
+  if (!Object.hasOwn(change, 'password')) return null;
+  const { password } = change;
+  delete change.password;
+  if (typeof password === 'string') checkNewPassword(password, problems, 'password');
+  else problems.add('type', 'must be a String', 'password');
+  return typeof password === 'string' ? password : null;
 }
 
 const widened = new WeakMap<Collection, Collection>();

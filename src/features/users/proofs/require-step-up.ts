@@ -14,7 +14,7 @@ import { checkCode, codeInvalid } from '../codes/one-time-code.js';
 import { isSessionOf } from '../sessions/end-sessions.js';
 import { proofOf, type ProofMethod, type SessionProof } from '../sessions/proof.js';
 import { sessionStore } from '../sessions/session.js';
-import type { User } from '../user.js';
+import { isGuest, type User } from '../user.js';
 
 /** For so long a proof suffices for what changes the ways into an account. */
 const FRESH_MS = 10 * 60_000;
@@ -72,7 +72,7 @@ export async function checkProof(
     await withCurrentPassword(app, project._id, user, { currentPassword, ip }, () => Promise.resolve());
     return 'pwd';
   }
-  if (otp === undefined) return null;
+  if (otp === undefined || user.email === undefined) return null;
   const code = await checkCode(app, project, 'login', user.email, otp);
   if (!(await code.spend())) throw codeInvalid();
   return 'otp';
@@ -97,7 +97,8 @@ export async function requireStepUp(
     !(ofOwner && user[HIDDEN_FIELD].unprovenPassword === true && amr.every((each) => each === 'pwd'));
   if (method && suffices([method])) return;
   const session = await findFresh(app, proving, level);
-  if (session && suffices(session.amr)) return;
+  // Of a guest the session is all there is.
+  if (session && (isGuest(user) || suffices(session.amr))) return;
   throw await stepUpRequired(app, project, user);
 }
 
@@ -112,7 +113,10 @@ async function waysToProve(app: App, project: Project, user: User): Promise<stri
   const passkey = (await hasPasskey(app, project, user)) ? ['passkey'] : [];
   if (asksForCode(app, user)) return ['totp', 'recoveryCode', ...passkey];
   if (passkey.length > 0) return passkey;
-  return [...(user[HIDDEN_FIELD].passwordHash === null ? [] : ['currentPassword']), 'otp'];
+  return [
+    ...(user[HIDDEN_FIELD].passwordHash === null ? [] : ['currentPassword']),
+    ...(user.email === undefined ? [] : ['otp']),
+  ];
 }
 
 /**
@@ -124,6 +128,7 @@ async function findFresh(app: App, { user, session }: ProvingUser, level: Level)
   const found = await sessionStore(app).findOne({ _id: session, userId: user._id, revokedAt: null });
   if (!found || !isSessionOf(found, user)) return null;
   const proof = proofOf(found);
+  if (isGuest(user)) return proof;
   const at = level === 2 ? found.mfaAt : proof.authAt;
   const ageMs = at ? app.clock.now() - at.getTime() : Infinity;
   return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS ? proof : null;

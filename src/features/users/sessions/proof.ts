@@ -1,8 +1,8 @@
 /**
  * A way in which somebody proved to be the user (accounts.md 2): the password, a mailed code, a sign-in provider, an
- * authenticator app, a recovery code, a passkey.
+ * authenticator app, a recovery code, a passkey; of a guest nothing but having come (`anon`).
  */
-export const PROOF_METHODS = ['pwd', 'otp', 'social', 'totp', 'recovery', 'passkey'] as const;
+export const PROOF_METHODS = ['pwd', 'otp', 'social', 'totp', 'recovery', 'passkey', 'anon'] as const;
 export type ProofMethod = (typeof PROOF_METHODS)[number];
 
 /** The proof that opens a session. */

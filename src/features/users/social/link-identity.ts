@@ -3,8 +3,11 @@ import { conflict, invalid, type AppError } from '../../../errors.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
+import { changeUser } from '../accounts/change-user.js';
+import { isEmailConflict } from '../accounts/insert-user.js';
 import { identityStore, type LinkedIdentity } from '../accounts/linked-identity.js';
-import type { User } from '../user.js';
+import { isEmail, normaliseEmail } from '../credentials.js';
+import { isGuest, LASTING, type User } from '../user.js';
 import { accountChanged } from '../user-store.js';
 import { attemptStore, challengeOf } from './social-login.js';
 import { findLinked, linkIdentity } from './social-user.js';
@@ -42,9 +45,27 @@ export async function finishLink(
     if (linked && !linked._id.equals(user._id)) throw identityTaken();
     if (!linked && !(await linkIdentity(app, project, provider, identity!, user))) continue;
     const link = await identityStore(app).findOne({ _id: identity! });
-    if (link) return link;
+    if (!link) continue;
+    if (isGuest(user)) await makeLast(app, project, user, attempt.verifiedEmail ?? null);
+    return link;
   }
   throw accountChanged();
+}
+
+/**
+ * A guest who has linked an identity is one no longer, and has the address that the provider vouches for, unless
+ * another account has it.
+ */
+async function makeLast(app: App, project: Project, user: User, verifiedEmail: string | null): Promise<void> {
+  const email = normaliseEmail(verifiedEmail ?? '');
+  const guest = { _id: user._id, [`${HIDDEN_FIELD}.anonymous`]: true };
+  const proven = { email, emailVerified: true, [`${HIDDEN_FIELD}.pendingEmail`]: null };
+  try {
+    await changeUser(app, project, guest, { ...LASTING, ...(isEmail(email) && proven) });
+  } catch (error) {
+    if (!isEmailConflict(error)) throw error;
+    await changeUser(app, project, guest, LASTING);
+  }
 }
 
 function codeInvalid(): AppError {

@@ -1,0 +1,39 @@
+import type { App } from '../../../app.js';
+import { parseDuration } from '../../../config/setting-readers.js';
+import type { JobDefinition } from '../../../platform/jobs/job.js';
+import { isClockSteady } from '../../../platform/database/clock-drift.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { projectStore } from '../../projects/project-store.js';
+import type { Project } from '../../projects/project.js';
+import { signInOf } from '../../projects/sign-in-settings.js';
+import { findLiveSessions } from '../sessions/session.js';
+import { userStore } from '../user-store.js';
+import { deleteUser } from './delete-user.js';
+import { identityStore } from './linked-identity.js';
+import { hasPasskey } from './passkey.js';
+
+/** Deletes guests of a project's `anonymousKeep` to whom nobody can come back: without a session, identity, passkey. */
+export const removeGuestsJob: JobDefinition<App> = {
+  name: 'users.removeGuests',
+  retry: { delaysMs: [60_000, 300_000] },
+  async run(app, _payload, { stopping }) {
+    if (!(await isClockSteady(app))) return;
+    for await (const project of projectStore(app).find({ state: 'active', 'signIn.anonymous': { $exists: true } })) {
+      if (stopping.aborted) return;
+      await removeGuests(app, project, stopping);
+    }
+  },
+};
+
+async function removeGuests(app: App, project: Project, stopping: AbortSignal): Promise<void> {
+  const before = new Date(app.clock.now() - parseDuration(signInOf(project).anonymousKeep));
+  const guests = { isDeleted: false, createdAt: { $lte: before }, [`${HIDDEN_FIELD}.anonymous`]: true };
+  for await (const guest of userStore(app, project._id).find(guests).sort({ createdAt: -1, _id: -1 })) {
+    if (stopping.aborted) return;
+    const isReached =
+      (await findLiveSessions(app, project._id, guest).limit(1).toArray()).length > 0 ||
+      (await identityStore(app).findOne({ projectId: project._id, userId: guest._id })) !== null ||
+      (await hasPasskey(app, project, guest));
+    if (!isReached) await deleteUser(app, project, guest);
+  }
+}

@@ -1,0 +1,199 @@
+import type { Response } from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { removeGuestsJob } from '../../src/features/users/accounts/remove-guests.job.js';
+import { changeProject } from '../../src/features/declaration/change-project.js';
+import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
+import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
+import { openAuthenticator } from '../helpers/soft-authenticator.js';
+import {
+  bearer,
+  buildEmail,
+  openUserClient,
+  PASSWORD,
+  readMailedCode,
+  type UserClient,
+} from '../helpers/user-client.js';
+
+const clock = createFakeClock(Date.now());
+const HOME = 'https://app.shop.example/account';
+const [RP, ORIGIN] = ['shop.example', 'https://app.shop.example'];
+let test: TestApp;
+let issuer: SocialIssuer;
+let shop: TestProject;
+let client: UserClient;
+let server: UserClient;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' }, clock });
+  issuer = await openSocialIssuer();
+  const made = await buildProject(test.app);
+  const passkeys = { rpId: RP, origins: [ORIGIN] };
+  shop = { ...made, project: await changeProject(test.app, made.project, { signIn: { anonymous: true, passkeys } }) };
+  client = openUserClient(test, shop.publishable);
+  server = openUserClient(test, shop.secret);
+  await setSocialProvider(test.app, shop.project, {
+    name: 'acme',
+    issuer: issuer.url,
+    clientId: issuer.clientId,
+    clientSecret: issuer.clientSecret,
+    redirectUrls: [HOME],
+    mayBePrivate: true,
+  });
+});
+afterAll(async () => {
+  await issuer.close();
+  await test.close();
+});
+
+const codeOf = ({ status, body }: Response): string => `${status} ${(body as { code?: string }).code ?? ''}`;
+interface Guest {
+  id: string;
+  token: string;
+  refreshToken: string;
+}
+async function open(body?: object): Promise<Guest> {
+  const reply = await client.post('/signup/anonymous', body);
+  expect(codeOf(reply)).toBe('201 ');
+  const { user, accessToken } = reply.body as { user: { _id: string }; accessToken: string };
+  return { id: user._id, token: accessToken, refreshToken: reply.headers['x-refresh-token'] as string };
+}
+const me = async (token: string) => (await client.me(token)).body as Record<string, unknown>;
+const ask = (token: string, body: object) => client.send('patch', '/update-profile', body, bearer(token));
+const verify = (email: string, otp: string, token?: string) =>
+  client.post('/verify-email', { email, otp }, token === undefined ? {} : bearer(token));
+
+describe('POST /api/userAuth/signup/anonymous', () => {
+  it('makes a user without an address, who stays signed in', async () => {
+    const guest = await open({ name: 'Guest' });
+    const own = await me(guest.token);
+    expect(own).toEqual({
+      _id: guest.id,
+      name: 'Guest',
+      emailVerified: false,
+      isAnonymous: true,
+      createdAt: expect.any(String) as string,
+      updatedAt: expect.any(String) as string,
+    });
+    expect(codeOf(await client.refresh(guest.refreshToken))).toBe('200 ');
+    const { data } = (await client.get('/sessions', bearer(guest.token))).body as { data: { items: object[] } };
+    expect(data.items).toMatchObject([{ amr: ['anon'], current: true }]);
+    expect(codeOf(await ask(guest.token, { name: 'Ann' }))).toBe('200 ');
+    const shown = (await server.get(`/users/${guest.id}`)).body as { data: object };
+    expect(shown.data).toMatchObject({ isAnonymous: true, hasPassword: false });
+    expect(codeOf(await client.post('/step-up/code', undefined, bearer(guest.token)))).toBe('403 EMAIL_UNVERIFIED');
+  });
+
+  it.each([
+    [{ email: 'a@example.test' }, '400 VALIDATION_FAILED'],
+    [{ password: PASSWORD }, '400 VALIDATION_FAILED'],
+    [{ emailVerified: true }, '400 VALIDATION_FAILED'],
+    [{ roles: ['admin'] }, '400 VALIDATION_FAILED'],
+    [{ _bsvc: {} }, '400 VALIDATION_FAILED'],
+    [{ isAnonymous: false }, '400 VALIDATION_FAILED'],
+    [['x'], '400 INVALID_BODY'],
+  ])('takes no %j', async (body, expected) => {
+    expect(codeOf(await client.post('/signup/anonymous', body))).toBe(expected);
+  });
+
+  it('is off until the project switches it on, and has a limit of its own', async () => {
+    const other = openUserClient(test, (await buildProject(test.app)).publishable);
+    expect(codeOf(await other.post('/signup/anonymous'))).toBe('403 ANONYMOUS_OFF');
+    const limited = await openTestApp({ settings: { BSVC_ANONYMOUS_RATE_LIMIT: '2/15m' } });
+    const made = await buildProject(limited.app);
+    await changeProject(limited.app, made.project, { signIn: { anonymous: true } });
+    const guests = openUserClient(limited, made.publishable);
+    const seen = [];
+    for (let each = 0; each < 3; each++) seen.push(codeOf(await guests.post('/signup/anonymous')));
+    expect(seen).toEqual(['201 ', '201 ', '429 RATE_LIMITED']);
+    await limited.close();
+  });
+});
+
+describe('a guest who stays', () => {
+  it('by an address: pending until its code is confirmed, under the same id', async () => {
+    const guest = await open();
+    const email = buildEmail();
+    expect(codeOf(await ask(guest.token, { email, password: PASSWORD }))).toBe('200 ');
+    expect(await me(guest.token)).toMatchObject({ isAnonymous: true, emailVerified: false });
+    expect(codeOf(await client.logIn(email))).toBe('401 INVALID_CREDENTIALS');
+    expect(codeOf(await verify(email, await readMailedCode(test, email), guest.token))).toBe('200 ');
+    const own = await me(guest.token);
+    expect([own._id, own.email, own.emailVerified, own.isAnonymous]).toEqual([guest.id, email, true, undefined]);
+    expect(((await client.logIn(email)).body as { user: { _id: string } }).user._id).toBe(guest.id);
+  });
+
+  it('is told of a taken address only once the address is proven', async () => {
+    const email = buildEmail();
+    await server.post('/users', { email, password: PASSWORD, emailVerified: true });
+    const guest = await open();
+    expect(codeOf(await ask(guest.token, { email }))).toBe('200 ');
+    expect(codeOf(await verify(email, '000000', guest.token))).toBe('400 OTP_INVALID');
+    expect(codeOf(await verify(email, await readMailedCode(test, email), guest.token))).toBe('409 EMAIL_TAKEN');
+    expect(await me(guest.token)).toMatchObject({ _id: guest.id, isAnonymous: true });
+  });
+
+  it('sets no password without an address', async () => {
+    const guest = await open();
+    expect(codeOf(await ask(guest.token, { password: PASSWORD }))).toBe('400 VALIDATION_FAILED');
+    expect(codeOf(await ask(guest.token, { email: buildEmail(), password: 'short' }))).toBe('400 VALIDATION_FAILED');
+    expect(codeOf(await ask(guest.token, { email: buildEmail(), password: 7 }))).toBe('400 VALIDATION_FAILED');
+  });
+
+  it.each([true, false])(
+    'by an identity, with its address unless another account has it (free: %s)',
+    async (isFree) => {
+      const email = buildEmail();
+      if (!isFree) await server.post('/users', { email, password: PASSWORD, emailVerified: true });
+      // Long after it came: of a guest the session is all the proof there is.
+      const guest = await open();
+      clock.advance(11 * 60_000);
+      issuer.behaviour = { sub: email, email, emailVerified: true };
+      const begun = await client.post('/social/acme/link', {}, bearer(guest.token));
+      expect(codeOf(begun)).toBe('200 ');
+      const out = (begun.body as { data: { url: string } }).data.url;
+      const back = await fetch(await issuer.visit(out), { redirect: 'manual' });
+      const rtCode = new URL(back.headers.get('location')!).searchParams.get('rtCode');
+      expect(codeOf(await client.post('/social/link', { rtCode }, bearer(guest.token)))).toBe('200 ');
+      const own = await me(guest.token);
+      expect([own._id, own.email, own.emailVerified, own.isAnonymous]).toEqual([
+        guest.id,
+        isFree ? email : undefined,
+        isFree,
+        undefined,
+      ]);
+    },
+  );
+
+  it('by a passkey', async () => {
+    const guest = await open();
+    const device = openAuthenticator(RP, ORIGIN);
+    const options = (await client.post('/passkeys/options', {}, bearer(guest.token))).body as { challenge: string };
+    const response = device.create(options);
+    expect(codeOf(await client.post('/passkeys', { response }, bearer(guest.token)))).toBe('201 ');
+    const challenge = (await client.post('/login/passkey/options')).body as { challenge: string };
+    const reply = await client.post('/login/passkey', { response: device.get(challenge) });
+    expect((reply.body as { user: object }).user).toMatchObject({ _id: guest.id, emailVerified: false });
+    expect((reply.body as { user: object }).user).not.toHaveProperty('isAnonymous');
+    expect(codeOf(await client.post('/mfa/totp', {}, bearer(guest.token)))).toBe('403 STEP_UP_REQUIRED');
+  });
+});
+
+describe('a guest to whom nobody can come back', () => {
+  it('goes after a while, and no other', async () => {
+    await changeProject(test.app, shop.project, { signIn: { anonymousKeep: '1h' } });
+    const [gone, live, young] = [await open(), await open(), await open()];
+    await client.send('post', '/logout', undefined, { 'x-refresh-token': gone.refreshToken });
+    clock.advance(2 * 3_600_000);
+    await client.send('post', '/logout', undefined, { 'x-refresh-token': young.refreshToken });
+    const late = await open();
+    await client.send('post', '/logout', undefined, { 'x-refresh-token': late.refreshToken });
+    await removeGuestsJob.run(test.app, {}, { stopping: new AbortController().signal } as never);
+    const found = await Promise.all(
+      [gone, live, young, late].map(async ({ id }) => (await server.get(`/users/${id}`)).status),
+    );
+    expect(found).toEqual([404, 200, 404, 200]);
+  });
+});
