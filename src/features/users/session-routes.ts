@@ -13,7 +13,7 @@ import { REFRESH_MODE, REFRESH_TOKEN, TOKEN_FIELDS, TOKEN_HEADERS } from './sess
 import { logIn } from './sign-in/log-in.js';
 import { logOut } from './sessions/log-out.js';
 import { refreshSession } from './sessions/refresh-session.js';
-import { signUpGuest, signUpSignedIn } from './sign-up.js';
+import { requireGuests, signUpGuest, signUpSignedIn } from './sign-up.js';
 
 /** Sign-up, sign-in and what keeps a session. */
 export const SESSION_ROUTES: readonly Route[] = [
@@ -54,6 +54,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     answers: signedIn(201),
     refuses: { 400: ['VALIDATION_FAILED'], 403: ['ANONYMOUS_OFF'] },
     async handle({ app, ctx, project, body }) {
+      requireGuests(project);
       await countGuest(app, ctx, project);
       const { user, tokens } = await signUpGuest(app, project, body, clientOf(ctx));
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };

@@ -71,14 +71,14 @@ export async function signUpSignedIn(
   return { user, tokens: tokens! };
 }
 
-/**
- * Makes a guest, who has no address and no way in but this session. 403 ANONYMOUS_OFF where the project wants none; 400
- * for fields, as signUp.
- */
+/** 403 ANONYMOUS_OFF where the project wants no guests. */
+export function requireGuests(project: Project): void {
+  if (signInOf(project).anonymous) return;
+  throw forbidden('ANONYMOUS_OFF', `This project has no guests: bsvc project update ${project.name} --anonymous on`);
+}
+
+/** Makes a guest, who has no address and no way in but this session. 400 for fields, as signUp. */
 export async function signUpGuest(app: App, project: Project, body: unknown, client: Client): Promise<SignedIn> {
-  if (!signInOf(project).anonymous) {
-    throw forbidden('ANONYMOUS_OFF', `This project has no guests: bsvc project update ${project.name} --anonymous on`);
-  }
   requireSigningKey(app, project);
   const collection = await requireCollection(app, project._id, USERS);
   const options = { setter: 'user', needsPassword: false, isGuest: true } as const;
