@@ -1,4 +1,5 @@
 import { erasePerson } from '../../../src/features/erasure/erase-person.js';
+import { nameOf } from '../../../src/features/users/user.js';
 import { defineUserCommand } from '../../ask/choose-user.js';
 import { flag, list } from '../../shell/command.js';
 
@@ -27,7 +28,7 @@ export default defineUserCommand({
   },
   async run(context, { app, project, user, also, dryRun }) {
     if (!dryRun) {
-      await context.confirm({ what: `Deletes all data of ${user.email} for good.`, name: user.email });
+      await context.confirm({ what: `Deletes all data of ${nameOf(user)} for good.`, name: nameOf(user) });
     }
     const { removed, mentioned } = await erasePerson(app, project, user, { also, dryRun, stop: context.stop });
     const id = user._id.toHexString();
@@ -38,7 +39,7 @@ export default defineUserCommand({
         const rows = [
           ...removed.map(({ kind, place, count }) => [kind, place, count, dryRun ? 'would be deleted' : 'deleted']),
           ...mentioned.map(({ kind, place, count }) => [kind, place, count, 'stays: refers to the user']),
-          ['account', user.email, 1, dryRun ? 'would be deleted' : 'deleted'],
+          ['account', nameOf(user), 1, dryRun ? 'would be deleted' : 'deleted'],
         ];
         const lines = [await view.table(['what', 'where', 'number', 'state'], rows)];
         if (!dryRun) lines.push(`What can still name them:`, ...REMAINS.map((text) => `  ${text}`));

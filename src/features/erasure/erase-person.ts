@@ -153,7 +153,7 @@ async function removeFiles(
 
 /** Logs of mail to this address alone; that of one which is still to be sent stays until then. */
 async function removeLogs(app: App, project: Project, { email }: User, dryRun: boolean): Promise<PersonalData> {
-  const filter = { projectId: project._id, to: [email], status: { $ne: 'queued' as const } };
+  const filter = { projectId: project._id, to: [email ?? ''], status: { $ne: 'queued' as const } };
   const count = await mailLogStore(app).countDocuments(filter);
   if (!dryRun && count > 0) await mailLogStore(app).deleteMany(filter);
   return { kind: 'mail logs', place: 'mail logs', count };
