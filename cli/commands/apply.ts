@@ -28,6 +28,7 @@ export default defineCommand({
     file: option('-f, --file <file>', 'YAML or JSON file'),
     dryRun: flag('--dry-run', 'only show the plan'),
     prune: flag('--prune', 'drop what lists of the file do not name'),
+    forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
     schema: flag('--schema', 'print the JSON Schema of the file'),
   },
   async run(context, input): Promise<Result> {
@@ -46,7 +47,7 @@ export default defineCommand({
     let failure: Failure | undefined;
     if (!input.dryRun) {
       for (const plan of plans) await confirmLosses(context, input, listLosses(plan), plan.name);
-      failure = await withLine(applyAll(app, plans, created, context.stop));
+      failure = await withLine(applyAll(app, plans, created, { stop: context.stop, forNewWrites: input.forNewWrites }));
     }
     const changes = plans.flatMap((plan) => listChanges(plan, created));
     return {
@@ -83,14 +84,14 @@ async function applyAll(
   app: App,
   plans: readonly ProjectPlan[],
   created: CreatedSecret[],
-  stop: AbortSignal,
+  options: { stop: AbortSignal; forNewWrites: boolean },
 ): Promise<Failure | undefined> {
   try {
-    await applyProjects(app, plans, { stop, onCreated: (secret) => created.push(secret) });
+    await applyProjects(app, plans, { ...options, onCreated: (secret) => created.push(secret) });
     return undefined;
   } catch (error) {
     if (created.length === 0) throw error;
-    return presentFailure(stop.aborted ? new Interrupted() : error);
+    return presentFailure(options.stop.aborted ? new Interrupted() : error);
   }
 }
 

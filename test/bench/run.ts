@@ -21,6 +21,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     start: 'test/bench/start.ts',
     'compile-time': 'test/bench/compile-time.ts',
     webhooks: 'test/bench/webhooks.ts',
+    writes: 'test/bench/writes.ts',
   },
   soak: {
     service: 'test/bench/soak.ts',

@@ -308,3 +308,29 @@ projects:
     await expect(apply(file(changes))).rejects.toThrow();
   });
 });
+
+describe('constraints that stored documents break', () => {
+  const file = (fields: string): string => `format: bsvc/1
+projects:
+  - name: narrow
+    collections:
+      - name: posts
+        fields: ${fields}
+`;
+
+  it('change nothing, unless they are for new writes', async () => {
+    await apply(file('["n:Number", "of:Ref(posts)"]'));
+    const nobody = '0'.repeat(24);
+    const stored = await bsvc(['data', 'insert', 'posts', `{"n":-1,"of":"${nobody}"}`, '--project', 'narrow']);
+    expect(stored).toMatchObject({ code: 0 });
+    for (const fields of ['["n:Number{min:0}"]', '["of:Ref(posts){check}"]']) {
+      await expect(apply(file(fields))).rejects.toThrow('1 stored document does not fit the constraints of "posts"');
+      expect(await apply(file(fields), '--for-new-writes')).toMatchObject([{ action: 'change' }]);
+      expect(await apply(file(fields))).toEqual([]);
+    }
+    const refused = await bsvc(['data', 'insert', 'posts', `{"of":"${nobody}"}`, '--project', 'narrow']);
+    expect(refused.stderr).toContain('of must be the id of a document in "posts"');
+    const exported = await bsvc(['schema', 'export', '--project', 'narrow']);
+    expect(exported.stdout).toContain('check');
+  });
+});

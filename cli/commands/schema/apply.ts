@@ -29,6 +29,7 @@ export default defineCommand({
     project: projectOption,
     dryRun: flag('--dry-run', 'only show the difference'),
     prune: flag('--prune', 'drop collections, fields and indexes that the file does not name'),
+    forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
   },
   async run(context, input) {
     const declared = readSchemaFile(await readStructuredFile(context, input.file), input.file);
@@ -38,7 +39,7 @@ export default defineCommand({
     if (!input.dryRun) {
       const drops = dropped.map((collection) => `${collection} with all documents`);
       await confirmLosses(context, input, { drops, loosens: listLoosenedBy(changes) }, project.name);
-      await applyDeclared(app, project, changes);
+      await applyDeclared(app, project, changes, { forNewWrites: input.forNewWrites });
     }
     return {
       json: { changes: changes.map(presentSchemaChange), applied: !input.dryRun },

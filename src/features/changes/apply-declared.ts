@@ -1,4 +1,5 @@
 import type { App } from '../../app.js';
+import type { ChangeOptions } from '../collections/change-collection.js';
 import { applySchema } from '../collections/schema/apply-schema.js';
 import { namingCollection } from '../collections/schema/declaration-error.js';
 import { orderChanges } from '../collections/schema/order-changes.js';
@@ -15,12 +16,12 @@ export async function applyDeclared(
   app: App,
   project: Project,
   changes: readonly SchemaChange[],
-  stop?: AbortSignal,
+  { stop, ...options }: ChangeOptions & { stop?: AbortSignal } = {},
 ): Promise<void> {
   for (const change of orderChanges(changes)) {
     stop?.throwIfAborted();
     await namingCollection(change.collection, async () => {
-      await applySchema(app, project, [change]);
+      await applySchema(app, project, [change], options);
       if (change.action !== 'change' || !change.declared.changes) return;
       await setChanges(app, project._id, change.collection, readDeclaredChanges(change.declared.changes));
     });

@@ -1,4 +1,5 @@
 import type { App } from '../../app.js';
+import type { ChangeOptions } from '../collections/change-collection.js';
 import { applyDeclared } from '../changes/apply-declared.js';
 import { removeTemplate, setTemplate } from '../mail/mail-template.js';
 import { createProject } from '../projects/create-project.js';
@@ -22,7 +23,7 @@ export type CreatedSecret =
 export async function applyProjects(
   app: App,
   plans: readonly ProjectPlan[],
-  { stop, onCreated }: { stop: AbortSignal; onCreated: (created: CreatedSecret) => void },
+  { stop, onCreated, ...options }: ChangeOptions & { stop: AbortSignal; onCreated: (created: CreatedSecret) => void },
 ): Promise<void> {
   for (const plan of plans) {
     stop.throwIfAborted();
@@ -33,7 +34,7 @@ export async function applyProjects(
       if (created.keys) onCreated({ project: plan.name, keys: created.keys });
     }
     if (plan.what.length > 0) project = await changeProject(app, project, plan.settings);
-    await applyDeclared(app, project, plan.collections, stop);
+    await applyDeclared(app, project, plan.collections, { stop, ...options });
     for (const change of plan.templates) await applyTemplate(app, project, change);
     for (const change of removalsFirst(plan.webhooks)) {
       stop.throwIfAborted();

@@ -20,7 +20,7 @@ const MAX_IMPORTED = 1000;
 const REFUSES = { 403: ['USERS_BLOCKED'] };
 
 const OUTCOME = object(
-  { inserted: WHOLE, rejected: arrayOf(object({ index: WHOLE, message: TEXT })) },
+  { inserted: WHOLE, 'present?': WHOLE, rejected: arrayOf(object({ index: WHOLE, message: TEXT })) },
   'ImportOutcome',
 );
 

@@ -57,6 +57,7 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
       query: {
         dryRun: flagParameter('Change nothing: tell what would be changed'),
         prune: flagParameter('Drop what lists no longer name: collections with all their documents, fields, indexes'),
+        forNewWrites: flagParameter('Keep new constraints from now on, whatever is stored breaks them'),
         confirm: parameter('Name of the project: agrees to what loosens access or checks, as `prune` does', TEXT),
       },
       body: PROJECT_SCHEMA,
@@ -88,13 +89,14 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
           'NAMED_BY_RULE',
           'REFERRED_TO',
           'RULE_MISFITS',
+          'CONSTRAINT_MISFITS',
         ],
       },
-      async handle({ app, project, query: { dryRun, prune, confirm }, body: { collections } }) {
+      async handle({ app, project, query: { dryRun, prune, forNewWrites, confirm }, body: { collections } }) {
         const changes = planSchema(await listCollections(app, project._id), collections, { prune });
         const loosened = listLoosenedBy(changes);
         if (!dryRun && !prune && loosened.length > 0 && confirm !== project.name) throw unconfirmed(loosened);
-        if (!dryRun) await applyDeclared(app, project, changes);
+        if (!dryRun) await applyDeclared(app, project, changes, { forNewWrites });
         const data = { changes: changes.map(presentSchemaChange), applied: !dryRun };
         if (changes.length === 0) return say(data, 'Nothing to change');
         return dryRun ? say(data, 'Nothing was changed') : data;

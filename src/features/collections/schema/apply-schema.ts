@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import type { Project } from '../../projects/project.js';
 import { addCollection } from '../add-collection.js';
-import { changeCollection } from '../change-collection.js';
+import { changeCollection, type ChangeOptions } from '../change-collection.js';
 import { dropCollection } from '../drop-collection.js';
 import { collectionStore } from '../collection-store.js';
 import { withoutSets } from '../rules/collection-rules.js';
@@ -12,7 +12,12 @@ import { settleChange, type SchemaChange } from './plan-schema.js';
  * Carries out a plan, one collection after the other, drops last. Each step is whole by itself; after a failure a new
  * plan holds what is left.
  */
-export async function applySchema(app: App, project: Project, changes: readonly SchemaChange[]): Promise<void> {
+export async function applySchema(
+  app: App,
+  project: Project,
+  changes: readonly SchemaChange[],
+  options: ChangeOptions = {},
+): Promise<void> {
   for (const change of changes) {
     if (change.action === 'add') {
       await addCollection(app, project, { ...change.to, ifNotExists: true });
@@ -20,7 +25,7 @@ export async function applySchema(app: App, project: Project, changes: readonly 
       await closeNaming(app, project, change.collection);
       await dropCollection(app, project._id, change.collection);
     } else {
-      await changeCollection(app, project._id, change.collection, (current) => settleChange(current, change));
+      await changeCollection(app, project._id, change.collection, (current) => settleChange(current, change), options);
     }
   }
 }
