@@ -242,6 +242,7 @@ const PROVING = [
   ['delete', '/me'],
   ['delete', '/sessions/all'],
   ['delete', '/identities/acme'],
+  ['post', '/social/acme/link'],
   ['post', '/mfa/totp'],
   ['delete', '/mfa/totp'],
   ['post', '/mfa/recovery-codes'],

@@ -2,6 +2,7 @@ import { createHash, createPublicKey, generateKeyPairSync, randomUUID } from 'no
 import { jwtVerify } from 'jose';
 import type { Response as Reply } from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { changeCollection } from '../../src/features/collections/change-collection.js';
 import { changeProject } from '../../src/features/declaration/change-project.js';
 import { totpCode } from '../../src/features/users/factors/totp.js';
 import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
@@ -128,6 +129,17 @@ describe('POST /api/userAuth/social/:provider/id-token', () => {
     expect(codeOf(await client.post('/social/gone/id-token', body))).toBe('503 PROVIDER_UNAVAILABLE');
     expect(codeOf(await client.post('/social/github/id-token', body))).toBe('401 ID_TOKEN_INVALID');
     expect(codeOf(await client.post('/social/nobody/id-token', body))).toBe('404 PROVIDER_NOT_FOUND');
+  });
+
+  it('makes no account that lacks fields of the schema', async () => {
+    const strict = await buildProject(test.app);
+    await changeCollection(test.app, strict.project._id, 'users', ({ fields }) => ({
+      fields: [...fields, { name: 'town', type: 'String', required: true }],
+    }));
+    await setSocialProvider(test.app, strict.project, provider());
+    const body = { idToken: await issuer.idToken(hash('7')), nonce: '7' };
+    const reply = await openUserClient(test, strict.publishable).post('/social/acme/id-token', body);
+    expect(codeOf(reply)).toBe('403 PROFILE_INCOMPLETE');
   });
 
   it('asks for the second factor like every sign-in', async () => {

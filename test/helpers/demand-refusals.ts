@@ -39,6 +39,7 @@ const SELDOM: ReadonlySet<string> = new Set([
   'importDocuments QUOTA_EXCEEDED',
   'insertDocuments BATCH_TOO_LARGE',
   'listAudiences INVALID_MAIL',
+  'passOnSocialForm INVALID_BODY',
   'sendBroadcast INVALID_MAIL',
   'sendMailBatch BATCH_UNCERTAIN',
   'signUp INVALID_CREDENTIALS',

@@ -52,6 +52,7 @@ const BODIES: readonly [method: string, path: string, pass: Pass, fields: Record
   ['POST', '/api/userAuth/reset-password', 'a key', { email: ':email', otp: '123456', newPassword: 'long enough' }],
   ['POST', '/api/userAuth/verify-email', 'a key', { email: ':email', otp: '123456' }],
   ['POST', '/api/userAuth/social/exchange', 'a key', { rtCode: 'x' }],
+  ['POST', '/api/userAuth/social/:provider/id-token', 'a key', { idToken: 'x', nonce: 'x' }],
   ['POST', '/api/userAuth/social/link', 'an end user', { rtCode: 'x' }],
   ['PATCH', '/api/userAuth/update-profile', 'an end user', { name: 'Ann', email: 'b@example.test' }],
   ['POST', '/api/userAuth/change-password', 'an end user', { currentPassword: 'x', newPassword: 'long enough' }],
