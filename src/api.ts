@@ -6,6 +6,7 @@ import { BATCH_ROUTES } from './features/documents/batch/batch-routes.js';
 import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
 import { LOCAL_FILE_ROUTES } from './features/files/local-file-routes.js';
 import { FILE_ROUTES } from './features/files/file-routes.js';
+import { OPERATOR_INVITE_ROUTES } from './features/users/invites/operator-invite-routes.js';
 import { USER_ROUTES } from './features/users/user-routes.js';
 import { FEED_ROUTES, STREAM_ROUTES } from './features/feed/feed-routes.js';
 import { streamHub } from './features/feed/streams/stream-hub.js';
@@ -72,6 +73,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   RULES_ROUTES,
   KEY_ROUTES,
   PROJECT_USER_ROUTES,
+  OPERATOR_INVITE_ROUTES,
   PROJECT_SOCIAL_ROUTES,
   WEBHOOK_ROUTES,
   DELIVERY_ROUTES,

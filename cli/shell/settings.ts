@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { loadConfig, SETTINGS, type Config, type ConfigLayer, type SettingSource } from '../../src/config/config.js';
+import {
+  deriveConfig,
+  loadConfig,
+  SETTINGS,
+  type Config,
+  type ConfigLayer,
+  type SettingSource,
+} from '../../src/config/config.js';
 import { findNearest } from '../../src/platform/nearest.js';
 import type { Io } from '../view/io.js';
 import { UsageError } from '../view/exit.js';
@@ -32,7 +39,7 @@ export function findWord(layers: readonly ConfigLayer[], name: string): string |
 /** loadConfig with paths made absolute, so that nothing depends on the process's own directory. */
 export function readConfig(io: Io, layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
   const { config, sources } = loadConfig(layers);
-  return { config: Object.freeze({ ...config, dataDir: resolve(io.cwd, config.dataDir) }), sources };
+  return { config: deriveConfig(config, { dataDir: resolve(io.cwd, config.dataDir) }), sources };
 }
 
 /** Names of the command line and of the tests, which are no settings of the service. */

@@ -79,7 +79,36 @@ export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; so
   const config = Object.freeze(values) as Config;
   if (problems.length === 0) problems.push(...listContradictions(config));
   if (problems.length > 0) throw new ConfigError(problems);
+  SOURCES.set(config, sources);
   return { config, sources };
+}
+
+/** Where the values of a configuration came from, for those who are handed the configuration alone. */
+const SOURCES = new WeakMap<Config, readonly SettingSource[]>();
+
+/** The configuration with other values of some settings, which came from where the others did. */
+export function deriveConfig(config: Config, changes: Partial<Config>): Config {
+  const derived = Object.freeze({ ...config, ...changes });
+  SOURCES.set(derived, SOURCES.get(config) ?? []);
+  return derived;
+}
+
+const MASK = '********';
+
+/** All settings of a configuration as they are, secrets masked, with where each came from and what it means. */
+export function presentSettings(config: Config, sources: readonly SettingSource[] = SOURCES.get(config) ?? []) {
+  return sources.map(({ name, source }) => {
+    const { env, secret, text, defaultText } = SETTINGS[name] as Setting<unknown> & { defaultText?: string };
+    const value = config[name];
+    const shown = source === 'default' ? (defaultText ?? value) : secret ? MASK : value;
+    return {
+      name,
+      env,
+      value: typeof shown === 'object' && shown !== null ? JSON.stringify(shown) : shown,
+      source,
+      text,
+    };
+  });
 }
 
 function findRaw(

@@ -59,6 +59,10 @@ const OWN: Record<string, { path?: string; status?: number; body?: unknown }> = 
   endSession: { status: 404 },
   // And no second factor.
   resetUserFactors: { status: 409 },
+  // The project names no page that mails may link to; there is no such invitation.
+  sendProjectInvite: { status: 400 },
+  withdrawProjectInvite: { status: 404 },
+  readMailText: { status: 404 },
   deleteFileOfProject: { status: 404 },
 };
 /** Past the guard: a project without a mail provider of its own, so that nothing leaves the house. */

@@ -75,8 +75,17 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       mail: () => at(stage, 'mail'),
       template: () => at(stage, 'mail?template=welcome'),
       files: () => at(stage, 'files'),
-      'keys and project': () => at(stage, 'settings'),
+      'new user': () => at(stage, 'users?new=1'),
+      'invited user': () => at(stage, 'users?invite=1'),
+      'sign-in': () => at(stage, 'sign-in'),
+      'edited sign-in': () => at(stage, 'sign-in?edit=1'),
+      'new provider': () => at(stage, 'sign-in?provider=:new'),
+      'new webhook': () => at(stage, 'webhooks?edit=new'),
+      'edited webhook': () => at(stage, `webhooks/${webhook.id.toHexString()}?edit=1`),
+      'API keys': () => at(stage, 'keys'),
+      project: () => at(stage, 'settings'),
       'edited project': () => at(stage, 'settings?edit=1'),
+      'new project': () => '#/?new=project',
       nothing: () => '#/nowhere',
     };
   });
@@ -135,12 +144,13 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       [
         "collections Drop the collection",
         "files Delete the file",
+        "keys Revoke the key",
+        "keys Rotate the secret key",
         "settings Delete the project",
-        "settings Revoke the key",
-        "settings Rotate the secret key",
         "users Delete the account",
         "users Set the password",
         "webhooks Make a new secret",
+        "webhooks Remove the webhook",
       ]
     `);
   });
@@ -171,8 +181,9 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
     for (const hash of Object.values(states)) {
       await visit(page, hash());
       await settle(page);
-      const buttons = await page.getByRole('button').allTextContents();
-      const changing = /trash|Save|Insert|Delete|Revoke|New |Rotate|Disable|Enable|Run now|Try|Send a/;
+      const buttons = await page.locator('button, a.button').allTextContents();
+      const changing =
+        /trash|Save|Insert|Delete|Revoke|New |Rotate|Disable|Enable|Run now|Try|Send |Create|Remove|Invite|Withdraw|Edit|Add/;
       expect({ hash: hash(), found: buttons.filter((text) => changing.test(text)) }).toEqual({
         hash: hash(),
         found: [],
@@ -190,7 +201,9 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       'webhook',
       'template',
       'files',
-      'keys and project',
+      'API keys',
+      'project',
+      'sign-in',
       'overview',
     ];
     // Several at a time: each waits until the page asks again.

@@ -366,7 +366,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
   });
 
   it('asks for the name before something ends for good, and shows a key once', async () => {
-    const page = await openConsole(stage, { hash: at(stage, 'settings') });
+    const page = await openConsole(stage, { hash: at(stage, 'keys') });
     await page.getByLabel('Name of a new key').fill('nightly import');
     await page.getByRole('button', { name: 'New publishable key' }).click();
     const value = await page.getByText(/^pk_live_/).textContent();
@@ -389,7 +389,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     const { webhook } = await addWebhook(stage.test.app, stage.project, { url: 'https://h.example/', events: ['*'] });
     const page = await openConsole(stage);
     for (const [hash, open, action, secret] of [
-      ['settings', 'Rotate the secret key…', 'Rotate the secret key', /^sk_live_/],
+      ['keys', 'Rotate the secret key…', 'Rotate the secret key', /^sk_live_/],
       [`webhooks/${webhook.id.toHexString()}`, 'New secret…', 'Make a new secret', /^whsec_/],
     ] as const) {
       await visit(page, at(stage, hash));
@@ -416,7 +416,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByRole('link', { name: 'Edit the project' }).click();
     if (SHOTS) await page.screenshot({ path: `${SHOTS}/project-edit.png` });
     await page.getByLabel('Name', { exact: true }).fill('cellar');
-    await page.getByLabel('Origins').fill('https://a.example\n\n https://b.example ');
+    await page.getByLabel('Allowed domains').fill('https://a.example\n\n https://b.example ');
     await page.getByLabel('Plan').selectOption('pro');
     await page.getByLabel('Mails a month').fill('7');
     const dialog = page.getByRole('dialog');

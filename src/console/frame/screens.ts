@@ -3,8 +3,10 @@ import type { IconName } from '../parts/icon.js';
 import { linkTo } from '../routes.js';
 import { Collections } from '../collections/collections.js';
 import { Documents } from '../documents/documents.js';
+import { SignInWays } from '../screens/people/sign-in-ways.js';
 import { Users } from '../screens/people/users.js';
 import { Files } from '../screens/project/files.js';
+import { Keys } from '../screens/project/keys.js';
 import { Settings } from '../screens/project/settings.js';
 import { Account } from '../screens/service/account.js';
 import { Audit } from '../screens/service/audit.js';
@@ -42,7 +44,10 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
   },
   {
     name: 'People',
-    screens: [{ path: 'users', name: 'Users', icon: 'users', key: 'u', ofProject: true, view: Users }],
+    screens: [
+      { path: 'users', name: 'Users', icon: 'users', key: 'u', ofProject: true, view: Users },
+      { path: 'sign-in', name: 'Sign-in', icon: 'signin', key: 's', ofProject: true, view: SignInWays },
+    ],
   },
   {
     name: 'Traffic',
@@ -56,7 +61,8 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
   {
     name: 'Settings',
     screens: [
-      { path: 'settings', name: 'Keys and project', icon: 'keys', key: 'k', ofProject: true, view: Settings },
+      { path: 'keys', name: 'API keys', icon: 'keys', key: 'k', ofProject: true, view: Keys },
+      { path: 'settings', name: 'Project', icon: 'project', key: 'p', ofProject: true, view: Settings },
       { path: 'account', name: 'Account', icon: 'account', key: 'y', view: Account },
     ],
   },

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { goTo, linkHere, place } from '../routes.js';
 
 export interface FilterField {
@@ -12,43 +13,51 @@ export interface FilterField {
 /** Narrows a list by the query of the address, so that the narrowed list can be sent to somebody. */
 export function Filters({ fields }: { fields: readonly FilterField[] }) {
   const { query } = place.value;
+  const set = fields.filter(({ name }) => query.has(name)).length;
+  const [isOpen, setOpen] = useState(false);
   return (
-    <form
-      class="row"
-      role="search"
-      key={fields.map(({ name }) => query.get(name) ?? '').join('\n')}
-      onSubmit={(event) => {
-        event.preventDefault();
-        const given = new FormData(event.currentTarget);
-        const change = Object.fromEntries(
-          fields.map(({ name }) => [name, (given.get(name) as string | null)?.trim() ?? '']),
-        );
-        goTo(linkHere({ ...change, before: null, page: null }));
-      }}
-    >
-      {fields.map(({ name, label, choices, unchosen = 'all' }, at) => (
-        <label key={name}>
-          {label}
-          {choices ? (
-            <select
-              name={name}
-              defaultValue={query.get(name) ?? ''}
-              onChange={(event) => event.currentTarget.form?.requestSubmit()}
-            >
-              <option value="">{unchosen}</option>
-              {choices.map(([value, text]) => (
-                <option key={value} value={value} selected={query.get(name) === value}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          ) : (
-            <input name={name} defaultValue={query.get(name) ?? ''} {...(at === 0 && { 'data-search': '' })} />
-          )}
-        </label>
-      ))}
-      <button>Filter</button>
-    </form>
+    <>
+      {/* On a phone alone: elsewhere the filters are always there. */}
+      <button class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {set === 0 ? 'Filters' : `Filters (${set})`}
+      </button>
+      <form
+        class="row"
+        role="search"
+        key={fields.map(({ name }) => query.get(name) ?? '').join('\n')}
+        onSubmit={(event) => {
+          event.preventDefault();
+          const given = new FormData(event.currentTarget);
+          const change = Object.fromEntries(
+            fields.map(({ name }) => [name, (given.get(name) as string | null)?.trim() ?? '']),
+          );
+          goTo(linkHere({ ...change, before: null, page: null }));
+        }}
+      >
+        {fields.map(({ name, label, choices, unchosen = 'all' }, at) => (
+          <label key={name}>
+            {label}
+            {choices ? (
+              <select
+                name={name}
+                defaultValue={query.get(name) ?? ''}
+                onChange={(event) => event.currentTarget.form?.requestSubmit()}
+              >
+                <option value="">{unchosen}</option>
+                {choices.map(([value, text]) => (
+                  <option key={value} value={value} selected={query.get(name) === value}>
+                    {text}
+                  </option>
+                ))}
+              </select>
+            ) : (
+              <input name={name} defaultValue={query.get(name) ?? ''} {...(at === 0 && { 'data-search': '' })} />
+            )}
+          </label>
+        ))}
+        <button>Filter</button>
+      </form>
+    </>
   );
 }
 

@@ -23,22 +23,68 @@ export function Form({
   );
 }
 
+/** A labelled choice of a few. */
+export function Choice<Value extends string>({
+  label,
+  value,
+  choices,
+  onChoose,
+}: {
+  label: string;
+  value: Value;
+  choices: readonly (readonly [value: Value, name: string])[];
+  onChoose: (value: Value) => void;
+}) {
+  return (
+    <label>
+      {label}
+      <select value={value} onChange={(event) => onChoose(event.currentTarget.value as Value)}>
+        {choices.map(([each, name]) => (
+          <option key={each} value={each}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A labelled box to tick. */
+export function Tick({ label, isOn, onTick }: { label: string; isOn: boolean; onTick: (isOn: boolean) => void }) {
+  return (
+    <label class="tickable">
+      <input type="checkbox" checked={isOn} onChange={(event) => onTick(event.currentTarget.checked)} />
+      {label}
+    </label>
+  );
+}
+
+/** What is between commas or lines, without what is empty. */
+export const listIn = (text: string): string[] =>
+  text
+    .split(/[,\n]/)
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
+
 /** A labelled text of several lines. */
 export function TextArea({
   label,
   value,
   rows = 8,
+  hint,
   onText,
 }: {
   label: string;
   value: string;
   rows?: number;
+  hint?: string;
   onText: (text: string) => void;
 }) {
   return (
     <label>
       {label}
       <textarea rows={rows} spellcheck={false} value={value} onInput={(event) => onText(event.currentTarget.value)} />
+      {hint !== undefined && <span class="hint">{hint}</span>}
     </label>
   );
 }
@@ -73,12 +119,15 @@ export function Field({
   onText,
   type = 'text',
   isWhole = false,
+  hint,
   ...input
 }: {
   label: ComponentChildren;
+  hint?: string;
   value: string;
   onText: (text: string) => void;
-  type?: 'text' | 'email' | 'password';
+  type?: 'text' | 'email' | 'password' | 'url';
+  placeholder?: string;
   /** A whole number in digits. */
   isWhole?: boolean;
   required?: boolean;
@@ -94,6 +143,7 @@ export function Field({
         {...({ type } as { type: 'text' })}
         onInput={(event) => onText(event.currentTarget.value)}
       />
+      {hint !== undefined && <span class="hint">{hint}</span>}
     </label>
   );
 }

@@ -1,5 +1,6 @@
 import { actingAs } from '../../platform/actor.js';
 import type { App } from '../../app.js';
+import { forbidden } from '../../errors.js';
 import type { Access, RouteContext } from '../../http/routes/route.js';
 import type { Project } from '../projects/project.js';
 import { OPERATOR_DESCRIPTION, OWNER_DESCRIPTION, PROVEN_OWNER_DESCRIPTION } from './describe-access.js';
@@ -62,6 +63,19 @@ export function owner(action: string, recording: Recording = {}): Access<ByOpera
 /** `owner` within one of the projects that the operator sees. */
 export function projectOwner(action: string, recording: Recording = {}): Access<InProject> {
   return { ...owner(action, recording), give: inProject };
+}
+
+/** For operators who see all projects alone: it tells of all of them. 403 ALL_PROJECTS_REQUIRED. */
+export function ofAllProjects(access: Access<ByOperator>): Access<ByOperator> {
+  return {
+    ...access,
+    give(app, ctx) {
+      if (operatorOf(ctx).projects) {
+        throw forbidden('ALL_PROJECTS_REQUIRED', 'This tells of all projects: it is for operators who see them all');
+      }
+      return giveOperator(app, ctx);
+    },
+  };
 }
 
 function bodyOf(ctx: RouteContext): Record<string, unknown> {

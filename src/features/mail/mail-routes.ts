@@ -31,6 +31,7 @@ import {
 import { SECRET_KEY } from '../access/key-access.js';
 import { projectOwner } from '../access/operator-access.js';
 import { listMailLogs, LOGS_PAGE, MAX_LOGS_PAGE, readLiveStatus } from './list-mail-logs.js';
+import { MAIL_TEXT, readKeptMail } from './kept-mail.js';
 import { MAIL_STATUSES, TEMPLATE_USED } from './mail-log.js';
 import { mailOperation, OPERATOR_PREFIX } from './mail-operation.js';
 import { PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
@@ -209,6 +210,16 @@ export const MAIL_OPERATOR_ROUTES: RouteList = {
       // Its text is its own: of a template there is nothing to be wrong.
       refuses: { 400: ['SENDER_MISSING'], 429: ['MAIL_QUOTA_EXCEEDED'] },
       handle: ({ app, project, body }) => sendTestMail(app, project, body.to),
+    }),
+    route('POST /api/projects/:projectId/mail/logs/:id/text', {
+      id: 'readMailText',
+      summary: 'Read a mail that waits, or that the outbox has kept',
+      description: 'Mails carry codes that open accounts: reading one is for owners, and recorded.',
+      access: projectOwner('mail text'),
+      params: { id: naming('Id of the mail', 'EMAIL_NOT_FOUND') },
+      answers: ok(MAIL_TEXT, 'The mail'),
+      refuses: { 404: ['MAIL_TEXT_GONE'] },
+      handle: ({ app, project, params: { id } }) => readKeptMail(app, project, id),
     }),
   ],
 };

@@ -8,6 +8,7 @@ import { OPERATOR } from '../access/operator-access.js';
 import type { ActingOperator } from '../access/require-operator.js';
 import { listActs, presentAct } from '../audit/audit-log.js';
 import { findProject } from '../projects/project-store.js';
+import { OPERATOR_ACCOUNT_ROUTES } from './operator-routes.js';
 import { OPERATOR_SESSION_ROUTES } from './session-routes.js';
 
 const ACTS_PAGE = 50;
@@ -33,6 +34,7 @@ export const ADMIN_ROUTES: RouteList = {
   about: 'Operators sign in and out, see who they are and what was done.',
   routes: [
     ...OPERATOR_SESSION_ROUTES,
+    ...OPERATOR_ACCOUNT_ROUTES,
     route('GET /api/admin/audit', {
       id: 'listActs',
       summary: 'List audit entries, the newest first',

@@ -1,7 +1,5 @@
-import { forbidden } from '../../errors.js';
 import {
   accepted,
-  type Access,
   listOf,
   naming,
   ok,
@@ -11,8 +9,10 @@ import {
   wholeList,
   wholeNumberParameter,
 } from '../../http/routes/route.js';
+import { presentSettings } from '../../config/config.js';
 import { JOB_STATES, listJobs, presentJob, retryJob } from '../../platform/jobs/manage-jobs.js';
 import {
+  anyOf,
   arrayOf,
   FLAG,
   ID,
@@ -25,8 +25,7 @@ import {
   TEXT,
   WHOLE,
 } from '../../platform/schema/schema.js';
-import { OPERATOR, owner } from '../access/operator-access.js';
-import { operatorOf, type ActingOperator } from '../access/require-operator.js';
+import { ofAllProjects, OPERATOR, owner } from '../access/operator-access.js';
 import { FIGURES, type SeriesName } from './rings.js';
 import { RANGES, readFigures } from './series.js';
 import { VERSION } from '../../package.js';
@@ -35,20 +34,12 @@ import { readStatus } from './status.js';
 const MAX_JOBS = 500;
 const NUMBER = number();
 
-/** An operator who sees all projects: what follows tells of all of them. */
-function ofAllProjects(access: Access<{ operator: ActingOperator }>): Access<{ operator: ActingOperator }> {
-  return {
-    ...access,
-    give(_app, ctx) {
-      const operator = operatorOf(ctx);
-      if (operator.projects) {
-        throw forbidden('ALL_PROJECTS_REQUIRED', 'This tells of all projects: it is for operators who see them all');
-      }
-      return { operator };
-    },
-  };
-}
 const REFUSES = { 403: ['ALL_PROJECTS_REQUIRED'] };
+
+const SETTING = object(
+  { name: TEXT, env: TEXT, value: orNull(anyOf(TEXT, number(), FLAG)), source: TEXT, text: TEXT },
+  'Setting',
+);
 
 const VALUES = object(
   Object.fromEntries(FIGURES.map((name) => [name, arrayOf(orNull(NUMBER))])) as Record<
@@ -131,6 +122,21 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         answers: ok(STATUS, 'Status'),
         refuses: { 400: ['QUERY_TIMEOUT'], ...REFUSES },
         handle: ({ app }) => readStatus(app),
+      }),
+    ],
+  },
+  {
+    prefix: '/api/admin/settings',
+    tag: 'Operators',
+    rate: 'operator',
+    routes: [
+      route('GET /api/admin/settings', {
+        id: 'listSettings',
+        summary: 'The settings of this process, secrets masked, with where each came from',
+        access: ofAllProjects(OPERATOR),
+        answers: ok(listOf(SETTING), 'Settings'),
+        refuses: REFUSES,
+        handle: ({ app }) => wholeList(presentSettings(app.config)),
       }),
     ],
   },

@@ -1,16 +1,14 @@
 import { created, done, listOf, naming, ok, route, type Route, wholeList } from '../../http/routes/route.js';
 import { arrayOf, claimed, MOMENT, object, openObject, text, TEXT, type Schema } from '../../platform/schema/schema.js';
-import { findObjectId } from '../../platform/ids.js';
 import { ANY_KEY, SECRET_KEY } from '../access/key-access.js';
 import { EMAIL, USER } from './accounts/describe-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { ROLE_LIST } from './accounts/user-roles.js';
 import { acceptInvite, requireInvite } from './invites/accept-invite.js';
-import { inviteStore, inviteUnknown, presentInvite } from './invites/invite.js';
+import { INVITE, listInvites, presentInvite, withdrawInvite } from './invites/invite.js';
 import { sendInvite } from './invites/send-invite.js';
 import { SIGNED_IN } from './sessions/signed-in-access.js';
 
-const INVITE = object({ id: TEXT, email: TEXT, roles: arrayOf(TEXT), createdAt: MOMENT, expiresAt: MOMENT }, 'Invite');
 const DOCUMENT: Schema<Record<string, unknown>> = claimed({
   type: 'object',
   description: 'Stored when the invitation is accepted; `=user.id` stands for the user.',
@@ -54,9 +52,7 @@ export const INVITE_ROUTES: readonly Route[] = [
     rate: 'plain',
     answers: ok(listOf(INVITE), 'Invitations'),
     async handle({ app, project }) {
-      const open = { projectId: project._id, usedAt: null, expiresAt: { $gt: new Date(app.clock.now()) } };
-      const invites = await inviteStore(app).find(open).sort({ createdAt: -1 }).limit(100).toArray();
-      return wholeList(invites.map(presentInvite));
+      return wholeList((await listInvites(app, project)).map(presentInvite));
     },
   }),
   route('POST /api/userAuth/invites/accept', {
@@ -97,10 +93,6 @@ export const INVITE_ROUTES: readonly Route[] = [
     rate: 'plain',
     params: { invite: naming('Id of the invitation', 'INVITE_NOT_FOUND') },
     answers: done('Invitation withdrawn'),
-    async handle({ app, project, params: { invite } }) {
-      const id = findObjectId(invite);
-      const gone = id && (await inviteStore(app).findOneAndDelete({ projectId: project._id, id, usedAt: null }));
-      if (!gone) throw inviteUnknown();
-    },
+    handle: ({ app, project, params: { invite } }) => withdrawInvite(app, project, invite),
   }),
 ];

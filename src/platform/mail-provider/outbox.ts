@@ -56,6 +56,15 @@ export async function listOutbox(
   }));
 }
 
+/** The message that was handed over with a key, as the outbox keeps it; null when it keeps none. */
+export async function findInOutbox(
+  app: { db: Database; secrets: Pick<SecretBox, 'open'> },
+  key: string,
+): Promise<OutgoingMail | null> {
+  const kept = await outboxStore(app.db).findOne({ _id: key });
+  return kept && (JSON.parse(app.secrets.open(kept.sealed, sealContext(key))) as OutgoingMail);
+}
+
 /** Removes kept messages by the keys they were handed over with. */
 export async function removeFromOutbox(app: { db: Database }, keys: readonly string[]): Promise<void> {
   await outboxStore(app.db).deleteMany({ _id: { $in: [...keys] } });

@@ -6,6 +6,7 @@ import { say, Trouble } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Confirm } from '../../parts/confirm.js';
 import { Filters, Pager } from '../../parts/filters.js';
+import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { Usage } from '../../parts/usage.js';
 import { place } from '../../routes.js';
@@ -56,7 +57,7 @@ export function Files() {
   const [deleting, setDeleting] = useState<StoredFile | null>(null);
   return (
     <>
-      <h1>Files</h1>
+      <PageHead title="Files" />
       <Filters fields={[{ name: 'name', label: 'Name holds' }]} />
       <List
         label="Files"

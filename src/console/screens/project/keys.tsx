@@ -6,7 +6,9 @@ import { say, tellRefusal } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Confirm, Secret } from '../../parts/confirm.js';
 import { Field } from '../../parts/form.js';
+import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
+import { place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 
 interface Key {
@@ -24,7 +26,8 @@ interface Key {
 const ROTATION = { type: 'secret', grace: '24h' };
 
 /** API keys of a project. */
-export function Keys({ base }: { base: string }) {
+export function Keys() {
+  const base = `/api/projects/${place.value.parts[1] ?? ''}/keys`;
   const list = useLoad<{ items: Key[] }>(base);
   const { reload } = list;
   const [made, setMade] = useState<string | null>(null);
@@ -40,7 +43,7 @@ export function Keys({ base }: { base: string }) {
   const make = (type: Key['type']): void => void create(base, { type, ...called }).catch(tellRefusal);
   return (
     <>
-      <h2>Keys</h2>
+      <PageHead title="API keys" count={list.data?.items.filter(({ live }) => live).length} />
       <List
         label="Keys"
         of={list}

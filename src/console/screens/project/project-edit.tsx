@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api.js';
-import { say, Trouble, useAction } from '../../parts/basics.js';
-import { Commands, quote } from '../../parts/commands.js';
-import { Field, Form, TextArea } from '../../parts/form.js';
+import { say, useAction } from '../../parts/basics.js';
+import { quote } from '../../parts/commands.js';
+import { DrawerForm } from '../../parts/drawer-form.js';
+import { Choice, Field, listIn, TextArea, Tick } from '../../parts/form.js';
+import { readSize, writeSize } from './size.js';
 import { seesAll } from '../../session.js';
 
 /** A project as its operators see it. */
@@ -13,42 +15,61 @@ export interface Details {
   allowedDomains: string[];
   /** Its own, by name; others are the plan's. */
   limits: Record<string, number>;
+  storage: { publishableUploads: boolean };
+  createdAt: string;
 }
 
 const PLANS = ['free', 'pro'];
+/** Limits in bytes: typed with their unit. */
+const SIZES = new Set(['storage', 'database']);
 const LIMITS: readonly (readonly [name: string, label: string])[] = [
   ['mail', 'Mails a month'],
   ['webhooks', 'Webhooks'],
-  ['storage', 'Bytes of files'],
-  ['database', 'Bytes of documents'],
+  ['storage', 'Size of all files'],
+  ['database', 'Size of all documents'],
   ['streams', 'Open streams'],
   ['requests', 'Requests of an address'],
   ['authRequests', 'Sign-ins of an address'],
 ];
 
+/** A limit as it is typed: `10 GB` of 10737418240. */
+const written = (limit: string, value: number | undefined): string =>
+  value === undefined ? '' : SIZES.has(limit) ? writeSize(value) : String(value);
+
 /** Settings of a project; plan and limits are for operators who see all projects. Sends what was changed alone. */
-export function ProjectEditor({ path, stored, onSaved }: { path: string; stored: Details; onSaved: () => void }) {
+export function ProjectEditor({
+  path,
+  stored,
+  onClose,
+  onSaved,
+}: {
+  path: string;
+  stored: Details;
+  onClose: () => void;
+  onSaved: () => void;
+}) {
   const [name, setName] = useState(stored.name);
   const [origins, setOrigins] = useState(stored.allowedDomains.join('\n'));
   const [plan, setPlan] = useState(stored.plan);
+  const [mayUpload, setUpload] = useState(stored.storage.publishableUploads);
   const [limits, setLimits] = useState<Readonly<Record<string, string>>>(
-    Object.fromEntries(LIMITS.map(([limit]) => [limit, String(stored.limits[limit] ?? '')])),
+    Object.fromEntries(LIMITS.map(([limit]) => [limit, written(limit, stored.limits[limit])])),
   );
-  const allowedDomains = origins
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+  const allowedDomains = listIn(origins);
   const changedLimits = LIMITS.flatMap(([limit]) => {
     const value = limits[limit]!.trim();
-    return value === String(stored.limits[limit] ?? '') ? [] : [[limit, value === '' ? null : Number(value)] as const];
+    if (value === written(limit, stored.limits[limit])) return [];
+    return [[limit, value === '' ? null : SIZES.has(limit) ? readSize(value) : Number(value)] as const];
   });
+  const wrong = changedLimits.find(([, value]) => Number.isNaN(value));
   const body = {
     ...(name.trim() !== stored.name && { name: name.trim() }),
     ...(allowedDomains.join('\n') !== stored.allowedDomains.join('\n') && { allowedDomains }),
     ...(plan !== stored.plan && { plan }),
+    ...(mayUpload !== stored.storage.publishableUploads && { storage: { publishableUploads: mayUpload } }),
     ...(changedLimits.length > 0 && { limits: Object.fromEntries(changedLimits) }),
   };
-  const isSame = Object.keys(body).length === 0;
+  const isDirty = Object.keys(body).length > 0;
   const [busy, save, error] = useAction(async () => {
     await api('PATCH', path, body);
     say('The project is changed');
@@ -58,58 +79,59 @@ export function ProjectEditor({ path, stored, onSaved }: { path: string; stored:
     body.name !== undefined && `--name ${quote(body.name)}`,
     body.plan !== undefined && `--plan ${body.plan}`,
     ...(body.allowedDomains ?? []).map((origin) => `--allowed-domain ${quote(origin)}`),
+    body.storage && `--publishable-uploads ${mayUpload ? 'on' : 'off'}`,
     ...changedLimits.map(([limit, value]) => `--limit ${limit}=${value ?? 'plan'}`),
   ].filter(Boolean);
   return (
-    <>
-      <Form onSubmit={() => void save()}>
-        <Field label="Name" required autocomplete="off" value={name} onText={setName} />
-        <TextArea
-          label="Allowed domains: origins that browsers may call from, one a line"
-          value={origins}
-          rows={3}
-          onText={setOrigins}
-        />
-        {seesAll.value && (
-          <>
-            <label>
-              Plan
-              <select value={plan} onChange={(event) => setPlan(event.currentTarget.value)}>
-                {PLANS.map((each) => (
-                  <option key={each} value={each}>
-                    {each}
-                  </option>
-                ))}
-              </select>
-            </label>
-            <fieldset>
-              <legend>Own limits; empty is the plan’s</legend>
-              {LIMITS.map(([limit, label]) => (
-                <Field
-                  key={limit}
-                  label={label}
-                  autocomplete="off"
-                  isWhole
-                  value={limits[limit]!}
-                  onText={(text) => setLimits({ ...limits, [limit]: text })}
-                />
-              ))}
-            </fieldset>
-          </>
-        )}
-        <Trouble error={error} />
-        <button class="primary" disabled={busy || isSame}>
-          Save
-        </button>
-      </Form>
-      {!isSame && (
-        <Commands
-          cli={`bsvc project update ${quote(stored.name)} ${words.join(' ')}`}
-          method="PATCH"
-          path={path}
-          body={body}
-        />
+    <DrawerForm
+      title={`Edit ${stored.name}`}
+      action="Save"
+      isDirty={isDirty}
+      mayGo={isDirty && !wrong}
+      busy={busy}
+      error={error}
+      commands={
+        isDirty
+          ? {
+              cli: `bsvc project update ${quote(stored.name)} ${words.join(' ')}`,
+              method: 'PATCH',
+              path,
+              body,
+            }
+          : undefined
+      }
+      onSubmit={() => void save()}
+      onClose={onClose}
+    >
+      <Field label="Name" required autocomplete="off" value={name} onText={setName} />
+      <TextArea
+        label="Allowed domains"
+        value={origins}
+        rows={3}
+        hint="Origins that browsers may call from, one a line."
+        onText={setOrigins}
+      />
+      <Tick label="Publishable keys may upload files" isOn={mayUpload} onTick={setUpload} />
+      {seesAll.value && (
+        <>
+          <Choice label="Plan" value={plan} choices={PLANS.map((each) => [each, each] as const)} onChoose={setPlan} />
+          <fieldset>
+            <legend>Own limits; empty is the plan’s</legend>
+            {LIMITS.map(([limit, label]) => (
+              <Field
+                key={limit}
+                label={label}
+                autocomplete="off"
+                isWhole={!SIZES.has(limit)}
+                value={limits[limit]!}
+                {...(SIZES.has(limit) && { hint: 'Such as 10 GB' })}
+                onText={(text) => setLimits({ ...limits, [limit]: text })}
+              />
+            ))}
+          </fieldset>
+          {wrong && <p class="bad">“{limits[wrong[0]]}” is not a size: write 500 MB, 10 GB or a number of bytes.</p>}
+        </>
       )}
-    </>
+    </DrawerForm>
   );
 }

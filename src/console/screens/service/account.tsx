@@ -5,6 +5,7 @@ import { useLoad } from '../../load.js';
 import { attempt, say, Trouble, useAction } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { Form, PasswordField } from '../../parts/form.js';
+import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { me } from '../../session.js';
 
@@ -36,7 +37,7 @@ export function Account() {
     });
   return (
     <>
-      <h1>Account</h1>
+      <PageHead title="Account" />
       <p>
         {me.value?.email}, {me.value?.role}
       </p>

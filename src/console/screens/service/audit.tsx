@@ -3,6 +3,7 @@ import { cell, moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Commands, quote } from '../../parts/commands.js';
 import { Filters, Pager } from '../../parts/filters.js';
+import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { place } from '../../routes.js';
 import { projects, seesAll } from '../../session.js';
@@ -29,7 +30,7 @@ export function Audit() {
   const options = [of('actor') && ` --actor ${quote(of('actor'))}`, of('action') && ` --action ${quote(of('action'))}`];
   return (
     <>
-      <h1>Audit</h1>
+      <PageHead title="Audit" />
       <Filters
         fields={[
           { name: 'actor', label: 'Who' },

@@ -4,6 +4,7 @@ import { useLoad } from '../../load.js';
 import { attempt } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { Filters } from '../../parts/filters.js';
+import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { place } from '../../routes.js';
 import { mayChange } from '../../session.js';
@@ -47,7 +48,7 @@ export function Jobs() {
     : [];
   return (
     <>
-      <h1>Jobs</h1>
+      <PageHead title="Jobs" />
       <Filters
         fields={[
           { name: 'name', label: 'Name' },

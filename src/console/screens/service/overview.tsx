@@ -4,9 +4,12 @@ import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { problems, type Status } from '../../parts/health.js';
+import { Icon } from '../../parts/icon.js';
+import { Empty, PageHead } from '../../parts/page-head.js';
 import { loadDrawing, Plot } from '../../parts/plot.js';
-import { linkHere, linkTo, place } from '../../routes.js';
-import { projects, seesAll } from '../../session.js';
+import { goTo, linkHere, linkTo, place } from '../../routes.js';
+import { mayChange, projects, seesAll } from '../../session.js';
+import { NewProject } from '../project/new-project.js';
 import type { Act } from './audit.js';
 
 const EVERY_MS = 10_000;
@@ -22,7 +25,7 @@ interface Series {
 export function Overview() {
   return (
     <>
-      <h1>Overview</h1>
+      <PageHead title="Overview" />
       {seesAll.value ? (
         <Service />
       ) : (
@@ -210,11 +213,24 @@ function Plots({ data }: { data: Series | null }) {
 function Projects() {
   return (
     <>
-      <h2>Projects</h2>
+      <div class="head">
+        <h2>Projects</h2>
+        {mayChange.value && seesAll.value && (
+          <div class="acts">
+            <a class="button" href={linkHere({ new: 'project' })}>
+              <Icon name="plus" />
+              New project
+            </a>
+          </div>
+        )}
+      </div>
       {projects.value.length === 0 && (
-        <p>
-          There is none yet: <code>bsvc project create shop</code>
-        </p>
+        <Empty title="No projects yet">
+          <p>A project owns collections, users, files and keys.</p>
+        </Empty>
+      )}
+      {place.value.query.get('new') === 'project' && mayChange.value && seesAll.value && (
+        <NewProject onClose={() => goTo(linkHere({ new: null }))} />
       )}
       <ul class="cards">
         {projects.value.map(({ id, name, plan }) => (

@@ -6,6 +6,7 @@ import { say, Trouble, useAction } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Filters } from '../../parts/filters.js';
 import { Field, Form } from '../../parts/form.js';
+import { PageHead } from '../../parts/page-head.js';
 import { List, Pages } from '../../parts/table.js';
 import { place } from '../../routes.js';
 import { mayChange } from '../../session.js';
@@ -34,7 +35,7 @@ export function Mail() {
   const list = useLoad<{ items: MailLog[]; total: number; page: number; limit: number }>(path);
   return (
     <>
-      <h1>Mail</h1>
+      <PageHead title="Mail" />
       <Filters
         fields={[
           { name: 'to', label: 'To' },

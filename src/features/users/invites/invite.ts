@@ -1,6 +1,10 @@
 import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
 import { missing, type AppError } from '../../../errors.js';
 import { storeOf } from '../../../platform/database/store-of.js';
+import { findObjectId } from '../../../platform/ids.js';
+import { arrayOf, MOMENT, object, TEXT } from '../../../platform/schema/schema.js';
+import type { Project } from '../../projects/project.js';
 
 export const INVITES = 'invites';
 
@@ -30,6 +34,26 @@ export function inviteUnknown(): AppError {
     'INVITE_NOT_FOUND',
     'The invitation is unknown, was used or withdrawn, or has expired: ask for another',
   );
+}
+
+export const INVITE = object(
+  { id: TEXT, email: TEXT, roles: arrayOf(TEXT), createdAt: MOMENT, expiresAt: MOMENT },
+  'Invite',
+);
+
+const MAX_LISTED = 100;
+
+/** The open invitations of a project, the newest first; at most 100, which is as many as there can be. */
+export function listInvites(app: App, project: Pick<Project, '_id'>): Promise<Invite[]> {
+  const open = { projectId: project._id, usedAt: null, expiresAt: { $gt: new Date(app.clock.now()) } };
+  return inviteStore(app).find(open).sort({ createdAt: -1 }).limit(MAX_LISTED).toArray();
+}
+
+/** Takes an open invitation back by one write; 404 INVITE_NOT_FOUND. */
+export async function withdrawInvite(app: App, project: Pick<Project, '_id'>, invite: string): Promise<void> {
+  const id = findObjectId(invite);
+  const gone = id && (await inviteStore(app).findOneAndDelete({ projectId: project._id, id, usedAt: null }));
+  if (!gone) throw inviteUnknown();
 }
 
 /** An invitation for the project's server. */

@@ -1,0 +1,107 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.js';
+import { moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { attempt, say, useAction } from '../../parts/basics.js';
+import { ofProject, quote } from '../../parts/commands.js';
+import { DrawerForm } from '../../parts/drawer-form.js';
+import { Choice, Field, listIn } from '../../parts/form.js';
+import { List } from '../../parts/table.js';
+import { linkTo, place } from '../../routes.js';
+
+interface Invite {
+  id: string;
+  email: string;
+  roles: string[];
+  expiresAt: string;
+}
+
+/** Invites by mail, and shows which invitations are open. */
+export function InviteUser({ project, onClose }: { project: string; onClose: () => void }) {
+  const path = `${project}/invites`;
+  const invites = useLoad<{ items: Invite[] }>(path);
+  const { data } = useLoad<{ signIn: { redirects: string[] } }>(project);
+  const redirects = data?.signIn.redirects ?? [];
+  const [email, setEmail] = useState('');
+  const [roles, setRoles] = useState('');
+  const [chosen, setChosen] = useState('');
+  const redirect = chosen || (redirects[0] ?? '');
+  const wanted = listIn(roles);
+  const body = { email, redirect, ...(wanted.length > 0 && { roles: wanted }) };
+  const [busy, send, error] = useAction(async () => {
+    await api('POST', path, body);
+    say(`An invitation to ${email} is on its way`);
+    setEmail('');
+    invites.reload();
+  });
+  const withdraw = (id: string): Promise<void> =>
+    attempt(async () => {
+      await api('DELETE', `${path}/${id}`);
+      invites.reload();
+      return 'The invitation is withdrawn';
+    });
+  return (
+    <DrawerForm
+      title="Invite"
+      action="Send the invitation"
+      isDirty={email !== ''}
+      mayGo={email !== '' && redirect !== ''}
+      busy={busy}
+      error={error}
+      commands={{
+        cli: `bsvc user invite ${quote(email || 'grace@example.com')} ${ofProject()}${wanted.map((role) => ` --role ${quote(role)}`).join('')}`,
+        method: 'POST',
+        path,
+        body,
+      }}
+      onSubmit={() => void send()}
+      onClose={onClose}
+    >
+      {data && redirects.length === 0 && (
+        <p class="trouble">
+          No page is set that mails may link to.{' '}
+          <a href={linkTo(['p', place.value.parts[1] ?? '', 'sign-in'])}>Add one under “Sign-in”</a>
+        </p>
+      )}
+      <Field label="E-mail" type="email" required autocomplete="off" value={email} onText={setEmail} />
+      <Field
+        label="Roles"
+        autocomplete="off"
+        value={roles}
+        hint="Between commas; the user gets them by accepting."
+        onText={setRoles}
+      />
+      <Choice
+        label="Page that the mail links to"
+        value={redirect}
+        choices={redirects.map((each) => [each, each] as const)}
+        onChoose={setChosen}
+      />
+      <h3>Open invitations</h3>
+      <List
+        label="Open invitations"
+        of={invites}
+        keyOf={({ id }) => id}
+        empty="None."
+        columns={[
+          { name: 'E-mail', show: (invite) => invite.email },
+          { name: 'Roles', show: (invite) => invite.roles.join(', ') },
+          { name: 'Until', show: ({ expiresAt }) => moment(expiresAt) },
+          {
+            name: 'Withdraw',
+            show: (invite) => (
+              <button
+                type="button"
+                class="small"
+                aria-label={`Withdraw the invitation of ${invite.email}`}
+                onClick={() => void withdraw(invite.id)}
+              >
+                Withdraw
+              </button>
+            ),
+          },
+        ]}
+      />
+    </DrawerForm>
+  );
+}

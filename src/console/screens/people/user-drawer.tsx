@@ -1,0 +1,177 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.js';
+import { moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { attempt, Copy, say, Trouble } from '../../parts/basics.js';
+import { type CommandLine, CommandList, ofProject, quote } from '../../parts/commands.js';
+import { Confirm } from '../../parts/confirm.js';
+import { Drawer } from '../../parts/drawer.js';
+import { mayChange } from '../../session.js';
+import { EditUser } from './edit-user.js';
+import { SetPassword } from './set-password.js';
+import { ownFields, type User } from './user.js';
+import { UserSessions, UserIdentities } from './user-sessions.js';
+
+type Asked = 'password' | 'delete' | 'factors';
+
+/** One user: what is kept of them, and all that an operator does with an account. */
+export function UserDrawer({
+  base,
+  id,
+  onClose,
+  onChange,
+}: {
+  base: string;
+  id: string;
+  onClose: () => void;
+  onChange: () => void;
+}) {
+  const path = `${base}/${encodeURIComponent(id)}`;
+  const { data, error, reload } = useLoad<User>(path);
+  const [asked, ask] = useState<Asked | null>(null);
+  const [isDirty, setDirty] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const renew = (): void => {
+    reload();
+    onChange();
+    setTurn((last) => last + 1);
+  };
+  const run = (method: 'POST' | 'DELETE', rest: string, text: string): Promise<void> =>
+    attempt(async () => {
+      await api(method, `${path}${rest}`);
+      ask(null);
+      renew();
+      return text;
+    });
+  return (
+    <Drawer title={data?.email ?? 'User'} isDirty={isDirty} onClose={onClose}>
+      <Trouble error={error} onRetry={reload} />
+      {data && (
+        <>
+          <Facts user={data} />
+          {mayChange.value ? (
+            <EditUser key={data.updatedAt} path={path} stored={data} onDirty={setDirty} onSaved={renew} />
+          ) : (
+            <Kept user={data} />
+          )}
+          {mayChange.value && (
+            <p class="row">
+              <button
+                onClick={() =>
+                  void (data.disabled
+                    ? run('POST', '/enable', 'The account works again')
+                    : run('POST', '/disable', 'The account is disabled'))
+                }
+              >
+                {data.disabled ? 'Enable' : 'Disable'}
+              </button>
+              <button onClick={() => ask('password')}>Set the password…</button>
+              {data.mfa && !data.mfa.resetAt && (
+                <button onClick={() => ask('factors')}>Reset the second factor…</button>
+              )}
+              <button class="danger" onClick={() => ask('delete')}>
+                Delete…
+              </button>
+            </p>
+          )}
+          <UserSessions key={turn} path={path} />
+          <UserIdentities path={path} />
+          <CommandList lines={() => commandsOf(path, data)} />
+          {asked === 'password' && <SetPassword path={path} onClose={() => ask(null)} onDone={renew} />}
+          {asked === 'factors' && (
+            <Confirm
+              title="Reset the second factor"
+              text="After the project’s delay the account has none, and its sessions end. The user is told by mail; signing in with a code stops it."
+              action="Reset the second factor"
+              onClose={() => ask(null)}
+              onConfirm={() => run('DELETE', '/mfa', 'The reset is noted; the user is told by mail')}
+            />
+          )}
+          {asked === 'delete' && (
+            <Confirm
+              title="Delete the account"
+              text="For good. Documents that the user owns stay."
+              name={data.email}
+              action="Delete the account"
+              onClose={() => ask(null)}
+              onConfirm={async () => {
+                await api('DELETE', path);
+                say('The account is deleted');
+                onChange();
+                onClose();
+              }}
+            />
+          )}
+        </>
+      )}
+    </Drawer>
+  );
+}
+
+function Facts({ user }: { user: User }) {
+  return (
+    <dl class="pairs">
+      <dt>Id</dt>
+      <dd>
+        <code>{user._id}</code> <Copy text={user._id} what="Id" />
+      </dd>
+      <dt>State</dt>
+      <dd>{user.disabled ? <span class="tag bad">disabled</span> : <span class="tag good">active</span>}</dd>
+      <dt>Signs in with</dt>
+      <dd>
+        {user.hasPassword ? 'a password' : 'no password'}
+        {user.mfa && `, and a second factor since ${moment(user.mfa.since)}`}
+        {user.mfa?.resetAt && `, which ends ${moment(user.mfa.resetAt)}`}
+      </dd>
+      <dt>Created</dt>
+      <dd>{moment(user.createdAt)}</dd>
+      <dt>Changed</dt>
+      <dd>{moment(user.updatedAt)}</dd>
+    </dl>
+  );
+}
+
+/** For those who may not change it. */
+function Kept({ user }: { user: User }) {
+  return (
+    <dl class="pairs">
+      <dt>Address</dt>
+      <dd>{user.emailVerified ? 'confirmed' : 'not confirmed'}</dd>
+      <dt>Roles</dt>
+      <dd>{user.roles?.join(', ') || 'none'}</dd>
+      {Object.entries(ownFields(user)).map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>{typeof value === 'string' ? value : JSON.stringify(value)}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}
+
+function commandsOf(path: string, { email, disabled }: User): CommandLine[] {
+  const cli = (words: string, more = ''): string => `bsvc user ${words} ${quote(email)} ${ofProject()}${more}`;
+  const sessions = `${path}/sessions`;
+  if (!mayChange.value) return [{ cli: cli('sessions'), path: sessions }];
+  const switched = disabled ? 'enable' : 'disable';
+  return [
+    { name: disabled ? 'Enable' : 'Disable', cli: cli(switched), method: 'POST', path: `${path}/${switched}` },
+    {
+      name: 'Roles',
+      cli: cli('roles', ' --none --add editor'),
+      method: 'PUT',
+      path: `${path}/roles`,
+      body: { roles: ['editor'] },
+    },
+    {
+      name: 'Set the password',
+      cli: cli('set-password'),
+      method: 'POST',
+      path: `${path}/set-password`,
+      body: { password: '…' },
+    },
+    { name: 'Second factor', cli: cli('mfa', ' --reset'), method: 'DELETE', path: `${path}/mfa` },
+    { name: 'End all sessions', cli: cli('sessions', ' --revoke all'), method: 'DELETE', path: sessions },
+    { name: 'Delete', cli: cli('delete'), method: 'DELETE', path },
+  ];
+}

@@ -1,0 +1,148 @@
+import { useState } from 'preact/hooks';
+import { api, queryOf } from '../../api.js';
+import { number } from '../../format.js';
+import { attempt } from '../../parts/basics.js';
+import { type CommandLine, ofProject } from '../../parts/commands.js';
+import { Confirm, Secret } from '../../parts/confirm.js';
+import { goTo, linkHere, linkTo, place } from '../../routes.js';
+import type { Deliveries, Delivery, Webhook } from './webhook.js';
+
+/** Of one click: each is a request. */
+const MAX_REPLAYED = 500;
+
+/** Tries the newest failed deliveries again, one by one; says how many. */
+async function replayFailed(base: string): Promise<string> {
+  const failed: string[] = [];
+  let before: string | null = null;
+  do {
+    const listed: Deliveries = await api('GET', `${base}/deliveries${queryOf({ state: 'failed', before })}`);
+    failed.push(...listed.items.map(({ id }) => id));
+    before = listed.next;
+  } while (before !== null && failed.length < MAX_REPLAYED);
+  for (const id of failed.slice(0, MAX_REPLAYED)) await api('POST', `${base}/deliveries/${id}/replay`);
+  const { length } = failed.slice(0, MAX_REPLAYED);
+  const more = before === null ? '' : `, the newest ${MAX_REPLAYED} of more`;
+  return `${length === 1 ? '1 delivery is' : `${length} deliveries are`} tried again${more}`;
+}
+
+/** What can be done with a webhook. */
+export function WebhookActions({
+  base,
+  webhook: { enabled, url },
+  waiting,
+  hasFailed,
+  onChange,
+}: {
+  base: string;
+  webhook: Webhook;
+  /** Deliveries that have not been answered yet. */
+  waiting: number;
+  hasFailed: boolean;
+  onChange: () => void;
+}) {
+  const [secret, setSecret] = useState<string | null>(null);
+  const [asked, ask] = useState<'secret' | 'disable' | 'remove' | null>(null);
+  const [busy, setBusy] = useState(false);
+  const run = async (work: () => Promise<string>): Promise<void> => {
+    setBusy(true);
+    await attempt(async () => {
+      const text = await work();
+      onChange();
+      return text;
+    });
+    setBusy(false);
+  };
+  const test = async (): Promise<string> =>
+    (await api<Delivery>('POST', `${base}/test`)).state === 'delivered'
+      ? 'The test event was delivered'
+      : 'The test event was not delivered';
+  const enable = async (wanted: boolean): Promise<string> => {
+    await api('PATCH', base, { enabled: wanted });
+    return wanted ? 'The webhook is enabled' : 'The webhook is disabled';
+  };
+  const mayDisableAtOnce = enabled && waiting === 0;
+  return (
+    <div class="row">
+      <button disabled={busy} onClick={() => void run(test)}>
+        Send a test
+      </button>
+      <a class="button" href={linkHere({ edit: '1' })}>
+        Edit…
+      </a>
+      <button
+        disabled={busy}
+        onClick={() => (mayDisableAtOnce || !enabled ? void run(() => enable(!enabled)) : ask('disable'))}
+      >
+        {!enabled ? 'Enable' : mayDisableAtOnce ? 'Disable' : 'Disable…'}
+      </button>
+      {hasFailed && (
+        <button disabled={busy} onClick={() => void run(() => replayFailed(base))}>
+          Try all failed again
+        </button>
+      )}
+      <button disabled={busy} onClick={() => ask('secret')}>
+        New secret…
+      </button>
+      <button class="danger" disabled={busy} onClick={() => ask('remove')}>
+        Remove…
+      </button>
+      {asked === 'disable' && (
+        <Confirm
+          title="Disable the webhook"
+          text={`${waiting === 1 ? '1 waiting delivery' : `${number(waiting)} waiting deliveries`} will count as failed; they can be tried again when it is enabled.`}
+          action="Disable the webhook"
+          onClose={() => ask(null)}
+          onConfirm={async () => {
+            await run(() => enable(false));
+            ask(null);
+          }}
+        />
+      )}
+      {asked === 'remove' && (
+        <Confirm
+          title="Remove the webhook"
+          text="For good, with its deliveries. Nothing is sent to it any more."
+          name={new URL(url).host}
+          action="Remove the webhook"
+          onClose={() => ask(null)}
+          onConfirm={async () => {
+            await api('DELETE', base);
+            goTo(linkTo(['p', place.value.parts[1] ?? '', 'webhooks']));
+            onChange();
+          }}
+        />
+      )}
+      {asked === 'secret' && (
+        <Confirm
+          title="Make a new secret"
+          text="Deliveries are signed with it from now on; the old secret counts for 24 hours more."
+          asksPassword
+          action="Make a new secret"
+          onClose={() => ask(null)}
+          onConfirm={async () => {
+            setSecret((await api<{ secret: string }>('POST', `${base}/rotate-secret`)).secret);
+            ask(null);
+          }}
+        />
+      )}
+      {secret !== null && <Secret what="Secret" value={secret} onClose={() => setSecret(null)} />}
+    </div>
+  );
+}
+
+/** The same as commands and requests. */
+export function commandsOf(base: string, { id, enabled }: Webhook): CommandLine[] {
+  const cli = (words: string, more = ''): string => `bsvc webhook ${words} ${id} ${ofProject()}${more}`;
+  return [
+    { name: 'Send a test', cli: cli('test'), method: 'POST', path: `${base}/test` },
+    {
+      name: enabled ? 'Disable' : 'Enable',
+      cli: cli('edit', enabled ? ' --disable' : ' --enable'),
+      method: 'PATCH',
+      path: base,
+      body: { enabled: !enabled },
+    },
+    { name: 'New secret', cli: cli('rotate-secret'), method: 'POST', path: `${base}/rotate-secret` },
+    { name: 'Remove', cli: cli('remove'), method: 'DELETE', path: base },
+  ];
+}

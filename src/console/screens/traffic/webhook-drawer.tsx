@@ -1,0 +1,96 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.js';
+import { say, useAction } from '../../parts/basics.js';
+import { ofProject, quote } from '../../parts/commands.js';
+import { DrawerForm } from '../../parts/drawer-form.js';
+import { Field, listIn, TextArea, Tick } from '../../parts/form.js';
+import type { Webhook } from './webhook.js';
+
+/** Adds a webhook, whose secret is handed on once, or changes one. */
+export function WebhookDrawer({
+  base,
+  stored,
+  collections,
+  onClose,
+  onSaved,
+}: {
+  base: string;
+  stored: Webhook | null;
+  /** Names of the project's collections. */
+  collections: readonly string[];
+  onClose: () => void;
+  onSaved: (secret: string | null) => void;
+}) {
+  const [url, setUrl] = useState(stored?.url ?? '');
+  const [typed, setTyped] = useState(stored?.events.join('\n') ?? '');
+  const [description, setDescription] = useState(stored?.description ?? '');
+  const [isEnabled, setEnabled] = useState(stored?.enabled ?? true);
+  const events = listIn(typed);
+  const unknown = events
+    .map((event) => event.split('.')[0]!)
+    .filter((name) => name !== '*' && collections.length > 0 && !collections.includes(name));
+  const changes = {
+    ...(url.trim() !== (stored?.url ?? '') && { url: url.trim() }),
+    ...(events.join('\n') !== (stored?.events.join('\n') ?? '') && { events }),
+    ...(description !== (stored?.description ?? '') && { description }),
+    ...(isEnabled !== (stored?.enabled ?? true) && { enabled: isEnabled }),
+  };
+  const isDirty = Object.keys(changes).length > 0;
+  const path = stored ? `${base}/${stored.id}` : base;
+  const [busy, save, error] = useAction(async () => {
+    const saved = await api<{ secret?: string }>(stored ? 'PATCH' : 'POST', path, changes);
+    say(stored ? 'The webhook is changed' : 'The webhook is added');
+    onSaved(saved.secret ?? null);
+  });
+  const words = [
+    changes.url !== undefined && ` --url ${quote(changes.url)}`,
+    changes.events && ` --events ${quote(changes.events.join(','))}`,
+    changes.description !== undefined && ` --description ${quote(changes.description)}`,
+    changes.enabled !== undefined && (changes.enabled ? ' --enable' : ' --disable'),
+  ].filter(Boolean);
+  return (
+    <DrawerForm
+      title={stored ? 'Edit the webhook' : 'Add a webhook'}
+      action={stored ? 'Save' : 'Add the webhook'}
+      isDirty={isDirty}
+      mayGo={isDirty && url !== '' && events.length > 0}
+      busy={busy}
+      error={error}
+      commands={{
+        cli: `bsvc webhook ${stored ? `edit ${stored.id}` : 'add'} ${ofProject()}${words.join('')}`,
+        method: stored ? 'PATCH' : 'POST',
+        path,
+        body: changes,
+      }}
+      onSubmit={() => void save()}
+      onClose={onClose}
+    >
+      <Field
+        label="Address"
+        type="url"
+        required
+        autocomplete="off"
+        placeholder="https://shop.example/hooks"
+        value={url}
+        onText={setUrl}
+      />
+      <TextArea
+        label="Events"
+        rows={4}
+        value={typed}
+        hint="One a line: orders.insert, orders.*, *.delete, or * for all."
+        onText={setTyped}
+      />
+      {unknown.length > 0 && (
+        <p class="warn">
+          There is no collection {[...new Set(unknown)].join(', ')}: nothing is sent until there is one.
+        </p>
+      )}
+      <Field label="Description" autocomplete="off" value={description} onText={setDescription} />
+      <Tick label="Send events to it" isOn={isEnabled} onTick={setEnabled} />
+      {stored && !isEnabled && stored.enabled && (
+        <p class="warn">Deliveries that wait are given up when you save; they can be tried again later.</p>
+      )}
+    </DrawerForm>
+  );
+}
