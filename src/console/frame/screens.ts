@@ -8,6 +8,8 @@ import { Users } from '../screens/people/users.js';
 import { Files } from '../screens/project/files.js';
 import { Keys } from '../screens/project/keys.js';
 import { Settings } from '../screens/project/settings.js';
+import { Operators } from '../screens/server/operators.js';
+import { ServerSettings } from '../screens/server/server-settings.js';
 import { Account } from '../screens/service/account.js';
 import { Audit } from '../screens/service/audit.js';
 import { Jobs } from '../screens/service/jobs.js';
@@ -47,6 +49,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
     screens: [
       { path: 'users', name: 'Users', icon: 'users', key: 'u', ofProject: true, view: Users },
       { path: 'sign-in', name: 'Sign-in', icon: 'signin', key: 's', ofProject: true, view: SignInWays },
+      { path: 'operators', name: 'Operators', icon: 'operators', key: 'r', forAll: true, view: Operators },
     ],
   },
   {
@@ -63,6 +66,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
     screens: [
       { path: 'keys', name: 'API keys', icon: 'keys', key: 'k', ofProject: true, view: Keys },
       { path: 'settings', name: 'Project', icon: 'project', key: 'p', ofProject: true, view: Settings },
+      { path: 'server', name: 'Server', icon: 'server', key: 'v', forAll: true, view: ServerSettings },
       { path: 'account', name: 'Account', icon: 'account', key: 'y', view: Account },
     ],
   },

@@ -8,18 +8,11 @@ import { Filters } from '../../parts/filters.js';
 import { Field, Form } from '../../parts/form.js';
 import { PageHead } from '../../parts/page-head.js';
 import { List, Pages } from '../../parts/table.js';
-import { place } from '../../routes.js';
+import { goTo, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
+import { MailDrawer, type MailLog } from './mail-drawer.js';
+import { MailSettingsDrawer, type MailSettings } from './mail-settings.js';
 import { Templates } from './templates.js';
-
-interface MailLog {
-  id: string;
-  to: string | string[];
-  subject: string;
-  status: string;
-  reason?: string | null;
-  sentAt: string;
-}
 
 const STATUSES = ['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'].map(
   (each) => [each, each] as const,
@@ -33,9 +26,27 @@ export function Mail() {
   const [status, to] = [query.get('status') ?? '', query.get('to') ?? ''];
   const path = `${base}/logs${queryOf({ status, to, page: page > 1 ? page : null })}`;
   const list = useLoad<{ items: MailLog[]; total: number; page: number; limit: number }>(path);
+  const project = `/api/projects/${parts[1] ?? ''}`;
+  const settings = useLoad<MailSettings>(project);
+  const open = list.data?.items.find(({ id }) => id === query.get('open'));
+  const close = (): void => goTo(linkHere({ open: null, edit: null }));
   return (
     <>
-      <PageHead title="Mail" />
+      <PageHead title="Mail" count={list.data?.total}>
+        {mayChange.value && (
+          <a class="button" href={linkHere({ edit: '1' })}>
+            Provider and sender…
+          </a>
+        )}
+      </PageHead>
+      {settings.data && (
+        <p class="muted">
+          {settings.data.providerApiKey
+            ? `Sent by the project’s own Resend key (${settings.data.providerApiKey})`
+            : 'Sent by the server’s provider'}
+          {settings.data.providerFromEmail && `, from ${settings.data.providerFromEmail}`}.
+        </p>
+      )}
       <Filters
         fields={[
           { name: 'to', label: 'To' },
@@ -46,10 +57,17 @@ export function Mail() {
         label="Mails"
         of={list}
         keyOf={({ id }) => id}
-        empty="No mails."
+        empty="No mails yet."
         columns={[
           { name: 'To', show: (mail) => [mail.to].flat().join(', ') },
-          { name: 'Subject', show: ({ subject }) => subject },
+          {
+            name: 'Subject',
+            show: ({ id, subject }) => (
+              <a class="opens" href={linkHere({ open: id })}>
+                {subject}
+              </a>
+            ),
+          },
           { name: 'Status', show: (mail) => <span class={BAD.has(mail.status) ? 'bad' : ''}>{mail.status}</span> },
           { name: 'Why', show: ({ reason }) => reason ?? '' },
           { name: 'At', show: ({ sentAt }) => moment(sentAt) },
@@ -62,6 +80,18 @@ export function Mail() {
       />
       <Templates base={`${base}/templates`} />
       {mayChange.value && <TestMail base={base} onSent={list.reload} />}
+      {open && <MailDrawer key={open.id} base={base} mail={open} onClose={close} />}
+      {settings.data && query.get('edit') && mayChange.value && (
+        <MailSettingsDrawer
+          path={project}
+          stored={settings.data}
+          onClose={close}
+          onSaved={() => {
+            settings.reload();
+            close();
+          }}
+        />
+      )}
     </>
   );
 }

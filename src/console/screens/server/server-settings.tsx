@@ -1,0 +1,68 @@
+import { cell } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { Commands } from '../../parts/commands.js';
+import { Filters } from '../../parts/filters.js';
+import { PageHead } from '../../parts/page-head.js';
+import { List } from '../../parts/table.js';
+import { place } from '../../routes.js';
+
+interface Setting {
+  name: string;
+  env: string;
+  value: string | number | boolean | null;
+  /** `flag`, `environment`, a file's name, or `default`. */
+  source: string;
+  text: string;
+}
+
+/** The settings as the process that answers has them. They are changed where it is started. */
+export function ServerSettings() {
+  const list = useLoad<{ items: Setting[] }>('/api/admin/settings');
+  const { query } = place.value;
+  const [wanted, from] = [(query.get('name') ?? '').toLowerCase(), query.get('from')];
+  const shown = list.data?.items.filter(
+    ({ env, text, source }) =>
+      (env + text).toLowerCase().includes(wanted) && (from === null || (source !== 'default') === (from === 'set')),
+  );
+  return (
+    <>
+      <PageHead title="Server settings" count={list.data?.items.length} />
+      <p class="muted">
+        They are read when the server starts: from flags, the environment or a file. Secrets are masked.
+      </p>
+      <Filters
+        fields={[
+          { name: 'name', label: 'Name or meaning holds' },
+          {
+            name: 'from',
+            label: 'Which',
+            choices: [
+              ['set', 'set by somebody'],
+              ['default', 'defaults'],
+            ],
+          },
+        ]}
+      />
+      <List
+        label="Server settings"
+        of={{ ...list, data: shown ? { items: shown } : null }}
+        keyOf={({ env }) => env}
+        empty="No setting is like that."
+        columns={[
+          { name: 'Setting', show: ({ env }) => <code>{env}</code> },
+          {
+            name: 'Value',
+            show: ({ value }) => (value === null ? <span class="muted">not set</span> : cell(String(value), 60)),
+          },
+          {
+            name: 'From',
+            show: ({ source }) =>
+              source === 'default' ? <span class="muted">default</span> : <span class="tag plain">{source}</span>,
+          },
+          { name: 'Meaning', show: ({ text }) => <span title={text}>{text}</span> },
+        ]}
+      />
+      <Commands cli="bsvc settings" path="/api/admin/settings" />
+    </>
+  );
+}

@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks';
+import { api } from '../../api.js';
+import { say, useAction } from '../../parts/basics.js';
+import { projectWord, quote } from '../../parts/commands.js';
+import { DrawerForm } from '../../parts/drawer-form.js';
+import { Field, Tick } from '../../parts/form.js';
+
+export interface MailSettings {
+  /** The last characters of the key. */
+  providerApiKey: string | null;
+  providerFromEmail: string | null;
+  /** Masked. */
+  providerWebhookSecret: string | null;
+}
+
+/** The project's own provider and sender: what is left empty stays as it is, a box takes it away. */
+export function MailSettingsDrawer({
+  path,
+  stored,
+  onClose,
+  onSaved,
+}: {
+  path: string;
+  stored: MailSettings;
+  onClose: () => void;
+  onSaved: () => void;
+}) {
+  const [from, setFrom] = useState(stored.providerFromEmail ?? '');
+  const [key, setKey] = useState('');
+  const [secret, setSecret] = useState('');
+  const [isRemoved, setRemoved] = useState(false);
+  const sender = from.trim();
+  const body = {
+    ...(sender !== (stored.providerFromEmail ?? '') && { providerFromEmail: sender === '' ? null : sender }),
+    ...(isRemoved
+      ? { providerApiKey: null, providerWebhookSecret: null }
+      : {
+          ...(key.trim() !== '' && { providerApiKey: key.trim() }),
+          ...(secret.trim() !== '' && { providerWebhookSecret: secret.trim() }),
+        }),
+  };
+  const [busy, save, error] = useAction(async () => {
+    await api('PATCH', key.trim() !== '' && !isRemoved ? `${path}?verify=true` : path, body);
+    say('The mail settings are changed');
+    onSaved();
+  });
+  return (
+    <DrawerForm
+      title="Mail of the project"
+      action="Save"
+      isDirty={Object.keys(body).length > 0}
+      busy={busy}
+      error={error}
+      commands={{
+        ...(sender !== '' && { cli: `bsvc project update ${projectWord()} --mail-from ${quote(sender)}` }),
+        method: 'PATCH',
+        path,
+        body: {
+          ...body,
+          ...(key !== '' && { providerApiKey: '…' }),
+          ...(secret !== '' && { providerWebhookSecret: '…' }),
+        },
+      }}
+      onSubmit={() => void save()}
+      onClose={onClose}
+    >
+      <Field
+        label="Sender"
+        autocomplete="off"
+        value={from}
+        hint="An address, or Name <address>; empty is the server’s."
+        onText={setFrom}
+      />
+      <Field
+        label="Own key at Resend"
+        type="password"
+        autocomplete="off"
+        value={key}
+        hint={
+          stored.providerApiKey
+            ? `There is one (${stored.providerApiKey}); it is tried before it replaces that.`
+            : 'Begins with re_; without one mails leave by the server’s provider. It is tried before it is stored.'
+        }
+        onText={setKey}
+      />
+      <Field
+        label="Secret of its events"
+        type="password"
+        autocomplete="off"
+        value={secret}
+        hint={stored.providerWebhookSecret ? 'There is one.' : 'Begins with whsec_; bounces become known by it.'}
+        onText={setSecret}
+      />
+      {stored.providerApiKey && <Tick label="Take the own provider away" isOn={isRemoved} onTick={setRemoved} />}
+    </DrawerForm>
+  );
+}
