@@ -2,6 +2,7 @@ import { useEffect } from 'preact/hooks';
 import { api, passwordAgain, Refusal, signInAgain, trouble } from './api.js';
 import { Header } from './frame/header.js';
 import { Menu } from './frame/menu.js';
+import { Palette } from './frame/palette.js';
 import { screenAt } from './frame/screens.js';
 import { useKeys } from './frame/use-keys.js';
 import { Dialog, Notes, tellRefusal } from './parts/basics.js';
@@ -82,6 +83,7 @@ function Page() {
           </>
         )}
       </main>
+      <Palette />
       <Notes />
       {passwordAgain.value && <PasswordAgain onDone={passwordAgain.value.done} />}
       {signInAgain.value && me.value?.email !== '' && (

@@ -2,6 +2,7 @@ import { api } from '../api.js';
 import { tellRefusal } from '../parts/basics.js';
 import { Health } from '../parts/health.js';
 import { Icon } from '../parts/icon.js';
+import { isFinding } from './palette.js';
 import { me, seesAll, settleMe, theme, utc } from '../session.js';
 
 const NEXT = { auto: 'light', light: 'dark', dark: 'auto' } as const;
@@ -12,6 +13,11 @@ export function Header() {
     <header class="top">
       <button class="menu-button quiet icon" popovertarget="menu" aria-label="Menu">
         <Icon name="menu" />
+      </button>
+      <button class="find" onClick={() => (isFinding.value = true)}>
+        <Icon name="search" />
+        <span>Find…</span>
+        <kbd>Ctrl K</kbd>
       </button>
       <span class="end" />
       {seesAll.value && <Health />}

@@ -3,13 +3,19 @@ import { say } from '../parts/basics.js';
 import { isTyping } from '../parts/table.js';
 import { goTo } from '../routes.js';
 import { menuProject } from '../session.js';
+import { isFinding } from './palette.js';
 import { linkToScreen, SCREENS } from './screens.js';
 
-/** `/` goes to the search of a screen, `g` and a letter to another screen, `?` names the keys. */
+/** Ctrl-K finds, `/` goes to the search of a screen, `g` and a letter to another screen, `?` names the keys. */
 export function useKeys(): void {
   useEffect(() => {
     let going = false;
     const press = (event: KeyboardEvent): void => {
+      if ((event.ctrlKey || event.metaKey) && event.key === 'k' && !document.querySelector('dialog[open]')) {
+        event.preventDefault();
+        isFinding.value = true;
+        return;
+      }
       if (isTyping(event) || document.querySelector('dialog[open]')) return;
       if (going) {
         going = false;
@@ -23,7 +29,7 @@ export function useKeys(): void {
         document.querySelector<HTMLElement>('main [data-search]')?.focus();
       } else if (event.key === '?') {
         const screens = SCREENS.map(({ key, name }) => `${key} ${name}`).join(', ');
-        say(`/ search · j k rows · Enter opens · g and ${screens}`);
+        say(`Ctrl K finds anything · / search · j k rows · Enter opens · g and ${screens}`);
       }
     };
     addEventListener('keydown', press);

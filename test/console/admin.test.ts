@@ -1,0 +1,171 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { sendMail } from '../../src/features/mail/sending/send-mail.js';
+import { setTemplate } from '../../src/features/mail/mail-template.js';
+import { signUp } from '../../src/features/users/sign-up.js';
+import { CHROMIUM } from '../helpers/chromium.js';
+import { at, OWNER, openConsole, PASSWORD, settle, useConsole, VIEWER, visit } from './console-stage.js';
+
+/** Of the page: what is evaluated there. */
+declare const document: { title: string; querySelectorAll(selector: string): { length: number } };
+
+const XSS = '<img src=x onerror="document.title=\'broken in\'">';
+
+/** Gives the own password where the page asks for it over the form. */
+async function prove(page: Page): Promise<void> {
+  await page.getByLabel('Your password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Go on' }).click();
+}
+
+describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () => {
+  const stage = useConsole({ settings: { BSVC_MAIL_FROM: 'shop@example.test' } });
+
+  it('makes a project, sees its keys once, and goes on to its collections', async () => {
+    const page = await openConsole(stage);
+    await page.getByRole('link', { name: 'New project' }).click();
+    await page.getByLabel('Name').fill('atelier');
+    await page.getByRole('button', { name: 'Create the project' }).click();
+    await page.getByText(/^sk_live_/).waitFor();
+    await page.getByRole('link', { name: 'Go on to its collections' }).click();
+    await page.getByRole('heading', { name: 'Collections' }).waitFor();
+    expect(await page.getByText(/^sk_live_/).count()).toBe(0);
+    await page.getByRole('option', { name: 'atelier' }).waitFor({ state: 'attached' });
+  });
+
+  it('creates a user, gives roles and fields, and asks before an edit is lost', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'users?new=1') });
+    await page.getByLabel('E-mail', { exact: true }).fill('new@example.test');
+    await page.getByLabel('Password').fill('long enough');
+    await page.getByLabel('Further fields').fill('{"name": "New"');
+    await page.getByText('This is not JSON').waitFor();
+    expect(await page.getByRole('button', { name: 'Create the user' }).isDisabled()).toBe(true);
+    await page.getByLabel('Further fields').fill('{"name": "New"}');
+    await page.getByRole('button', { name: 'Create the user' }).click();
+    await page.getByRole('link', { name: 'new@example.test' }).click();
+    await page.getByLabel('Roles').fill('editor, author');
+    await page.keyboard.press('Escape');
+    await page.getByRole('heading', { name: 'Leave without saving?' }).waitFor();
+    await page.getByRole('button', { name: 'Keep editing' }).click();
+    expect(await page.getByLabel('Roles').inputValue()).toBe('editor, author');
+    await page.getByLabel('The address is confirmed').check();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The user is changed').waitFor();
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    const row = page.getByRole('row', { name: 'new@example.test' });
+    await row.getByText('editor, author').waitFor();
+    await row.getByText('yes').waitFor();
+  });
+
+  it('says which page invitations need, invites, and withdraws', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'users?invite=1') });
+    await page.getByText('No page is set that mails may link to').waitFor();
+    await visit(page, at(stage, 'sign-in?edit=1'));
+    await page.getByLabel('Pages that mails may link to').fill('https://shop.example/join');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('https://shop.example/join').first().waitFor();
+    await visit(page, at(stage, 'users?invite=1'));
+    await page.getByLabel('E-mail', { exact: true }).fill('guest@example.test');
+    await page.getByRole('button', { name: 'Send the invitation' }).click();
+    await page.getByRole('button', { name: 'Withdraw the invitation of guest@example.test' }).click();
+    await page.getByText('The invitation is withdrawn').waitFor();
+  });
+
+  it('adds a webhook whose secret is shown once, edits and removes it', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'webhooks?edit=new') });
+    await page.getByLabel('Address').fill('https://hooks.example/in');
+    await page.getByLabel('Events').fill('postz.insert');
+    await page.getByText('There is no collection postz').waitFor();
+    await page.getByLabel('Events').fill('posts.insert\nposts.update');
+    await page.getByRole('button', { name: 'Add the webhook' }).click();
+    await page.getByText(/^whsec_/).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'https://hooks.example/in' }).click();
+    await page.getByRole('link', { name: 'Edit…' }).click();
+    await page.getByLabel('Description').fill(XSS);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('cell', { name: XSS }).waitFor();
+    await page.getByRole('button', { name: 'Remove…' }).click();
+    await page.getByLabel(/^Type/).fill('hooks.example');
+    await page.getByRole('button', { name: 'Remove the webhook' }).click();
+    await page.getByText('No webhooks yet').waitFor();
+  });
+
+  it('adds a provider of sign-in after the own password, and removes it', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'sign-in?provider=:new') });
+    await page.getByLabel('Service').selectOption('github');
+    await page.getByLabel('Client id').fill('shop');
+    await page.getByLabel('Client secret').fill('hush');
+    await page.getByLabel('Pages of the app to come back to').fill('https://shop.example/in');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await prove(page);
+    await page.getByRole('button', { name: 'Remove github' }).click();
+    await page.getByLabel(/^Type/).fill('github');
+    await page.getByRole('button', { name: 'Remove the provider' }).click();
+    await page.getByText('The provider is removed').waitFor();
+  });
+
+  it('adds an operator for one project, makes an owner of it, and removes it; not itself', async () => {
+    const page = await openConsole(stage, { hash: '#/operators' });
+    await page.getByText(`${OWNER} (you)`).waitFor();
+    expect(await page.getByRole('button', { name: `Remove ${OWNER}` }).count()).toBe(0);
+    await page.getByRole('link', { name: 'Add an operator' }).click();
+    await page.getByLabel('E-mail', { exact: true }).fill('otto@example.test');
+    await page.getByLabel('Password').fill('long enough');
+    await page.getByLabel('All projects, future ones too').uncheck();
+    await page.getByLabel('shop').check();
+    await page.getByRole('button', { name: 'Add the operator' }).click();
+    const row = page.getByRole('row', { name: 'otto@example.test' });
+    await row.or(page.getByLabel('Your password')).first().waitFor();
+    if (!(await row.isVisible())) await prove(page);
+    await row.getByText('viewer').waitFor();
+    await row.getByRole('cell', { name: 'shop' }).waitFor();
+    await row.getByRole('link').click();
+    await page.getByLabel('Role').selectOption('owner');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('owner').waitFor();
+    await page.getByRole('button', { name: 'Remove otto@example.test' }).click();
+    await page.getByLabel(/^Type/).fill('otto@example.test');
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Remove the operator' }).click();
+    await row.waitFor({ state: 'detached' });
+  });
+
+  it('reads a kept mail as text, and stores the sender', async () => {
+    const { app } = stage.test;
+    const content = { kind: 'direct', text: { subject: XSS, html: XSS, text: XSS } } as const;
+    await sendMail(app, stage.project, { to: ['ann@b.test'], variables: {}, content });
+    await setTemplate(app, stage.project, 'hostile', { subject: XSS, text: XSS });
+    const page = await openConsole(stage, { hash: at(stage, 'mail') });
+    await page.getByRole('link', { name: XSS }).click();
+    await page.getByRole('button', { name: 'Read the mail' }).click();
+    await expect.poll(() => page.locator('dialog pre').allTextContents()).toEqual([XSS, XSS]);
+    expect(await page.evaluate(() => [document.title, document.querySelectorAll('img').length])).toEqual([
+      'Mail · bsvc console',
+      0,
+    ]);
+    await visit(page, at(stage, 'mail?edit=1'));
+    await page.getByLabel('Sender').fill('Shop <hello@shop.example>');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('from Shop <hello@shop.example>').waitFor();
+  });
+
+  it('lists the settings of the server with where they came from, secrets masked', async () => {
+    const page = await openConsole(stage, { hash: '#/server?name=bcrypt' });
+    const row = page.getByRole('row', { name: /BSVC_BCRYPT_COST/ });
+    await row.getByText('4', { exact: true }).waitFor();
+    await row.getByText('test', { exact: true }).waitFor();
+  });
+
+  it('lets a viewer look at all of it, and change none', async () => {
+    await signUp(stage.test.app, stage.project, { email: 'seen@example.test', password: 'long enough' }, 'project');
+    const page = await openConsole(stage, { email: VIEWER, hash: '#/operators' });
+    for (const hash of ['#/operators', '#/server', at(stage, 'sign-in'), at(stage, 'mail'), at(stage, 'users')]) {
+      await visit(page, hash);
+      await settle(page);
+      expect({ hash, actions: await page.locator('.head .acts').count() }).toEqual({ hash, actions: 0 });
+    }
+    await page.getByRole('link', { name: 'seen@example.test' }).click();
+    await page.getByText('not confirmed').waitFor();
+    expect(await page.getByRole('dialog').locator('input, textarea').count()).toBe(0);
+  });
+});
