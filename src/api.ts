@@ -33,6 +33,7 @@ import { projectTypesRoutes } from './features/project-types/project-types-route
 import { referenceRoutes } from './features/reference/reference-routes.js';
 import { ROOT_ROUTES } from './features/reference/root-routes.js';
 import { CONSOLE_ROUTES } from './features/console/console-routes.js';
+import { noteRequests } from './features/series/requests/recent-requests.js';
 import { SERVICE_ROUTES } from './features/series/service-routes.js';
 import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { watchUnindexedReads } from './features/collections/indexes/unindexed-reads.js';
@@ -107,7 +108,7 @@ export function createApi(app: App): Koa {
         securityHeaders(app.config.publicUrl),
         readClientAddress(app.config.trustProxy, () => app.log.warn(PROXY_ADVICE)),
       ],
-      observe: [measureRequests(app.metrics), accessLog(app.log)],
+      observe: [measureRequests(app.metrics), accessLog(app.log), noteRequests(app)],
       log: app.log,
       tenantOf,
       countHeld: (ctx, bytes) => {

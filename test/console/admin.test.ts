@@ -13,7 +13,7 @@ const XSS = '<img src=x onerror="document.title=\'broken in\'">';
 
 /** Gives the own password where the page asks for it over the form. */
 async function prove(page: Page): Promise<void> {
-  await page.getByLabel('Your password').fill(PASSWORD);
+  await page.getByRole('textbox', { name: 'Your password' }).fill(PASSWORD);
   await page.getByRole('button', { name: 'Go on' }).click();
 }
 
@@ -73,9 +73,9 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
   it('adds a webhook whose secret is shown once, edits and removes it', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'webhooks?edit=new') });
     await page.getByLabel('Address').fill('https://hooks.example/in');
-    await page.getByLabel('Events').fill('postz.insert');
+    await page.getByRole('textbox', { name: 'Events' }).fill('postz.insert');
     await page.getByText('There is no collection postz').waitFor();
-    await page.getByLabel('Events').fill('posts.insert\nposts.update');
+    await page.getByRole('textbox', { name: 'Events' }).fill('posts.insert\nposts.update');
     await page.getByRole('button', { name: 'Add the webhook' }).click();
     await page.getByText(/^whsec_/).waitFor();
     await page.keyboard.press('Escape');
@@ -112,10 +112,13 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByLabel('E-mail', { exact: true }).fill('otto@example.test');
     await page.getByLabel('Password').fill('long enough');
     await page.getByLabel('All projects, future ones too').uncheck();
-    await page.getByLabel('shop').check();
+    await page.getByRole('checkbox', { name: 'shop' }).check();
     await page.getByRole('button', { name: 'Add the operator' }).click();
     const row = page.getByRole('row', { name: 'otto@example.test' });
-    await row.or(page.getByLabel('Your password')).first().waitFor();
+    await row
+      .or(page.getByRole('textbox', { name: 'Your password' }))
+      .first()
+      .waitFor();
     if (!(await row.isVisible())) await prove(page);
     await row.getByText('viewer').waitFor();
     await row.getByRole('cell', { name: 'shop' }).waitFor();
@@ -147,6 +150,38 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByLabel('Sender').fill('Shop <hello@shop.example>');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('from Shop <hello@shop.example>').waitFor();
+  });
+
+  it('finds by Ctrl-K a screen, a document by its id and a user by the address', async () => {
+    await signUp(stage.test.app, stage.project, { email: 'findme@example.test', password: 'long enough' }, 'project');
+    const page = await openConsole(stage, { hash: at(stage, 'users') });
+    const find = async (typed: string, option: RegExp): Promise<void> => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Find' }).fill(typed);
+      await page.getByRole('option', { name: option }).first().waitFor();
+      await page.keyboard.press('Enter');
+    };
+    await find('webh', /^Webhooks/);
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor();
+    await find(stage.ids[4]!, /posts/);
+    await page.getByRole('dialog').getByText(stage.ids[4]!).first().waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await find('findme@', /findme@example.test/);
+    await page.getByRole('heading', { name: 'findme@example.test' }).waitFor();
+  });
+
+  it('shows requests as they come, by status, with the way to their document', async () => {
+    const path = `/api/data/posts/${stage.ids[9]!}`;
+    await fetch(stage.test.url + path, { headers: { 'x-api-key': stage.secret } });
+    await fetch(`${stage.test.url}/api/data/nowhere?secret=hush`, { headers: { 'x-api-key': stage.secret } });
+    const page = await openConsole(stage, { hash: '#/requests?status=4' });
+    await page.getByRole('link', { name: 'GET /api/data/nowhere' }).waitFor();
+    expect(await page.getByText('hush').count()).toBe(0);
+    await visit(page, `#/requests?q=${stage.ids[9]!}`);
+    await page.getByRole('link', { name: `GET ${path}` }).click();
+    await page.getByRole('link', { name: `posts ${stage.ids[9]!}` }).click();
+    await page.getByRole('dialog').getByText(stage.ids[9]!).first().waitFor();
   });
 
   it('lists the settings of the server with where they came from, secrets masked', async () => {

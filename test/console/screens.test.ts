@@ -86,6 +86,11 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       project: () => at(stage, 'settings'),
       'edited project': () => at(stage, 'settings?edit=1'),
       'new project': () => '#/?new=project',
+      requests: () => '#/requests?live=off',
+      operators: () => '#/operators',
+      'new operator': () => '#/operators?open=:new',
+      server: () => '#/server',
+      'mail settings': () => at(stage, 'mail?edit=1'),
       nothing: () => '#/nowhere',
     };
   });

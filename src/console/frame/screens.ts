@@ -15,6 +15,7 @@ import { Audit } from '../screens/service/audit.js';
 import { Jobs } from '../screens/service/jobs.js';
 import { Overview } from '../screens/service/overview.js';
 import { Mail } from '../screens/traffic/mail.js';
+import { Requests } from '../screens/traffic/requests.js';
 import { Webhooks } from '../screens/traffic/webhooks.js';
 
 export interface Screen {
@@ -55,6 +56,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
   {
     name: 'Traffic',
     screens: [
+      { path: 'requests', name: 'Requests', icon: 'requests', key: 'q', forAll: true, view: Requests },
       { path: 'webhooks', name: 'Webhooks', icon: 'webhooks', key: 'w', ofProject: true, view: Webhooks },
       { path: 'mail', name: 'Mail', icon: 'mail', key: 'm', ofProject: true, view: Mail },
       { path: 'jobs', name: 'Jobs', icon: 'jobs', key: 'j', forAll: true, view: Jobs },

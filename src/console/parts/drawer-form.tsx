@@ -37,7 +37,11 @@ export function DrawerForm({
 }) {
   return (
     <Drawer title={title} isDirty={isDirty} onClose={onClose}>
-      <Form onSubmit={() => void (mayGo && onSubmit())}>
+      <Form
+        onSubmit={() => {
+          if (mayGo) onSubmit();
+        }}
+      >
         {children}
         {commands && <Commands {...commands} />}
         <Trouble error={error} />

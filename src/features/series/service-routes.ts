@@ -29,6 +29,7 @@ import { ofAllProjects, OPERATOR, owner } from '../access/operator-access.js';
 import { FIGURES, type SeriesName } from './rings.js';
 import { RANGES, readFigures } from './series.js';
 import { VERSION } from '../../package.js';
+import { recentRequests } from './requests/recent-requests.js';
 import { readStatus } from './status.js';
 
 const MAX_JOBS = 500;
@@ -36,6 +37,24 @@ const NUMBER = number();
 
 const REFUSES = { 403: ['ALL_PROJECTS_REQUIRED'] };
 
+const MAX_REQUESTS = 500;
+const STATUSES = ['2', '3', '4', '5', '400', '401', '403', '404', '409', '413', '429', '500', '503'] as const;
+const REQUEST = object(
+  {
+    at: MOMENT,
+    requestId: TEXT,
+    method: TEXT,
+    route: orNull(TEXT),
+    path: TEXT,
+    status: WHOLE,
+    ms: number(),
+    project: orNull(TEXT),
+    by: oneOf('publishable key', 'secret key', 'operator', 'nobody'),
+    user: orNull(TEXT),
+    network: TEXT,
+  },
+  'SeenRequest',
+);
 const SETTING = object(
   { name: TEXT, env: TEXT, value: orNull(anyOf(TEXT, number(), FLAG)), source: TEXT, text: TEXT },
   'Setting',
@@ -87,6 +106,8 @@ const JOB = object(
   'Job',
 );
 
+const numberOf = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
+
 /** For the people who run the service: how it is and what it does. */
 export const SERVICE_ROUTES: readonly RouteList[] = [
   {
@@ -137,6 +158,40 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         answers: ok(listOf(SETTING), 'Settings'),
         refuses: REFUSES,
         handle: ({ app }) => wholeList(presentSettings(app.config)),
+      }),
+    ],
+  },
+  {
+    prefix: '/api/admin/requests',
+    tag: 'Operators',
+    rate: 'operator',
+    routes: [
+      route('GET /api/admin/requests', {
+        id: 'listRequests',
+        summary: 'The last requests that this process has answered, the newest first',
+        description:
+          'Of the last 10,000. No query, no body; of an address the network. Each process of the service keeps its own.',
+        access: ofAllProjects(OPERATOR),
+        query: {
+          project: parameter('Only those of the project with this id', text({ maxLength: 100 })),
+          q: parameter(
+            'Only those with this in path, route, request id, user or network, in either case',
+            text({ maxLength: 200 }),
+          ),
+          status: parameter('Only this status, or `2` to `5` for all that begin so', oneOf(...STATUSES)),
+          minMs: parameter('Only those that took as many milliseconds or more', oneOf('100', '300', '1000', '3000')),
+          limit: wholeNumberParameter('Number of requests', 100, { max: MAX_REQUESTS }),
+        },
+        answers: ok(listOf(REQUEST), 'Requests'),
+        refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
+        handle({ app, query: { status, minMs, ...query } }) {
+          const filter = { ...query, status: numberOf(status), minMs: numberOf(minMs) };
+          return wholeList(
+            recentRequests(app)
+              .find(filter)
+              .map(({ atMs, ...request }) => ({ at: new Date(atMs).toISOString(), ...request })),
+          );
+        },
       }),
     ],
   },

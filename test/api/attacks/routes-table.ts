@@ -513,6 +513,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     '404 JOB_NOT_FOUND',
     '403 ALL_PROJECTS_REQUIRED',
   ),
+  row('GET', '/api/admin/requests', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
   row('GET', '/api/admin/settings', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
   row('GET', '/api/admin/operators', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
   row(

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api.js';
 import { moment } from '../../format.js';
-import { useLoad } from '../../load.js';
+import { useLoad, type Loaded } from '../../load.js';
 import { attempt, say, useAction } from '../../parts/basics.js';
 import { ofProject, quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
@@ -34,12 +34,6 @@ export function InviteUser({ project, onClose }: { project: string; onClose: () 
     setEmail('');
     invites.reload();
   });
-  const withdraw = (id: string): Promise<void> =>
-    attempt(async () => {
-      await api('DELETE', `${path}/${id}`);
-      invites.reload();
-      return 'The invitation is withdrawn';
-    });
   return (
     <DrawerForm
       title="Invite"
@@ -77,10 +71,24 @@ export function InviteUser({ project, onClose }: { project: string; onClose: () 
         choices={redirects.map((each) => [each, each] as const)}
         onChoose={setChosen}
       />
+      <OpenInvites path={path} of={invites} />
+    </DrawerForm>
+  );
+}
+
+function OpenInvites({ path, of }: { path: string; of: Loaded<{ items: Invite[] }> }) {
+  const withdraw = (id: string): Promise<void> =>
+    attempt(async () => {
+      await api('DELETE', `${path}/${id}`);
+      of.reload();
+      return 'The invitation is withdrawn';
+    });
+  return (
+    <>
       <h3>Open invitations</h3>
       <List
         label="Open invitations"
-        of={invites}
+        of={of}
         keyOf={({ id }) => id}
         empty="None."
         columns={[
@@ -102,6 +110,6 @@ export function InviteUser({ project, onClose }: { project: string; onClose: () 
           },
         ]}
       />
-    </DrawerForm>
+    </>
   );
 }

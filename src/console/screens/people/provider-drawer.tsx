@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { addressOf, api } from '../../api.js';
 import { say, useAction } from '../../parts/basics.js';
-import { ofProject, quote } from '../../parts/commands.js';
+import { type CommandLine, ofProject, quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
 import { Choice, Field, listIn, PasswordField, TextArea } from '../../parts/form.js';
 
@@ -13,6 +13,18 @@ export interface Provider {
   redirectUrls: string[];
   tokenInAddress: boolean;
   updatedAt: string;
+}
+
+type NewProvider = Pick<Provider, 'clientId' | 'redirectUrls'> & { clientSecret: string; issuer?: string };
+
+function commandOf(name: string, path: string, body: NewProvider): CommandLine {
+  const pages = body.redirectUrls.map((page) => ` --redirect-url ${quote(page)}`).join('');
+  return {
+    cli: `bsvc user social set ${quote(name || 'name')} ${ofProject()} --client-id ${quote(body.clientId)}${pages}`,
+    method: 'PUT',
+    path,
+    body: { ...body, clientSecret: '…' },
+  };
 }
 
 const KINDS = [
@@ -44,7 +56,7 @@ export function ProviderDrawer({
   const name = stored?.name ?? (kind === 'other' ? other.trim() : kind);
   const isOther = stored ? stored.name !== 'google' && stored.name !== 'github' : kind === 'other';
   const path = `${base}/${encodeURIComponent(name)}`;
-  const body = {
+  const body: NewProvider = {
     clientId: clientId.trim(),
     clientSecret,
     redirectUrls: listIn(pages),
@@ -57,21 +69,15 @@ export function ProviderDrawer({
     say('The provider is stored');
     onSaved();
   });
-  const isDirty = clientSecret + other !== '' || clientId !== (stored?.clientId ?? '');
   return (
     <DrawerForm
       title={stored ? `Provider ${stored.name}` : 'Add a provider'}
       action="Save"
-      isDirty={isDirty}
+      isDirty={clientSecret + other !== '' || clientId !== (stored?.clientId ?? '')}
       mayGo={name !== '' && clientId !== '' && clientSecret !== '' && body.redirectUrls.length > 0}
       busy={busy}
       error={error}
-      commands={{
-        cli: `bsvc user social set ${quote(name || 'name')} ${ofProject()} --client-id ${quote(clientId)}${body.redirectUrls.map((page) => ` --redirect-url ${quote(page)}`).join('')}`,
-        method: 'PUT',
-        path,
-        body: { ...body, clientSecret: '…' },
-      }}
+      commands={commandOf(name, path, body)}
       onSubmit={() => void save()}
       onClose={onClose}
     >
@@ -89,9 +95,7 @@ export function ProviderDrawer({
           onText={setIssuer}
         />
       )}
-      <p>
-        The service sends people back to <code>{addressOf(`/api/userAuth/social/${name || '…'}/callback`)}</code>
-      </p>
+      <Callback name={name} />
       <Field label="Client id" required autocomplete="off" value={clientId} onText={setClientId} />
       <PasswordField label="Client secret" isNew value={clientSecret} onText={setSecret} />
       <Field
@@ -111,3 +115,10 @@ export function ProviderDrawer({
     </DrawerForm>
   );
 }
+
+/** What the service asks for, where an app is registered there. */
+const Callback = ({ name }: { name: string }) => (
+  <p>
+    The service sends people back to <code>{addressOf(`/api/userAuth/social/${name || '…'}/callback`)}</code>
+  </p>
+);

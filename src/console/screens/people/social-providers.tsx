@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { api } from '../../api.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
-import { attempt } from '../../parts/basics.js';
+import { say } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Confirm } from '../../parts/confirm.js';
 import { Empty } from '../../parts/page-head.js';
@@ -77,27 +77,44 @@ export function Providers({ base }: { base: string }) {
         />
       )}
       {removing !== null && (
-        <Confirm
-          title="Remove the provider"
-          text="Nobody signs in by it any more; accounts that it opened stay."
+        <RemoveProvider
           name={removing}
-          action="Remove the provider"
-          commands={{
-            cli: `bsvc user social remove ${quote(removing)} ${ofProject()}`,
-            method: 'DELETE',
-            path: `${base}/${encodeURIComponent(removing)}`,
-          }}
+          path={`${base}/${encodeURIComponent(removing)}`}
           onClose={() => setRemoving(null)}
-          onConfirm={() =>
-            attempt(async () => {
-              await api('DELETE', `${base}/${encodeURIComponent(removing)}`);
-              setRemoving(null);
-              list.reload();
-              return 'The provider is removed';
-            })
-          }
+          onDone={() => {
+            setRemoving(null);
+            list.reload();
+          }}
         />
       )}
     </>
+  );
+}
+
+function RemoveProvider({
+  name,
+  path,
+  onClose,
+  onDone,
+}: {
+  name: string;
+  path: string;
+  onClose: () => void;
+  onDone: () => void;
+}) {
+  return (
+    <Confirm
+      title="Remove the provider"
+      text="Nobody signs in by it any more; accounts that it opened stay."
+      name={name}
+      action="Remove the provider"
+      commands={{ cli: `bsvc user social remove ${quote(name)} ${ofProject()}`, method: 'DELETE', path }}
+      onClose={onClose}
+      onConfirm={async () => {
+        await api('DELETE', path);
+        say('The provider is removed');
+        onDone();
+      }}
+    />
   );
 }

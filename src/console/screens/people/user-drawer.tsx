@@ -12,7 +12,7 @@ import { SetPassword } from './set-password.js';
 import { ownFields, type User } from './user.js';
 import { UserSessions, UserIdentities } from './user-sessions.js';
 
-type Asked = 'password' | 'delete' | 'factors';
+type Question = 'password' | 'delete' | 'factors';
 
 /** One user: what is kept of them, and all that an operator does with an account. */
 export function UserDrawer({
@@ -28,13 +28,13 @@ export function UserDrawer({
 }) {
   const path = `${base}/${encodeURIComponent(id)}`;
   const { data, error, reload } = useLoad<User>(path);
-  const [asked, ask] = useState<Asked | null>(null);
+  const [asked, ask] = useState<Question | null>(null);
   const [isDirty, setDirty] = useState(false);
   const [turn, setTurn] = useState(0);
-  const renew = (): void => {
-    reload();
+  const renew = (): void => [reload, onChange, () => setTurn(turn + 1)].forEach((each) => each());
+  const onGone = (): void => {
     onChange();
-    setTurn((last) => last + 1);
+    onClose();
   };
   const run = (method: 'POST' | 'DELETE', rest: string, text: string): Promise<void> =>
     attempt(async () => {
@@ -77,34 +77,65 @@ export function UserDrawer({
           <UserSessions key={turn} path={path} />
           <UserIdentities path={path} />
           <CommandList lines={() => commandsOf(path, data)} />
-          {asked === 'password' && <SetPassword path={path} onClose={() => ask(null)} onDone={renew} />}
-          {asked === 'factors' && (
-            <Confirm
-              title="Reset the second factor"
-              text="After the project’s delay the account has none, and its sessions end. The user is told by mail; signing in with a code stops it."
-              action="Reset the second factor"
+          {asked && (
+            <Asked
+              what={asked}
+              path={path}
+              user={data}
               onClose={() => ask(null)}
-              onConfirm={() => run('DELETE', '/mfa', 'The reset is noted; the user is told by mail')}
-            />
-          )}
-          {asked === 'delete' && (
-            <Confirm
-              title="Delete the account"
-              text="For good. Documents that the user owns stay."
-              name={data.email}
-              action="Delete the account"
-              onClose={() => ask(null)}
-              onConfirm={async () => {
-                await api('DELETE', path);
-                say('The account is deleted');
-                onChange();
-                onClose();
-              }}
+              onReset={() => run('DELETE', '/mfa', 'The reset is noted; the user is told by mail')}
+              onPassword={renew}
+              onDeleted={onGone}
             />
           )}
         </>
       )}
     </Drawer>
+  );
+}
+
+function Asked({
+  what,
+  path,
+  user,
+  onClose,
+  onReset,
+  onPassword,
+  onDeleted,
+}: {
+  what: Question;
+  path: string;
+  user: User;
+  onClose: () => void;
+  onReset: () => Promise<void>;
+  onPassword: () => void;
+  onDeleted: () => void;
+}) {
+  if (what === 'password') return <SetPassword path={path} onClose={onClose} onDone={onPassword} />;
+  if (what === 'factors') {
+    return (
+      <Confirm
+        title="Reset the second factor"
+        text="After the project’s delay the account has none, and its sessions end. The user is told by mail; signing in with a code stops it."
+        action="Reset the second factor"
+        onClose={onClose}
+        onConfirm={onReset}
+      />
+    );
+  }
+  return (
+    <Confirm
+      title="Delete the account"
+      text="For good. Documents that the user owns stay."
+      name={user.email}
+      action="Delete the account"
+      onClose={onClose}
+      onConfirm={async () => {
+        await api('DELETE', path);
+        say('The account is deleted');
+        onDeleted();
+      }}
+    />
   );
 }
 

@@ -10,7 +10,7 @@ import { goTo, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 import { InviteUser } from './invite-user.js';
 import { NewUser } from './new-user.js';
-import { type User } from './user.js';
+import type { User } from './user.js';
 import { UserDrawer } from './user-drawer.js';
 
 interface UserPage {
@@ -55,15 +55,7 @@ export function Users() {
         label="Users"
         of={list}
         keyOf={({ _id }) => _id}
-        empty={
-          email || q ? (
-            'No user is like that.'
-          ) : (
-            <Empty title="No users yet">
-              <p>Apps sign them up by /api/userAuth/register; here they are created and invited.</p>
-            </Empty>
-          )
-        }
+        empty={email || q ? 'No user is like that.' : <NoUsers />}
         columns={[
           {
             name: 'E-mail',
@@ -103,3 +95,9 @@ export function Users() {
     </>
   );
 }
+
+const NoUsers = () => (
+  <Empty title="No users yet">
+    <p>Apps sign them up by /api/userAuth/register; here they are created and invited.</p>
+  </Empty>
+);

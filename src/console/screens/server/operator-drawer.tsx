@@ -44,8 +44,9 @@ export function OperatorDrawer({
   const path = stored ? `${base}/${stored.id}` : base;
   const rights = { role, projects: seen };
   const [busy, save, error] = useAction(async () => {
-    if (!stored) await api('POST', base, { email, password, ...rights });
-    else {
+    if (!stored) {
+      await api('POST', base, { email, password, ...rights });
+    } else {
       if (hasOtherRights) await api('PATCH', path, rights);
       if (password !== '') await api('POST', `${path}/password`, { password });
     }
@@ -94,19 +95,29 @@ export function OperatorDrawer({
       )}
       <Choice label="Role" value={role} choices={ROLES} onChoose={setRole} />
       <Tick label="All projects, future ones too" isOn={seesAll} onTick={setAll} />
-      {!seesAll && (
-        <fieldset>
-          <legend>Projects</legend>
-          {projects.value.map(({ id, name }) => (
-            <Tick
-              key={id}
-              label={name}
-              isOn={chosen.has(id)}
-              onTick={(isOn) => setChosen(new Set(isOn ? [...chosen, id] : [...chosen].filter((each) => each !== id)))}
-            />
-          ))}
-        </fieldset>
-      )}
+      {!seesAll && <ProjectTicks chosen={chosen} onChoose={setChosen} />}
     </DrawerForm>
+  );
+}
+
+function ProjectTicks({
+  chosen,
+  onChoose,
+}: {
+  chosen: ReadonlySet<string>;
+  onChoose: (chosen: ReadonlySet<string>) => void;
+}) {
+  return (
+    <fieldset>
+      <legend>Projects</legend>
+      {projects.value.map(({ id, name }) => (
+        <Tick
+          key={id}
+          label={name}
+          isOn={chosen.has(id)}
+          onTick={(isOn) => onChoose(new Set(isOn ? [...chosen, id] : [...chosen].filter((each) => each !== id)))}
+        />
+      ))}
+    </fieldset>
   );
 }

@@ -83,26 +83,43 @@ export function Operators() {
         />
       )}
       {removing && (
-        <Confirm
-          title="Remove the operator"
-          text="Every session and token ends at once."
-          name={removing.email}
-          asksPassword
-          action="Remove the operator"
-          commands={{
-            cli: `bsvc operator remove ${quote(removing.email)}`,
-            method: 'DELETE',
-            path: `${BASE}/${removing.id}`,
-          }}
+        <RemoveOperator
+          operator={removing}
           onClose={() => setRemoving(null)}
-          onConfirm={async () => {
-            await api('DELETE', `${BASE}/${removing.id}`);
-            say('The operator is removed');
+          onDone={() => {
             setRemoving(null);
             list.reload();
           }}
         />
       )}
     </>
+  );
+}
+
+function RemoveOperator({
+  operator: { id, email },
+  onClose,
+  onDone,
+}: {
+  operator: OperatorAccount;
+  onClose: () => void;
+  onDone: () => void;
+}) {
+  const path = `${BASE}/${id}`;
+  return (
+    <Confirm
+      title="Remove the operator"
+      text="Every session and token ends at once."
+      name={email}
+      asksPassword
+      action="Remove the operator"
+      commands={{ cli: `bsvc operator remove ${quote(email)}`, method: 'DELETE', path }}
+      onClose={onClose}
+      onConfirm={async () => {
+        await api('DELETE', path);
+        say('The operator is removed');
+        onDone();
+      }}
+    />
   );
 }

@@ -30,13 +30,7 @@ export function OneWebhook({ base, webhook, onChange }: { base: string; webhook:
   return (
     <section aria-labelledby="deliveries">
       <h2 id="deliveries">Deliveries to {new URL(webhook.url).host}</h2>
-      {counts.data && (
-        <p>
-          Last 24 hours: <span class="good">{counts.data.delivered} delivered</span>,{' '}
-          <span class={counts.data.failed > 0 ? 'bad' : ''}>{counts.data.failed} failed</span>, {counts.data.pending}{' '}
-          waiting
-        </p>
-      )}
+      {counts.data && <Counts of={counts.data} />}
       {mayChange.value && (
         <WebhookActions
           base={base}
@@ -95,5 +89,14 @@ export function OneWebhook({ base, webhook, onChange }: { base: string; webhook:
         />
       )}
     </section>
+  );
+}
+
+function Counts({ of: { delivered, failed, pending } }: { of: Record<Delivery['state'], number> }) {
+  return (
+    <p>
+      Last 24 hours: <span class="good">{delivered} delivered</span>,{' '}
+      <span class={failed > 0 ? 'bad' : ''}>{failed} failed</span>, {pending} waiting
+    </p>
   );
 }

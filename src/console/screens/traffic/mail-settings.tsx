@@ -13,6 +13,10 @@ export interface MailSettings {
   providerWebhookSecret: string | null;
 }
 
+/** A setting that was typed. */
+const given = (name: string, value: string): Record<string, string> =>
+  value.trim() === '' ? {} : { [name]: value.trim() };
+
 /** The project's own provider and sender: what is left empty stays as it is, a box takes it away. */
 export function MailSettingsDrawer({
   path,
@@ -30,15 +34,10 @@ export function MailSettingsDrawer({
   const [secret, setSecret] = useState('');
   const [isRemoved, setRemoved] = useState(false);
   const sender = from.trim();
-  const body = {
-    ...(sender !== (stored.providerFromEmail ?? '') && { providerFromEmail: sender === '' ? null : sender }),
-    ...(isRemoved
-      ? { providerApiKey: null, providerWebhookSecret: null }
-      : {
-          ...(key.trim() !== '' && { providerApiKey: key.trim() }),
-          ...(secret.trim() !== '' && { providerWebhookSecret: secret.trim() }),
-        }),
-  };
+  const own = isRemoved
+    ? { providerApiKey: null, providerWebhookSecret: null }
+    : { ...given('providerApiKey', key), ...given('providerWebhookSecret', secret) };
+  const body = { ...(sender !== (stored.providerFromEmail ?? '') && { providerFromEmail: sender || null }), ...own };
   const [busy, save, error] = useAction(async () => {
     await api('PATCH', key.trim() !== '' && !isRemoved ? `${path}?verify=true` : path, body);
     say('The mail settings are changed');

@@ -25,6 +25,8 @@ async function replayFailed(base: string): Promise<string> {
   return `${length === 1 ? '1 delivery is' : `${length} deliveries are`} tried again${more}`;
 }
 
+type Question = 'secret' | 'disable' | 'remove';
+
 /** What can be done with a webhook. */
 export function WebhookActions({
   base,
@@ -41,7 +43,7 @@ export function WebhookActions({
   onChange: () => void;
 }) {
   const [secret, setSecret] = useState<string | null>(null);
-  const [asked, ask] = useState<'secret' | 'disable' | 'remove' | null>(null);
+  const [asked, ask] = useState<Question | null>(null);
   const [busy, setBusy] = useState(false);
   const run = async (work: () => Promise<string>): Promise<void> => {
     setBusy(true);
@@ -86,47 +88,85 @@ export function WebhookActions({
       <button class="danger" disabled={busy} onClick={() => ask('remove')}>
         Remove…
       </button>
-      {asked === 'disable' && (
-        <Confirm
-          title="Disable the webhook"
-          text={`${waiting === 1 ? '1 waiting delivery' : `${number(waiting)} waiting deliveries`} will count as failed; they can be tried again when it is enabled.`}
-          action="Disable the webhook"
+      {asked && (
+        <Asked
+          what={asked}
+          base={base}
+          host={new URL(url).host}
+          waiting={waiting}
           onClose={() => ask(null)}
-          onConfirm={async () => {
-            await run(() => enable(false));
-            ask(null);
-          }}
-        />
-      )}
-      {asked === 'remove' && (
-        <Confirm
-          title="Remove the webhook"
-          text="For good, with its deliveries. Nothing is sent to it any more."
-          name={new URL(url).host}
-          action="Remove the webhook"
-          onClose={() => ask(null)}
-          onConfirm={async () => {
-            await api('DELETE', base);
-            goTo(linkTo(['p', place.value.parts[1] ?? '', 'webhooks']));
-            onChange();
-          }}
-        />
-      )}
-      {asked === 'secret' && (
-        <Confirm
-          title="Make a new secret"
-          text="Deliveries are signed with it from now on; the old secret counts for 24 hours more."
-          asksPassword
-          action="Make a new secret"
-          onClose={() => ask(null)}
-          onConfirm={async () => {
-            setSecret((await api<{ secret: string }>('POST', `${base}/rotate-secret`)).secret);
-            ask(null);
-          }}
+          onDisable={() => run(() => enable(false))}
+          onRemoved={onChange}
+          onSecret={setSecret}
         />
       )}
       {secret !== null && <Secret what="Secret" value={secret} onClose={() => setSecret(null)} />}
     </div>
+  );
+}
+
+function Asked({
+  what,
+  base,
+  host,
+  waiting,
+  onClose,
+  onDisable,
+  onRemoved,
+  onSecret,
+}: {
+  what: Question;
+  base: string;
+  host: string;
+  waiting: number;
+  onClose: () => void;
+  onDisable: () => Promise<void>;
+  onRemoved: () => void;
+  onSecret: (secret: string) => void;
+}) {
+  if (what === 'disable') {
+    const those = waiting === 1 ? '1 waiting delivery' : `${number(waiting)} waiting deliveries`;
+    return (
+      <Confirm
+        title="Disable the webhook"
+        text={`${those} will count as failed; they can be tried again when it is enabled.`}
+        action="Disable the webhook"
+        onClose={onClose}
+        onConfirm={async () => {
+          await onDisable();
+          onClose();
+        }}
+      />
+    );
+  }
+  if (what === 'remove') {
+    return (
+      <Confirm
+        title="Remove the webhook"
+        text="For good, with its deliveries. Nothing is sent to it any more."
+        name={host}
+        action="Remove the webhook"
+        onClose={onClose}
+        onConfirm={async () => {
+          await api('DELETE', base);
+          goTo(linkTo(['p', place.value.parts[1] ?? '', 'webhooks']));
+          onRemoved();
+        }}
+      />
+    );
+  }
+  return (
+    <Confirm
+      title="Make a new secret"
+      text="Deliveries are signed with it from now on; the old secret counts for 24 hours more."
+      asksPassword
+      action="Make a new secret"
+      onClose={onClose}
+      onConfirm={async () => {
+        onSecret((await api<{ secret: string }>('POST', `${base}/rotate-secret`)).secret);
+        onClose();
+      }}
+    />
   );
 }
 

@@ -1,10 +1,27 @@
 import { useState } from 'preact/hooks';
 import { api } from '../../api.js';
 import { say, useAction } from '../../parts/basics.js';
-import { ofProject, quote } from '../../parts/commands.js';
+import { type CommandLine, ofProject, quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
 import { Field, listIn, TextArea, Tick } from '../../parts/form.js';
 import type { Webhook } from './webhook.js';
+
+type Changes = Partial<Pick<Webhook, 'url' | 'events' | 'description' | 'enabled'>>;
+
+function commandOf(stored: Webhook | null, path: string, changes: Changes): CommandLine {
+  const words = [
+    changes.url !== undefined && ` --url ${quote(changes.url)}`,
+    changes.events && ` --events ${quote(changes.events.join(','))}`,
+    changes.description !== undefined && ` --description ${quote(changes.description)}`,
+    changes.enabled !== undefined && (changes.enabled ? ' --enable' : ' --disable'),
+  ].filter(Boolean);
+  return {
+    cli: `bsvc webhook ${stored ? `edit ${stored.id}` : 'add'} ${ofProject()}${words.join('')}`,
+    method: stored ? 'PATCH' : 'POST',
+    path,
+    body: changes,
+  };
+}
 
 /** Adds a webhook, whose secret is handed on once, or changes one. */
 export function WebhookDrawer({
@@ -29,7 +46,7 @@ export function WebhookDrawer({
   const unknown = events
     .map((event) => event.split('.')[0]!)
     .filter((name) => name !== '*' && collections.length > 0 && !collections.includes(name));
-  const changes = {
+  const changes: Changes = {
     ...(url.trim() !== (stored?.url ?? '') && { url: url.trim() }),
     ...(events.join('\n') !== (stored?.events.join('\n') ?? '') && { events }),
     ...(description !== (stored?.description ?? '') && { description }),
@@ -42,12 +59,6 @@ export function WebhookDrawer({
     say(stored ? 'The webhook is changed' : 'The webhook is added');
     onSaved(saved.secret ?? null);
   });
-  const words = [
-    changes.url !== undefined && ` --url ${quote(changes.url)}`,
-    changes.events && ` --events ${quote(changes.events.join(','))}`,
-    changes.description !== undefined && ` --description ${quote(changes.description)}`,
-    changes.enabled !== undefined && (changes.enabled ? ' --enable' : ' --disable'),
-  ].filter(Boolean);
   return (
     <DrawerForm
       title={stored ? 'Edit the webhook' : 'Add a webhook'}
@@ -56,12 +67,7 @@ export function WebhookDrawer({
       mayGo={isDirty && url !== '' && events.length > 0}
       busy={busy}
       error={error}
-      commands={{
-        cli: `bsvc webhook ${stored ? `edit ${stored.id}` : 'add'} ${ofProject()}${words.join('')}`,
-        method: stored ? 'PATCH' : 'POST',
-        path,
-        body: changes,
-      }}
+      commands={commandOf(stored, path, changes)}
       onSubmit={() => void save()}
       onClose={onClose}
     >
