@@ -162,6 +162,7 @@ describe('the state of the service', () => {
       project: project._id.toHexString(),
       id: webhook.id.toHexString(),
       text: '127.0.0.1:9 fails',
+      since: expect.any(String) as string,
     });
   });
 });

@@ -86,6 +86,8 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       project: () => at(stage, 'settings'),
       'edited project': () => at(stage, 'settings?edit=1'),
       'new project': () => '#/?new=project',
+      storage: () => at(stage, 'storage'),
+      'edited bucket': () => at(stage, 'storage?edit=1'),
       requests: () => '#/requests?live=off',
       operators: () => '#/operators',
       'new operator': () => '#/operators?open=:new',

@@ -10,6 +10,7 @@ import { Keys } from '../screens/project/keys.js';
 import { Settings } from '../screens/project/settings.js';
 import { Operators } from '../screens/server/operators.js';
 import { ServerSettings } from '../screens/server/server-settings.js';
+import { Storage } from '../screens/project/storage.js';
 import { Account } from '../screens/service/account.js';
 import { Audit } from '../screens/service/audit.js';
 import { Jobs } from '../screens/service/jobs.js';
@@ -67,6 +68,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
     name: 'Settings',
     screens: [
       { path: 'keys', name: 'API keys', icon: 'keys', key: 'k', ofProject: true, view: Keys },
+      { path: 'storage', name: 'Storage', icon: 'storage', key: 'b', ofProject: true, view: Storage },
       { path: 'settings', name: 'Project', icon: 'project', key: 'p', ofProject: true, view: Settings },
       { path: 'server', name: 'Server', icon: 'server', key: 'v', forAll: true, view: ServerSettings },
       { path: 'account', name: 'Account', icon: 'account', key: 'y', view: Account },

@@ -14,7 +14,7 @@ export interface Status {
   disk: { freeBytes: number; totalBytes: number } | null;
   jobs: { queued: number; running: number; dead: number };
   backup: { at: string | null; isLate: boolean } | null;
-  problems: { kind: string; project: string | null; id: string | null; text: string }[];
+  problems: { kind: string; project: string | null; id: string | null; text: string; since: string | null }[];
 }
 
 /** Problems as they were last told, by whichever part of the page asked. */

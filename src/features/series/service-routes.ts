@@ -86,6 +86,7 @@ const STATUS = object(
         project: orNull(ID),
         id: orNull(TEXT),
         text: TEXT,
+        since: orNull(MOMENT),
       }),
     ),
   },

@@ -4,7 +4,7 @@ import { invalid } from '../../errors.js';
 import { isTimeExceeded } from '../../platform/database/database.js';
 import { jobStore } from '../../platform/jobs/job.js';
 import { VERSION } from '../../package.js';
-import { findBackupAge } from '../backups/backup-age.js';
+import { type BackupAge, findBackupAge } from '../backups/backup-age.js';
 import { listProjects } from '../projects/list-projects.js';
 import { webhookStore } from '../webhooks/webhook-store.js';
 
@@ -23,6 +23,8 @@ export interface Problem {
   /** Of the webhook that it concerns. */
   id: string | null;
   text: string;
+  /** When it began, where that is known. */
+  since: string | null;
 }
 
 const FULL = 0.9;
@@ -47,7 +49,7 @@ export async function readStatus(app: App) {
     disk,
     jobs,
     backup: backup && { at: backup.last?.at.toISOString() ?? null, isLate: backup.isLate },
-    problems: [...(await findFailingWebhooks(app)), ...findOwnProblems(disk, jobs, backup?.isLate === true)],
+    problems: [...(await findFailingWebhooks(app)), ...findOwnProblems(disk, jobs, backup)],
   };
 }
 
@@ -98,14 +100,17 @@ function failCount(error: unknown): never {
   throw invalid('QUERY_TIMEOUT', 'Counting the jobs took too long: list them instead', { cause: error });
 }
 
-function findOwnProblems(disk: Disk | null, jobs: JobCounts, isLate: boolean): Problem[] {
+function findOwnProblems(disk: Disk | null, jobs: JobCounts, backup: BackupAge | null): Problem[] {
   const problems: Problem[] = [];
-  const of = { project: null, id: null };
+  const of = { project: null, id: null, since: null };
   if (jobs.dead > 0) problems.push({ kind: 'jobs', ...of, text: `${jobs.dead} jobs have failed for the last time` });
   if (disk && disk.freeBytes < (1 - FULL) * disk.totalBytes) {
     problems.push({ kind: 'disk', ...of, text: 'The disk of the data directory is nearly full' });
   }
-  if (isLate) problems.push({ kind: 'backup', ...of, text: 'The last good backup is too old' });
+  if (backup?.isLate) {
+    const since = backup.last?.at.toISOString() ?? null;
+    problems.push({ kind: 'backup', ...of, text: 'The last good backup is too old', since });
+  }
   return problems;
 }
 
@@ -123,11 +128,12 @@ async function findFailingWebhooks(app: App): Promise<Problem[]> {
     .flatMap(({ _id, webhooks }) =>
       webhooks
         .filter(({ failingSince, disabled }) => disabled !== 'requested' && (failingSince ?? disabled) !== null)
-        .map(({ id, url, disabled }) => ({
+        .map(({ id, url, disabled, failingSince }) => ({
           kind: 'webhook' as const,
           project: _id.toHexString(),
           id: id.toHexString(),
           text: `${new URL(url).host} ${disabled === null ? 'fails' : 'was disabled because it failed'}`,
+          since: failingSince?.toISOString() ?? null,
         })),
     )
     .slice(0, MAX_FAILING);

@@ -55,15 +55,10 @@ function Service() {
         <section class="attention" aria-labelledby="attention">
           <h2 id="attention">Attention</h2>
           <ul>
-            {data.problems.map(({ kind, project, id, text }) => (
-              <li key={`${kind} ${id ?? ''}`}>
-                {kind === 'webhook' && project && id ? (
-                  <a href={linkTo(['p', project, 'webhooks', id])}>{text}</a>
-                ) : kind === 'jobs' ? (
-                  <a href={linkTo(['jobs'], { state: 'dead' })}>{text}</a>
-                ) : (
-                  text
-                )}
+            {data.problems.map((problem) => (
+              <li key={`${problem.kind} ${problem.id ?? ''}`}>
+                <a href={repairOf(problem)}>{problem.text}</a>
+                {problem.since !== null && <span class="muted"> since {moment(problem.since)}</span>}
               </li>
             ))}
           </ul>
@@ -112,6 +107,13 @@ function Service() {
       <Commands cli="bsvc doctor" path="/api/admin/status" />
     </>
   );
+}
+
+/** Where a problem is mended, or what it comes from can be read. */
+function repairOf({ kind, project, id }: Status['problems'][number]): string {
+  if (kind === 'webhook' && project && id) return linkTo(['p', project, 'webhooks', id]);
+  if (kind === 'jobs') return linkTo(['jobs'], { state: 'dead' });
+  return linkTo(['server'], { name: kind === 'backup' ? 'backup' : 'data_dir' });
 }
 
 function Tile({ name, value }: { name: string; value: string }) {
