@@ -571,7 +571,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     json({ email: 'a@b.test', redirect: 'https://a.test/' }),
   ),
   inProject('DELETE', '/invites/:invite', 'an owner', '404 INVITE_NOT_FOUND'),
-  inProject('POST', '/mail/logs/:mail/text', 'an owner', '200'),
+  inProject('POST', '/mail/logs/:mail/text', 'an owner', '404 EMAIL_NOT_FOUND'),
   inProject('POST', '/mail/test', 'an owner', '200', json({ to: 'me@example.test' })),
   inProject('PUT', '/schema', 'an owner', '200', json({ format: 'bsvc-schema/1', collections: [] })),
   inProject('PUT', '/social/:provider', 'an owner', '200', json(SOCIAL)),
