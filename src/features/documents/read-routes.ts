@@ -1,10 +1,11 @@
 import { clientSignal } from '../../http/requests/client-signal.js';
 import { encoded, envelope, flagParameter, parameter, route, type Route } from '../../http/routes/route.js';
 import {
+  literal,
+  FLAG,
   anyOf,
   arrayOf,
   boolean,
-  oneOf,
   withDefault,
   integer,
   mapOf,
@@ -56,7 +57,7 @@ const FILTER = mapOf(TEXT, { examples: [{ status: 'live', views_gte: '10' }] });
 const INCLUDE_DELETED = flagParameter('Trashed documents too: whoever may read a collection may read its trash');
 const TRASH_OF_LIST = {
   description: '`true`: trashed documents too, `only`: these alone. Whoever may read a collection may read its trash',
-  schema: withDefault(oneOf<boolean | 'only'>(true, false, 'only'), false),
+  schema: withDefault(anyOf(FLAG, literal('only')), false),
 };
 const PRESENTATION = {
   fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
