@@ -130,8 +130,8 @@ describe('a command that takes something away at times', () => {
   /** What they ask about can be taken back, but opens data to others. */
   const REVERSIBLE = new Set(['collection rules']);
 
-  /** It asks about deliveries that wait: test/cli/webhook.test.ts has one. */
-  const ELSEWHERE = ['webhook edit'];
+  /** One asks about deliveries that wait, the other needs a user: test/cli/webhook.test.ts, test/cli/erase.test.ts. */
+  const ELSEWHERE = ['webhook edit', 'data erase'];
 
   it('is tried here', () => {
     const sometimes = ASKING.filter(({ command }) => command.destroys === 'at times').map(({ words }) => words);
