@@ -43,6 +43,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'mongoexport --uri "$PARSE_DB_URL" --collection _User --out users.ndjson',
     ].map((line) => [line, 'needs the other service; test/cli/foreign-import.test.ts imports such files']),
   ),
+  'sign-in.md': {
+    '$ bsvc user social set apple --client-id com.shop.web --app-client-id com.shop.app \\':
+      'needs a key of Apple; the tests of social sign-in have an issuer with such keys',
+  },
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {
     'python3 -m http.server 5173 --bind 127.0.0.1': 'test/e2e/first-minutes.test.ts serves the page itself',
