@@ -169,6 +169,8 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
     await visit(page, '#/nowhere');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await visit(page, hash);
+    // It comes when the collections have.
+    if (/\/documents\/[^?]*\?(open|import)=/.test(hash)) await page.getByRole('dialog').first().waitFor();
     await settle(page);
   }
 
