@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../src/api.js';
+import { updateProject } from '../../src/features/projects/update-project.js';
 import type { Route } from '../../src/http/routes/route.js';
 import type { Schema } from '../../src/platform/schema/schema.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
@@ -22,6 +23,7 @@ beforeAll(async () => {
     clock,
   });
   const { project, publishable, secret } = await buildProject(test.app);
+  await updateProject(test.app, project.name, { signIn: { anonymous: true } });
   const collection = await buildCollection(test.app, project);
   const [id] = await placeDocuments(test.app, collection, [{ a: 1 }]);
   const users = openUserClient(test, publishable);
