@@ -129,8 +129,9 @@ export function parseExportQuery(
 
 /** `include_deleted` of a list: `only` is the trash alone. */
 function readTrash(query: QueryText): Pick<ListQuery, 'conditions' | 'includeDeleted'> {
-  if (findSingle(query, 'include_deleted') === 'only')
+  if (findSingle(query, 'include_deleted') === 'only') {
     return { includeDeleted: true, conditions: [{ isDeleted: true }] };
+  }
   return { includeDeleted: readFlag(query, 'include_deleted', false), conditions: [] };
 }
 
