@@ -65,6 +65,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       collections: () => at(stage, 'collections'),
       collection: () => at(stage, 'collections?open=posts'),
       'edited collection': () => at(stage, 'collections?open=posts&edit=1'),
+      'edited collection as JSON': () => at(stage, 'collections?open=posts&edit=1&as=json'),
       'new collection': () => at(stage, 'collections?new=1'),
       schema: () => at(stage, 'collections?schema=1'),
       users: () => at(stage, 'users'),

@@ -122,6 +122,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await placeDocuments(stage.test.app, pages, [{ title: 'one' }, {}]);
     const page = await openConsole(stage, { hash: at(stage, 'collections?open=pages') });
     await page.getByRole('link', { name: 'Edit…' }).click();
+    await page.getByRole('link', { name: 'JSON', exact: true }).click();
     await typeJson(page, 'Collection as JSON', {
       mode: 'enforced',
       fields: [{ name: 'title', type: 'String', required: true }],
@@ -137,7 +138,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
         'access {"enabled":false} → {"enabled":true,"mode":"private","ownerField":"userId"}',
       ]);
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
-    await page.getByRole('button', { name: 'See what would not fit' }).click();
+    await page.getByRole('button', { name: 'Preview of what would not fit' }).click();
     await page.getByText('1 of 2 stored documents would not fit').waitFor();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await page.getByRole('button', { name: 'Save' }).click();

@@ -1,13 +1,15 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { api } from '../api.js';
 import { howMany, number } from '../format.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
 import { type CommandLine, CommandList, ofProject } from '../parts/commands.js';
+import { Drawer } from '../parts/drawer.js';
 import { Field } from '../parts/form.js';
-import { JsonEditor, loadEditor } from '../parts/json-editor.js';
+import { JsonEditor } from '../parts/json-editor.js';
+import { linkHere, place } from '../routes.js';
+import { FieldsForm } from './fields-form.js';
+import { useSettings, type EditedSettings, type Settings } from './use-settings.js';
 import type { Collection, CollectionField } from '../collection.js';
-
-type Settings = Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>;
 
 /** How many stored documents would not be let in as they are. */
 interface FitReport {
@@ -16,93 +18,163 @@ interface FitReport {
   examples: { id: string; message: string }[];
 }
 
-const NEW: Settings = {
-  mode: 'enforced',
-  fields: [{ name: 'title', type: 'String', required: true }],
-  indexes: [],
-  rls: { enabled: true, mode: 'private', ownerField: 'userId' },
-};
-
-/** Fields, mode, indexes and access of a collection as JSON; nothing is saved before its consequences were shown. */
+/** Fields, mode, indexes and access of a collection; nothing is saved before its consequences were shown. */
 export function CollectionEditor({
   base,
   collection,
+  collections,
   onSaved,
+  onClose,
 }: {
   base: string;
   /** null for one that is registered by this. */
   collection: Collection | null;
+  /** Names that a Ref can point to. */
+  collections: readonly string[];
+  onSaved: () => void;
+  onClose: () => void;
+}) {
+  const edited = useSettings(`${base}/${collection?.name ?? ''}`, collection);
+  return (
+    <Drawer
+      title={collection ? `Edit ${collection.name}` : 'Register a collection'}
+      isDirty={edited.isChanged}
+      onKeep={onClose}
+      onClose={() => {
+        edited.forget();
+        onClose();
+      }}
+      wide
+    >
+      <Editor base={base} collection={collection} collections={collections} edited={edited} onSaved={onSaved} />
+    </Drawer>
+  );
+}
+
+function Editor({
+  base,
+  collection,
+  collections,
+  edited,
+  onSaved,
+}: {
+  base: string;
+  collection: Collection | null;
+  collections: readonly string[];
+  edited: EditedSettings;
   onSaved: () => void;
 }) {
-  useEffect(() => void loadEditor(), []);
-  const [before] = useState<Settings>(() => (collection ? settingsOf(collection) : NEW));
-  const [first] = useState(() => JSON.stringify(before, null, 2));
-  const [text, setText] = useState(first);
-  const [name, setName] = useState(collection?.name ?? '');
+  const { before, name, settings, problem } = edited;
+  const isJson = place.value.query.get('as') === 'json';
   const [looked, setLooked] = useState<{ text: string; report: FitReport } | null>(null);
-  const { settings, problem } = read(text);
+  const text = JSON.stringify(settings);
+  const body = settings && collection ? changedOf(before, settings) : settings;
   const changes = settings && collection ? describeChanges(before, settings) : [];
   const path = collection ? `${base}/${collection.name}` : base;
+  const named = name.trim();
   const [looking, look, lookRefused] = useAction(async () => {
-    setLooked({ text, report: await api<FitReport>('PATCH', `${path}?check=true`, settings) });
+    setLooked({ text, report: await api<FitReport>('PATCH', `${path}?check=true`, body) });
   });
   const [busy, save, refused] = useAction(async () => {
-    await (collection ? api('PATCH', path, settings) : api('POST', base, { name: name.trim(), ...settings }));
+    await (collection ? api('PATCH', path, body) : api('POST', base, { name: named, ...settings }));
+    edited.forget();
     say(collection ? 'Collection changed' : 'Collection registered');
     onSaved();
   });
   const hasLooked = looked?.text === text;
-  const commands = (): CommandLine[] => {
-    const body = settings ?? before;
-    if (!collection) {
-      const cli = `bsvc collection add ${name.trim() || 'posts'} --field title:String! --rls private ${ofProject()}`;
-      return [{ cli, method: 'POST', path: base, body: { name: name.trim() || 'posts', ...body } }];
-    }
-    const edit = `bsvc collection edit ${collection.name} --add-field note:String ${ofProject()}`;
-    return [
-      { name: 'See what changes', cli: `${edit} --check`, method: 'PATCH', path: `${path}?check=true`, body },
-      { name: 'Save', cli: edit, method: 'PATCH', path, body },
-    ];
-  };
   return (
     <>
       {!collection && (
-        <div class="row">
-          <Field label="Name" value={name} onText={setName} autocomplete="off" required />
+        <div class="row" data-kept="">
+          <Field label="Name" value={name} onText={edited.setName} autocomplete="off" required />
         </div>
       )}
-      <JsonEditor text={first} label="Collection as JSON" onChange={setText} />
+      <Tabs isJson={isJson} />
+      {isJson ? (
+        <CollectionJson edited={edited} />
+      ) : (
+        settings && (
+          <FieldsForm
+            settings={settings}
+            known={new Set(collection?.fields.map((field) => field.name))}
+            collections={collections}
+            hasRules={Boolean(collection?.rules)}
+            onSettings={edited.setSettings}
+          />
+        )
+      )}
       {problem !== null && <p class="bad">{problem}</p>}
       <Trouble error={lookRefused ?? refused} />
-      {changes.length > 0 && (
-        <section aria-label="Changes">
-          <ul>
-            {changes.map((change) => (
-              <li key={change}>{change}</li>
-            ))}
-          </ul>
-        </section>
-      )}
+      {changes.length > 0 && <Changes lines={changes} />}
       {hasLooked && <Fit {...looked.report} />}
-      <p class="row">
+      <CommandList
+        lines={() => commandsOf(path, collection, collection ? (body ?? {}) : { name: named, ...(settings ?? before) })}
+      />
+      <p class="foot">
         {collection && (
           <button disabled={looking || !settings || changes.length === 0} onClick={() => void look()}>
-            See what would not fit
+            Preview of what would not fit
           </button>
         )}
         {(collection ? hasLooked : settings !== null) && (
           <button
-            class="primary"
-            disabled={busy || (collection ? changes.length === 0 : name.trim() === '')}
+            class="primary end"
+            disabled={busy || (collection ? changes.length === 0 : named === '')}
             onClick={() => void save()}
           >
             {collection ? 'Save' : 'Register'}
           </button>
         )}
       </p>
-      <CommandList lines={commands} />
     </>
   );
+}
+
+function commandsOf(
+  path: string,
+  collection: Collection | null,
+  body: Partial<Settings> & { name?: string },
+): CommandLine[] {
+  if (!collection) {
+    const name = body.name === undefined || body.name === '' ? 'posts' : body.name;
+    const cli = `bsvc collection add ${name} --field title:String! --rls private ${ofProject()}`;
+    return [{ cli, method: 'POST', path, body: { ...body, name } }];
+  }
+  const edit = `bsvc collection edit ${collection.name} --add-field note:String ${ofProject()}`;
+  return [
+    { name: 'See what changes', cli: `${edit} --check`, method: 'PATCH', path: `${path}?check=true`, body },
+    { name: 'Save', cli: edit, method: 'PATCH', path, body },
+  ];
+}
+
+function Tabs({ isJson }: { isJson: boolean }) {
+  return (
+    <nav class="tabs" aria-label="Views of the collection">
+      <a href={linkHere({ as: null })} {...(!isJson && { 'aria-current': 'page' as const })}>
+        Fields
+      </a>
+      <a href={linkHere({ as: 'json' })} {...(isJson && { 'aria-current': 'page' as const })}>
+        JSON
+      </a>
+    </nav>
+  );
+}
+
+function Changes({ lines }: { lines: readonly string[] }) {
+  return (
+    <section aria-label="Changes">
+      <ul>
+        {lines.map((line) => (
+          <li key={line}>{line}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function CollectionJson({ edited }: { edited: EditedSettings }) {
+  const [first] = useState(edited.writeText);
+  return <JsonEditor text={first} label="Collection as JSON" onChange={edited.setText} />;
 }
 
 function Fit({ checked, misfits, examples }: FitReport) {
@@ -128,19 +200,13 @@ function Fit({ checked, misfits, examples }: FitReport) {
   );
 }
 
-const settingsOf = ({ mode, fields, indexes, rls }: Collection): Settings => ({ mode, fields, indexes, rls });
-
-function read(text: string): { settings: Settings | null; problem: string | null } {
-  try {
-    const value = JSON.parse(text) as Settings;
-    const isWhole = Array.isArray(value.fields) && Array.isArray(value.indexes);
-    return isWhole
-      ? { settings: value, problem: null }
-      : { settings: null, problem: 'A collection has lists of fields and indexes.' };
-  } catch (error) {
-    return { settings: null, problem: `This is not JSON: ${(error as Error).message}` };
-  }
-}
+/** Only what was changed is sent: what rules say of access stays as it is. */
+const changedOf = (before: Settings, after: Settings): Partial<Settings> =>
+  Object.fromEntries(
+    Object.entries(after).filter(
+      ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key as keyof Settings]),
+    ),
+  );
 
 /** The changes between two settings, a line each. */
 function describeChanges(before: Settings, after: Settings): string[] {

@@ -5,6 +5,8 @@ import { useLoad } from '../load.js';
 import { Dialog, say } from '../parts/basics.js';
 import { Commands, ofProject } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
+import { Drawer } from '../parts/drawer.js';
+import { PageHead } from '../parts/page-head.js';
 import { List, Table } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange } from '../session.js';
@@ -22,18 +24,26 @@ export function Collections() {
   const { data, reload } = list;
   const open = data?.items.find(({ name }) => name === query.get('open'));
   const isEdited = query.get('edit') === '1' && mayChange.value;
-  const close = (): void => goTo(linkHere({ open: null, edit: null, new: null, schema: null, rules: null }));
+  const isNew = query.get('new') === '1' && mayChange.value;
+  const isRuled = query.get('rules') === '1';
+  const close = (): void =>
+    goTo(linkHere({ open: null, edit: null, new: null, schema: null, rules: null, as: null }));
   const done = (): void => {
     reload();
     close();
   };
   return (
     <>
-      <h1>Collections</h1>
-      <p class="row">
-        {mayChange.value && <a href={linkHere({ new: '1' })}>Register a collection…</a>}
-        <a href={linkHere({ schema: '1' })}>{mayChange.value ? 'Schema as a file…' : 'Schema as a file'}</a>
-      </p>
+      <PageHead title="Collections" count={data?.items.length}>
+        <a class="button" href={linkHere({ schema: '1' })}>
+          {mayChange.value ? 'Schema as a file…' : 'Schema as a file'}
+        </a>
+        {mayChange.value && (
+          <a class="button primary" href={linkHere({ new: '1' })}>
+            Register a collection…
+          </a>
+        )}
+      </PageHead>
       <List
         label="Collections"
         of={list}
@@ -58,21 +68,25 @@ export function Collections() {
         ]}
       />
       <Commands cli={`bsvc collection list ${ofProject()}`} path={path} />
-      {open && (
+      {open && isRuled && (
         <Dialog key={open.name} title={open.name} onClose={close} wide>
-          {query.get('rules') === '1' ? (
-            <RulesEditor id={id} base={base} collection={open} onSaved={reload} />
-          ) : isEdited ? (
-            <CollectionEditor base={base} collection={open} onSaved={done} />
-          ) : (
-            <OneCollection id={id} base={base} collection={open} onDropped={done} />
-          )}
+          <RulesEditor id={id} base={base} collection={open} onSaved={reload} />
         </Dialog>
       )}
-      {query.get('new') === '1' && mayChange.value && (
-        <Dialog title="Register a collection" onClose={close} wide>
-          <CollectionEditor base={base} collection={null} onSaved={done} />
-        </Dialog>
+      {open && !isRuled && !isEdited && (
+        <Drawer key={open.name} title={open.name} onClose={close}>
+          <OneCollection id={id} base={base} collection={open} onDropped={done} />
+        </Drawer>
+      )}
+      {data && (isNew || (open && isEdited && !isRuled)) && (
+        <CollectionEditor
+          key={open?.name ?? ''}
+          base={base}
+          collection={open ?? null}
+          collections={data.items.map(({ name }) => name)}
+          onSaved={done}
+          onClose={close}
+        />
       )}
       {query.get('schema') === '1' && (
         <SchemaDialog base={`/api/projects/${id}/schema`} onClose={close} onChange={reload} />

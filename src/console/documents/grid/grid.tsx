@@ -53,7 +53,7 @@ export function Grid(props: GridProps) {
   useRowSteps(body);
   const focusCell = (id: string, name: string): void => {
     const selector = `[data-cell="${CSS.escape(`${id} ${name}`)}"]`;
-    requestAnimationFrame(() => body.current?.querySelector<HTMLElement>(selector)?.focus());
+    body.current?.querySelector<HTMLElement>(selector)?.focus();
   };
   const editable = columns.map(({ name }) => fields.get(name)!).filter(isEditable);
   const open = (row: ShownFields, field: CollectionField | undefined): void => {

@@ -43,9 +43,10 @@ export function TagsInput({ id, path, shape, value, describedBy, onChange }: Inp
           else setTyped(text);
         }}
         onKeyDown={(event) => {
-          if (event.key === 'Enter' && typed.trim() !== '') {
+          if (event.key === 'Enter') {
+            // It ends a tag, and never sends the form.
             event.preventDefault();
-            add(typed);
+            if (typed.trim() !== '') add(typed);
           } else if (event.key === 'Backspace' && typed === '' && items.length > 0 && !isFixed) {
             remove(items.length - 1);
           }

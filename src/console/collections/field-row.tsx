@@ -1,0 +1,179 @@
+import type { CollectionField } from '../collection.js';
+import { readNumber, writeScalar } from '../parts/schema-form/scalar-inputs.js';
+
+const TYPES = ['String', 'Number', 'Boolean', 'Date', 'Object', 'Array', 'Ref'] as const;
+const ITEMS = ['String', 'Number', 'Boolean', 'Date', 'Object', 'Ref'] as const;
+
+interface RowProps {
+  field: CollectionField;
+  /** Its name stays: documents have values under it. */
+  isStored: boolean;
+  collections: readonly string[];
+  onField: (next: CollectionField) => void;
+  onRemove: () => void;
+}
+
+/** One field: its name, type and marks in a line, the rest of its rules below. */
+export function FieldRow({ field, isStored, collections, onField, onRemove }: RowProps) {
+  const { name, type, required = false, unique = false } = field;
+  const shown = name === '' ? 'the new field' : name;
+  const mark = (key: 'required' | 'unique', isSet: boolean): void => onField(withRule(field, key, isSet || undefined));
+  return (
+    <li>
+      <input
+        class="name"
+        aria-label={`Name of ${shown}`}
+        placeholder="name"
+        autocomplete="off"
+        value={name}
+        readOnly={isStored}
+        onInput={(event) => onField({ ...field, name: event.currentTarget.value })}
+      />
+      <select
+        aria-label={`Type of ${shown}`}
+        value={type}
+        onChange={({ currentTarget: { value } }) => onField(retyped(field, value, collections))}
+      >
+        {TYPES.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+      <Inside field={field} shown={shown} collections={collections} onField={onField} />
+      <label class="tickable">
+        <input type="checkbox" checked={required} onChange={(event) => mark('required', event.currentTarget.checked)} />
+        required
+      </label>
+      {type !== 'Object' && type !== 'Array' && (
+        <label class="tickable">
+          <input type="checkbox" checked={unique} onChange={(event) => mark('unique', event.currentTarget.checked)} />
+          unique
+        </label>
+      )}
+      <button class="small quiet end" aria-label={`Remove ${shown}`} onClick={onRemove}>
+        Remove
+      </button>
+      <Rules field={field} shown={shown} onField={onField} />
+    </li>
+  );
+}
+
+/** What a Ref points to, or what the items of a list are. */
+function Inside({
+  field,
+  shown,
+  collections,
+  onField,
+}: Pick<RowProps, 'field' | 'collections' | 'onField'> & { shown: string }) {
+  const { type, items, ref } = field;
+  if (type === 'Array') {
+    return (
+      <select
+        aria-label={`Items of ${shown}`}
+        value={items?.type ?? ''}
+        onChange={({ currentTarget: { value } }) =>
+          onField(withRule(field, 'items', value === '' ? undefined : { type: value }))
+        }
+      >
+        <option value="">of anything</option>
+        {ITEMS.map((each) => (
+          <option key={each} value={each}>
+            of {each}
+          </option>
+        ))}
+      </select>
+    );
+  }
+  if (type !== 'Ref') return null;
+  return (
+    <select
+      aria-label={`Collection of ${shown}`}
+      value={ref ?? ''}
+      onChange={({ currentTarget: { value } }) => onField(withRule(field, 'ref', value === '' ? undefined : value))}
+    >
+      <option value="">to any</option>
+      {collections.map((each) => (
+        <option key={each} value={each}>
+          to {each}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Rules with one number or text each, by the types that have them. */
+const RULES = [
+  ['minLength', 'Characters from', ['String'], true],
+  ['maxLength', 'to', ['String'], true],
+  ['pattern', 'Matches', ['String'], false],
+  ['min', 'From', ['Number'], true],
+  ['max', 'to', ['Number'], true],
+  ['minItems', 'Items from', ['Array'], true],
+  ['maxItems', 'to', ['Array'], true],
+  ['default', 'When left out', ['String', 'Number'], false],
+] as const;
+
+function Rules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & { shown: string }) {
+  const { type } = field;
+  const rules = RULES.filter(([, , types]) => types.some((each) => each === type));
+  if (rules.length === 0) return null;
+  return (
+    <details>
+      <summary>Rules of {shown}</summary>
+      <div class="row">
+        {rules.map(([key, label, , isNumber]) => (
+          <label key={key}>
+            {label}
+            <input
+              autocomplete="off"
+              value={writeScalar(field[key])}
+              onInput={({ currentTarget: { value } }) => {
+                const number = isNumber || type === 'Number';
+                // What is no number stays typed, and the server says so.
+                onField(
+                  withRule(field, key, value === '' ? undefined : number ? (readNumber(value).value ?? value) : value),
+                );
+              }}
+            />
+          </label>
+        ))}
+        {(type === 'String' || type === 'Number') && (
+          <label>
+            One of (commas between)
+            <input
+              autocomplete="off"
+              value={field.enum?.join(',') ?? ''}
+              onInput={({ currentTarget: { value } }) => onField(withRule(field, 'enum', readChoices(value, type)))}
+            />
+          </label>
+        )}
+      </div>
+    </details>
+  );
+}
+
+function readChoices(text: string, type: string): (string | number)[] | undefined {
+  if (text === '') return undefined;
+  return text.split(',').map((each) => (type === 'Number' ? (readNumber(each).value ?? each) : each));
+}
+
+/** The field with a rule set, or without it for undefined. */
+function withRule(field: CollectionField, key: keyof CollectionField, value: unknown): CollectionField {
+  const { [key]: _old, ...others } = field;
+  return (value === undefined ? others : { ...others, [key]: value }) as CollectionField;
+}
+
+/** Of another type a field keeps only its name and its marks. */
+function retyped(
+  { name, required, unique }: CollectionField,
+  type: string,
+  collections: readonly string[],
+): CollectionField {
+  return {
+    name,
+    type,
+    ...(required && { required }),
+    ...(unique && type !== 'Object' && type !== 'Array' && { unique }),
+    ...(type === 'Array' && { items: { type: 'String' } }),
+    ...(type === 'Ref' && collections[0] !== undefined && { ref: collections[0] }),
+  };
+}

@@ -1,0 +1,104 @@
+import type { CollectionField } from '../collection.js';
+import { TextArea } from '../parts/form.js';
+import { FieldRow } from './field-row.js';
+import type { Settings } from './use-settings.js';
+
+const ACCESS = [
+  ['off', 'publishable keys read all'],
+  ['public-read', 'all read, the owner writes'],
+  ['private', 'the owner alone'],
+] as const;
+
+/** Fields, indexes, mode and access of a collection, each edited in its place. */
+export function FieldsForm({
+  settings,
+  known,
+  collections,
+  hasRules,
+  onSettings,
+}: {
+  settings: Settings;
+  /** Names of the fields that are stored already: they stay as they are. */
+  known: ReadonlySet<string>;
+  collections: readonly string[];
+  /** Rules say who may do what, and this setting nothing. */
+  hasRules: boolean;
+  onSettings: (next: Settings) => void;
+}) {
+  const { fields, indexes, mode } = settings;
+  const setField = (at: number, next: CollectionField): void =>
+    onSettings({ ...settings, fields: fields.with(at, next) });
+  return (
+    <>
+      <ol class="field-rows" aria-label="Fields">
+        {fields.map((field, at) => (
+          <FieldRow
+            key={at}
+            field={field}
+            // The first of a name: another one that is given it is refused by the server, and can be renamed.
+            isStored={known.has(field.name) && fields.findIndex(({ name }) => name === field.name) === at}
+            collections={collections}
+            onField={(next) => setField(at, next)}
+            onRemove={() => onSettings({ ...settings, fields: fields.filter((_, index) => index !== at) })}
+          />
+        ))}
+      </ol>
+      <button onClick={() => onSettings({ ...settings, fields: [...fields, { name: '', type: 'String' }] })}>
+        Add a field
+      </button>
+      <div class="schema-form settings">
+        <div class="row">
+          <label>
+            Other fields
+            <select value={mode} onChange={(event) => onSettings({ ...settings, mode: event.currentTarget.value })}>
+              <option value="enforced">are refused</option>
+              <option value="flexible">are stored as they come</option>
+            </select>
+          </label>
+          {!hasRules && <AccessChoice settings={settings} onSettings={onSettings} />}
+        </div>
+        <TextArea
+          label="Indexes, one a line: views, or status,-views"
+          rows={3}
+          value={indexes.join('\n')}
+          onText={(text) => onSettings({ ...settings, indexes: text === '' ? [] : text.split('\n') })}
+        />
+      </div>
+    </>
+  );
+}
+
+function AccessChoice({ settings, onSettings }: { settings: Settings; onSettings: (next: Settings) => void }) {
+  const { rls } = settings;
+  const set = (next: Settings['rls']): void => onSettings({ ...settings, rls: next });
+  const ownerField = rls.ownerField ?? 'userId';
+  return (
+    <>
+      <label>
+        With a publishable key
+        <select
+          value={rls.enabled ? (rls.mode ?? 'private') : 'off'}
+          onChange={({ currentTarget: { value } }) =>
+            set(value === 'off' ? { enabled: false } : { enabled: true, mode: value, ownerField })
+          }
+        >
+          {ACCESS.map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      {rls.enabled && (
+        <label>
+          Field of the owner
+          <input
+            value={ownerField}
+            autocomplete="off"
+            onInput={(event) => set({ ...rls, ownerField: event.currentTarget.value })}
+          />
+        </label>
+      )}
+    </>
+  );
+}

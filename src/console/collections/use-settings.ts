@@ -1,0 +1,59 @@
+import { useState } from 'preact/hooks';
+import type { Collection } from '../collection.js';
+import { useDraft } from '../use-draft.js';
+
+/** What can be changed of a collection. */
+export type Settings = Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>;
+
+const NEW: Settings = {
+  mode: 'enforced',
+  fields: [{ name: 'title', type: 'String', required: true }],
+  indexes: [],
+  rls: { enabled: true, mode: 'private', ownerField: 'userId' },
+};
+
+interface SettingsDraft {
+  name: string;
+  settings: Settings;
+  /** As JSON, while that is what is edited. */
+  text: string | null;
+}
+
+/** The settings of a collection while they are edited, in the table or as JSON; null for one that is not there yet. */
+export function useSettings(path: string, collection: Collection | null) {
+  const [before] = useState<Settings>(() => (collection ? settingsOf(collection) : NEW));
+  const [first] = useState<SettingsDraft>(() => ({ name: collection?.name ?? '', settings: before, text: null }));
+  const [draft, setDraft, kept] = useDraft<SettingsDraft>(`${path} settings`, first);
+  const { name, text } = draft;
+  const read = text === null ? { settings: draft.settings, problem: null } : readSettings(text);
+  return {
+    before,
+    name,
+    /** null while the JSON is none. */
+    settings: read.settings,
+    problem: read.problem,
+    isChanged: kept.isChanged,
+    forget: kept.forget,
+    writeText: (): string => text ?? JSON.stringify(draft.settings, null, 2),
+    setName: (next: string) => setDraft({ ...draft, name: next }),
+    setSettings: (next: Settings) => setDraft({ ...draft, settings: next, text: null }),
+    setText: (next: string) =>
+      setDraft({ ...draft, settings: readSettings(next).settings ?? draft.settings, text: next }),
+  };
+}
+
+export type EditedSettings = ReturnType<typeof useSettings>;
+
+const settingsOf = ({ mode, fields, indexes, rls }: Collection): Settings => ({ mode, fields, indexes, rls });
+
+function readSettings(text: string): { settings: Settings | null; problem: string | null } {
+  try {
+    const value = JSON.parse(text) as Settings;
+    const isWhole = Array.isArray(value.fields) && Array.isArray(value.indexes);
+    return isWhole
+      ? { settings: value, problem: null }
+      : { settings: null, problem: 'A collection has lists of fields and indexes.' };
+  } catch (error) {
+    return { settings: null, problem: `This is not JSON: ${(error as Error).message}` };
+  }
+}
