@@ -44,7 +44,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
       title: n === 0 ? RTL : `Article ${n}`,
       status: n % 2 === 0 ? 'live' : 'draft',
       views: n,
-      author: new ObjectId(author),
+      author,
       more0: n === 1 ? 'long '.repeat(600) : 'short',
     }));
     ids = await placeDocuments(app, articles, documents);
@@ -157,7 +157,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
         status: 'live',
         views: 12,
         featured: true,
-        author: new ObjectId(author),
+        author,
         tags: ['one', 'two'],
         meta: { lang: 'ar' },
       });
@@ -222,6 +222,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await page.getByText('Views', { exact: true }).click();
     await page.getByLabel('Save this view as').fill('few views');
     await page.keyboard.press('Enter');
+    await page.keyboard.press('Escape');
     await visit(page, at(stage, 'documents/articles'));
     await page.getByText(/^50 shown of/).waitFor();
     await page.getByText('Views (1)').click();

@@ -8,7 +8,7 @@ import { Field } from '../parts/form.js';
 import { JsonEditor } from '../parts/json-editor.js';
 import { linkHere, place } from '../routes.js';
 import { FieldsForm } from './fields-form.js';
-import { useSettings, type EditedSettings, type Settings } from './use-settings.js';
+import { useSettings, type EditedSettings, type CollectionSettings } from './use-settings.js';
 import type { Collection, CollectionField } from '../collection.js';
 
 /** How many stored documents would not be let in as they are. */
@@ -133,7 +133,7 @@ function Editor({
 function commandsOf(
   path: string,
   collection: Collection | null,
-  body: Partial<Settings> & { name?: string },
+  body: Partial<CollectionSettings> & { name?: string },
 ): CommandLine[] {
   if (!collection) {
     const name = body.name === undefined || body.name === '' ? 'posts' : body.name;
@@ -201,15 +201,15 @@ function Fit({ checked, misfits, examples }: FitReport) {
 }
 
 /** Only what was changed is sent: what rules say of access stays as it is. */
-const changedOf = (before: Settings, after: Settings): Partial<Settings> =>
+const changedOf = (before: CollectionSettings, after: CollectionSettings): Partial<CollectionSettings> =>
   Object.fromEntries(
     Object.entries(after).filter(
-      ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key as keyof Settings]),
+      ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key as keyof CollectionSettings]),
     ),
   );
 
 /** The changes between two settings, a line each. */
-function describeChanges(before: Settings, after: Settings): string[] {
+function describeChanges(before: CollectionSettings, after: CollectionSettings): string[] {
   const old = new Map(before.fields.map((field) => [field.name, field]));
   const kept = new Set(after.fields.map(({ name }) => name));
   const ofFields = after.fields.flatMap((field) => {

@@ -1,7 +1,7 @@
 import type { CollectionField } from '../collection.js';
 import { TextArea } from '../parts/form.js';
 import { FieldRow } from './field-row.js';
-import type { Settings } from './use-settings.js';
+import type { CollectionSettings } from './use-settings.js';
 
 const ACCESS = [
   ['off', 'publishable keys read all'],
@@ -17,13 +17,13 @@ export function FieldsForm({
   hasRules,
   onSettings,
 }: {
-  settings: Settings;
+  settings: CollectionSettings;
   /** Names of the fields that are stored already: they stay as they are. */
   known: ReadonlySet<string>;
   collections: readonly string[];
   /** Rules say who may do what, and this setting nothing. */
   hasRules: boolean;
-  onSettings: (next: Settings) => void;
+  onSettings: (next: CollectionSettings) => void;
 }) {
   const { fields, indexes, mode } = settings;
   const setField = (at: number, next: CollectionField): void =>
@@ -68,9 +68,15 @@ export function FieldsForm({
   );
 }
 
-function AccessChoice({ settings, onSettings }: { settings: Settings; onSettings: (next: Settings) => void }) {
+function AccessChoice({
+  settings,
+  onSettings,
+}: {
+  settings: CollectionSettings;
+  onSettings: (next: CollectionSettings) => void;
+}) {
   const { rls } = settings;
-  const set = (next: Settings['rls']): void => onSettings({ ...settings, rls: next });
+  const set = (next: CollectionSettings['rls']): void => onSettings({ ...settings, rls: next });
   const ownerField = rls.ownerField ?? 'userId';
   return (
     <>

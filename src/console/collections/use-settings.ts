@@ -3,9 +3,9 @@ import type { Collection } from '../collection.js';
 import { useDraft } from '../use-draft.js';
 
 /** What can be changed of a collection. */
-export type Settings = Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>;
+export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>;
 
-const NEW: Settings = {
+const NEW: CollectionSettings = {
   mode: 'enforced',
   fields: [{ name: 'title', type: 'String', required: true }],
   indexes: [],
@@ -14,14 +14,14 @@ const NEW: Settings = {
 
 interface SettingsDraft {
   name: string;
-  settings: Settings;
+  settings: CollectionSettings;
   /** As JSON, while that is what is edited. */
   text: string | null;
 }
 
 /** The settings of a collection while they are edited, in the table or as JSON; null for one that is not there yet. */
 export function useSettings(path: string, collection: Collection | null) {
-  const [before] = useState<Settings>(() => (collection ? settingsOf(collection) : NEW));
+  const [before] = useState<CollectionSettings>(() => (collection ? settingsOf(collection) : NEW));
   const [first] = useState<SettingsDraft>(() => ({ name: collection?.name ?? '', settings: before, text: null }));
   const [draft, setDraft, kept] = useDraft<SettingsDraft>(`${path} settings`, first);
   const { name, text } = draft;
@@ -36,7 +36,7 @@ export function useSettings(path: string, collection: Collection | null) {
     forget: kept.forget,
     writeText: (): string => text ?? JSON.stringify(draft.settings, null, 2),
     setName: (next: string) => setDraft({ ...draft, name: next }),
-    setSettings: (next: Settings) => setDraft({ ...draft, settings: next, text: null }),
+    setSettings: (next: CollectionSettings) => setDraft({ ...draft, settings: next, text: null }),
     setText: (next: string) =>
       setDraft({ ...draft, settings: readSettings(next).settings ?? draft.settings, text: next }),
   };
@@ -44,11 +44,11 @@ export function useSettings(path: string, collection: Collection | null) {
 
 export type EditedSettings = ReturnType<typeof useSettings>;
 
-const settingsOf = ({ mode, fields, indexes, rls }: Collection): Settings => ({ mode, fields, indexes, rls });
+const settingsOf = ({ mode, fields, indexes, rls }: Collection): CollectionSettings => ({ mode, fields, indexes, rls });
 
-function readSettings(text: string): { settings: Settings | null; problem: string | null } {
+function readSettings(text: string): { settings: CollectionSettings | null; problem: string | null } {
   try {
-    const value = JSON.parse(text) as Settings;
+    const value = JSON.parse(text) as CollectionSettings;
     const isWhole = Array.isArray(value.fields) && Array.isArray(value.indexes);
     return isWhole
       ? { settings: value, problem: null }

@@ -17,7 +17,7 @@ import { filterQuery, isIndexed, pageQuery, readListing, sortOf, type Listing } 
 import { PageBar } from './page-bar.js';
 import { SavedViews } from './saved-views.js';
 import { SelectionBar } from './selection-bar.js';
-import { useActivePage, useTrashPage } from './use-page.js';
+import { usePage } from './use-page.js';
 import { useRefTitles } from './use-ref-titles.js';
 
 /** The documents of a collection as a grid, with what narrows and orders them. */
@@ -38,9 +38,7 @@ export function Browser({
   const listing = readListing(place.value.query);
   const { filters, sort, isTrash } = listing;
   const { fields, columns, isReady, choose, reset } = useColumns(own, collection);
-  const active = useActivePage(documents, listing, isReady ? columns : null);
-  const trash = useTrashPage(documents, listing, fields);
-  const page = isTrash ? trash : active;
+  const page = usePage(documents, listing, isReady ? columns : null);
   onReady(page.reload);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const shown = useMemo(
@@ -65,7 +63,7 @@ export function Browser({
       </div>
       <PlayAs />
       {played.value === null && <Tabs isTrash={isTrash} />}
-      {sort !== '' && !isTrash && !isIndexed(collection, sorted) && <Unindexed name={sorted} />}
+      {sort !== '' && !isIndexed(collection, sorted) && <Unindexed name={sorted} />}
       <Trouble error={page.error} onRetry={page.reload} />
       {mayChange.value && ids.length > 0 && (
         <SelectionBar
@@ -92,7 +90,7 @@ export function Browser({
         onColumns={choose}
         onSelect={setSelected}
         onChange={page.reload}
-        {...(!isTrash && { onSort: (next: string | null) => goTo(linkHere({ sort: next, cursor: null })) })}
+        onSort={(next) => goTo(linkHere({ sort: next, cursor: null }))}
       />
       <PageBar page={page} listing={listing} />
       <ListCommands collection={collection} documents={documents} listing={listing} columns={columns} />
@@ -128,7 +126,7 @@ function useColumns(own: string, collection: Collection) {
 function Tabs({ isTrash }: { isTrash: boolean }) {
   const tab = (trash: boolean, label: string) => (
     <a
-      href={linkHere({ trash: trash ? '1' : null, cursor: null, skip: null })}
+      href={linkHere({ trash: trash ? '1' : null, cursor: null })}
       {...(trash === isTrash && { 'aria-current': 'page' as const })}
     >
       {label}
@@ -157,7 +155,7 @@ function Export({ documents, name, listing }: { documents: string; name: string;
       href={addressOf(`${documents}/export${query === '' ? '' : `?${query}`}`)}
       download={`${name}.ndjson`}
     >
-      {query === '' ? 'Export' : 'Export filtered'}
+      {listing.filters.length === 0 ? 'Export' : 'Export filtered'}
     </a>
   );
 }

@@ -33,7 +33,7 @@ export function FilterLine({
     const read = filtersOf(text, known, searched);
     if (!read) return;
     const change = Object.fromEntries(read.filters);
-    goTo(linkHere({ ...change, ...(read.sort !== null && { sort: read.sort }), cursor: null, skip: null }));
+    goTo(linkHere({ ...change, ...(read.sort !== null && { sort: read.sort }), cursor: null }));
     type('');
     setOpen(false);
   };
@@ -103,7 +103,7 @@ function Chips({ filters }: { filters: readonly Filter[] }) {
   );
 }
 
-const without = ([name]: Filter): string => linkHere({ [name]: null, cursor: null, skip: null });
+const without = ([name]: Filter): string => linkHere({ [name]: null, cursor: null });
 
 /** How what is typed could go on: fields, comparisons of the field, values of an enum. */
 function suggest(text: string, fields: readonly CollectionField[]): string[] {

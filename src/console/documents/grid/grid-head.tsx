@@ -1,6 +1,6 @@
 import { useRef } from 'preact/hooks';
 import type { Collection, CollectionField } from '../../collection.js';
-import { moved, resized, type GridColumn } from './grid-columns.js';
+import { moved, resized, TRASHED, type GridColumn } from './grid-columns.js';
 import { isIndexed, nextSort, sortOf } from './listing.js';
 
 /** Names of the columns: a click sorts, dragging moves one, dragging its edge sizes it. */
@@ -17,8 +17,7 @@ export function GridHead({
   collection: Collection;
   sort: string;
   onColumns: (next: GridColumn[]) => void;
-  /** Left out where the order is fixed. */
-  onSort?: (sort: string | null) => void;
+  onSort: (sort: string | null) => void;
 }) {
   const dragged = useRef<string | null>(null);
   const down = sortOf(sort);
@@ -27,7 +26,7 @@ export function GridHead({
       {columns.map(({ name, width }, at) => {
         const field = fields.get(name);
         const isSorted = down.name === name;
-        const canSort = onSort && field?.type !== 'Object' && field?.type !== 'Array';
+        const canSort = name !== TRASHED.name && field?.type !== 'Object' && field?.type !== 'Array';
         return (
           <th
             key={name}

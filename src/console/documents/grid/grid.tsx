@@ -27,7 +27,7 @@ interface GridProps {
   selected: ReadonlySet<string>;
   isFixed: boolean;
   onColumns: (next: GridColumn[]) => void;
-  onSort?: (sort: string | null) => void;
+  onSort: (sort: string | null) => void;
   onSelect: (ids: Set<string>) => void;
   onChange: () => void;
 }

@@ -2,9 +2,10 @@ import type { Collection } from '../../collection.js';
 import type { GridColumn } from './grid-columns.js';
 
 /** Parts of the address of a list that are not filters. */
-const OWN = new Set(['cursor', 'sort', 'trash', 'open', 'from', 'tab', 'import', 'limit', 'skip', 'as']);
+const OWN = new Set(['cursor', 'sort', 'trash', 'open', 'from', 'tab', 'import', 'limit', 'as']);
 export const PAGE_SIZES = [25, 50, 100, 200] as const;
 const DEFAULT_SIZE = 50;
+const ONLY_TRASH = ['include_deleted', 'only'];
 
 /** A list as its address says. */
 export interface Listing {
@@ -15,8 +16,6 @@ export interface Listing {
   isTrash: boolean;
   /** Where the page begins; null at the first one. */
   cursor: string | null;
-  /** Of the trash, which has no cursors. */
-  skip: number;
   /** The user as whom the list is read; null = as it is. */
   as: string | null;
 }
@@ -31,13 +30,16 @@ export function readListing(query: URLSearchParams): Listing {
     isTrash: query.get('trash') === '1' && query.get('as') === null,
     as: query.get('as'),
     cursor: query.get('cursor'),
-    skip: Math.max(0, Math.trunc(Number(query.get('skip'))) || 0),
   };
 }
 
 /** The query of a page of documents in the operators' API. */
-export function pageQuery({ filters, sort, size, cursor, as }: Listing, columns: readonly GridColumn[]): string {
-  const shown = [...new Set([...columns.map(({ name }) => name), 'createdAt', 'updatedAt', 'isDeleted'])];
+export function pageQuery(
+  { filters, sort, size, cursor, isTrash, as }: Listing,
+  columns: readonly GridColumn[],
+): string {
+  const kept = ['createdAt', 'updatedAt', 'isDeleted', 'deletedAt'];
+  const shown = [...new Set([...columns.map(({ name }) => name), ...kept])];
   return String(
     new URLSearchParams([
       ...filters.map(([name, value]) => [name, value]),
@@ -46,12 +48,14 @@ export function pageQuery({ filters, sort, size, cursor, as }: Listing, columns:
       ['fields', shown.join(',')],
       ...(sort === '' ? [] : [['sort', sort]]),
       ...(as === null ? [] : [['as', as]]),
+      ...(isTrash ? [ONLY_TRASH] : []),
     ]),
   );
 }
 
-export const filterQuery = ({ filters }: Listing): string =>
-  String(new URLSearchParams(filters.map(([name, value]) => [name, value])));
+/** What an export takes of a list. */
+export const filterQuery = ({ filters, isTrash }: Listing): string =>
+  String(new URLSearchParams([...filters.map(([name, value]) => [name, value]), ...(isTrash ? [ONLY_TRASH] : [])]));
 
 /** The field that a list is sorted by, and which way; without a word the newest come first. */
 export function sortOf(sort: string): { name: string; isDown: boolean } {

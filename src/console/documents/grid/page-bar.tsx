@@ -26,19 +26,14 @@ function notePage(cursor: string, before: string): void {
 
 /** From page to page, back too, and how many rows a page has. */
 export function PageBar({ page: { rows, total, next, ms }, listing }: { page: Page; listing: Listing }) {
-  const { cursor, skip, isTrash, size } = listing;
-  const isFirst = isTrash ? skip === 0 : cursor === null;
-  const before = isTrash || cursor === null ? undefined : readNoted()[cursor];
-  const back = isTrash
-    ? linkHere({ skip: skip > size ? String(skip - size) : null })
-    : linkHere({ cursor: before === undefined || before === '' ? null : before });
-  const forth = linkHere(isTrash ? { skip: next } : { cursor: next });
+  const { cursor, size } = listing;
+  const before = cursor === null ? undefined : readNoted()[cursor];
   return (
     <p class="pages">
-      {!isFirst && (isTrash || before !== undefined) && <a href={back}>← Previous page</a>}
-      {!isFirst && <a href={linkHere({ cursor: null, skip: null })}>First page</a>}
+      {before !== undefined && <a href={linkHere({ cursor: before === '' ? null : before })}>← Previous page</a>}
+      {cursor !== null && <a href={linkHere({ cursor: null })}>First page</a>}
       {next !== null && (
-        <a href={forth} onClick={() => isTrash || notePage(next, cursor ?? '')}>
+        <a href={linkHere({ cursor: next })} onClick={() => notePage(next, cursor ?? '')}>
           Next page →
         </a>
       )}
@@ -52,7 +47,7 @@ export function PageBar({ page: { rows, total, next, ms }, listing }: { page: Pa
         <span class="hidden">Rows of a page</span>
         <select
           value={String(size)}
-          onChange={(event) => goTo(linkHere({ limit: event.currentTarget.value, cursor: null, skip: null }))}
+          onChange={(event) => goTo(linkHere({ limit: event.currentTarget.value, cursor: null }))}
         >
           {PAGE_SIZES.map((each) => (
             <option key={each} value={String(each)}>

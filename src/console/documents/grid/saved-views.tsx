@@ -12,7 +12,7 @@ interface View {
 
 const MAX_VIEWS = 50;
 /** What belongs to a moment, not to a view. */
-const PASSING = ['cursor', 'skip', 'open', 'from', 'tab', 'import'];
+const PASSING = ['cursor', 'open', 'from', 'tab', 'import'];
 
 /** Filters and order of a collection under names of one's own, kept in this browser. */
 export function SavedViews({ base }: { base: string }) {
