@@ -303,4 +303,17 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await page.getByText('Collection changed').waitFor();
     expect(await drafts(page)).toBe(0);
   });
+
+  it('asks before signing out discards drafts, and then keeps none', async () => {
+    const page = await openConsole(stage, { hash: at(stage, `documents/articles?open=${ids[4]!}`), scheme: 'dark' });
+    await titleOf(page).fill('Somebody else must not read this');
+    await visit(page, at(stage, 'documents/articles'));
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('banner').getByRole('button', { name: 'ann@example.test' }).click();
+    await page.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await page.getByText('1 draft that you have typed').waitFor();
+    await page.getByRole('button', { name: 'Sign out and discard' }).click();
+    await page.getByLabel('Password').waitFor();
+    expect(await drafts(page)).toBe(0);
+  });
 });

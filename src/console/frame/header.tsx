@@ -1,5 +1,9 @@
+import { useState } from 'preact/hooks';
 import { api } from '../api.js';
+import { countDrafts, forgetDrafts } from '../drafts.js';
+import { howMany } from '../format.js';
 import { tellRefusal } from '../parts/basics.js';
+import { Confirm } from '../parts/confirm.js';
 import { Health } from '../parts/health.js';
 import { Icon } from '../parts/icon.js';
 import { isFinding } from './palette.js';
@@ -9,6 +13,7 @@ const NEXT = { auto: 'light', light: 'dark', dark: 'auto' } as const;
 
 /** One line above every screen. */
 export function Header() {
+  const [isAsking, setAsking] = useState(false);
   return (
     <header class="top">
       <button class="menu-button quiet icon" popovertarget="menu" aria-label="Menu">
@@ -23,7 +28,7 @@ export function Header() {
       {seesAll.value && <Health />}
       <button class="quiet" popovertarget="account-menu">
         <Icon name="account" />
-        <span class="who">{me.value?.email}</span>
+        <span class="who">{me.value?.email || 'Account'}</span>
         <Icon name="down" />
       </button>
       <div class="pop" id="account-menu" popover="auto">
@@ -31,8 +36,17 @@ export function Header() {
         <a href="#/account">Account</a>
         <button onClick={() => (theme.value = NEXT[theme.value])}>Theme: {theme.value}</button>
         <button onClick={() => (utc.value = !utc.value)}>Times: {utc.value ? 'UTC' : 'local'}</button>
-        <button onClick={() => void signOut()}>Sign out</button>
+        <button onClick={() => (countDrafts() > 0 ? setAsking(true) : void signOut())}>Sign out</button>
       </div>
+      {isAsking && (
+        <Confirm
+          title="Sign out"
+          text={`${howMany(countDrafts(), 'draft')} that you have typed in this browser will be discarded.`}
+          action="Sign out and discard"
+          onClose={() => setAsking(false)}
+          onConfirm={signOut}
+        />
+      )}
     </header>
   );
 }
@@ -40,6 +54,8 @@ export function Header() {
 async function signOut(): Promise<void> {
   try {
     await api('POST', '/api/admin/logout');
+    // Whoever comes next to this browser reads none.
+    forgetDrafts();
     settleMe(null);
   } catch (error) {
     tellRefusal(error);
