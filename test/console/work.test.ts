@@ -158,7 +158,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.locator('dialog label input:focus').fill('1st');
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByRole('alert').getByText('INVALID_NAME').waitFor();
-    await page.getByLabel('Name').fill('registered');
+    await page.getByLabel('Name', { exact: true }).fill('registered');
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByText('Collection registered').waitFor();
     await page.getByRole('row', { name: 'registered' }).getByText('private, by userId').waitFor();

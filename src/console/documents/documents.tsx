@@ -27,7 +27,11 @@ export function Documents() {
         {listed.length > 0 && (
           <CollectionChoice names={listed.map((each) => each.name)} chosen={collection?.name} project={id} />
         )}
-        {collection && <a href={linkTo(['p', id, 'collections'], { open: collection.name })}>Schema</a>}
+        {collection && (
+          <a href={linkTo(['p', id, 'collections'], { open: collection.name, edit: mayChange.value ? '1' : null })}>
+            Schema
+          </a>
+        )}
         {collection && mayChange.value && (
           <a class="button" href={linkHere({ import: '1' })}>
             Import…
