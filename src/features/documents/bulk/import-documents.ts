@@ -47,13 +47,13 @@ export async function importDocuments(
   if (key !== undefined) return upsertEach(app, collection, key, accepted, rejected);
   const there = keepPresent ? await findPresent(app, collection, accepted) : new Set<string>();
   const fresh = accepted.filter(({ document }) => !there.has(document._id.toHexString()));
-  const present = accepted.length - fresh.length;
-  if (fresh.length === 0 || dryRun) return { inserted: fresh.length, present, rejected };
+  const present = keepPresent ? { present: accepted.length - fresh.length } : {};
+  if (fresh.length === 0 || dryRun) return { inserted: fresh.length, ...present, rejected };
   const documents = fresh.map(({ document }) => document);
   const refusals = await insertEachRecord(app, collection, documents);
   for (const [position, message] of refusals) rejected.push({ index: fresh[position]!.index, message });
   rejected.sort((a, b) => a.index - b.index);
-  return { inserted: fresh.length - refusals.size, present, rejected };
+  return { inserted: fresh.length - refusals.size, ...present, rejected };
 }
 
 /** Ids of those that are stored, in the trash too. */

@@ -82,7 +82,7 @@ export class Group {
       ? earlier.some((before) => this.#met(before))
       : this.ownerId === null || change.owners.includes(this.ownerId);
     if (!concerns || this.#toldGone.has(id)) return null;
-    if (this.#isExact) return 'gone';
+    if (earlier && this.#isExact) return 'gone';
     if (this.#toldGone.size >= MAX_TOLD_GONE) this.#toldGone.clear();
     this.#toldGone.add(id);
     return 'gone';
