@@ -3,12 +3,15 @@ import { openRandom } from '../helpers/random.js';
 import { attackFor } from '../helpers/strangers/attack.js';
 import { openTarget, QUOTA } from '../helpers/strangers/target.js';
 
-/** One short round of a seed that stays; `npm run soak strangers` draws others, and goes on for minutes. */
+/**
+ * One short round of a seed that stays; `npm run soak strangers` draws others and goes on for minutes. It also sends 48
+ * pipelines of a megabyte at once, by which a process still grows by more than 64 MB for one address.
+ */
 it('no stranger harms another: a generated round stays within the bounds', async () => {
   const random = openRandom(Number(process.env.BSVC_TEST_SEED ?? 3));
   const target = await openTarget();
   try {
-    const short = { ms: 0, tried: 6, winners: 1, heldMs: 250, repeated: 8 };
+    const short = { ms: 0, tried: 6, winners: 1, paired: 8, heldMs: 250, repeated: 8 };
     const { problems, volleys, costs, worst } = await attackFor(target, random, short);
     expect(problems).toEqual([]);
     // It has reached what it is to look at.

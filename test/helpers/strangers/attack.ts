@@ -12,6 +12,8 @@ export interface AttackOptions {
   tried?: number;
   /** Those that cost most are sent many at once. */
   winners?: number;
+  /** How many of each of the dearest two are sent at once, by one address. */
+  paired?: number;
   /** How long connections are kept, and the service is looked at with nothing to do. */
   heldMs?: number;
   /** How often requests that keep something are repeated. */
@@ -42,6 +44,7 @@ export async function attackFor(
     ms,
     tried = 60,
     winners = 4,
+    paired = 48,
     heldMs = 1_500,
     repeated = 60,
     isTimed = false,
@@ -93,7 +96,7 @@ export async function attackFor(
     }
     // Of all threads: the dearest two together, about both collections.
     const dearest = found.slice(0, 2).map(({ shot }) => shot);
-    note(await fire(target, dearest, { times: 48, from: 1 }));
+    note(await fire(target, dearest, { times: paired, from: 1 }));
     const heavy = await findHeavyStream(target, random, streams, winners * 4);
     note(await hold(target, heavy, { times: 95, from: 1, stage: 'unread', heldMs }));
     const awaited = await findAwaited(target, random, withBody);
