@@ -66,14 +66,14 @@ async function buildStore(cards: Document[], members: Document[]): Promise<Send>
     const call = supertest(server)[method](`/api/data/${path}`).set(headers);
     const { status, text } = body === undefined ? await call : await call.send(body);
     const plain = text.replaceAll(/"(nextCursor|cursor|requestId)":"[^"]*"/g, '"$1":"…"');
-    return { status, text: plain.replaceAll(MOMENT, '<now>').replaceAll(NEW_ID, '"_id":"<new>"') };
+    return { status, text: plain.replaceAll(MOMENT, '<now>').replaceAll(NEW_ID, '"$1":"<new>"') };
   };
 }
 
 /** Moments of writes; those of the documents that were placed are in another year. */
 const MOMENT = /"20[2-9]\d-[^"]*Z"/g;
 /** Ids of documents that a request has made; those that were placed begin otherwise. */
-const NEW_ID = /"_id":"6[0-9a-f]{23}"/g;
+const NEW_ID = /"(_?id)":"6[0-9a-f]{23}"/g;
 
 const placedId = (at: number): ObjectId => new ObjectId(`0000${at.toString(16).padStart(20, '0')}`);
 

@@ -92,6 +92,8 @@ function checkOrder({ keys, isLeaf }: Page, { from, to }: Place, compare: (a: Bu
   if (to !== null && compare(keys.at(-1)!, to) >= 0) throw new PageError('its keys are out of order');
 }
 
+const FREE_KEY_BYTES = 8;
+
 /** The pages that were met. */
 export class PageSet {
   private readonly bits: Uint8Array;
@@ -116,8 +118,9 @@ export class PageSet {
   }
 }
 
-/** For the tree of free pages: LMDB keeps its keys as numbers in the machine's order. */
+/** For the tree of free pages: LMDB keeps its keys as numbers in the machine's order. Throws PageError for another key. */
 export function compareFreeKeys(a: Buffer, b: Buffer): number {
+  if (a.length !== FREE_KEY_BYTES || b.length !== FREE_KEY_BYTES) throw new PageError('it has a key of another tree');
   const difference = a.readBigUInt64LE(0) - b.readBigUInt64LE(0);
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
