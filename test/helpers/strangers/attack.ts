@@ -12,7 +12,7 @@ export interface AttackOptions {
   tried?: number;
   /** Those that cost most are sent many at once. */
   winners?: number;
-  /** How many of each of the dearest two are sent at once, by one address. */
+  /** How many of each of the dearest two are sent at once, by one address; 0 = none. */
   paired?: number;
   /** How long connections are kept, and the service is looked at with nothing to do. */
   heldMs?: number;
@@ -96,7 +96,7 @@ export async function attackFor(
     }
     // Of all threads: the dearest two together, about both collections.
     const dearest = found.slice(0, 2).map(({ shot }) => shot);
-    note(await fire(target, dearest, { times: paired, from: 1 }));
+    if (paired > 0) note(await fire(target, dearest, { times: paired, from: 1 }));
     const heavy = await findHeavyStream(target, random, streams, winners * 4);
     note(await hold(target, heavy, { times: 95, from: 1, stage: 'unread', heldMs }));
     const awaited = await findAwaited(target, random, withBody);

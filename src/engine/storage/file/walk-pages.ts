@@ -118,7 +118,7 @@ export class PageSet {
   }
 }
 
-/** For the tree of free pages: LMDB keeps its keys as numbers in the machine's order. Throws PageError for another key. */
+/** For the tree of free pages, whose keys are numbers in the machine's order. Throws PageError for any other key. */
 export function compareFreeKeys(a: Buffer, b: Buffer): number {
   if (a.length !== FREE_KEY_BYTES || b.length !== FREE_KEY_BYTES) throw new PageError('it has a key of another tree');
   const difference = a.readBigUInt64LE(0) - b.readBigUInt64LE(0);
