@@ -304,6 +304,33 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     expect(await drafts(page)).toBe(0);
   });
 
+  it('adds a field in five steps from its documents, and shows first what would not fit', async () => {
+    const boxes = await buildCollection(stage.test.app, stage.project, {
+      name: 'boxes',
+      fields: [{ name: 'label', type: 'String' }],
+    });
+    await placeDocuments(stage.test.app, boxes, [{ label: 'a long label' }]);
+    const page = await openConsole(stage, { hash: at(stage, 'documents/boxes') });
+    await page.getByRole('link', { name: 'Schema' }).click();
+    await page.getByRole('button', { name: 'Add a field' }).click();
+    await page.keyboard.type('height');
+    await page.getByLabel('Type of height').selectOption('Number');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Collection changed').waitFor();
+    await visit(page, at(stage, 'documents/boxes'));
+    await page.getByText('Columns', { exact: true }).click();
+    await page.getByRole('link', { name: 'New field…' }).click();
+    await page.keyboard.type('weight');
+    await page.getByText('Rules of label').click();
+    await page.getByLabel('to', { exact: true }).first().fill('5');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText(/^1 of 1 stored document would not fit/).waitFor();
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    await page.getByRole('button', { name: 'Save all the same' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await drafts(page)).toBe(0);
+  });
+
   it('asks before signing out discards drafts, and then keeps none', async () => {
     const page = await openConsole(stage, { hash: at(stage, `documents/articles?open=${ids[4]!}`), scheme: 'dark' });
     await titleOf(page).fill('Somebody else must not read this');

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
-import { howMany, number } from '../format.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
 import { type CommandLine, CommandList, ofProject } from '../parts/commands.js';
 import { Drawer } from '../parts/drawer.js';
@@ -8,17 +7,15 @@ import { Field } from '../parts/form.js';
 import { JsonEditor } from '../parts/json-editor.js';
 import { linkHere, place } from '../routes.js';
 import { FieldsForm } from './fields-form.js';
+import { Fit, type FitReport } from './fit-report.js';
+import { changedOf, describeChanges } from './settings-changes.js';
 import { useSettings, type EditedSettings, type CollectionSettings } from './use-settings.js';
-import type { Collection, CollectionField } from '../collection.js';
+import type { Collection } from '../collection.js';
 
-/** How many stored documents would not be let in as they are. */
-interface FitReport {
-  checked: number;
-  misfits: number;
-  examples: { id: string; message: string }[];
-}
-
-/** Fields, mode, indexes and access of a collection; nothing is saved before its consequences were shown. */
+/**
+ * Fields, mode, indexes and access of a collection. What stored documents would break is shown before it is saved:
+ * saving looks for it first, and goes on by itself where there is nothing to show.
+ */
 export function CollectionEditor({
   base,
   collection,
@@ -66,22 +63,22 @@ function Editor({
 }) {
   const { before, name, settings, problem } = edited;
   const isJson = place.value.query.get('as') === 'json';
-  const [looked, setLooked] = useState<{ text: string; report: FitReport } | null>(null);
   const text = JSON.stringify(settings);
   const body = settings && collection ? changedOf(before, settings) : settings;
   const changes = settings && collection ? describeChanges(before, settings) : [];
   const path = collection ? `${base}/${collection.name}` : base;
   const named = name.trim();
-  const [looking, look, lookRefused] = useAction(async () => {
-    setLooked({ text, report: await api<FitReport>('PATCH', `${path}?check=true`, body) });
+  const { looking, look, busy, save, report, error } = useSaving({
+    path,
+    body: collection ? body : { name: named, ...settings },
+    isNew: collection === null,
+    text,
+    onSaved() {
+      edited.forget();
+      say(collection ? 'Collection changed' : 'Collection registered');
+      onSaved();
+    },
   });
-  const [busy, save, refused] = useAction(async () => {
-    await (collection ? api('PATCH', path, body) : api('POST', base, { name: named, ...settings }));
-    edited.forget();
-    say(collection ? 'Collection changed' : 'Collection registered');
-    onSaved();
-  });
-  const hasLooked = looked?.text === text;
   return (
     <>
       {!collection && (
@@ -104,9 +101,9 @@ function Editor({
         )
       )}
       {problem !== null && <p class="bad">{problem}</p>}
-      <Trouble error={lookRefused ?? refused} />
+      <Trouble error={error} />
       {changes.length > 0 && <Changes lines={changes} />}
-      {hasLooked && <Fit {...looked.report} />}
+      {report && <Fit {...report} />}
       <CommandList
         lines={() => commandsOf(path, collection, collection ? (body ?? {}) : { name: named, ...(settings ?? before) })}
       />
@@ -116,18 +113,49 @@ function Editor({
             Preview of what would not fit
           </button>
         )}
-        {(collection ? hasLooked : settings !== null) && (
-          <button
-            class="primary end"
-            disabled={busy || (collection ? changes.length === 0 : named === '')}
-            onClick={() => void save()}
-          >
-            {collection ? 'Save' : 'Register'}
-          </button>
-        )}
+        <button
+          class="primary end"
+          disabled={busy || !settings || (collection ? changes.length === 0 : named === '')}
+          onClick={() => void save()}
+        >
+          {!collection ? 'Register' : report && report.misfits > 0 ? 'Save all the same' : 'Save'}
+        </button>
       </p>
     </>
   );
+}
+
+/** Looks for what would not fit, and saves; the report is of the settings as they are now, or null. */
+function useSaving({
+  path,
+  body,
+  isNew,
+  text,
+  onSaved,
+}: {
+  path: string;
+  body: object | null;
+  isNew: boolean;
+  /** The settings that a report is of. */
+  text: string;
+  onSaved: () => void;
+}) {
+  const [looked, setLooked] = useState<{ text: string; report: FitReport } | null>(null);
+  const report = looked?.text === text ? looked.report : null;
+  const find = async (): Promise<FitReport> => {
+    const found = await api<FitReport>('PATCH', `${path}?check=true`, body);
+    setLooked({ text, report: found });
+    return found;
+  };
+  const [looking, look, lookRefused] = useAction(async () => void (await find()));
+  const [busy, save, refused] = useAction(async () => {
+    if (!isNew && !report && (await find()).misfits > 0) return;
+    // Whoever has seen what would not fit may keep it: new constraints then count for what is written from now on.
+    const forNewWrites = report && report.misfits > 0 && { forNewWrites: true };
+    await api(isNew ? 'POST' : 'PATCH', path, { ...body, ...forNewWrites });
+    onSaved();
+  });
+  return { looking, look, busy, save, report, error: lookRefused ?? refused };
 }
 
 function commandsOf(
@@ -175,65 +203,4 @@ function Changes({ lines }: { lines: readonly string[] }) {
 function CollectionJson({ edited }: { edited: EditedSettings }) {
   const [first] = useState(edited.writeText);
   return <JsonEditor text={first} label="Collection as JSON" onChange={edited.setText} />;
-}
-
-function Fit({ checked, misfits, examples }: FitReport) {
-  return (
-    <section role="status">
-      <p class={misfits > 0 ? 'bad' : 'good'}>
-        {misfits === 0
-          ? checked === 0
-            ? 'No document is stored that would not fit.'
-            : `All of ${howMany(checked, 'stored document')} fit.`
-          : `${number(misfits)} of ${howMany(checked, 'stored document')} would not fit: they stay, and are refused when somebody changes them.`}
-      </p>
-      {examples.length > 0 && (
-        <ul>
-          {examples.map(({ id, message }) => (
-            <li key={id}>
-              <code>{id}</code> {message}
-            </li>
-          ))}
-        </ul>
-      )}
-    </section>
-  );
-}
-
-/** Only what was changed is sent: what rules say of access stays as it is. */
-const changedOf = (before: CollectionSettings, after: CollectionSettings): Partial<CollectionSettings> =>
-  Object.fromEntries(
-    Object.entries(after).filter(
-      ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key as keyof CollectionSettings]),
-    ),
-  );
-
-/** The changes between two settings, a line each. */
-function describeChanges(before: CollectionSettings, after: CollectionSettings): string[] {
-  const old = new Map(before.fields.map((field) => [field.name, field]));
-  const kept = new Set(after.fields.map(({ name }) => name));
-  const ofFields = after.fields.flatMap((field) => {
-    const known = old.get(field.name);
-    if (!known) return [`+ field ${show(field)}`];
-    return show(known) === show(field) ? [] : [`field ${show(known)} → ${show(field)}`];
-  });
-  return [
-    ...ofFields,
-    ...before.fields
-      .filter(({ name }) => !kept.has(name))
-      .map((field) => `− field ${show(field)}: its values stay stored`),
-    ...after.indexes.filter((index) => !before.indexes.includes(index)).map((index) => `+ index ${index}`),
-    ...before.indexes.filter((index) => !after.indexes.includes(index)).map((index) => `− index ${index}`),
-    ...(before.mode === after.mode ? [] : [`mode ${before.mode} → ${after.mode}`]),
-    ...(JSON.stringify(before.rls) === JSON.stringify(after.rls)
-      ? []
-      : [`access ${JSON.stringify(before.rls)} → ${JSON.stringify(after.rls)}`]),
-  ];
-}
-
-function show({ name, type, ...more }: CollectionField): string {
-  const marks = Object.entries<unknown>(more).map(([mark, value]) =>
-    value === true ? mark : `${mark} ${JSON.stringify(value)}`,
-  );
-  return [`${name}: ${type}`, ...marks].join(', ');
 }

@@ -26,7 +26,8 @@ export function Collections() {
   const isEdited = query.get('edit') === '1' && mayChange.value;
   const isNew = query.get('new') === '1' && mayChange.value;
   const isRuled = query.get('rules') === '1';
-  const close = (): void => goTo(linkHere({ open: null, edit: null, new: null, schema: null, rules: null, as: null }));
+  const close = (): void =>
+    goTo(linkHere({ open: null, edit: null, new: null, schema: null, rules: null, as: null, add: null }));
   const done = (): void => {
     reload();
     close();

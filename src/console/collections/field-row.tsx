@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { CollectionField } from '../collection.js';
 import { readNumber, writeScalar } from '../parts/schema-form/scalar-inputs.js';
 
@@ -9,18 +10,25 @@ interface RowProps {
   /** Its name stays: documents have values under it. */
   isStored: boolean;
   collections: readonly string[];
+  /** It was added just now: its name is typed next. */
+  isAdded: boolean;
   onField: (next: CollectionField) => void;
   onRemove: () => void;
 }
 
 /** One field: its name, type and marks in a line, the rest of its rules below. */
-export function FieldRow({ field, isStored, collections, onField, onRemove }: RowProps) {
+export function FieldRow({ field, isStored, collections, isAdded, onField, onRemove }: RowProps) {
+  const input = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    if (isAdded) input.current?.focus();
+  }, [isAdded]);
   const { name, type, required = false, unique = false } = field;
   const shown = name === '' ? 'the new field' : name;
   const mark = (key: 'required' | 'unique', isSet: boolean): void => onField(withRule(field, key, isSet || undefined));
   return (
     <li>
       <input
+        ref={input}
         class="name"
         aria-label={`Name of ${shown}`}
         placeholder="name"

@@ -1,5 +1,7 @@
+import { useEffect, useState } from 'preact/hooks';
 import type { CollectionField } from '../collection.js';
 import { TextArea } from '../parts/form.js';
+import { linkHere, place, replaceWith } from '../routes.js';
 import { FieldRow } from './field-row.js';
 import type { CollectionSettings } from './use-settings.js';
 
@@ -28,6 +30,18 @@ export function FieldsForm({
   const { fields, indexes, mode } = settings;
   const setField = (at: number, next: CollectionField): void =>
     onSettings({ ...settings, fields: fields.with(at, next) });
+  // Which row was added here: its name is typed next.
+  const [added, setAdded] = useState<number | null>(null);
+  const add = (): void => {
+    setAdded(fields.length);
+    onSettings({ ...settings, fields: [...fields, { name: '', type: 'String' }] });
+  };
+  // The head of a grid asks for a new field by the address, once.
+  useEffect(() => {
+    if (place.value.query.get('add') === null) return;
+    replaceWith(linkHere({ add: null }));
+    if (fields.at(-1)?.name !== '') add();
+  }, []);
   return (
     <>
       <ol class="field-rows" aria-label="Fields">
@@ -38,14 +52,13 @@ export function FieldsForm({
             // The first of a name: another one that is given it is refused by the server, and can be renamed.
             isStored={known.has(field.name) && fields.findIndex(({ name }) => name === field.name) === at}
             collections={collections}
+            isAdded={at === added}
             onField={(next) => setField(at, next)}
             onRemove={() => onSettings({ ...settings, fields: fields.filter((_, index) => index !== at) })}
           />
         ))}
       </ol>
-      <button onClick={() => onSettings({ ...settings, fields: [...fields, { name: '', type: 'String' }] })}>
-        Add a field
-      </button>
+      <button onClick={add}>Add a field</button>
       <div class="schema-form settings">
         <div class="row">
           <label>

@@ -1,29 +1,32 @@
 import { useState } from 'preact/hooks';
 import { Field, Form } from '../parts/form.js';
+import { PullDown } from '../parts/pull-down.js';
 import { goTo, linkHere } from '../routes.js';
 import { played } from '../session.js';
 
-/** Asks as whom the list is to be shown; then says so, as long as it is. */
+/** Says as whom a list is shown, and leads back. */
+export function PlayedAs() {
+  const as = played.value;
+  if (as === null) return null;
+  return (
+    <p class="trouble" role="status">
+      You see this list as <b>{as === 'anyone' ? 'somebody who is not signed in' : as}</b> with a publishable key does.
+      Nothing can be changed here meanwhile; a document that you open is shown whole.{' '}
+      <a href={linkHere({ as: null, cursor: null })}>See all again</a>
+    </p>
+  );
+}
+
+/** Asks as whom the list is to be shown. */
 export function PlayAs() {
   const [typed, setTyped] = useState('');
-  const as = played.value;
-  if (as !== null) {
-    return (
-      <p class="trouble" role="status">
-        You see this list as <b>{as === 'anyone' ? 'somebody who is not signed in' : as}</b> with a publishable key
-        does. Nothing can be changed here meanwhile; a document that you open is shown whole.{' '}
-        <a href={linkHere({ as: null, cursor: null })}>See all again</a>
-      </p>
-    );
-  }
   const play = (): void => goTo(linkHere({ as: typed.trim() || 'anyone', cursor: null, trash: null, open: null }));
   return (
-    <details>
-      <summary>See it as a user</summary>
-      <Form class="row" onSubmit={play}>
+    <PullDown label="See as…">
+      <Form onSubmit={play}>
         <Field label="Address or id, empty for anyone" value={typed} onText={setTyped} autocomplete="off" />
-        <button>See the list as this user</button>
+        <button class="small">See the list as this user</button>
       </Form>
-    </details>
+    </PullDown>
   );
 }

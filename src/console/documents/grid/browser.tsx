@@ -1,21 +1,17 @@
 import { useMemo, useState } from 'preact/hooks';
-import { addressOf } from '../../api.js';
 import type { Collection } from '../../collection.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Empty } from '../../parts/page-head.js';
-import { titleField } from '../../parts/schema-form/form-place.js';
 import { goTo, linkHere, place } from '../../routes.js';
-import { PlayAs } from '../../rules/play-as.js';
+import { PlayedAs } from '../../rules/play-as.js';
 import { mayChange, played } from '../../session.js';
-import { ColumnMenu } from './column-menu.js';
-import { FilterLine } from './filter-line.js';
 import { Grid } from './grid.js';
+import { GridBar } from './grid-bar.js';
 import { columnFields, forgetColumns, keepColumns, readColumns, TRASHED, type GridColumn } from './grid-columns.js';
 import { filterQuery, isIndexed, pageQuery, readListing, sortOf, type Listing } from './listing.js';
 import { PageBar } from './page-bar.js';
-import { SavedViews } from './saved-views.js';
 import { SelectionBar } from './selection-bar.js';
 import { usePage } from './use-page.js';
 import { useRefTitles } from './use-ref-titles.js';
@@ -36,7 +32,7 @@ export function Browser({
   const own = `${base}/${collection.name}`;
   const documents = `${own}/documents`;
   const listing = readListing(place.value.query);
-  const { filters, sort, isTrash } = listing;
+  const { sort, isTrash } = listing;
   const { fields, columns, isReady, choose, reset } = useColumns(own, collection);
   const page = usePage(documents, listing, isReady ? columns : null);
   onReady(page.reload);
@@ -55,13 +51,16 @@ export function Browser({
   const { name: sorted } = sortOf(sort);
   return (
     <>
-      <div class="bar">
-        <FilterLine fields={fields} filters={filters} searched={titleField(collection)} />
-        <SavedViews base={own} />
-        <ColumnMenu columns={columns} fields={fields} onColumns={choose} onReset={reset} />
-        {played.value === null && <Export documents={documents} name={collection.name} listing={listing} />}
-      </div>
-      <PlayAs />
+      <GridBar
+        own={own}
+        collection={collection}
+        fields={fields}
+        columns={columns}
+        listing={listing}
+        onColumns={choose}
+        onReset={reset}
+      />
+      <PlayedAs />
       {played.value === null && <Tabs isTrash={isTrash} />}
       {sort !== '' && !isIndexed(collection, sorted) && <Unindexed name={sorted} />}
       <Trouble error={page.error} onRetry={page.reload} />
@@ -145,20 +144,6 @@ const Unindexed = ({ name }: { name: string }) => (
     No index serves the order by {name}: on a large collection it takes long and ends after ten seconds.
   </p>
 );
-
-/** Of what is filtered. */
-function Export({ documents, name, listing }: { documents: string; name: string; listing: Listing }) {
-  const query = filterQuery(listing);
-  return (
-    <a
-      class="button"
-      href={addressOf(`${documents}/export${query === '' ? '' : `?${query}`}`)}
-      download={`${name}.ndjson`}
-    >
-      {listing.filters.length === 0 ? 'Export' : 'Export filtered'}
-    </a>
-  );
-}
 
 /** Where no row is: why, and what to do next. */
 function Nothing({ listing: { filters, isTrash, cursor } }: { listing: Listing }) {

@@ -1,5 +1,5 @@
 import type { CollectionField } from '../../collection.js';
-import { PullDown } from './pull-down.js';
+import { PullDown } from '../../parts/pull-down.js';
 import { moved, resized, toggled, type GridColumn } from './grid-columns.js';
 
 const STEP = 40;
@@ -8,6 +8,7 @@ const STEP = 40;
 export function ColumnMenu({
   columns,
   fields,
+  newField,
   onColumns,
   onReset,
 }: {
@@ -15,6 +16,8 @@ export function ColumnMenu({
   fields: readonly CollectionField[];
   onColumns: (next: GridColumn[]) => void;
   onReset: () => void;
+  /** Where a field is added; null for whoever may not. */
+  newField: string | null;
 }) {
   const hidden = fields.filter(({ name }) => !columns.some((column) => column.name === name));
   const toggle = (name: string): void => onColumns(toggled(columns, name, fields));
@@ -60,9 +63,16 @@ export function ColumnMenu({
           </li>
         ))}
       </ul>
-      <button class="small" onClick={onReset}>
-        As at first
-      </button>
+      <p class="row">
+        <button class="small" onClick={onReset}>
+          As at first
+        </button>
+        {newField !== null && (
+          <a class="end" href={newField}>
+            New field…
+          </a>
+        )}
+      </p>
     </PullDown>
   );
 }

@@ -32,7 +32,12 @@ const widthOf = ({ type, enum: choices }: FieldShape): number => (choices ? 110 
 /** The columns of a collection before anybody has chosen some. */
 export function defaultColumns(fields: readonly CollectionField[]): GridColumn[] {
   const own = fields.filter(({ name }) => !SYSTEM.some((each) => each.name === name));
-  return [...own.slice(0, MAX_DEFAULT), SYSTEM[0]!].map((field) => ({ name: field.name, width: widthOf(field) }));
+  // What a document is known by stands first as a rule: it has room.
+  const widthAt = (field: CollectionField, at: number): number => (at === 0 && field.type === 'String' ? 260 : 0);
+  return [...own.slice(0, MAX_DEFAULT), SYSTEM[0]!].map((field, at) => ({
+    name: field.name,
+    width: Math.max(widthOf(field), widthAt(field, at)),
+  }));
 }
 
 const settingOf = (base: string): string => `columns ${base}`;

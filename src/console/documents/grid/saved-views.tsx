@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { say } from '../../parts/basics.js';
-import { PullDown } from './pull-down.js';
+import { PullDown } from '../../parts/pull-down.js';
 import { linkTo, place } from '../../routes.js';
 import { keepSetting, readSetting } from '../../settings.js';
 

@@ -1,0 +1,65 @@
+import { addressOf } from '../../api.js';
+import type { Collection, CollectionField } from '../../collection.js';
+import { titleField } from '../../parts/schema-form/form-place.js';
+import { linkTo, place } from '../../routes.js';
+import { PlayAs } from '../../rules/play-as.js';
+import { mayChange, played } from '../../session.js';
+import { ColumnMenu } from './column-menu.js';
+import { FilterLine } from './filter-line.js';
+import type { GridColumn } from './grid-columns.js';
+import { filterQuery, type Listing } from './listing.js';
+import { SavedViews } from './saved-views.js';
+
+/** What narrows a list, how it is shown, and what is done with all of it. */
+export function GridBar({
+  own,
+  collection,
+  fields,
+  columns,
+  listing,
+  onColumns,
+  onReset,
+}: {
+  /** Path of the collection in the operators' API. */
+  own: string;
+  collection: Collection;
+  fields: readonly CollectionField[];
+  columns: readonly GridColumn[];
+  listing: Listing;
+  onColumns: (next: readonly GridColumn[]) => void;
+  onReset: () => void;
+}) {
+  const { name } = collection;
+  return (
+    <div class="bar">
+      <FilterLine fields={fields} filters={listing.filters} searched={titleField(collection)} />
+      <SavedViews base={own} />
+      <ColumnMenu
+        columns={columns}
+        fields={fields}
+        onColumns={onColumns}
+        onReset={onReset}
+        newField={mayChange.value ? linkToNewField(name) : null}
+      />
+      {played.value === null && <PlayAs />}
+      {played.value === null && <Export documents={`${own}/documents`} name={name} listing={listing} />}
+    </div>
+  );
+}
+
+const linkToNewField = (name: string): string =>
+  linkTo(['p', place.value.parts[1] ?? '', 'collections'], { open: name, edit: '1', add: '1' });
+
+/** Of what is filtered. */
+function Export({ documents, name, listing }: { documents: string; name: string; listing: Listing }) {
+  const query = filterQuery(listing);
+  return (
+    <a
+      class="button"
+      href={addressOf(`${documents}/export${query === '' ? '' : `?${query}`}`)}
+      download={`${name}.ndjson`}
+    >
+      {listing.filters.length === 0 ? 'Export' : 'Export filtered'}
+    </a>
+  );
+}
