@@ -7,7 +7,14 @@ import { renderCommandsPage, renderSettingsPage } from './generated-docs.js';
 import { GUIDES_FOLDER } from './guide-examples.js';
 
 // `npm run docs`: makes the guides of commands and settings, what is made from the table of filters, the schema of
-// bsvc.yaml for editors, and the lists in the engine's README from the code.
+// bsvc.yaml for editors, and the lists in the engine's README from the code. `npm run docs -- pictures [folder]` takes
+// pictures of the console instead, and renews the one of the README; by default they come into a folder `pictures`.
+const [what, folder = 'pictures'] = process.argv.slice(2);
+if (what === 'pictures') {
+  const { takePictures } = await import('./console-pictures.js');
+  console.log(`${await takePictures(folder, join(GUIDES_FOLDER, 'console.png'))} pictures in ${folder}`);
+  process.exit();
+}
 writeFileSync(join(GUIDES_FOLDER, 'commands.md'), await renderCommandsPage());
 writeFileSync(join(GUIDES_FOLDER, 'settings.md'), await renderSettingsPage());
 for (const [path, text] of Object.entries(await renderFilterFiles())) {
