@@ -3,12 +3,15 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataCollection, openEngine } from '../../src/engine/index.js';
+import { DOCUMENT_SPACE, INDEX_SPACE } from '../../src/engine/storage/file/environment.js';
 import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
+import { quietFlips } from './page-map.js';
 import { temporaryDir } from './transports.js';
 
 /** BSVC_TEST_FLIPS=1000 for the long form. */
 const FLIPS = Number(process.env['BSVC_TEST_FLIPS'] ?? 100);
-const SEED = 20_261_122;
+const SEED = openSeed('flipped bits');
 const DOCUMENTS = 1_000;
 const PAGE_BYTES = 4096;
 const PAGE_HEADER_BYTES = 24;
@@ -47,7 +50,8 @@ describe('a data file with a flipped bit', { timeout: 300_000 }, () => {
       isDeleted: n % 9 === 0,
       text: `text ${n} `.repeat(20 + (n % 30)),
     }));
-    for (let from = 0; from < DOCUMENTS; from += 500) await items.insertMany(docs.slice(from, from + 500));
+    // One by one: how many of several come into one transaction depends on the time, and where they lie with it.
+    for (const doc of docs) await items.insertOne(doc);
     await items.insertOne({
       _id: DOCUMENTS as never,
       group: 3,
@@ -84,11 +88,23 @@ describe('a data file with a flipped bit', { timeout: 300_000 }, () => {
     judge(await readCopies(flips));
   });
 
+  it('says what is damaged: in keys that stay in their order', async () => {
+    const flips = quietFlips(dataDir, [DOCUMENT_SPACE, INDEX_SPACE]);
+    // Of documents and of each index as many, half of them at the ends of what reads of one value read.
+    const owners = [...flips.values()].map((some) => some.toSorted((a, b) => a.shared - b.shared));
+    expect(owners).toHaveLength(3);
+    const picked = Array.from({ length: Math.ceil(FLIPS / 3) }, (_, n) => {
+      const some = owners[n % owners.length]!;
+      return some[random.below(random.chance(0.5) ? some.length : Math.ceil(some.length / 20))]!;
+    });
+    judge(await readCopies(picked.map(({ at, bit }) => `${at}:${bit}`)), { damaged: picked.length });
+  });
+
   /**
    * What a read gives without an error must be right, no process may die of it, and the look at every page must find
    * it.
    */
-  function judge(outcomes: Outcome[]): void {
+  function judge(outcomes: Outcome[], expected: { damaged?: number } = {}): void {
     const figures = { same: 0, told: 0, silent: [] as unknown[], crashed: [] as unknown[], unnamed: [] as unknown[] };
     for (const { flipped, deep, reads, done } of outcomes) {
       const found = deep ?? [];
@@ -101,8 +117,8 @@ describe('a data file with a flipped bit', { timeout: 300_000 }, () => {
       else figures.told++;
     }
     expect(figures).toEqual({ ...figures, silent: [], crashed: [], unnamed: [] });
-    expect(figures.same).toBeGreaterThan(0);
-    expect(figures.told).toBeGreaterThan(0);
+    if (expected.damaged === undefined) expect(figures.same).toBeGreaterThan(0);
+    expect(figures.told).toBeGreaterThanOrEqual(expected.damaged ?? 1);
   }
 
   /** Lets a child read the copies, and another one those behind a copy that ended it. */

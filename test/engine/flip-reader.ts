@@ -10,6 +10,7 @@ import { type DataCollection, openEngine, verifyDataFile } from '../../src/engin
 
 const [source, copies, flips] = process.argv.slice(2) as [string, string, string];
 const GROUPS = 20;
+const DOCUMENTS = 1_000;
 
 async function digestOf(rows: AsyncIterable<unknown> | Iterable<unknown>): Promise<string> {
   const hash = createHash('sha1');
@@ -49,9 +50,25 @@ for (const flipped of flips.split(',')) {
     const items: DataCollection<Record<string, unknown>> = engine.db('d').collection('items');
     await note('scan', () => digestOf(items.find()));
     await note('index', () => digestOf(each(GROUPS, (group) => items.find({ group }).sort({ n: -1 }).toArray())));
-    await note('unique', () => digestOf(each(200, (n) => items.findOne({ slot: `s${n * 5}` }))));
-    await note('points', () => digestOf(each(200, (n) => items.findOne({ _id: (n * 5) as never }))));
+    await note('unique', () => digestOf(each(DOCUMENTS, (n) => items.findOne({ slot: `s${n}` }))));
+    await note('points', () => digestOf(each(DOCUMENTS, (n) => items.findOne({ _id: n as never }))));
     await note('counts', () => digestOf(each(GROUPS, (group) => items.countDocuments({ group }))));
+    const skips = (group: number) => items.find({ group: { $gte: group } }).sort({ group: 1, n: -1 });
+    await note('skips', () =>
+      digestOf(
+        each(5, (n) =>
+          skips(n)
+            .skip(70 + n * 100)
+            .limit(5)
+            .toArray(),
+        ),
+      ),
+    );
+    const either = (n: number) => ({
+      $or: [{ group: n }, { slot: `s${n * 7}` }, { group: { $gt: 17 }, n: { $lt: 100 } }],
+    });
+    await note('unions', () => digestOf(each(GROUPS, (n) => items.countDocuments(either(n)))));
+    await note('distinct', async () => digestOf(await items.distinct('group')));
     writeSync(1, `${JSON.stringify({ flipped, deep, reads })}\n`);
     await note('writes', async () => {
       for (let n = 0; n < 100; n++) await items.updateOne({ _id: (n * 9) as never }, { $inc: { views: 1 as never } });

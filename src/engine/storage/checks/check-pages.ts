@@ -1,8 +1,12 @@
 import { statSync } from 'node:fs';
 import { damagedFile } from '../damage.js';
+import { DamagedGaps } from '../file/damaged-gaps.js';
+import { COLLECTION_SPACE, DOCUMENT_SPACE } from '../file/environment.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { type Meta, PageError, PageFile, type Tree } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';
+import { checksum } from '../format/checksum.js';
+import { bsonLength, documentForm, hasSeal, isSealIntact } from '../format/stored-form.js';
 import type { Storage } from '../storage.js';
 import { StorageError } from '../storage-error.js';
 import { FreeList, REPAIR } from './free-list.js';
@@ -14,11 +18,11 @@ const MAX_BYTES_AT_OPENING = 8 * 1024 * 1024;
 const MAX_LIST_PAGES = 1_000;
 
 /**
- * Checks, when a file is opened, the list of free pages and, of a small file, the order of all pages, but not what they
- * hold. Throws DAMAGED for pages out of order: reading or writing them gives short lists, or ends the process. A broken
- * list lets reading go on: the store refuses writes, which would overwrite pages in use.
+ * Checks, when a file is opened, the list of free pages and, of a small file, all pages. Throws DAMAGED for pages out
+ * of order: reading or writing them gives short lists, or ends the process. Damaged entries fail the reads that may
+ * need them. A broken list lets reading go on: the store refuses writes, which would overwrite pages in use.
  */
-export function checkPages({ environment }: Storage): void {
+export function checkPages({ environment, damage }: Storage): void {
   const { guard } = environment;
   const { store, path } = environment;
   const isSmall = statSync(path).size <= MAX_BYTES_AT_OPENING;
@@ -27,8 +31,10 @@ export function checkPages({ environment }: Storage): void {
   const file = new PageFile(path);
   try {
     const meta = file.readMeta();
-    const problem = findBrokenList(file, meta, isSmall);
-    if (isSmall) guard.isOver = true;
+    const gaps = new DamagedGaps();
+    const problem = findBrokenList(file, meta, isSmall ? gaps : null);
+    if (isSmall) guard.trust(gaps);
+    if (gaps.size > 0) damage.judge(damagedFile(path, 'entries in it are'), null);
     if (problem !== null) {
       const message = `The list of free pages of ${path} is damaged (${problem}), so the store is only read. ${REPAIR}`;
       environment.refuse(new StorageError('READ_ONLY', message));
@@ -42,16 +48,18 @@ export function checkPages({ environment }: Storage): void {
   }
 }
 
-/** Null for a whole list; throws PageError for other pages than those of the list. */
-function findBrokenList(file: PageFile, meta: Meta, isSmall: boolean): string | null {
+/** Null for a whole list; throws PageError for other pages than those of the list. `gaps`: all pages are checked. */
+function findBrokenList(file: PageFile, meta: Meta, gaps: DamagedGaps | null): string | null {
   const used = new PageSet(meta.lastPage);
   const mainVisitor = {
-    entry: () => undefined,
+    entry: (key: Buffer, value: Buffer) => {
+      gaps?.add(key, isIntact(key, value));
+    },
     damage: (number: number, reason: string) => {
       throw new PageError(`page ${number}: ${reason}`);
     },
   };
-  if (isSmall) for (const _page of walkPages(file, meta, meta.main, used, compareBytes, mainVisitor));
+  if (gaps !== null) for (const _page of walkPages(file, meta, meta.main, used, compareBytes, mainVisitor));
   if (pagesOf(meta.free) > MAX_LIST_PAGES) return null;
   const list = new FreeList(meta, used);
   let broken: string | null = null;
@@ -62,9 +70,18 @@ function findBrokenList(file: PageFile, meta: Meta, isSmall: boolean): string | 
     },
   };
   for (const _page of walkPages(file, meta, meta.free, used, compareFreeKeys, visitor));
-  return broken ?? list.problems(isSmall ? 0 : pagesOf(meta.main))[0] ?? null;
+  return broken ?? list.problems(gaps === null ? pagesOf(meta.main) : 0)[0] ?? null;
 }
 
 function pagesOf({ branchPages, leafPages, overflowPages }: Tree): number {
   return branchPages + leafPages + overflowPages;
+}
+
+/** True as well for what format 1 stored without a checksum. */
+function isIntact(key: Buffer, value: Buffer): boolean {
+  const keySum = checksum(0, key, key.length);
+  if (key[0] === DOCUMENT_SPACE) return documentForm(keySum, value) !== 'damaged';
+  // The length of a plain definition may begin with the byte that marks a sealed one.
+  if (key[0] === COLLECTION_SPACE && bsonLength(value) === value.length) return true;
+  return !hasSeal(value) || isSealIntact(keySum, value);
 }

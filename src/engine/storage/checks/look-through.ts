@@ -32,7 +32,7 @@ export async function lookThrough(storage: Storage, signal: AbortSignal): Promis
       }
       await wait(PAUSE_MS, undefined, { ref: false, signal });
     }
-    guard.isOver = true;
+    guard.trust();
   } catch (error) {
     // Threads find what the main one finds. Else it was closed in between.
     if (error instanceof PageError && isMainThread) storage.damage.judge(damagedFile(path, error.message), null);

@@ -115,7 +115,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   const lastCommit = new LastCommit(store, path);
   const preallocation = new Preallocation(path, store);
   // A thread that is ended would end the locks of its process with the lock file.
-  const pages = isMainThread ? new PageRanges(path, () => lastCommit.note()) : new PageRanges(path);
+  const pages = new PageRanges(path, isMainThread ? () => lastCommit.note() : undefined, guard);
   let refusal: StorageError | null = null;
   let placeSeenAt = 0;
   const environment: Environment = {

@@ -39,14 +39,34 @@ export function guardReads(store: Store, guard: PageGuard): void {
     const iterate = range.iterate.bind(range);
     range.iterate = () => {
       if (guard.isOver) return guarded(iterate(), reads);
-      const { start, reverse = false } = (options ?? {}) as { start?: unknown; reverse?: boolean };
+      const { start, end, limit, reverse = false } = (options ?? {}) as RangeOptions;
       reads.ensureReadTxn();
+      if (start instanceof Buffer) guard.checkGaps(start);
       const step = guard.openWalk(start instanceof Buffer ? start : undefined, reverse);
       step();
-      return guarded(iterate(), reads, step);
+      let left = limit ?? Infinity;
+      // What ends at its limit has all that comes before its last entry.
+      const atEnd = (): void => {
+        if (left > 0 && end instanceof Buffer) guard.checkGaps(end);
+      };
+      return guarded(iterate(), reads, { step, took: () => left--, atEnd });
     };
     return range;
   };
+}
+
+interface RangeOptions {
+  readonly start?: unknown;
+  readonly end?: unknown;
+  readonly limit?: number;
+  readonly reverse?: boolean;
+}
+
+/** What is to be checked before each step but the first, with each entry, and at the end of a range. */
+interface Checks {
+  step(): void;
+  took(): void;
+  atEnd(): void;
 }
 
 /** Checks the pages that a read of the key needs, as of the snapshot that this turn reads. Throws DAMAGED. */
@@ -54,17 +74,21 @@ export function checkKey(store: Store, guard: PageGuard, key: Buffer): void {
   // Its types leave out the method.
   (store as unknown as Reads).ensureReadTxn();
   guard.check(key);
+  guard.checkGaps(key);
 }
 
-function guarded(iterator: Iterator<unknown> | number, reads: Reads, step?: () => void): Iterator<unknown> | number {
+function guarded(iterator: Iterator<unknown> | number, reads: Reads, checks?: Checks): Iterator<unknown> | number {
   if (typeof iterator === 'number') return iterator;
   const next = iterator.next.bind(iterator);
   let isFirst = true;
   iterator.next = () => {
     try {
-      if (step !== undefined && !isFirst) step();
+      if (!isFirst) checks?.step();
       isFirst = false;
-      return next();
+      const result = next();
+      if (result.done === true) checks?.atEnd();
+      else checks?.took();
+      return result;
     } catch (error) {
       iterator.return?.();
       reads.resetReadTxn();

@@ -31,6 +31,7 @@ export class PageCursor {
   /** To be called before the first step, and before those of each later turn: goes on in that state. */
   goOnIn(state: PageState): void {
     if (this.finished || this.state?.transaction === state.transaction) return;
+    if (this.state === null) this.file.checkRange(this.range);
     const key = this.state === null ? this.range.start : nodeKey(this.leaf, this.at);
     this.state = state;
     if (this.leaf.length !== state.pageBytes) this.leaf = Buffer.allocUnsafeSlow(state.pageBytes);

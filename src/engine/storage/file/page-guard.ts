@@ -1,8 +1,10 @@
 import { damagedFile } from '../damage.js';
+import { DamagedGaps } from './damaged-gaps.js';
 import { BIG_VALUE, numberAt, type Page, PageError, PageFile, type PageState, writerOf } from './page-file.js';
 import { childOf, FLAGS, lowerBound, nodeAt, nodeKey } from './page-nodes.js';
 
 const NO_KEY = Buffer.alloc(0);
+const DAMAGED_ENTRY = 'an entry of what was read is damaged';
 /** Behind every key. */
 const END = Buffer.from([0xff]);
 
@@ -28,6 +30,7 @@ export class PageGuard {
   private readonly checked: Uint8Array;
   private readonly page: Buffer;
   private readonly sibling: Buffer;
+  private gaps = new DamagedGaps();
   /** Nothing that could be damaged is left. */
   isOver = false;
 
@@ -76,6 +79,27 @@ export class PageGuard {
    */
   checkLeaf(key: Buffer): Buffer | null {
     return this.walk(key, false, false).to;
+  }
+
+  /** To be called when all pages were found right, `gaps` with what lies between them. */
+  trust(gaps = this.gaps): void {
+    this.gaps = gaps;
+    this.isOver = gaps.size === 0;
+  }
+
+  /** To be called with each key that is read, and the ends of each range: throws DAMAGED for one in a gap. */
+  checkGaps(key: Buffer): void {
+    this.refuseDamage(() => this.checkWay(key));
+  }
+
+  /** As `checkGaps`, but throws PageError. */
+  checkWay(key: Buffer): void {
+    if (this.gaps.has(key)) throw new PageError(DAMAGED_ENTRY);
+  }
+
+  /** Throws PageError when a damaged entry may belong to the keys from `start` up to `end`. */
+  checkRange(start: Buffer, end: Buffer): void {
+    if (this.gaps.meets(start, end)) throw new PageError(DAMAGED_ENTRY);
   }
 
   /** To be called after LMDB has closed the file. */

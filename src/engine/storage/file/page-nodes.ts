@@ -71,3 +71,16 @@ function compareKey(page: Buffer, n: number, key: Buffer): number {
   }
   return length - key.length;
 }
+
+/** The children of a branch that may have something in the range; null bounds: no bound. */
+export function childrenIn(
+  bytes: Buffer,
+  nodes: number,
+  start: Buffer | null,
+  end: Buffer | null,
+): { first: number; last: number } {
+  // The first key of a branch stands for everything before the second.
+  const first = start === null ? 0 : lowerBound(bytes, 1, nodes, start, true) - 1;
+  const last = end === null ? nodes - 1 : firstFrom(bytes, first + 1, nodes, end) - 1;
+  return { first, last };
+}

@@ -8,7 +8,8 @@ import {
   type PageState,
   writerOf,
 } from './page-file.js';
-import { childOf, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';
+import type { PageGuard } from './page-guard.js';
+import { childOf, childrenIn, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';
 
 /** The question to a range, and the findings so far. */
 interface Walk {
@@ -89,6 +90,7 @@ export class PageRanges {
     path: string,
     /** The transaction that readers begin from at this moment. */
     private readonly noted: () => number = () => Infinity,
+    private readonly guard: PageGuard | null = null,
   ) {
     this.file = new PageFile(path);
   }
@@ -112,7 +114,11 @@ export class PageRanges {
   read(state: PageState, start: Buffer, end: Buffer, mostPages: number, visit: VisitValue | null): RangePart {
     const walk: Walk = { state, visit, left: mostPages, pages: 0, entries: 0, accepted: 0, next: null };
     const { root } = state;
-    if (root !== null && start.compare(end) < 0) this.descend(walk, root, 1, start, end);
+    if (root !== null && start.compare(end) < 0) {
+      if (visit !== null) this.checkRange({ start, end });
+      this.checkWays(start, end);
+      this.descend(walk, root, 1, start, end);
+    }
     return walk;
   }
 
@@ -181,8 +187,19 @@ export class PageRanges {
    */
   keyAt(state: PageState, start: Buffer, end: Buffer, before: number): Buffer | null {
     const { root } = state;
-    const seeking = { state, left: 0, pages: 0, before };
-    return root === null || start.compare(end) >= 0 ? null : this.seek(seeking, root, 1, start, end);
+    if (root === null || start.compare(end) >= 0) return null;
+    this.checkWays(start, end);
+    return this.seek({ state, left: 0, pages: 0, before }, root, 1, start, end);
+  }
+
+  /** To be called before all keys of a range are read. Throws PageError when one of them may be damaged. */
+  checkRange({ start, end }: KeyBounds): void {
+    this.guard?.checkRange(start, end);
+  }
+
+  /** What lies at the ends of a range is found by the keys between pages. */
+  private checkWays(...keys: Buffer[]): void {
+    for (const key of keys) this.guard?.checkWay(key);
   }
 
   private seek(
@@ -374,19 +391,6 @@ export class PageRanges {
 function took(reading: Reading): void {
   reading.left--;
   reading.pages++;
-}
-
-/** The children of a branch that may have something in the range; null bounds: no bound. */
-function childrenIn(
-  bytes: Buffer,
-  nodes: number,
-  start: Buffer | null,
-  end: Buffer | null,
-): { first: number; last: number } {
-  // The first key of a branch stands for everything before the second.
-  const first = start === null ? 0 : lowerBound(bytes, 1, nodes, start, true) - 1;
-  const last = end === null ? nodes - 1 : firstFrom(bytes, first + 1, nodes, end) - 1;
-  return { first, last };
 }
 
 function nameOf(ranges: readonly KeyBounds[]): string {
