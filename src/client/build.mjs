@@ -12,7 +12,7 @@ const OUT = join(HERE, '..', '..', 'dist', 'client');
 const { version, license } = createRequire(import.meta.url)('../../package.json');
 
 /** Bytes of a module after `gzip -9`. */
-const LIMITS = { core: 6 * 1024, client: 9.5 * 1024 };
+const LIMITS = { core: 6.75 * 1024, client: 10 * 1024 };
 
 /** In the order in which they build on each other. */
 const CORE = [
@@ -25,8 +25,9 @@ const CORE = [
   'operators',
   'collection',
   'batch',
-  'auth-factors',
-  'auth',
+  'auth/factors',
+  'auth/verify',
+  'auth/auth',
   'files',
   'mail',
   'core',

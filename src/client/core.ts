@@ -1,4 +1,4 @@
-import { openAuth, type Auth, type SessionOptions } from './auth.js';
+import { openAuth, type Auth, type SessionOptions } from './auth/auth.js';
 import { sendBatch, type Batch, type BatchResult } from './batch.js';
 import { openCollection, type CoreCollection } from './collection.js';
 import { openConnection, type Connection, type ConnectionOptions } from './connection.js';

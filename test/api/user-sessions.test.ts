@@ -426,7 +426,7 @@ function reclaim(token: string, change: object): string {
 /** Signed anew, by default with the project's own secret: what only a rule beyond the signature can refuse. */
 function resign(token: string, head: { alg?: string }, claims: object = {}, key?: KeyObject): string {
   const body = `${rehead(token, head)}.${reclaim(token, claims).split('.')[1]}`;
-  const secret = key ?? requireSigningKey(test.app, project.project).key;
+  const secret = key ?? requireSigningKey(test.app, project.project).key.signing;
   return `${body}.${createHmac(head.alg === 'HS512' ? 'sha512' : 'sha256', secret)
     .update(body)
     .digest('base64url')}`;

@@ -15,6 +15,8 @@ export function presentProjectTable(view: TextStyle, project: ReturnType<typeof 
       ['sign-in by code', project.signIn.codeLogin],
       ['second factors', project.signIn.mfa],
       ['passkeys', project.signIn.passkeys?.rpId ?? 'off'],
+      ['guests', project.signIn.anonymous ? 'on' : 'off'],
+      ['access tokens', project.signIn.tokens],
       ['addresses in mails', project.signIn.redirects.join(', ')],
       ['created', project.createdAt],
       ['updated', project.updatedAt],

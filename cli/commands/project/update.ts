@@ -3,6 +3,7 @@ import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../../src/features/plans/pla
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../../src/features/projects/sign-in-settings.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
+import { TOKEN_ALGORITHMS } from '../../../src/platform/secrets/jwt.js';
 import { parseBytes } from '../../../src/config/setting-readers.js';
 import { changeProject } from '../../../src/features/declaration/change-project.js';
 import { projectArgument } from '../../ask/choose-project.js';
@@ -42,6 +43,11 @@ export default defineCommand({
     mfaResetDelay: option('--mfa-reset-delay <time>', 'after which a reset of a user’s second factor takes effect'),
     anonymous: choice('--anonymous <mode>', 'whether users may sign up as guests, without an address', ['on', 'off']),
     anonymousKeep: option('--anonymous-keep <time>', 'after which guests go to whom nobody can come back'),
+    tokens: choice(
+      '--tokens <algorithm>',
+      'how access tokens are signed; ES256 for other servers to check them',
+      TOKEN_ALGORITHMS,
+    ),
     passkeyRpId: option('--passkey-rp-id <host>', 'host that passkeys are bound to; "none" switches them off'),
     passkeyOrigins: list('--passkey-origin <origin>', 'origin of the application that uses passkeys'),
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),

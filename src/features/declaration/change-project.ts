@@ -23,7 +23,7 @@ export async function changeProject(
 ): Promise<Project> {
   const own = readProjectChanges(changes);
   const mail = readMailChanges(app, project, changes);
-  const update = { $set: { ...own.$set, ...mail.$set }, $unset: { ...own.$unset, ...mail.$unset } };
+  const update = { $set: { ...own.$set, ...mail.$set }, $unset: { ...own.$unset, ...mail.$unset }, tokens: own.tokens };
   requireChange(update);
   if (verify && changes.providerApiKey) await verifyMailKey(app, changes.providerApiKey);
   return saveProjectChanges(app, project, update, changes);

@@ -7,6 +7,7 @@ import { templateStore } from '../mail/mail-template.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 import { signInOf } from '../projects/sign-in-settings.js';
+import { tokenAlgorithmOf } from '../projects/token-algorithm.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import type { ProjectDeclaration, TemplateDeclaration, WebhookDeclaration } from './project-declaration.js';
 
@@ -24,7 +25,7 @@ export async function declareProject(app: App, project: Project): Promise<Projec
     allowedDomains: project.allowedDomains,
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
     storage: { publishableUploads: project.storage?.publishableUploads ?? false },
-    ...(project.signIn && { signIn: signInOf(project) }),
+    ...((project.signIn ?? tokenAlgorithmOf(project) !== 'HS256') && { signIn: signInOf(project) }),
     users: { fields: (users?.fields ?? []).filter(isOwn) },
     collections: collections
       .filter((collection) => collection !== users)

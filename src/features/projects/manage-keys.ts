@@ -65,12 +65,15 @@ function requireRoom(keys: ApiKey[], nowMs: number): void {
   }
 }
 
-function changeKeys(
+async function changeKeys(
   app: App,
   project: Project,
   change: (keys: ApiKey[], nowMs: number) => ApiKey[],
 ): Promise<ApiKey[]> {
-  return changeProjectList(app, project, 'keys', (keys, nowMs) => forgetOldDead(change(keys, nowMs), nowMs));
+  const changed = await changeProjectList(app, project, 'keys', (keys, nowMs) =>
+    forgetOldDead(change(keys, nowMs), nowMs),
+  );
+  return changed.keys;
 }
 
 function forgetOldDead(keys: ApiKey[], nowMs: number): ApiKey[] {

@@ -40,38 +40,38 @@ export function noProject(idOrName: string): Error {
 }
 
 /**
- * Compare-and-swap on a list of one active project, so that two changes at once both take effect. Returns the list as
- * it is afterwards; 404 when the project is gone.
+ * Compare-and-swap on a list of one active project, so that two changes at once both take effect; `more` is set by the
+ * same write. Returns the project as it is afterwards; 404 when it is gone.
  */
 export async function changeProjectList<Name extends 'keys' | 'tokenSecrets'>(
   app: App,
   { _id }: Project,
   name: Name,
   change: (list: Project[Name], nowMs: number) => Project[Name],
-): Promise<Project[Name]> {
+  more: ProjectWrite = {},
+): Promise<Project> {
   for (;;) {
     const current = await projectStore(app).findOne({ _id, state: 'active' });
     if (!current) throw projectGone();
     const nowMs = app.clock.now();
     const list = change(current[name], nowMs);
-    const { matchedCount } = await projectStore(app).updateOne(
+    const changed = await projectStore(app).findOneAndUpdate(
       { _id, state: 'active', [name]: current[name] },
-      { $set: { [name]: list, updatedAt: new Date(nowMs) } },
+      { ...more, $set: { ...more.$set, [name]: list, updatedAt: new Date(nowMs) } },
+      { returnDocument: 'after' },
     );
-    if (matchedCount === 0) continue;
+    if (!changed) continue;
     app.cache.forgetAll(CALLERS);
-    return list;
+    return changed;
   }
 }
+
+type ProjectWrite = Pick<UpdateFilter<Project>, '$set' | '$unset'>;
 
 const projectGone = (): Error => missing('PROJECT_NOT_FOUND', 'The project no longer exists');
 
 /** Sets fields of one active project in one write and returns it as it is afterwards; 404 when it is gone. */
-export async function updateProjectRecord(
-  app: App,
-  id: ObjectId,
-  change: Pick<UpdateFilter<Project>, '$set' | '$unset'>,
-): Promise<Project> {
+export async function updateProjectRecord(app: App, id: ObjectId, change: ProjectWrite): Promise<Project> {
   const updated = await projectStore(app).findOneAndUpdate(
     { _id: id, state: 'active' },
     { ...change, $set: { ...change.$set, updatedAt: new Date(app.clock.now()) } },

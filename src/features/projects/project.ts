@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import type { TokenAlgorithm } from '../../platform/secrets/jwt.js';
 import type { SignInSettings } from './sign-in-settings.js';
 
 export const KEY_TYPES = ['publishable', 'secret'] as const;
@@ -32,6 +33,8 @@ export interface TokenSecret {
   kid: string;
   sealed: string;
   createdAt: Date;
+  /** Absent = HS256. With ES256 the sealed text is a private key. */
+  algorithm?: TokenAlgorithm;
   /** After this moment what it signed counts no more: set by rotation. Absent = still in use. */
   expiresAt?: Date;
 }

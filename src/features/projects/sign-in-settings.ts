@@ -3,6 +3,8 @@ import { invalid } from '../../errors.js';
 import { arrayOf, changes, FLAG, object, oneOf, orNull, text, type TypeOf } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../config/setting-readers.js';
 import { DAY_MS } from '../../platform/time/clock.js';
+import { TOKEN_ALGORITHMS, type TokenAlgorithm } from '../../platform/secrets/jwt.js';
+import { tokenAlgorithmOf } from './token-algorithm.js';
 import { isRedirectTarget, isSafeWebAddress } from './redirect-target.js';
 
 /** Who may sign in by a mailed code: nobody, those who have an account, or anybody, who then gets an account. */
@@ -34,6 +36,8 @@ export interface SignInSettings {
   anonymous?: boolean;
   /** The age from which a guest goes that nobody can come back to: `30d`. */
   anonymousKeep?: string;
+  /** How access tokens are signed: with a secret of the service alone, or so that other servers can check them. */
+  tokens?: TokenAlgorithm;
 }
 
 /** The site that passkeys are bound to: `rpId` is the host of each origin, or a parent of it. */
@@ -57,6 +61,7 @@ const FIELDS = {
   passkeys: PASSKEYS,
   anonymous: FLAG,
   anonymousKeep: DELAY,
+  tokens: oneOf(...TOKEN_ALGORITHMS),
 };
 
 /** The settings as they are shown, and as changes name some of them. */
@@ -65,11 +70,12 @@ export const SIGN_IN_CHANGES = changes(FIELDS);
 
 /** A project, as far as its settings of sign-in go. */
 interface ProjectWays {
-  signIn?: SignInSettings;
+  signIn?: Omit<SignInSettings, 'tokens'>;
+  tokenSecrets?: readonly { algorithm?: TokenAlgorithm }[];
 }
 
 /** All settings with their defaults. */
-export function signInOf({ signIn }: ProjectWays): TypeOf<typeof SIGN_IN> {
+export function signInOf({ signIn, tokenSecrets = [] }: ProjectWays): TypeOf<typeof SIGN_IN> {
   return {
     codeLogin: 'off',
     redirects: [],
@@ -78,12 +84,16 @@ export function signInOf({ signIn }: ProjectWays): TypeOf<typeof SIGN_IN> {
     passkeys: null,
     anonymous: false,
     anonymousKeep: '30d',
+    tokens: tokenAlgorithmOf({ tokenSecrets }),
     ...signIn,
   };
 }
 
-/** The changes as paths of a project's record. 400 INVALID_SIGN_IN for an address that no mail may link to. */
-export function readSignInChanges(changes: SignInSettings): Record<string, unknown> {
+/**
+ * The changes as paths of a project's record; `tokens` is not among them, as the list of secrets holds it. 400
+ * INVALID_SIGN_IN for an address that no mail may link to.
+ */
+export function readSignInChanges({ tokens: _, ...changes }: SignInSettings): Record<string, unknown> {
   const bad = changes.redirects?.find((address) => !isRedirectTarget(address));
   if (bad !== undefined || (changes.redirects?.length ?? 0) > MAX_REDIRECTS) {
     const place = bad === undefined ? `more than ${MAX_REDIRECTS} addresses` : `"${bad.slice(0, 100)}"`;
@@ -165,6 +175,7 @@ export function compareSignIn(project: ProjectWays, wanted: SignInSettings): Sig
     ...compare('passkeys', 'passkeys', (_before, after) => after !== null),
     ...compare('anonymous', 'guests', (_before, after) => after),
     ...compare('anonymousKeep', 'guests are kept', () => false),
+    ...compare('tokens', 'access tokens', () => false),
     ...compare('redirects', 'addresses in mails', (before, after) => after.some((url) => !before.includes(url))),
   ];
 }

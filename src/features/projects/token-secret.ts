@@ -1,20 +1,23 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { prepareTokenKey, type TokenKey } from '../../platform/secrets/jwt.js';
+import { generateTokenKey, prepareTokenKey, type TokenAlgorithm, type TokenKey } from '../../platform/secrets/jwt.js';
 import { randomToken } from '../../platform/ids.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import type { Project, TokenSecret } from './project.js';
 import { PROJECTS } from './project-store.js';
 import { cacheRegion } from '../../platform/cache.js';
 
-const SECRET_BYTES = 48;
-
 /** A new secret for a project's access tokens, sealed and bound to that project. */
-export function generateTokenSecret(app: Pick<App, 'secrets' | 'clock'>, projectId: ObjectId): TokenSecret {
+export function generateTokenSecret(
+  app: Pick<App, 'secrets' | 'clock'>,
+  projectId: ObjectId,
+  algorithm: TokenAlgorithm = 'HS256',
+): TokenSecret {
   return {
     kid: randomToken(9),
-    sealed: app.secrets.seal(randomToken(SECRET_BYTES), sealContext(projectId)),
+    sealed: app.secrets.seal(generateTokenKey(algorithm), sealContext(projectId)),
     createdAt: new Date(app.clock.now()),
+    ...(algorithm !== 'HS256' && { algorithm }),
   };
 }
 
@@ -35,11 +38,31 @@ export function findTokenKey(app: App, project: Project, kid: string): TokenKey 
   const kept = app.cache.peek(TOKEN_KEYS, project._id.toHexString());
   const known = kept?.byKid.get(kid);
   if (known) return known;
-  const key = prepareTokenKey(app.secrets.open(secret.sealed, sealContext(project._id)));
+  const key = prepareTokenKey(app.secrets.open(secret.sealed, sealContext(project._id)), secret.algorithm ?? 'HS256');
   const keys = kept ?? { byKid: new Map<string, TokenKey>() };
   keys.byKid.set(kid, key);
   app.cache.keep(TOKEN_KEYS, project._id.toHexString(), keys);
   return key;
+}
+
+/** The public halves of a project's live ES256 keys, as a JSON Web Key Set holds them. */
+export function listPublicKeys(app: App, project: Project): PublicKey[] {
+  const keys = project.tokenSecrets.map(({ kid }) => ({ kid, key: findTokenKey(app, project, kid) }));
+  return keys.flatMap(({ kid, key }) => {
+    if (key?.algorithm !== 'ES256') return [];
+    const { x = '', y = '' } = key.checking.export({ format: 'jwk' });
+    return [{ kid, alg: 'ES256', use: 'sig', kty: 'EC', crv: 'P-256', x, y }];
+  });
+}
+
+interface PublicKey {
+  kid: string;
+  alg: 'ES256';
+  use: 'sig';
+  kty: 'EC';
+  crv: 'P-256';
+  x: string;
+  y: string;
 }
 
 /** The newest secret's id and key: what new tokens are signed with. */
@@ -50,8 +73,25 @@ export function requireSigningKey(app: App, project: Project): { kid: string; ke
   return { kid: newest.kid, key };
 }
 
+/**
+ * The list with a new secret at its end, which signs from now on; the older ones check for another `graceMs`. Pure but
+ * for the new secret.
+ */
+export function withNewSecret(
+  app: Pick<App, 'secrets' | 'clock'>,
+  projectId: ObjectId,
+  list: readonly TokenSecret[],
+  { algorithm, graceMs, nowMs }: { algorithm: TokenAlgorithm; graceMs: number; nowMs: number },
+): TokenSecret[] {
+  const end = new Date(nowMs + graceMs);
+  const older = list
+    .filter((secret) => isLive(secret, nowMs))
+    .map((secret) => (secret.expiresAt && secret.expiresAt < end ? secret : { ...secret, expiresAt: end }));
+  return [...older, generateTokenSecret(app, projectId, algorithm)];
+}
+
 /** Rotation lets an older secret verify for a while, so that nobody is signed out by it. */
-export function isLive(secret: TokenSecret, nowMs: number): boolean {
+function isLive(secret: TokenSecret, nowMs: number): boolean {
   return secret.expiresAt === undefined || secret.expiresAt.getTime() > nowMs;
 }
 

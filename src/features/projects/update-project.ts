@@ -2,9 +2,12 @@ import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { checkProjectName } from './create-project.js';
-import type { PlanName, Project } from './project.js';
-import { requireProject, updateProjectRecord } from './project-store.js';
+import type { TokenAlgorithm } from '../../platform/secrets/jwt.js';
+import type { PlanName, Project, TokenSecret } from './project.js';
+import { changeProjectList, requireProject, updateProjectRecord } from './project-store.js';
 import { readSignInChanges, type SignInSettings } from './sign-in-settings.js';
+import { tokenAlgorithmOf } from './token-algorithm.js';
+import { withNewSecret } from './token-secret.js';
 
 export interface ProjectChanges {
   name?: string;
@@ -25,6 +28,8 @@ export interface ProjectChanges {
 interface ProjectUpdate {
   $set: Partial<Project>;
   $unset: Record<string, ''>;
+  /** How access tokens are to be signed; undefined: as they are. */
+  tokens?: TokenAlgorithm | undefined;
 }
 
 const DOMAIN_ENTRY = /^(\*|(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?|https?:\/\/[a-z0-9.-]+(:\d{1,5})?)$/i;
@@ -38,22 +43,44 @@ export async function updateProject(app: App, idOrName: string, changes: Project
 }
 
 /** 400 when there is nothing to change. */
-export function requireChange({ $set, $unset }: ProjectUpdate): void {
-  if (Object.keys($set).length + Object.keys($unset).length > 0) return;
+export function requireChange({ $set, $unset, tokens }: ProjectUpdate): void {
+  if (tokens !== undefined || Object.keys($set).length + Object.keys($unset).length > 0) return;
   throw invalid('INVALID_BODY', 'There is nothing to change');
 }
 
 /** Stores changes by one write; 409 when another project has the name. */
 export async function saveProjectChanges(
   app: App,
-  { _id }: Project,
-  { $set, $unset }: ProjectUpdate,
+  project: Project,
+  { $set, $unset, tokens }: ProjectUpdate,
   { name }: ProjectChanges,
 ): Promise<Project> {
   const update = { $set, ...(Object.keys($unset).length > 0 && { $unset }) };
-  const saved = await unlessDuplicate(updateProjectRecord(app, _id, update));
+  const saved = await unlessDuplicate(
+    tokens === undefined
+      ? updateProjectRecord(app, project._id, update)
+      : changeProjectList(
+          app,
+          project,
+          'tokenSecrets',
+          (current, nowMs) => signBy(app, project, tokens, current, nowMs),
+          update,
+        ),
+  );
   if (!saved) throw conflict('PROJECT_EXISTS', `There is already a project "${name}"`);
   return saved;
+}
+
+/** The list with a secret of the algorithm at its end; older tokens work until the last of them has expired. */
+function signBy(
+  app: App,
+  { _id }: Project,
+  algorithm: TokenAlgorithm,
+  current: TokenSecret[],
+  nowMs: number,
+): TokenSecret[] {
+  if (tokenAlgorithmOf({ tokenSecrets: current }) === algorithm) return current;
+  return withNewSecret(app, _id, current, { algorithm, graceMs: app.config.accessTokenTtlMs, nowMs });
 }
 
 /** The changes as an update of a project's record. Pure; 400 for a bad value. */
@@ -72,7 +99,7 @@ export function readProjectChanges(changes: ProjectChanges): ProjectUpdate {
     else if (Number.isSafeInteger(value) && value >= 0) $set[`limits.${name}`] = value;
     else throw invalid('INVALID_LIMIT', `The limit ${name} must be a whole number, 0 or more`);
   }
-  return { $set: $set, $unset };
+  return { $set, $unset, tokens: changes.signIn?.tokens };
 }
 
 /** An entry of the allowlist as it is stored. 400 for what is none. */

@@ -13,6 +13,7 @@ export const GUIDES = [
   { name: 'writing', title: 'Writing: count, append, all or nothing' },
   { name: 'rules', title: 'Rules and security' },
   { name: 'sign-in', title: 'Ways to sign in' },
+  { name: 'own-server', title: 'Your own server' },
   { name: 'files', title: 'Files and buckets' },
   { name: 'mail', title: 'Mail' },
   { name: 'webhooks', title: 'Webhooks' },

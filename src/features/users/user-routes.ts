@@ -8,6 +8,7 @@ import { PASSKEY_ROUTES } from './passkey-routes.js';
 import { PROFILE_ROUTES } from './profile-routes.js';
 import { SESSION_ROUTES } from './session-routes.js';
 import { SOCIAL_ROUTES } from './social-routes.js';
+import { TOKEN_ROUTES } from './token-routes.js';
 
 /**
  * End-user accounts (rest-api.md 4.1; decisions.md 2). Any live key of the project opens every route; the secret key
@@ -29,6 +30,7 @@ export const USER_ROUTES: RouteList = {
     ...PASSKEY_ROUTES,
     ...INVITE_ROUTES,
     ...OWN_ACCOUNT_ROUTES,
+    ...TOKEN_ROUTES,
     ...ADMINISTRATION_ROUTES,
   ],
 };

@@ -1,17 +1,42 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type jsonwebtoken from 'jsonwebtoken';
 import { CLOCKS_DIFFER_MS } from '../time/clock.js';
+import { randomToken } from '../ids.js';
 import { lazyRequire } from '../lazy-require.js';
 
 const jwt = lazyRequire<typeof jsonwebtoken>('jsonwebtoken');
 
-/** A key for signing and checking, prepared once: preparing it for each token would cost forty times the check. */
-export type TokenKey = KeyObject;
+export const TOKEN_ALGORITHMS = ['HS256', 'ES256'] as const;
+export type TokenAlgorithm = (typeof TOKEN_ALGORITHMS)[number];
 
-export function prepareTokenKey(secret: string): TokenKey {
+/**
+ * A key for signing and checking, prepared once: preparing it for each token would cost forty times the check. The
+ * algorithm belongs to the key: what a token says of it is never believed.
+ */
+export interface TokenKey {
+  algorithm: TokenAlgorithm;
+  signing: KeyObject;
+  checking: KeyObject;
+}
+
+const SECRET_BYTES = 48;
+
+/** A new secret as text: random bytes for HS256, a private key (PKCS #8) for ES256; both in base64url. */
+export function generateTokenKey(algorithm: TokenAlgorithm): string {
+  if (algorithm === 'HS256') return randomToken(SECRET_BYTES);
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  return privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64url');
+}
+
+export function prepareTokenKey(secret: string, algorithm: TokenAlgorithm): TokenKey {
   const bytes = Buffer.from(secret, 'base64url');
+  if (algorithm === 'ES256') {
+    const signing = createPrivateKey({ key: bytes, type: 'pkcs8', format: 'der' });
+    return { algorithm, signing, checking: createPublicKey(signing) };
+  }
   if (bytes.length < 32) throw new Error('a token secret needs at least 32 bytes');
-  return createSecretKey(bytes);
+  const key = createSecretKey(bytes);
+  return { algorithm, signing: key, checking: key };
 }
 
 export interface TokenClaims {
@@ -31,9 +56,9 @@ export function signClaims(claims: Record<string, unknown>, kid: string, key: Ke
   return jwt().sign(claims, key, { algorithm: 'ES256', keyid: kid });
 }
 
-/** Signs with HS256; `claims` carry their own `iat` and `exp` in seconds. */
+/** `claims` carry their own `iat` and `exp` in seconds. */
 export function signToken(claims: TokenClaims, kid: string, key: TokenKey): string {
-  return jwt().sign(claims, key, { algorithm: 'HS256', keyid: kid });
+  return jwt().sign(claims, key.signing, { algorithm: key.algorithm, keyid: kid });
 }
 
 /**
@@ -55,7 +80,7 @@ function findHeader(token: string): jsonwebtoken.JwtHeader | null {
   }
 }
 
-/** The claims of a good HS256 token with an expiry, or why it is not one. `nowMs` is the moment of judgement. */
+/** The claims of a good token with an expiry, or why it is not one. `nowMs` is the moment of judgement. */
 export function verifyToken(
   token: string,
   key: TokenKey,
@@ -63,7 +88,10 @@ export function verifyToken(
 ): TokenClaims | 'TOKEN_INVALID' | 'TOKEN_EXPIRED' {
   const { verify, JsonWebTokenError, TokenExpiredError } = jwt();
   try {
-    const claims = verify(token, key, { algorithms: ['HS256'], clockTimestamp: Math.floor(nowMs / 1000) });
+    const claims = verify(token, key.checking, {
+      algorithms: [key.algorithm],
+      clockTimestamp: Math.floor(nowMs / 1000),
+    });
     if (typeof claims === 'string' || !Number.isSafeInteger(claims.exp) || typeof claims.sub !== 'string') {
       return 'TOKEN_INVALID';
     }

@@ -63,7 +63,7 @@ function signAsService({ head, claims }: { head: unknown; claims: unknown }, pro
   const kid = partsOf(forgeToken(stage, project, '0'.repeat(24))).head.kid as string;
   const key = findTokenKey(stage.app, project.project, kid)!;
   const input = `${encode(head)}.${encode(claims)}`;
-  return `${input}.${createHmac(hash, key).update(input).digest('base64url')}`;
+  return `${input}.${createHmac(hash, key.signing).update(input).digest('base64url')}`;
 }
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });

@@ -16,6 +16,8 @@ interface SignIn {
   mfa: 'off' | 'optional' | 'required';
   mfaResetDelay: string;
   passkeys: { rpId: string; origins: string[] } | null;
+  anonymous: boolean;
+  tokens: 'HS256' | 'ES256';
 }
 
 const CODES = [
@@ -27,6 +29,14 @@ const FACTORS = [
   ['off', 'off'],
   ['optional', 'users may add one'],
   ['required', 'users have to add one'],
+] as const;
+const GUESTS = [
+  ['off', 'off'],
+  ['on', 'users may begin without an address'],
+] as const;
+const TOKENS = [
+  ['HS256', 'HS256: this service alone can check them'],
+  ['ES256', 'ES256: other servers can check them, too'],
 ] as const;
 
 const nameOf = (choices: readonly (readonly [string, string])[], value: string): string =>
@@ -61,6 +71,10 @@ export function SignInWays() {
           <dd>{ways.mfaResetDelay}</dd>
           <dt>Passkeys</dt>
           <dd>{ways.passkeys ? `for ${ways.passkeys.rpId}` : 'off'}</dd>
+          <dt>Guests</dt>
+          <dd>{ways.anonymous ? 'on' : 'off'}</dd>
+          <dt>Access tokens</dt>
+          <dd>{ways.tokens}</dd>
           <dt>Mails may link to</dt>
           <dd>{ways.redirects.join(', ') || 'no page'}</dd>
         </dl>
@@ -83,16 +97,57 @@ export function SignInWays() {
 }
 
 /** The changes as options of the command. */
-function wordsOf({ codeLogin, mfa, mfaResetDelay, redirects, passkeys }: Partial<SignIn>): string {
+function wordsOf({ codeLogin, mfa, mfaResetDelay, redirects, passkeys, anonymous, tokens }: Partial<SignIn>): string {
   return [
     ...(codeLogin ? [`--code-login ${codeLogin}`] : []),
     ...(mfa ? [`--mfa ${mfa}`] : []),
     ...(mfaResetDelay === undefined ? [] : [`--mfa-reset-delay ${quote(mfaResetDelay)}`]),
     ...(redirects ?? []).map((page) => `--redirect ${quote(page)}`),
+    ...(anonymous === undefined ? [] : [`--anonymous ${anonymous ? 'on' : 'off'}`]),
+    ...(tokens ? [`--tokens ${tokens}`] : []),
     ...(passkeys === null ? ['--passkey-rp-id none'] : []),
     ...(passkeys ? [`--passkey-rp-id ${quote(passkeys.rpId)}`] : []),
     ...(passkeys?.origins ?? []).map((origin) => `--passkey-origin ${quote(origin)}`),
   ].join(' ');
+}
+
+/** The settings as the form holds them: lists as lines of text. */
+interface Form {
+  codeLogin: SignIn['codeLogin'];
+  mfa: SignIn['mfa'];
+  mfaResetDelay: string;
+  pages: string;
+  host: string;
+  origins: string;
+  guests: 'off' | 'on';
+  tokens: SignIn['tokens'];
+}
+
+const formOf = ({ redirects, passkeys, anonymous, ...same }: SignIn): Form => ({
+  ...same,
+  pages: redirects.join('\n'),
+  host: passkeys?.rpId ?? '',
+  origins: passkeys?.origins.join('\n') ?? '',
+  guests: anonymous ? 'on' : 'off',
+});
+
+/** The settings of a form that differ from the stored ones. */
+function changesIn({ codeLogin, mfa, mfaResetDelay, tokens, ...form }: Form, stored: SignIn): Partial<SignIn> {
+  const host = form.host.trim();
+  const wanted = {
+    codeLogin,
+    mfa,
+    mfaResetDelay: mfaResetDelay.trim(),
+    redirects: listIn(form.pages),
+    passkeys: host === '' ? null : { rpId: host, origins: listIn(form.origins) },
+    anonymous: form.guests === 'on',
+    tokens,
+  };
+  return Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(stored[name as keyof SignIn]),
+    ),
+  );
 }
 
 function EditWays({
@@ -106,19 +161,12 @@ function EditWays({
   onClose: () => void;
   onSaved: () => void;
 }) {
-  const [codeLogin, setCodes] = useState(stored.codeLogin);
-  const [mfa, setMfa] = useState(stored.mfa);
-  const [delay, setDelay] = useState(stored.mfaResetDelay);
-  const [pages, setPages] = useState(stored.redirects.join('\n'));
-  const [host, setHost] = useState(stored.passkeys?.rpId ?? '');
-  const [origins, setOrigins] = useState(stored.passkeys?.origins.join('\n') ?? '');
-  const passkeys = host.trim() === '' ? null : { rpId: host.trim(), origins: listIn(origins) };
-  const wanted: SignIn = { codeLogin, mfa, mfaResetDelay: delay.trim(), redirects: listIn(pages), passkeys };
-  const changes: Partial<SignIn> = Object.fromEntries(
-    Object.entries(wanted).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(stored[name as keyof SignIn]),
-    ),
-  );
+  const [form, setForm] = useState(formOf(stored));
+  const set =
+    <N extends keyof Form>(name: N) =>
+    (value: Form[N]): void =>
+      setForm((before) => ({ ...before, [name]: value }));
+  const changes = changesIn(form, stored);
   const [busy, save, error] = useAction(async () => {
     await api('PATCH', path, { signIn: changes });
     say('Sign-in is changed');
@@ -140,28 +188,30 @@ function EditWays({
       onSubmit={() => void save()}
       onClose={onClose}
     >
-      <Choice label="Codes by mail" value={codeLogin} choices={CODES} onChoose={setCodes} />
-      <Choice label="Second factor" value={mfa} choices={FACTORS} onChoose={setMfa} />
+      <Choice label="Codes by mail" value={form.codeLogin} choices={CODES} onChoose={set('codeLogin')} />
+      <Choice label="Second factor" value={form.mfa} choices={FACTORS} onChoose={set('mfa')} />
       <Field
         label="A reset of a second factor takes"
-        value={delay}
+        value={form.mfaResetDelay}
         hint="Such as 24h: the user is told by mail and can stop it."
-        onText={setDelay}
+        onText={set('mfaResetDelay')}
       />
       <TextArea
         label="Pages that mails may link to"
         rows={3}
-        value={pages}
+        value={form.pages}
         hint="Exact addresses, one a line: for invitations, resets and confirmations."
-        onText={setPages}
+        onText={set('pages')}
       />
       <Field
         label="Site of passkeys"
-        value={host}
+        value={form.host}
         hint="Such as shop.example; empty switches them off."
-        onText={setHost}
+        onText={set('host')}
       />
-      <TextArea label="Origins of passkeys" rows={2} value={origins} hint="One a line." onText={setOrigins} />
+      <TextArea label="Origins of passkeys" rows={2} value={form.origins} hint="One a line." onText={set('origins')} />
+      <Choice label="Guests" value={form.guests} choices={GUESTS} onChoose={set('guests')} />
+      <Choice label="Access tokens" value={form.tokens} choices={TOKENS} onChoose={set('tokens')} />
     </DrawerForm>
   );
 }

@@ -1,6 +1,6 @@
-import { ApiError } from './api-error.js';
-import type { Connection } from './connection.js';
-import { pathPart } from './query.js';
+import { ApiError } from '../api-error.js';
+import type { Connection } from '../connection.js';
+import { pathPart } from '../query.js';
 
 /** A code of the user’s app, one of the recovery codes, or a passkey. */
 export interface GivenFactor {

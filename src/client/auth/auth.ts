@@ -1,9 +1,10 @@
-import { ApiError } from './api-error.js';
-import { openMfa, openPasskeys, type GivenFactor, type Mfa, type Passkeys } from './auth-factors.js';
-import { randomKey, type Connection, type TokenSource } from './connection.js';
-import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from './platform.js';
-import type { Part } from './project.js';
-import { pathPart } from './query.js';
+import { ApiError } from '../api-error.js';
+import { openMfa, openPasskeys, type GivenFactor, type Mfa, type Passkeys } from './factors.js';
+import { randomKey, type Connection, type TokenSource } from '../connection.js';
+import { expiryOf, openVerify, type Verify } from './verify.js';
+import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from '../platform.js';
+import type { Part } from '../project.js';
+import { pathPart } from '../query.js';
 
 /** Where a session is kept. */
 export interface SessionOptions {
@@ -61,6 +62,8 @@ export interface Auth<P> {
   /** Signs in with the `rtCode` that came back in the address of the page. */
   finishSocial(rtCode: string): Promise<Part<P, 'users', 'Document'>>;
   readonly link: Linking;
+  /** For servers: whose access token came with a request. */
+  verify: Verify<Part<P, 'users', 'Document'>>;
 }
 
 /** Linking of an identity at a provider to the account of the user. */
@@ -143,12 +146,8 @@ const EXPIRING_MS = 30_000;
 
 /** True if a token will expire within half a minute by the clock here, or cannot be read. */
 function isExpiring(token: string): boolean {
-  try {
-    const claims = JSON.parse(atob(token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/'))) as { exp: number };
-    return claims.exp * 1000 < Date.now() + EXPIRING_MS;
-  } catch {
-    return true;
-  }
+  const expiresMs = expiryOf(token);
+  return expiresMs === null || expiresMs < Date.now() + EXPIRING_MS;
 }
 
 const idOf = (user: unknown): unknown => (user as { _id?: unknown } | undefined)?._id;
@@ -325,6 +324,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
       });
       return `${connection.url}/api/userAuth/social/${pathPart(provider, 'INVALID_NAME')}/start?${query}`;
     },
+    verify: openVerify(connection),
     link: {
       start: async (provider: string, options: object = {}) =>
         (await post<{ data: { url: string } }>(`social/${pathPart(provider, 'INVALID_NAME')}/link`, options)).data.url,

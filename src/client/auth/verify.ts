@@ -1,0 +1,60 @@
+import { ApiError } from '../api-error.js';
+import type { Connection } from '../connection.js';
+
+/**
+ * The user whose access token it is (the header `Authorization` of a request, or the token alone), null for one that
+ * the service does not accept. What it answered counts until the token expires, for at most half a minute: that long a
+ * session that was ended meanwhile may still work. Throws an `ApiError` when the service cannot be asked.
+ */
+export type Verify<User> = (bearer: string | null | undefined) => Promise<User | null>;
+
+const REMEMBERED_MS = 30_000;
+const MAX_REMEMBERED = 1000;
+const TOKEN = /^(?:Bearer +)?([\w.-]{1,4096})$/i;
+
+interface Answer {
+  user: Promise<unknown>;
+  untilMs: number;
+}
+
+export function openVerify(connection: Connection): Verify<never> {
+  const answers = new Map<string, Answer>();
+
+  const ask = async (token: string): Promise<unknown> => {
+    const headers = { authorization: `Bearer ${token}` };
+    try {
+      return await connection.send({ path: '/userAuth/verify', headers, isAnonymous: true });
+    } catch (error) {
+      if (error instanceof ApiError && REFUSED.includes(error.code)) return null;
+      answers.delete(token);
+      throw error;
+    }
+  };
+
+  return async (bearer) => {
+    const token = TOKEN.exec(bearer ?? '')?.[1];
+    if (token === undefined) return null;
+    const nowMs = Date.now();
+    const known = answers.get(token);
+    if (known && nowMs < known.untilMs) return (await known.user) as never;
+    answers.delete(token);
+    // The oldest goes: a Map keeps the order in which its entries came.
+    if (answers.size >= MAX_REMEMBERED) answers.delete(answers.keys().next().value!);
+    const user = ask(token);
+    answers.set(token, { user, untilMs: Math.min(nowMs + REMEMBERED_MS, expiryOf(token) ?? Infinity) });
+    return (await user) as never;
+  };
+}
+
+/** Of tokens that are not (any more) a user's. What is wrong with the project's key is thrown. */
+const REFUSED: readonly string[] = ['TOKEN_INVALID', 'TOKEN_EXPIRED', 'MFA_ENROLMENT_REQUIRED'];
+
+/** The moment at which a token says that it expires; null when it cannot be read. */
+export function expiryOf(token: string): number | null {
+  try {
+    const claims = JSON.parse(atob(token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/'))) as { exp?: unknown };
+    return typeof claims.exp === 'number' ? claims.exp * 1000 : null;
+  } catch {
+    return null;
+  }
+}
