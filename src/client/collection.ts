@@ -93,6 +93,17 @@ export interface CoreCollection<P, N extends CollectionName<P>> {
   remove(id: string, options?: { permanent?: boolean }): Promise<void>;
   /** Back from the trash. */
   recover(id: string): Promise<Part<P, N, 'Document'>>;
+  /**
+   * Changes all documents that match, with the secret key alone. `confirm` is their number, as `count` answers it: 409
+   * `COUNT_DIFFERS` for another. Answers how many were changed.
+   */
+  updateMatching(
+    filter: FilterOf<P, N>,
+    changes: Part<P, N, 'Update'> & Operators<Part<P, N, 'Update'>>,
+    options: { confirm: number },
+  ): Promise<number>;
+  /** The same to the trash, or for good. */
+  removeMatching(filter: FilterOf<P, N>, options: { confirm: number; permanent?: boolean }): Promise<number>;
   /** Runs a pipeline of MongoDB’s stages. */
   aggregate<T = Record<string, unknown>>(
     pipeline: readonly object[],
@@ -160,6 +171,14 @@ export function openCollection(connection: Connection, name: string): AnyCollect
         }),
       );
       return reply.data;
+    },
+    async updateMatching(filter: object, body: object, { confirm }: { confirm: number }) {
+      const call = { method: 'PATCH', path, query: buildQuery(filter, { confirm }), body, repeat: 'no' } as const;
+      return (await connection.send<Enveloped<{ changed: number }>>(call)).data.changed;
+    },
+    async removeMatching(filter: object, options: { confirm: number; permanent?: boolean }) {
+      const call = { method: 'DELETE', path, query: buildQuery(filter, { ...options }), repeat: 'no' } as const;
+      return (await connection.send<Enveloped<{ removed: number }>>(call)).data.removed;
     },
     async aggregate(pipeline: readonly object[], { includeDeleted, signal }: AnyListOptions = {}) {
       const query = buildQuery({}, { include_deleted: includeDeleted });

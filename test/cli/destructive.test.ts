@@ -108,6 +108,10 @@ describe('a command that takes something away at times', () => {
     writeFileSync(join(home.dir, name), text);
     return name;
   };
+  const insertOne = async (): Promise<string[]> => {
+    await bsvc('data', 'insert', 'posts', '{"n":1}', '--project', 'shop');
+    return ['--project', 'shop'];
+  };
   const CASES: Record<string, () => Promise<string[]>> = {
     apply: () => Promise.resolve(['-f', write('bsvc.json', declared), '--prune']),
     'collection rules': async () => {
@@ -121,14 +125,16 @@ describe('a command that takes something away at times', () => {
         'shop',
         '--prune',
       ]),
+    'data change-matching': async () => ['posts', '{"n":2}', '--filter', 'n=1', ...(await insertOne())],
+    'data trash-matching': async () => ['posts', '--filter', 'n=1', ...(await insertOne())],
     restore: async () => {
       await bsvc('backup', '--out', 'all.backup');
       return ['all.backup'];
     },
   };
 
-  /** What they ask about can be taken back, but opens data to others. */
-  const REVERSIBLE = new Set(['collection rules']);
+  /** What they ask about can be taken back, but opens data to others, or is much at once. */
+  const REVERSIBLE = new Set(['collection rules', 'data trash-matching']);
 
   /** One asks about deliveries that wait, the other needs a user: test/cli/webhook.test.ts, test/cli/erase.test.ts. */
   const ELSEWHERE = ['webhook edit', 'data erase'];
@@ -158,6 +164,7 @@ async function readStore(): Promise<string[]> {
     await bsvc('schema', 'export', ...inShop),
     await bsvc('user', 'list', ...inShop),
     await bsvc('operator', 'list', '--json'),
+    await bsvc('data', 'export', 'posts', ...inShop.slice(0, 2)),
   ];
 }
 

@@ -104,6 +104,9 @@ async function aboutCollections(): Promise<void> {
   await bsvc('data aggregate', ['posts', '[{"$count":"all"}]']);
   await bsvc('data change', ['posts', _id, '-'], '{"title":"changed"}');
   await bsvc('data trash', ['posts', _id]);
+  await bsvc('data change-matching', ['posts', '{"title":"more"}', '--filter', 'title=one', '--yes']);
+  await bsvc('data trash-matching', ['posts', '--filter', 'title=none', '--dry-run']);
+  await bsvc('data batch', ['-', '--dry-run'], '[{"op":"insert","collection":"posts","body":{"title":"four"}}]');
   await bsvc('data recover', ['posts', _id]);
   await bsvc('data export', ['posts']);
   await bsvc('data export', ['posts', '--out', 'posts.csv']);

@@ -46,7 +46,8 @@ const home = openCliHome();
 const pasting = join(home.dir, 'pasting');
 beforeAll(() => {
   for (const dir of ['.zfunc', '.config/fish/completions']) mkdirSync(join(pasting, dir), { recursive: true });
-  for (const file of ['secret.txt', 'password.txt', 'key.txt', 'pipeline.json']) writeFileSync(join(pasting, file), '');
+  for (const file of ['secret.txt', 'password.txt', 'key.txt', 'pipeline.json', 'operations.json'])
+    writeFileSync(join(pasting, file), '');
 });
 afterAll(() => home.remove());
 

@@ -62,6 +62,8 @@ export async function write() {
     b.collection('posts').update(id, { title: '', $inc: { views: 1 } }, { ifMatch: post });
     b.collection('posts').remove(id);
   });
+  const changed: number = await posts.updateMatching({ live: true }, { $inc: { views: 1 } }, { confirm: 3 });
+  await posts.removeMatching({ views_lt: changed }, { confirm: 3, permanent: true });
   await api.collection('notes').insert({ text: '' });
   await api.collection('loose').insert({ kind: '', whatever: [1] });
   await api.collection('loose').list({ filter: { whatever_gt: 1, size: 1 }, sort: '-whatever' });
@@ -123,6 +125,8 @@ const REFUSED = [
   "posts.update(id, { $unset: ['title'] });",
   "posts.update(id, { $rename: { title: 'x' } });",
   "api.batch((b) => b.collection('post'));",
+  'posts.updateMatching({ live: true }, { $inc: { view: 1 } }, { confirm: 3 });',
+  "posts.updateMatching({ live: true }, { title: '' });",
   "api.batch((b) => b.collection('notes').insert({ texts: '' }));",
   "posts.insert({ title: '', author: id, vews: 1 });",
   "posts.insert({ title: '', author: id, views: '1' });",

@@ -1,8 +1,23 @@
 import { idempotencyKey, readIdempotencyKey } from '../../http/routes/idempotency-key.js';
 import { sentHeader } from '../../http/requests/sent-header.js';
-import { created, flagParameter, ok, plain, route, type Route, say, type Refusals } from '../../http/routes/route.js';
-import { arrayOf, claimed, ID, object, oneOf, type Schema, WHOLE } from '../../platform/schema/schema.js';
+import { clientSignal } from '../../http/requests/client-signal.js';
+import {
+  created,
+  flagParameter,
+  ok,
+  parameter,
+  plain,
+  route,
+  type Route,
+  say,
+  type Refusals,
+} from '../../http/routes/route.js';
+import { arrayOf, claimed, FLAG, ID, object, oneOf, type Schema, WHOLE } from '../../platform/schema/schema.js';
+import { SECRET_KEY } from '../access/key-access.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
+import { MAX_MATCHING, removeMatching, updateMatching } from './bulk/write-matching.js';
+import { parseBulkQuery } from './query/parse-bulk-query.js';
+import { FILTERING } from './read-routes.js';
 import { DOCUMENT, NO_ROOM } from './reply/document-schema.js';
 import { ETAG, withTag } from './reply/with-tag.js';
 import { IF_MATCH, readIfMatch } from './write/if-match.js';
@@ -11,6 +26,7 @@ import { recoverDocument } from './write/recover-document.js';
 import { deleteDocument, trashDocument } from './write/trash-document.js';
 import { updateDocument } from './write/update-document.js';
 import { WRITES_AND_SHOWS, WRITES_DOCUMENTS } from './write/write-access.js';
+import { requireWriteTarget } from './write/write-target.js';
 
 type JsonObject = Record<string, unknown>;
 
@@ -71,6 +87,24 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     },
   });
 
+const MATCHING = {
+  description: `Every other parameter is a filter, as of lists; at least one is needed. At most ${MAX_MATCHING} documents, in batches that are each carried out whole; a refusal ends it and says how many were changed before.`,
+  access: SECRET_KEY,
+  ownQuery: {
+    confirm: parameter(
+      'The number of documents that match: 409 with that number where another or none is given',
+      WHOLE,
+    ),
+    filter: FILTERING.ownQuery.filter,
+  },
+};
+const MATCHING_REFUSALS = {
+  400: ['INVALID_QUERY', 'FILTER_REQUIRED', 'QUERY_TIMEOUT', ...FILTERING.refuses[400]],
+  403: ['USERS_BLOCKED'],
+  409: ['COUNT_DIFFERS', 'DOCUMENT_CHANGING', 'DOCUMENT_REFERRED_TO'],
+  413: ['TOO_MANY_DOCUMENTS'],
+};
+
 export const WRITE_ROUTES: readonly Route[] = [
   route('POST /api/data/:collectionName', {
     id: 'insertDocument',
@@ -102,6 +136,45 @@ export const WRITE_ROUTES: readonly Route[] = [
     async handle({ app, ctx, target, body }) {
       const data = await insertDocuments(app, target, body, readIdempotencyKey(ctx));
       return say(data, `Inserted ${data.insertedCount}`);
+    },
+  }),
+  route('PATCH /api/data/:collectionName', {
+    ...MATCHING,
+    id: 'updateMatching',
+    summary: 'Change every document that a filter matches',
+    openBody: DOCUMENT_CHANGES,
+    example: { status: 'archived' },
+    answers: ok(object({ changed: WHOLE }), 'How many were changed'),
+    refuses: {
+      ...MATCHING_REFUSALS,
+      400: [...MATCHING_REFUSALS[400], 'VALIDATION_FAILED', 'CONFLICTING_PATHS', ...REFERENCES[400]],
+      403: [...MATCHING_REFUSALS[403], 'OWNER_IMMUTABLE', 'QUOTA_EXCEEDED'],
+      409: [...MATCHING_REFUSALS[409], 'DUPLICATE_VALUE'],
+      413: [...MATCHING_REFUSALS[413], 'DOCUMENT_TOO_LARGE'],
+    },
+    async handle({ app, ctx, caller, params, body }) {
+      const place = await requireWriteTarget(app, caller, params.collectionName);
+      const query = parseBulkQuery(ctx.querystring, place.collection, false);
+      const changed = await updateMatching(app, place, query, body, clientSignal(ctx));
+      return say({ changed }, `Changed ${changed}`);
+    },
+  }),
+  route('DELETE /api/data/:collectionName', {
+    ...MATCHING,
+    id: 'removeMatching',
+    summary: 'Move every document that a filter matches to the trash, or delete them for good',
+    ownQuery: {
+      ...MATCHING.ownQuery,
+      permanent: parameter('Delete them for good at once', FLAG),
+      include_deleted: FILTERING.ownQuery.include_deleted,
+    },
+    answers: ok(object({ removed: WHOLE }), 'How many were removed'),
+    refuses: MATCHING_REFUSALS,
+    async handle({ app, ctx, caller, params }) {
+      const place = await requireWriteTarget(app, caller, params.collectionName);
+      const query = parseBulkQuery(ctx.querystring, place.collection, true);
+      const removed = await removeMatching(app, place, query, clientSignal(ctx));
+      return say({ removed }, `Removed ${removed}`);
     },
   }),
   route('PATCH /api/data/:collectionName/:id/recover', {

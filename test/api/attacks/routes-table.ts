@@ -215,6 +215,8 @@ const OWN_ROWS: readonly RouteRow[] = [
   data('GET', '/changes', 'a key', '200'),
   data('PUT', '/:document', 'the secret key to write', '200', json({ text: 'changed' })),
   data('PATCH', '/:document', 'the secret key to write', '200', json({ text: 'changed' })),
+  data('PATCH', '?text=none&confirm=0', 'the secret key', '200', json({ text: 'changed' })),
+  data('DELETE', '?text=none&confirm=0', 'the secret key', '200'),
   data('PATCH', '/:trashed/recover', 'the secret key to write', '200', once()),
   data('DELETE', '/:document', 'the secret key to write', '200', once()),
   row('POST', '/api/batch', 'the secret key to write', '200', NO_COLLECTION, json({ operations: [OPERATION] })),

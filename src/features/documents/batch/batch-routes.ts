@@ -2,6 +2,7 @@ import { actingAs } from '../../../platform/actor.js';
 import type { App } from '../../../app.js';
 import { idempotencyKey, readIdempotencyKey } from '../../../http/routes/idempotency-key.js';
 import { ok, route, type Access, type RouteList } from '../../../http/routes/route.js';
+import { compileCheck } from '../../../platform/schema/check-schema.js';
 import { anyOf, arrayOf, ID, NULL, object, OBJECT, oneOf, TEXT, text } from '../../../platform/schema/schema.js';
 import { actorOf, type Caller } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
@@ -21,6 +22,11 @@ const OPERATION = object(
   },
   'BatchOperation',
 );
+
+const BATCH = object({ operations: arrayOf(OPERATION, { minItems: 1, maxItems: MAX_OPERATIONS }) });
+
+/** The body of a batch, `{operations}`; 400 VALIDATION_FAILED for anything else. */
+export const readOperations = compileCheck(BATCH);
 
 const WRITES_ANYWHERE: Access<{ app: App; caller: Caller }> = {
   ...WRITES_DOCUMENTS_DESCRIPTION,
@@ -47,7 +53,7 @@ export const BATCH_ROUTES: RouteList = {
         'In their order, each seeing those before it. A new document may bring its own `_id`, which later operations can name. `ifMatch` is the ETag of the version that is meant. The first refusal refuses all; `details` name the operation. Needs the embedded engine.',
       access: WRITES_ANYWHERE,
       headers: idempotencyKey('change'),
-      body: object({ operations: arrayOf(OPERATION, { minItems: 1, maxItems: MAX_OPERATIONS }) }),
+      body: BATCH,
       example: { operations: [{ op: 'insert', collection: 'posts', body: { title: 'Hello' } }] },
       answers: ok(
         object({ results: arrayOf(object({ id: ID, document: anyOf(DOCUMENT, NULL) })) }),

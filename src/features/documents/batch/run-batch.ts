@@ -58,6 +58,16 @@ export async function runBatch(
   );
 }
 
+/**
+ * Throws what runBatch would throw now, and changes nothing: the transaction is carried out and taken back by a last
+ * step that never matches.
+ */
+export async function tryBatch(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<void> {
+  if (!app.db.writeTogether) await writeRecordsTogether(app, []);
+  const last = { collection: REPEATED_REQUESTS, filter: { _id: null }, matches: true };
+  await carryOut(app, () => planAll(app, caller, operations), { last, otherwise: () => Promise.resolve([]) });
+}
+
 async function placesOf(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<WriteTarget[]> {
   const places: WriteTarget[] = [];
   for (const [index, { collection }] of operations.entries()) {

@@ -128,7 +128,7 @@ export function parseExportQuery(
 }
 
 /** `include_deleted` of a list: `only` is the trash alone. */
-function readTrash(query: QueryText): Pick<ListQuery, 'conditions' | 'includeDeleted'> {
+export function readTrash(query: QueryText): Pick<ListQuery, 'conditions' | 'includeDeleted'> {
   if (findSingle(query, 'include_deleted') === 'only') {
     return { includeDeleted: true, conditions: [{ isDeleted: true }] };
   }
@@ -158,7 +158,8 @@ function readPresentation(query: QueryText, collection: Collection, includeDelet
   };
 }
 
-function readConditions(query: QueryText, collection: Collection): Document[] {
+/** The filters of a query: every parameter that lists do not reserve. */
+export function readConditions(query: QueryText, collection: Collection): Document[] {
   const conditions: Document[] = [];
   const budget = new WorkBudget();
   for (const [given, raw] of query) {

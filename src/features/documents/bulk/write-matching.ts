@@ -1,0 +1,245 @@
+import { serialize, type Document, ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { abandoned, AppError, conflict, tooLarge } from '../../../errors.js';
+import { takeTurns } from '../../../turns.js';
+import type { Collection } from '../../collections/collection.js';
+import { allOf } from '../query/keyset-filter.js';
+import type { BulkQuery } from '../query/parse-bulk-query.js';
+import { listError } from '../reply/query-errors.js';
+import { visibleDocuments } from '../store/document.js';
+import { changeDocumentRecord, documentStore, removeDocumentRecord } from '../store/document-store.js';
+import type { RecordWrite } from '../store/record-update.js';
+import { findVisible } from '../store/shown-documents.js';
+import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
+import { explainMiss, type WriteTarget } from '../write/write-target.js';
+import { explainRefusal } from '../write/update-document.js';
+import { planUpdate } from '../write/plan-update.js';
+
+/** The most documents that one request changes. */
+export const MAX_MATCHING = 10_000;
+/** Documents of one transaction. */
+const BATCH = 100;
+/** Bytes that the changes of one transaction add up to. */
+const BATCH_BYTES = 1024 * 1024;
+/** So often a batch is tried again whose documents others change. */
+const ATTEMPTS = 5;
+
+type RecordChanged = Exclude<RecordWrite, { insert: unknown }>;
+
+/** One change for each document that matches. */
+interface Planned {
+  /** The state in which a document has to be. */
+  state: Record<string, unknown>;
+  /** The write of one of them; `filter` says which. */
+  write(filter: Document & { _id: ObjectId }): RecordChanged;
+  /** Throws why a document that matches does not take the write. */
+  explain(id: ObjectId): Promise<void>;
+  /** Bytes that one write brings. */
+  bytes: number;
+}
+
+/**
+ * Changes every active document that matches, with the secret key's rights, and answers how many (writes.md 4). The
+ * body is that of an update, operators included. 409 COUNT_DIFFERS with the true count unless `confirm` says it, 413
+ * TOO_MANY_DOCUMENTS. Carried out in batches, each whole, on a MongoDB of one document each: a refusal ends it and says
+ * how many were changed before. A document that no longer matches when its turn comes is left out.
+ */
+export async function updateMatching(
+  app: App,
+  place: WriteTarget,
+  query: BulkQuery,
+  body: unknown,
+  signal?: AbortSignal,
+): Promise<number> {
+  const { collection } = place;
+  const now = app.clock.now();
+  // The same for all of them, so it is read once.
+  const planned = planUpdate(place, new ObjectId().toHexString(), body, now, { takesOperators: true });
+  const { own, record } = planned;
+  const set = { ...record.set, updatedAt: new Date(now) };
+  const state = { isDeleted: false } as const;
+  return writeMatching(app, collection, query, signal, {
+    state,
+    bytes: serialize({ record }).length,
+    write: (filter) => ({
+      collection,
+      id: filter._id,
+      filter: { ...filter, $and: [...((filter.$and as Document[] | undefined) ?? []), ...own] },
+      record: { ...record, action: 'update', set },
+    }),
+    async explain(id) {
+      const active = { _id: id, ...state };
+      const { change } = planned;
+      const found = await explainMiss(app, { collection, writer: null, held: [] }, active, {
+        action: 'update',
+        change,
+      });
+      if (found) await explainRefusal(app, place, { ...planned, id, active }, found);
+    },
+  });
+}
+
+/** Moves every document that matches to the trash, or removes it for good; else like updateMatching. */
+export async function removeMatching(
+  app: App,
+  { collection }: WriteTarget,
+  query: BulkQuery,
+  signal?: AbortSignal,
+): Promise<number> {
+  const now = new Date(app.clock.now());
+  const set = { isDeleted: true, deletedAt: now, updatedAt: now };
+  return writeMatching(app, collection, query, signal, {
+    state: visibleDocuments(query.includeDeleted),
+    bytes: 0,
+    write: (filter) => ({
+      ...{ collection, id: filter._id, filter },
+      ...(query.permanent ? { removed: true } : { record: { action: 'delete', set, isOwn: true } }),
+    }),
+    explain: () => Promise.resolve(),
+  });
+}
+
+/** The number of documents that match, as `confirm` has to say it. */
+export async function countWhatMatches(app: App, { collection }: WriteTarget, query: BulkQuery): Promise<number> {
+  const visible = await findVisible(app, collection, query.includeDeleted);
+  const options = { maxTimeMS: app.config.queryTimeoutMs };
+  const filter = allOf([visible, ...query.conditions]);
+  return documentStore(app, collection)
+    .countDocuments(filter, options)
+    .catch((error: unknown) => Promise.reject(listError(error) as Error));
+}
+
+async function writeMatching(
+  app: App,
+  collection: Collection,
+  query: BulkQuery,
+  signal: AbortSignal | undefined,
+  planned: Planned,
+): Promise<number> {
+  const ids = await findConfirmed(app, collection, query, signal);
+  const most = Math.max(1, Math.min(BATCH, Math.floor(BATCH_BYTES / Math.max(1, planned.bytes))));
+  let size = app.db.writeTogether ? most : 1;
+  let done = 0;
+  const turn = takeTurns();
+  for (let at = 0; at < ids.length;) {
+    await turn();
+    if (signal?.aborted) throw abandoned();
+    const batch = ids.slice(at, at + size);
+    try {
+      done += await writeBatch(app, collection, query, planned, batch);
+      at += batch.length;
+    } catch (error) {
+      const isLarge = error instanceof AppError && error.code === 'DOCUMENT_TOO_LARGE' && size > 1;
+      if (!isLarge) throw error instanceof AppError ? afterOthers(error, done) : error;
+      size = Math.ceil(size / 4);
+    }
+  }
+  return done;
+}
+
+/** The ids of the documents that match, as many as were confirmed. */
+async function findConfirmed(
+  app: App,
+  collection: Collection,
+  { conditions, includeDeleted, confirm }: BulkQuery,
+  signal: AbortSignal | undefined,
+): Promise<ObjectId[]> {
+  const filter = allOf([await findVisible(app, collection, includeDeleted), ...conditions]);
+  const maxTimeMS = app.config.queryTimeoutMs;
+  const stored = documentStore(app, collection);
+  try {
+    const cursor = stored.find(filter, { signal, maxTimeMS }).project<{ _id: ObjectId }>({ _id: 1 });
+    const found = await cursor.limit(MAX_MATCHING + 1).toArray();
+    const isMore = found.length > MAX_MATCHING;
+    const count = isMore ? await stored.countDocuments(filter, { maxTimeMS, signal }) : found.length;
+    if (isMore) throw tooManyDocuments(count);
+    if (confirm !== count) throw countDiffers(count, confirm);
+    return found.map(({ _id }) => _id);
+  } catch (error) {
+    throw error instanceof AppError ? error : listError(error, signal);
+  }
+}
+
+/** Writes those of the documents that still match, all of them or none, and answers their number. */
+async function writeBatch(
+  app: App,
+  collection: Collection,
+  { conditions }: BulkQuery,
+  planned: Planned,
+  ids: readonly ObjectId[],
+): Promise<number> {
+  const matching = (_id: ObjectId): Document & { _id: ObjectId } => ({
+    _id,
+    ...planned.state,
+    $and: [...conditions],
+  });
+  let left = [...ids];
+  for (let attempt = 1; left.length > 0;) {
+    try {
+      await carryOut(
+        app,
+        left.map((id) => planned.write(matching(id))),
+      );
+      return left.length;
+    } catch (error) {
+      const isAlone = error instanceof AppError && !app.db.writeTogether;
+      if (!(error instanceof WriteRefused)) throw isAlone ? ofDocument(error, left[0]!) : error;
+      const id = left[error.index]!;
+      if (error.cause) throw ofDocument(error.cause, id);
+      if (await documentStore(app, collection).findOne(matching(id), { projection: { _id: 1 } })) {
+        await planned.explain(id).catch((reason: unknown) => {
+          throw reason instanceof AppError ? ofDocument(reason, id) : reason;
+        });
+        if (attempt++ === ATTEMPTS) throw changing();
+      } else {
+        left = left.filter((other) => other !== id);
+      }
+    }
+  }
+  return 0;
+}
+
+async function carryOut(app: App, writes: readonly RecordChanged[]): Promise<void> {
+  const makesRoom = writes.every((write) => 'removed' in write || write.record.action === 'delete');
+  const run = (): Promise<unknown> =>
+    app.db.writeTogether ? writeRecordsTogether(app, writes) : writeOne(app, writes[0]!);
+  await (makesRoom ? app.db.useReserve(run) : run());
+}
+
+/** Without transactions each document is a batch of its own. */
+async function writeOne(app: App, write: RecordChanged): Promise<void> {
+  const filter = { ...write.filter, _id: write.id };
+  const written =
+    'removed' in write
+      ? await removeDocumentRecord(app, write.collection, filter)
+      : await changeDocumentRecord(app, write.collection, filter, write.record);
+  if (!written) throw new WriteRefused(0, null);
+}
+
+function ofDocument(error: AppError, id: ObjectId): AppError {
+  const { kind, code, message, details } = error;
+  return new AppError(kind, code, `Document ${id.toHexString()}: ${message}`, { details, cause: error });
+}
+
+function afterOthers(error: AppError, done: number): AppError {
+  if (done === 0) return error;
+  const { kind, code, message, details, retryAfterSeconds } = error;
+  const text = `${message}. ${done} documents were changed before it, and stay so`;
+  return new AppError(kind, code, text, { details, retryAfterSeconds, cause: error });
+}
+
+function countDiffers(count: number, confirm: number | null): AppError {
+  const said = confirm === null ? 'without it nothing is changed' : `not ${confirm}`;
+  const message = `${count} documents match: say so with confirm=${count}, ${said}`;
+  return conflict('COUNT_DIFFERS', message, { details: [{ field: 'confirm', rule: 'count', message: String(count) }] });
+}
+
+function tooManyDocuments(count: number): AppError {
+  const message = `${count} documents match, and one request changes at most ${MAX_MATCHING}: narrow the filter`;
+  return tooLarge('TOO_MANY_DOCUMENTS', message);
+}
+
+function changing(): AppError {
+  const text = 'The documents are being changed by others: try again';
+  return conflict('DOCUMENT_CHANGING', text, { retryAfterSeconds: 1 });
+}
