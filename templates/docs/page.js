@@ -1,15 +1,17 @@
-// What the pages can do besides being read: copy examples; in the reference search, open what an address names, and
-// send requests.
+// What the pages can do besides being read: search, copy examples; in the reference open what an address names, and send
+// requests.
 const form = document.querySelector('.search');
 // The path before /api, where a proxy puts one.
 const base = new URL(document.currentScript.src).pathname.replace(/\/api\/docs\/page\.js$/, '');
-if (form) openReference();
+openSearch();
 offerCopies();
 // On a narrow screen the list at the side would stand before everything else.
 if (matchMedia('(max-width: 64rem)').matches) document.querySelector('nav details').open = false;
 
-function openReference() {
+/** In the reference the operations that have all words stay; what the guides say of them is listed above, in all pages. */
+function openSearch() {
   const input = document.querySelector('#search');
+  const found = document.querySelector('.found');
   const operations = [...document.querySelectorAll('.operation')].map((element) => ({
     element,
     text: `${element.id} ${element.querySelector('summary').textContent} ${element.closest('section').querySelector('h2').textContent}`
@@ -18,31 +20,40 @@ function openReference() {
     link: document.querySelector(`nav [data-of="${element.id}"]`),
   }));
 
-  function search() {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let found = 0;
+  async function search() {
+    const text = input.value;
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
     for (const { element, text, link } of operations) {
       const matches = words.every((word) => text.includes(word));
       element.hidden = link.hidden = !matches;
-      if (matches) found++;
+      if (matches) shown++;
     }
     for (const section of document.querySelectorAll('.chapter-body'))
       section.hidden = !section.querySelector('.operation:not([hidden])');
     for (const group of document.querySelectorAll('nav .group'))
       group.hidden = !group.querySelector('li:not([hidden])');
-    for (const rest of document.querySelectorAll('.intro, .schemas, nav .guides, nav .shared'))
+    for (const rest of document.querySelectorAll('.intro, .schemas, article, nav .guides, nav .shared'))
       rest.hidden = words.length > 0;
-    document.querySelector('.none').hidden = found > 0;
+    const sections = words.length > 0 ? await loadSections().catch(() => []) : [];
+    // Another letter was typed before the guides were there.
+    if (input.value !== text) return;
+    const matching = findSections(sections, words);
+    found.replaceChildren(...matching.map((section) => presentSection(section, words)));
+    found.hidden = matching.length === 0;
+    document.querySelector('.none').hidden = words.length === 0 || shown + matching.length > 0;
+  }
+
+  function endSearch() {
+    input.value = '';
+    search();
   }
 
   function openNamed() {
     const id = decodeURIComponent(location.hash.slice(1));
     const named = id && document.getElementById(id);
     if (!named) return;
-    if (named.hidden || named.closest('[hidden]')) {
-      input.value = '';
-      search();
-    }
+    if (named.hidden || named.closest('[hidden]')) endSearch();
     if (named.matches('details')) named.open = true;
     named.scrollIntoView();
   }
@@ -54,18 +65,66 @@ function openReference() {
     if (event.key === '/' && !document.activeElement.matches('input, textarea')) {
       event.preventDefault();
       input.focus();
-    } else if (event.key === 'Escape' && document.activeElement === input) {
-      input.value = '';
-      search();
-    }
+    } else if (event.key === 'Escape' && document.activeElement === input) endSearch();
   });
   addEventListener('hashchange', openNamed);
-  document.querySelector('nav').addEventListener('click', (event) => {
-    // The same address again changes nothing by itself.
-    if (event.target.closest('a')?.hash === location.hash) openNamed();
-  });
+  for (const place of [found, document.querySelector('nav')])
+    place.addEventListener('click', (event) => {
+      const link = event.target.closest('a');
+      if (!link || link.pathname !== location.pathname) return;
+      // The same address again changes nothing by itself.
+      if (link.hash === location.hash) openNamed();
+      else if (!link.hash) endSearch();
+    });
   for (const place of document.querySelectorAll('.try')) offerTry(place);
   openNamed();
+}
+
+let loadingSections;
+function loadSections() {
+  return (loadingSections ??= fetch(`${base}/api/docs/guides.json`).then((response) => response.json()));
+}
+
+const MOST_SECTIONS = 12;
+const MOST_COUNTED = 5;
+
+/** Sections that have all words: those with the words in their heading first, then those that say them often. */
+function findSections(sections, words) {
+  const weigh = ({ guide, heading, text }) => {
+    const head = `${guide} ${heading}`.toLowerCase();
+    const all = `${head} ${text.toLowerCase()}`;
+    if (!words.every((word) => all.includes(word))) return 0;
+    const inHead = words.filter((word) => head.includes(word)).length;
+    const often = words.reduce((sum, word) => sum + Math.min(MOST_COUNTED, all.split(word).length - 1), 0);
+    return 1 + words.length * MOST_COUNTED * inHead + often;
+  };
+  return sections
+    .map((section) => ({ section, weight: weigh(section) }))
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .slice(0, MOST_SECTIONS)
+    .map(({ section }) => section);
+}
+
+function presentSection({ address, guide, heading, text }, words) {
+  const link = Object.assign(document.createElement('a'), { href: `${base}/api/docs/guides/${address}` });
+  const title = Object.assign(document.createElement('strong'), { textContent: heading });
+  const from = Object.assign(document.createElement('small'), { textContent: guide });
+  const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((at) => at >= 0);
+  const begin = places.length > 0 ? text.lastIndexOf(' ', Math.max(0, Math.min(...places) - 40)) + 1 : 0;
+  const excerpt = document.createElement('p');
+  excerpt.append(begin > 0 ? '… ' : '', ...markWords(text.slice(begin, begin + 180), words), ' …');
+  link.append(title, ...(guide === heading ? [] : [from]), excerpt);
+  return link;
+}
+
+/** The text with the words in it marked. */
+function markWords(text, words) {
+  const pattern = new RegExp(`(${words.map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')).join('|')})`, 'gi');
+  return text.split(pattern).map((part, at) => {
+    if (at % 2 === 0) return part;
+    return Object.assign(document.createElement('mark'), { textContent: part });
+  });
 }
 
 function offerCopies() {

@@ -43,6 +43,9 @@ export function checkExchange(exchange: Exchange): string[] {
   const [path = '', ...search] = target.split('?');
   const query = new URLSearchParams(search.join('?'));
   const found = findOperation(method === 'HEAD' ? 'get' : method.toLowerCase(), path);
+  // A person who mistyped an address outside the API gets a page.
+  const isPage = mediaType(exchange.headers['content-type']) === 'text/html';
+  if (!found && status === 404 && !path.startsWith('/api/') && isPage) return [];
   if (!found) return status < 400 ? ['there is no such operation'] : checkBody(exchange, ERROR_RESPONSE, ERROR_POINTER);
   const response = found.operation.responses[status];
   if (!response) return [`the status is not described: ${textOf(exchange.body).slice(0, 300)}`];

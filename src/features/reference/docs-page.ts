@@ -2,7 +2,7 @@ import type { JsonSchema } from '../../platform/schema/schema.js';
 import type { ApiDocument, ApiParameter, ApiResponse, Operation } from './api-document.js';
 import { renderNotes, renderSchema, renderType, type NamedSchemas } from './docs-schema.js';
 import { renderGuideLinks } from './guides.js';
-import { escapeHtml, renderLine, renderText } from './html.js';
+import { escapeHtml, renderLine, renderPage, renderText } from './html.js';
 import { curlExample, scriptExample } from './request-examples.js';
 
 type Body = NonNullable<Operation['requestBody']>;
@@ -20,38 +20,24 @@ interface Entry {
 export function renderDocsPage(document: ApiDocument, base: string): string {
   const { info, tags, components } = document;
   const chapters = tags.map((tag) => ({ ...tag, entries: entriesOf(document, tag.name) }));
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${escapeHtml(info.title)} API</title>
-<link rel="stylesheet" href="${base}/api/docs/page.css">
-<script src="${base}/api/docs/page.js" defer></script>
-</head>
-<body>
-<a class="skip" href="#content">Skip to the content</a>
-<header class="top">
-<p class="brand"><a href="#content">${escapeHtml(info.title)} <span>API</span></a> <small>${escapeHtml(info.version)}</small></p>
-<form class="search" role="search" hidden><input type="search" id="search" placeholder="Search operations ( / )" aria-label="Search operations" autocomplete="off" spellcheck="false"></form>
-<p class="source"><a href="${base}/api/openapi.json">openapi.json</a></p>
-</header>
-<nav aria-label="Guides and operations"><details open><summary>Guides and operations</summary>
+  return renderPage({
+    base,
+    title: `${info.title} API`,
+    brand: `<a href="#content">${escapeHtml(info.title)} <span>API</span></a> <small>${escapeHtml(info.version)}</small>`,
+    link: { to: '/api/openapi.json', text: 'openapi.json' },
+    navigation: `<nav aria-label="Guides and operations"><details open><summary>Guides and operations</summary>
 <div class="guides"><p class="chapter">Guides</p>
 ${renderGuideLinks(base)}
 </div>
 ${chapters.map(renderNavigation).join('\n')}
 <p class="chapter shared"><a href="#schemas">Shared schemas</a></p>
-</details></nav>
-<main id="content">
-<section class="intro">
+</details></nav>`,
+    content: `<section class="intro">
 <h1>${escapeHtml(info.title)} API</h1>
 ${renderText(info.description)}
 <h2 id="guides">Guides</h2>
 ${renderGuideLinks(base)}
 </section>
-<p class="none" role="status" hidden>Nothing found.</p>
 ${chapters.map((chapter) => renderChapter(document, chapter)).join('\n')}
 <section class="schemas" id="schemas">
 <h2>Shared schemas</h2>
@@ -62,11 +48,8 @@ ${Object.entries(components.schemas)
       `<details class="component" id="schema-${name}"><summary><code>${name}</code></summary>${renderSchema(schema, components.schemas)}</details>`,
   )
   .join('\n')}
-</section>
-</main>
-</body>
-</html>
-`;
+</section>`,
+  });
 }
 
 function entriesOf(document: ApiDocument, tag: string): Entry[] {

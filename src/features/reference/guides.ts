@@ -1,5 +1,5 @@
 import { readPackageFile, VERSION } from '../../package.js';
-import { escapeHtml } from './html.js';
+import { escapeHtml, renderPage } from './html.js';
 import { renderMarkdown } from './markdown.js';
 
 export const GUIDES_PREFIX = '/api/docs/guides';
@@ -46,31 +46,20 @@ export function renderGuideLinks(base: string, shown?: string): string {
 export function renderGuide(base: string, name: string): string | null {
   const guide = GUIDES.find((each) => each.name === name);
   if (!guide) return null;
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${escapeHtml(guide.title)} · bsvc</title>
-<link rel="stylesheet" href="${base}/api/docs/page.css">
-<script src="${base}/api/docs/page.js" defer></script>
-</head>
-<body>
-<a class="skip" href="#content">Skip to the content</a>
-<header class="top">
-<p class="brand"><a href="${base}/api/docs">bsvc <span>guides</span></a> <small>${escapeHtml(VERSION)}</small></p>
-<p class="source"><a href="${base}/api/docs">API reference</a></p>
-</header>
-<nav aria-label="Guides"><details open><summary>Guides</summary>
+  const text = readPackageFile('templates', 'docs', `${name}.md`);
+  return renderPage({
+    base,
+    title: `${guide.title} · bsvc`,
+    brand: `<a href="${base}/api/docs">bsvc <span>guides</span></a> <small>${escapeHtml(VERSION)}</small>`,
+    link: { to: '/api/docs', text: 'API reference' },
+    navigation: `<nav aria-label="Guides"><details open><summary>Guides</summary>
 ${renderGuideLinks(base, name)}
-</details></nav>
-<main id="content" class="guide">
-${renderMarkdown(readPackageFile('templates', 'docs', `${name}.md`), (target) => linkInPage(base, target))}
-</main>
-</body>
-</html>
-`;
+</details></nav>`,
+    content: `<article>
+${renderMarkdown(text, (target) => linkInPage(base, target))}
+</article>`,
+    kind: 'guide',
+  });
 }
 
 /** Guides refer to each other by file, as the repository shows them. */

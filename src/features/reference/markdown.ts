@@ -46,8 +46,8 @@ const readHeading: Read = (lines, at, link) => {
   };
 };
 
-/** As the pages of repositories name their headings. */
-function headingId(title: string): string {
+/** The id of a heading, as the pages of repositories name them. */
+export function headingId(title: string): string {
   return title
     .toLowerCase()
     .replace(/[^\p{L}\p{N} -]/gu, '')

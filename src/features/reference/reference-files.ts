@@ -2,6 +2,7 @@ import type { RouteList } from '../../http/routes/route.js';
 import { readPackageFile, VERSION } from '../../package.js';
 import { buildApiDocument } from './api-document.js';
 import { renderDocsPage } from './docs-page.js';
+import { listGuideSections } from './guide-sections.js';
 import { prepareFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 
 export interface ReferenceFiles {
@@ -9,6 +10,8 @@ export interface ReferenceFiles {
   page: PreparedFile;
   style: PreparedFile;
   script: PreparedFile;
+  /** What a search of the guides looks through. */
+  sections: PreparedFile;
 }
 
 /** The files that describe the API under the path `base`, ready to be sent. Costs some tens of milliseconds. */
@@ -19,5 +22,6 @@ export async function makeReferenceFiles(lists: readonly RouteList[], base: stri
     page: await prepareFile('text/html; charset=utf-8', renderDocsPage(document, base)),
     style: await prepareFile('text/css; charset=utf-8', readPackageFile('templates', 'docs', 'page.css')),
     script: await prepareFile('text/javascript; charset=utf-8', readPackageFile('templates', 'docs', 'page.js')),
+    sections: await prepareFile('application/json; charset=utf-8', JSON.stringify(listGuideSections())),
   };
 }

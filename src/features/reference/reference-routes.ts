@@ -1,10 +1,11 @@
 import { publicPath } from '../../config/public-path.js';
 import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
-import { claimed, type Schema } from '../../platform/schema/schema.js';
+import { arrayOf, claimed, object, TEXT, type Schema } from '../../platform/schema/schema.js';
 import { fileAnswers, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import type { ReferenceFiles } from './reference-files.js';
 
 const DOCUMENT: Schema = claimed({ type: 'object', required: ['openapi', 'info', 'paths', 'components'] });
+const SECTIONS = arrayOf(object({ address: TEXT, guide: TEXT, heading: TEXT, text: TEXT }));
 
 /**
  * The description of the whole API for programs, and the same as a page to read with what it needs. Open to everybody:
@@ -78,6 +79,13 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
           'The page’s search',
           fileAnswers('A script', 'text/javascript'),
           ({ script }) => script,
+        ),
+        fileRoute(
+          '/api/docs/guides.json',
+          'getGuideSections',
+          'The text of the guides by heading, for a search',
+          fileAnswers('The sections', 'application/json', SECTIONS),
+          ({ sections }) => sections,
         ),
       ],
     },

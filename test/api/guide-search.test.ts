@@ -1,0 +1,67 @@
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GUIDES, GUIDES_PREFIX } from '../../src/features/reference/guides.js';
+import type { GuideSection } from '../../src/features/reference/guide-sections.js';
+import { CHROMIUM, drivePage, type DrivenPage } from '../helpers/chromium.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+
+beforeAll(async () => {
+  test = await openTestApp();
+});
+afterAll(() => test.close());
+
+describe('GET /api/docs/guides.json', () => {
+  it('has every heading of every guide under an address that exists', async () => {
+    const { body } = await request(test.server).get('/api/docs/guides.json').expect(200);
+    const sections = body as GuideSection[];
+    expect(new Set(sections.map(({ address }) => address.split('#')[0]))).toEqual(
+      new Set(GUIDES.map(({ name }) => name)),
+    );
+    for (const { name } of GUIDES) {
+      const { text } = await request(test.server).get(`${GUIDES_PREFIX}/${name}`);
+      const ids = [...text.matchAll(/<h[23] id="([^"]+)"/g)].map(([, id]) => `${name}#${id}`);
+      const of = sections.filter(({ address }) => address === name || address.startsWith(`${name}#`));
+      expect(of.map(({ address }) => address)).toEqual([name, ...ids]);
+      for (const { text: said } of of) expect(said).not.toMatch(/```|\*\*|\]\(/);
+    }
+  });
+});
+
+describe.skipIf(!CHROMIUM)('the search of the docs', () => {
+  let page: DrivenPage;
+  const type = (words: string): Promise<unknown> =>
+    page.evaluate(
+      `(() => { const input = document.querySelector('#search'); input.value = ${JSON.stringify(words)}; input.dispatchEvent(new Event('input')); })()`,
+    );
+  const found = (): Promise<string[]> =>
+    page.evaluate(`[...document.querySelectorAll('.found a')].map((link) => link.getAttribute('href'))`);
+
+  afterAll(() => page?.close());
+
+  it('finds guides beside operations, from the reference', async () => {
+    page = await drivePage(`${test.url}/api/docs`);
+    await page.until(`document.querySelector('.search') && !document.querySelector('.search').hidden`);
+    await type('invite');
+    await page.until(`document.querySelectorAll('.found a').length > 0`);
+    expect((await found()).some((href) => href.startsWith('/api/docs/guides/sign-in'))).toBe(true);
+    expect(await page.evaluate(`document.querySelectorAll('.found mark').length`)).toBeGreaterThan(0);
+    await type('a.*(b[');
+    await page.until(`!document.querySelector('.none').hidden`);
+    await type('');
+    await page.until(`document.querySelector('.found').hidden && !document.querySelector('.intro').hidden`);
+  });
+
+  it('finds other guides from a guide, and leads there', async () => {
+    await page.visit(`${test.url}${GUIDES_PREFIX}/mail`);
+    await page.until(`document.querySelector('.search') && !document.querySelector('.search').hidden`);
+    await type('membership rules board');
+    await page.until(`document.querySelectorAll('.found a').length > 0`);
+    const [first] = await found();
+    await page.evaluate(`document.querySelector('.found a').click()`);
+    await page.until(
+      `location.pathname + location.hash === ${JSON.stringify(first)} && document.querySelector('article')`,
+    );
+  });
+});
