@@ -28,6 +28,20 @@ describe('GET /', () => {
     expect(body).toMatchObject({ service: 'bsvc', docs: '/api/docs' });
   });
 
+  it('leads a browser that has a wrong address to the start, and gives programs the error', async () => {
+    const html = 'text/html,application/xhtml+xml,*/*;q=0.8';
+    const page = await request(test.server).get('/nothing/here').set('Accept', html).expect(404);
+    expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(page.text).toContain('href="/api/docs"');
+    for (const [path, accept] of [
+      ['/nothing', '*/*'],
+      ['/api/nothing', html],
+    ] as const) {
+      const { body } = await request(test.server).get(path).set('Accept', accept).expect(404);
+      expect(body).toMatchObject({ success: false, code: 'NOT_FOUND' });
+    }
+  });
+
   it('leaves unknown paths unknown', async () => {
     await request(test.server).get('/nothing').expect(404);
     await request(test.server).post('/').expect(405);

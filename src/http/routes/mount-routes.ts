@@ -1,7 +1,9 @@
 import Router from '@koa/router';
 import type { Context, Middleware, Next } from 'koa';
 import type { App } from '../../app.js';
+import { publicPath } from '../../config/public-path.js';
 import { methodNotAllowed, missing } from '../../errors.js';
+import { isOpenedByBrowser, replyPage } from '../replies/plain-page.js';
 import { answerRoute } from './answer-route.js';
 import type { KeyPlace, RateClass, RouteContext, RouteList } from './route.js';
 
@@ -22,7 +24,7 @@ export function mountRoutes(app: App, lists: readonly RouteList[], limit: Reques
     const { path } = ctx;
     const candidates = byBeginning.get(beginning(path)) ?? bySpecificity;
     const list = candidates.find(({ covers }) => covers(path));
-    if (!list) return answerUnknown(ctx, limit);
+    if (!list) return answerUnknown(app, ctx, limit);
     return list.handle(ctx, next) as Promise<unknown>;
   };
 }
@@ -143,9 +145,20 @@ function coversPath(prefix: string): (path: string) => boolean {
 }
 
 /** Below `/api` a guess counts as any request; elsewhere browsers ask for icons of their own accord. */
-async function answerUnknown(ctx: Context, limit: RequestLimit | null): Promise<never> {
+async function answerUnknown(app: App, ctx: Context, limit: RequestLimit | null): Promise<void> {
   if (ctx.path.startsWith('/api/')) await limit?.(ctx, 'plain', undefined);
+  else if (isOpenedByBrowser(ctx)) return answerMissingPage(app, ctx);
   throw unknownRoute(ctx);
+}
+
+/** A mistyped address leads a person on; programs and everything below /api get the error of the contract. */
+function answerMissingPage(app: App, ctx: Context): void {
+  const base = publicPath(app.config);
+  ctx.status = 404;
+  replyPage(ctx, base, {
+    title: 'There is nothing at this address',
+    content: `      <p>Go to <a href="${base}/">the start</a>, or read <a href="${base}/api/docs">every operation and the guides</a>.</p>`,
+  });
 }
 
 function unknownRoute(ctx: Context): Error {
