@@ -267,7 +267,8 @@ function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOp
     io.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   }
   if (options.json) {
-    io.stderr.write(`${JSON.stringify({ success: false, code: failure.code, message: failure.message })}\n`);
+    const { code, message, details } = failure;
+    io.stderr.write(`${JSON.stringify({ success: false, code, message, details })}\n`);
   }
   return failure.exitCode;
 }

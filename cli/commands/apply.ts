@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { App } from '../../src/app.js';
 import { applyProjects, type CreatedSecret } from '../../src/features/declaration/apply-projects.js';
 import { DeclarationError } from '../../src/features/collections/schema/declaration-error.js';
@@ -12,6 +14,8 @@ import { Interrupted, presentFailure, UsageError, type Failure } from '../view/e
 import type { Result, TextStyle } from '../view/output.js';
 import { findDeclaration, readProjects } from '../formats/read-declaration-file.js';
 
+const DEFAULT_FILE = 'bsvc.yaml';
+
 export default defineCommand({
   details: [
     'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, collections, fields of users, webhooks, mail sender and templates, storage.',
@@ -21,11 +25,16 @@ export default defineCommand({
     'What loosens access (rules, protected and public fields, unique values, allowed domains, uploads) is asked for; --yes or --prune agrees.',
     'Keys of created projects and secrets of created webhooks are shown once. --schema prints the JSON Schema of the file, for editors.',
   ].join('\n'),
-  examples: ['bsvc apply -f bsvc.yaml --dry-run', 'bsvc apply -f bsvc.yaml', 'bsvc apply --schema > bsvc.schema.json'],
+  examples: [
+    'bsvc apply --dry-run',
+    'bsvc apply',
+    'bsvc apply -f staging.yaml',
+    'bsvc apply --schema > bsvc.schema.json',
+  ],
   audited: ({ dryRun, schema }) => !dryRun && !schema,
   destroys: 'at times',
   parameters: {
-    file: option('-f, --file <file>', 'YAML or JSON file'),
+    file: option('-f, --file <file>', `YAML or JSON file (default: ${DEFAULT_FILE})`),
     dryRun: flag('--dry-run', 'only show the plan'),
     prune: flag('--prune', 'drop what lists of the file do not name'),
     forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
@@ -37,10 +46,11 @@ export default defineCommand({
       const text = JSON.stringify(schema, null, 2);
       return { json: schema, quiet: text, text: () => text };
     }
-    if (input.file === undefined) throw new UsageError('No file given: add -f <file>.');
-    const { projects } = await readProjects(context, input.file);
+    const { file = DEFAULT_FILE } = input;
+    if (input.file === undefined && !existsSync(resolve(context.io.cwd, DEFAULT_FILE)))
+      throw new UsageError(`There is no ${DEFAULT_FILE} here: name the file with -f <file>.`);
+    const { projects } = await readProjects(context, file);
     const app = await context.app();
-    const { file } = input;
     const withLine = <T>(work: Promise<T>): Promise<T> => work.catch((error: unknown) => failAt(context, file, error));
     const plans = await withLine(planProjects(app, projects, { prune: input.prune }));
     const created: CreatedSecret[] = [];

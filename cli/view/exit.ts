@@ -33,6 +33,8 @@ export interface Failure {
   /** The failure, its cause and the next step. */
   message: string;
   note?: string;
+  /** Each broken rule of a document or body, for programs: the message has them all. */
+  details?: AppError['details'];
   /** Set when it is our own bug. */
   unexpected?: boolean;
 }
@@ -84,7 +86,7 @@ export function presentFailure(error: unknown): Failure {
   }
   if (error instanceof AppError) {
     const exitCode = error.kind === 'unavailable' && !ANSWERED.has(error.code) ? EXIT.unreachable : EXIT.refused;
-    return { exitCode, code: error.code, message: presentRefusal(error) };
+    return { exitCode, code: error.code, message: presentRefusal(error), details: error.details };
   }
   return presentForeignError(error);
 }

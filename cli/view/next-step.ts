@@ -32,8 +32,12 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   SENDER_MISSING: '"bsvc project update" with --mail-from sets the project’s default.',
 };
 
-/** The message of a refusal as a sentence, with the next step unless it names a command already. */
-export function presentRefusal({ code, message }: AppError): string {
+/**
+ * The message of a refusal as a sentence with all that is wrong, then the next step unless the message names a command
+ * already.
+ */
+export function presentRefusal({ code, message: first, details = [] }: AppError): string {
+  const message = [first, ...details.slice(1).map((problem) => problem.message)].join('; ');
   const sentence = /[\p{L}\p{N}"”’)]$/u.test(message) ? `${message}.` : message;
   const next = NEXT_STEPS[code];
   return next === undefined || message.includes('bsvc ') ? sentence : `${sentence} ${next}`;

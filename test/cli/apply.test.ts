@@ -57,6 +57,17 @@ async function apply(text: string, ...words: string[]): Promise<Change[]> {
   return outcome.json<{ changes: Change[] }>().changes;
 }
 
+describe('the file of bsvc apply', () => {
+  it('is bsvc.yaml of the directory, unless another is named', async () => {
+    expect(await bsvc(['apply', '--dry-run'])).toMatchObject({
+      code: 2,
+      stderr: 'bsvc: There is no bsvc.yaml here: name the file with -f <file>.\n',
+    });
+    writeFileSync(join(home.dir, 'bsvc.yaml'), 'format: bsvc/1\nprojects:\n  - name: here\n');
+    expect((await bsvc(['apply', '--dry-run'])).stdout).toContain('project here');
+  });
+});
+
 describe('bsvc apply of everything a project has', () => {
   it('makes it at once, and nothing the second time', async () => {
     const planned = await apply(WHOLE, '--dry-run');

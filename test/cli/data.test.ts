@@ -31,6 +31,20 @@ interface Report {
 beforeAll(() => home.bsvc(['project', 'create', 'shop']));
 afterAll(() => home.remove());
 
+describe('bsvc data insert', () => {
+  it('names every broken rule of a document, and gives them to programs', async () => {
+    const name = await addCollection('--field', 'title:String!', '--field', 'price:Number!');
+    const { code, stderr } = await inShop(['data', 'insert', name, '{"title":5}', '--json']);
+    const [sentence, json] = stderr.trim().split('\n');
+    expect([code, sentence]).toEqual([1, 'bsvc: Validation failed: title must be a String; price is required.']);
+    expect(JSON.parse(json!)).toMatchObject({
+      success: false,
+      code: 'VALIDATION_FAILED',
+      details: [{ field: 'title' }, { field: 'price' }],
+    });
+  });
+});
+
 describe('bsvc data import', () => {
   it('imports the 250 countries of the world-countries package', async () => {
     const name = await addCollection('--flexible');
