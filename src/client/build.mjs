@@ -27,6 +27,7 @@ const CORE = [
   'batch',
   'auth/factors',
   'auth/verify',
+  'auth/invites',
   'auth/auth',
   'files',
   'mail',

@@ -6,6 +6,8 @@ import { changeProject } from '../../src/features/declaration/change-project.js'
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { drainJobs } from '../../src/worker.js';
 import { readMailedCode } from '../helpers/user-client.js';
 
 let test: TestApp;
@@ -73,6 +75,47 @@ describe('auth of the client', () => {
     const otp = await readMailedCode(test, email);
     expect(await api.auth.code.signIn({ email, otp })).toMatchObject({ email, emailVerified: true });
     expect(await api.auth.me()).toEqual(api.auth.user);
+  });
+
+  it('sends, shows, accepts and withdraws invitations', async () => {
+    await changeProject(test.app, shop.project, {
+      signIn: { codeLogin: 'signup', redirects: ['https://shop.example/join'] },
+    });
+    const server = createClient({ url: test.url, key: shop.secret });
+    const { email } = buildAccount();
+    const set = { collection: 'notes', document: { text: 'welcome', userId: '=user.id' } };
+    const sent = await server.auth.invites.send({ email, redirect: 'https://shop.example/join', set });
+    expect(await server.auth.invites.list()).toEqual([sent]);
+    await drainJobs(test.app);
+    const [mail] = await listOutbox(test.app, { to: email, limit: 1 });
+    const token = /#invite=([\w-]+)/.exec(mail!.text!)![1]!;
+    const { api } = open();
+    expect(await api.auth.invites.show(token)).toMatchObject({ email, roles: [] });
+    await api.auth.signUp(buildAccount());
+    await expect(api.auth.invites.accept(token)).rejects.toMatchObject({ code: 'EMAIL_MISMATCH' });
+    await api.auth.code.send(email);
+    await api.auth.code.signIn({ email, otp: await readMailedCode(test, email) });
+    expect(await api.auth.invites.accept(token)).toMatchObject({ email });
+    expect((await api.collection('notes').list()).items).toMatchObject([{ text: 'welcome' }]);
+    const { id } = await server.auth.invites.send({
+      email: buildAccount().email,
+      redirect: 'https://shop.example/join',
+    });
+    await server.auth.invites.withdraw(id);
+    expect(await server.auth.invites.list()).toEqual([]);
+  });
+
+  it('begins as a guest, who stays under the same id', async () => {
+    await changeProject(test.app, shop.project, { signIn: { anonymous: true } });
+    const { api } = open();
+    const guest = await api.auth.anonymous({ name: 'Guest' });
+    expect(guest).toMatchObject({ isAnonymous: true, emailVerified: false });
+    const account = buildAccount();
+    await api.auth.updateProfile(account);
+    await api.auth.verifyEmail({ email: account.email, otp: await readMailedCode(test, account.email) });
+    const { api: later } = open();
+    expect(await later.auth.signIn(account)).toMatchObject({ _id: guest._id, emailVerified: true });
+    expect(later.auth.user).not.toHaveProperty('isAnonymous');
   });
 
   it('enrols a second factor and signs in with it', async () => {

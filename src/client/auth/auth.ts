@@ -1,6 +1,7 @@
 import { ApiError } from '../api-error.js';
 import { openMfa, openPasskeys, type GivenFactor, type Mfa, type Passkeys } from './factors.js';
 import { randomKey, type Connection, type TokenSource } from '../connection.js';
+import { openInvites, type Invites } from './invites.js';
 import { expiryOf, openVerify, type Verify } from './verify.js';
 import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from '../platform.js';
 import type { Part } from '../project.js';
@@ -62,6 +63,7 @@ export interface Auth<P> {
   /** Signs in with the `rtCode` that came back in the address of the page. */
   finishSocial(rtCode: string): Promise<Part<P, 'users', 'Document'>>;
   readonly link: Linking;
+  readonly invites: Invites<Part<P, 'users', 'Document'>>;
   /** For servers: whose access token came with a request. */
   verify: Verify<Part<P, 'users', 'Document'>>;
 }
@@ -324,6 +326,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
       });
       return `${connection.url}/api/userAuth/social/${pathPart(provider, 'INVALID_NAME')}/start?${query}`;
     },
+    invites: openInvites(connection, keep),
     verify: openVerify(connection),
     link: {
       start: async (provider: string, options: object = {}) =>

@@ -85,7 +85,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     id: 'deleteMe',
     summary: 'Delete the own account',
     description:
-      'For good: account, sessions and linked identities; documents of the user stay. Needs a proof that is not older than ten minutes.',
+      'For good: account, sessions and linked identities. Documents of the user stay, unless their references to the user say otherwise (`onDelete`). Needs a proof that is not older than ten minutes.',
     access: SIGNED_IN,
     rate: 'plain',
     body: PROOF,

@@ -8,8 +8,9 @@ import { userGone } from '../user-store.js';
 import { finishDeletionLater, finishUserDeletion } from './finish-user-deletion.job.js';
 
 /**
- * Removes an account for good; documents it owns stay. Its tokens end here at once, elsewhere within a second, and
- * after a crash within a minute. 404 when the user is gone.
+ * Removes an account for good; what refers to it goes, loses it or stays as `onDelete` says. Its tokens end here at
+ * once, elsewhere within a second, and after a crash within a minute. 404 when the user is gone, 409
+ * DOCUMENT_REFERRED_TO when a document keeps it.
  */
 export async function deleteUser(app: App, project: Project, { _id }: Pick<User, '_id'>): Promise<void> {
   const collection = await requireCollection(app, project._id, USERS);

@@ -1,0 +1,142 @@
+import type { Response } from 'supertest';
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseFieldSpec } from '../../cli/ask/field-spec.js';
+import { listActs } from '../../src/features/audit/audit-log.js';
+import type { Collection } from '../../src/features/collections/collection.js';
+import { changeProject } from '../../src/features/declaration/change-project.js';
+import { removeGuestsJob } from '../../src/features/users/accounts/remove-guests.job.js';
+import { drainJobs } from '../../src/worker.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
+import { buildOperator } from '../helpers/operator-client.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { bearer, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
+
+// What becomes of a user's documents is what their references to the user say (decision 434).
+
+const DAY_MS = 86_400_000;
+const clock = createFakeClock();
+let test: TestApp;
+let shop: TestProject;
+let client: UserClient;
+let server: UserClient;
+let collections: Record<'removed' | 'trashed' | 'cleared' | 'kept' | 'held', Collection>;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' }, clock });
+  shop = await buildProject(test.app);
+  await changeProject(test.app, shop.project, { signIn: { anonymous: true } });
+  client = openUserClient(test, shop.publishable);
+  server = openUserClient(test, shop.secret);
+  const build = (spec: string): Promise<Collection> =>
+    buildCollection(test.app, shop.project, {
+      fields: ['text:String', spec].map(parseFieldSpec),
+      rls: { mode: 'private', ownerField: 'owner' },
+    });
+  collections = {
+    removed: await build('owner:Ref(users){onDelete:remove}'),
+    trashed: await build('owner:Ref(users){onDelete:trash}'),
+    cleared: await build('owner:Ref(users){onDelete:unset}'),
+    kept: await build('owner:Ref(users)'),
+    held: await build('owner:Ref(users){onDelete:restrict}'),
+  };
+});
+afterAll(() => test.close());
+
+interface SignedIn {
+  id: string;
+  token: string;
+}
+const signedIn = ({ body }: Response): SignedIn => {
+  const { user, accessToken } = body as { user: { _id: string }; accessToken: string };
+  return { id: user._id, token: accessToken };
+};
+const write = ({ token }: SignedIn, { name }: Collection): Promise<Response> =>
+  Promise.resolve(
+    request(test.server)
+      .post(`/api/data/${name}`)
+      .set({ 'x-api-key': shop.publishable, ...bearer(token) })
+      .send({ text: 'mine' })
+      .expect(201),
+  );
+const stateOf = async (collection: Collection): Promise<unknown[]> =>
+  (await storedDocuments(test.app, collection).find({}).sort({ _id: 1 }).toArray()).map(
+    ({ owner = null, isDeleted }) => [owner, isDeleted],
+  );
+const codeOf = ({ status, body }: Response): string => `${status} ${(body as { code?: string }).code ?? ''}`;
+
+/** Every way in which an account ends. */
+const ENDS: Readonly<Record<string, (user: SignedIn) => Promise<Response> | PromiseLike<Response>>> = {
+  'the user': ({ token }) => client.send('delete', '/me', { currentPassword: PASSWORD }, bearer(token)),
+  'the secret key': ({ id }) => server.send('delete', `/users/${id}`),
+  'an operator': async ({ id }) => {
+    const operator = await buildOperator(test);
+    return operator.call('delete', `/api/projects/${shop.project._id.toHexString()}/users/${id}`);
+  },
+};
+
+describe('the documents of an account that ends', () => {
+  it.each(Object.keys(ENDS))('are removed, trashed, cleared or kept as their references say: by %s', async (how) => {
+    const { held, ...others } = collections;
+    const [user, other] = [signedIn(await client.signUp()), signedIn(await client.signUp())];
+    const before = await Promise.all(Object.values(others).map(stateOf));
+    for (const each of Object.values(others)) for (const person of [user, other]) await write(person, each);
+    expect(codeOf(await ENDS[how]!(user))).toBe('200 ');
+    await drainJobs(test.app);
+    const after = await Promise.all(Object.values(others).map(stateOf));
+    const added = after.map((list, index) => list.slice(before[index]!.length));
+    expect(added).toEqual([
+      [[other.id, false]],
+      [
+        [user.id, true],
+        [other.id, false],
+      ],
+      [
+        [null, false],
+        [other.id, false],
+      ],
+      [
+        [user.id, false],
+        [other.id, false],
+      ],
+    ]);
+    expect(await stateOf(held)).toEqual([]);
+    const acts = (await listActs(test.app, { limit: 20 })).filter(
+      ({ action, input }) => action === 'references settle' && (input as { id: string }).id === user.id,
+    );
+    expect(acts.map(({ input }) => (input as { done: string }).done).sort()).toEqual(['remove', 'trash', 'unset']);
+  });
+
+  it.each(Object.keys(ENDS))('keep the account, its sessions and all else where they hold it: by %s', async (how) => {
+    const user = signedIn(await client.signUp());
+    await write(user, collections.removed);
+    const { body } = await write(user, collections.held);
+    const before = await stateOf(collections.removed);
+    expect(codeOf(await ENDS[how]!(user))).toBe('409 DOCUMENT_REFERRED_TO');
+    await drainJobs(test.app);
+    expect(await stateOf(collections.removed)).toEqual(before);
+    expect((await client.me(user.token)).status).toBe(200);
+    await storedDocuments(test.app, collections.held).deleteMany({});
+    expect(body).toMatchObject({ owner: user.id });
+    expect(codeOf(await ENDS[how]!(user))).toBe('200 ');
+    await drainJobs(test.app);
+    expect((await client.me(user.token)).status).toBe(401);
+  });
+
+  it('of guests go with them; a guest who is held keeps no other guest', async () => {
+    const guests: SignedIn[] = [];
+    for (let made = 0; made < 3; made++) guests.push(signedIn(await client.post('/signup/anonymous')));
+    const [first, held, last] = guests as [SignedIn, SignedIn, SignedIn];
+    for (const guest of [first, last]) await write(guest, collections.removed);
+    await write(held, collections.held);
+    // Longer than a session lives.
+    clock.advance(31 * DAY_MS);
+    await removeGuestsJob.run(test.app, {}, { stopping: new AbortController().signal } as never);
+    await drainJobs(test.app);
+    const left = await Promise.all(guests.map(({ id }) => server.get(`/users/${id}`)));
+    expect(left.map(codeOf)).toEqual(['404 USER_NOT_FOUND', '200 ', '404 USER_NOT_FOUND']);
+    expect((await stateOf(collections.removed)).flat()).not.toContain(first.id);
+    expect((await stateOf(collections.removed)).flat()).not.toContain(last.id);
+  });
+});
