@@ -123,6 +123,56 @@ const titles = async (who: keyof typeof as, query = ''): Promise<unknown> => {
   return status === 200 ? (body.data as { items: { title: string }[] }).items.map(({ title }) => title).sort() : status;
 };
 
+describe('a rule whose sets are compared with nothing of the document', () => {
+  const ROLE = '"editor" in members[user = user.id].role';
+
+  it("admits the writes of whoever has such a membership, and nobody else's", async () => {
+    const rules = completeRules({ read: 'anyone', create: ROLE, update: ROLE, delete: ROLE });
+    await setRules(test.app, owner.project._id, 'cards', rules, { agreed: true });
+    const board = new ObjectId().toHexString();
+    expect(await outcome(call('ada', 'post', 'cards', { board }))).toEqual([403, 'RULE_REFUSED', 'create']);
+    await call('server', 'post', 'members', { board, user: ADA, role: 'editor' });
+    const { status, body } = await call('ada', 'post', 'cards', { board });
+    expect(status).toBe(201);
+    const card = `cards/${String(body._id)}`;
+    expect(await outcome(call('ada', 'patch', card, { title: 'hers' }))).toEqual([200]);
+    expect(await outcome(call('bob', 'patch', card, { title: 'his' }))).toEqual([403, 'RULE_REFUSED', 'before']);
+    expect(await outcome(call('bob', 'delete', card))).toEqual([403, 'RULE_REFUSED', 'before']);
+    expect(await outcome(call('ada', 'delete', card))).toEqual([200]);
+  });
+});
+
+describe('a write of a document that is not readable', () => {
+  const WRITES: [string, 'patch' | 'delete', object?][] = [
+    ['a change of a field', 'patch', { title: 'x' }],
+    ['a change of a field that a rule names', 'patch', { board: new ObjectId().toHexString() }],
+    ['a change below a field that a rule names', 'patch', { 'board.x': 1 }],
+    ['an operator on a field that a rule names', 'patch', { $inc: { points: 1 } }],
+    ['a part of a list that a rule names', 'patch', { 'tags.0': 'x' }],
+    ['a removal', 'delete'],
+  ];
+
+  it.each(WRITES)('is answered as for an unknown id: %s', async (_, method, body) => {
+    await editCollection(test.app, owner.project._id, 'cards', {
+      addFields: [
+        { name: 'points', type: 'Number' },
+        { name: 'tags', type: 'Array', items: { type: 'String' } },
+      ],
+    });
+    const rule = `${EDITS} and doc.points = 1 or ${EDITS} and "x" in doc.tags`;
+    const rules = completeRules({ read: EDITS, create: EDITS, update: rule, delete: EDITS });
+    await setRules(test.app, owner.project._id, 'cards', rules, { agreed: true });
+    const stored = await call('server', 'post', 'cards', { board: new ObjectId().toHexString(), title: 'a' });
+    for (const who of ['bob', 'nobody'] as const) {
+      const known = await call(who, method, `cards/${String(stored.body._id)}`, body);
+      const unknown = await call(who, method, `cards/${new ObjectId().toHexString()}`, body);
+      const plain = ({ status, body: { requestId: _id, ...rest } }: Answer): unknown => ({ status, ...rest });
+      expect(plain(known), who).toEqual(plain(unknown));
+      expect([400, 401, 404]).toContain(known.status);
+    }
+  });
+});
+
 describe('a board shared by its members', () => {
   it('shows its cards to them alone, in whatever form is asked', async () => {
     const [mine, theirs] = [await store('ada', 'boards', { title: 'A' }), await store('bob', 'boards', { title: 'B' })];

@@ -5,7 +5,7 @@ import { loadMatchers, type Matcher } from '../../platform/database/database.js'
 import type { Collection } from '../collections/collection.js';
 import { RULE_NAMES, rulesOf, type ParsedRules, type RuleName } from '../collections/rules/collection-rules.js';
 import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
-import { admitsAnyone, admitsNobody, type Rule } from '../collections/rules/rule.js';
+import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collections/rules/rule.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
 import { answerQuestions, type SetAnswers, type StoredBeside } from './rules/caller-sets.js';
@@ -170,8 +170,10 @@ export interface EndWriter {
   compiled: (name: RuleName) => CompiledRule;
   /** What the fields' own rules come to; null where they have none. */
   fields: FieldAccess | null;
-  /** Paths by whose values sets are asked about; none where no rule names a set: then nothing has to be settled. */
-  settledBy: readonly string[];
+  /** Paths by whose values sets are asked about, if any; null where no rule names a set: nothing has to be settled. */
+  settledBy: readonly string[] | null;
+  /** Paths of what a document must hold after an update, as the rules have it. */
+  ruledPaths: readonly string[];
   /** The writer for whom those rules hold, each for documents that hold its pins. */
   settle: (pins: SettlingPins) => Promise<EndWriter>;
   openMatcher: (filter: Document) => Matcher;
@@ -216,7 +218,8 @@ export async function requireWriter(
     userId: bearer.state === 'user' ? bearer.userId : null,
     ownerField: rls?.ownerField ?? null,
     fields: fieldAccessOf(fields, attributes, openMatcher),
-    settledBy: all.some(({ sets }) => sets.length > 0) ? [...new Set(all.flatMap((rule) => rule.singlePaths))] : [],
+    settledBy: all.some(({ sets }) => sets.length > 0) ? [...new Set(all.flatMap((rule) => rule.singlePaths))] : null,
+    ruledPaths: documentPaths([rules.updateTo]),
     openMatcher,
   };
   const settledWith = (factsOf: (name: RuleName) => RuleFacts): EndWriter => ({

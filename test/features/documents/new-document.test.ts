@@ -219,7 +219,8 @@ describe('the owner of a new document', () => {
     userId: 'u1',
     fields: null,
     compiled: () => [[]],
-    settledBy: [],
+    settledBy: null,
+    ruledPaths: [],
     settle: () => Promise.reject(new Error('no rule names a set')),
     openMatcher: () => {
       throw new Error('the owner is set: there is nothing to match');

@@ -7,7 +7,7 @@ import { readNewDocument } from '../write/new-document.js';
 import { planUpdate } from '../write/plan-update.js';
 import { trashCutoff } from '../write/purge-trash.js';
 import { notInTrash } from '../write/recover-document.js';
-import { settlePlace } from '../write/settle-place.js';
+import type { StoredMoment } from '../write/stored-moment.js';
 import { explainRefusal } from '../write/update-document.js';
 import {
   documentNotFound,
@@ -15,10 +15,10 @@ import {
   matching,
   requireDocumentId,
   ruledFilters,
+  settleWrite,
   type RuledWrite,
   type WriteTarget,
 } from '../write/write-target.js';
-import type { StoredDocument } from '../store/document.js';
 import type { RecordChange, RecordWrite } from '../store/record-update.js';
 
 /** One operation of a batch (writes.md 4). */
@@ -83,7 +83,7 @@ async function planChange(
     ruled: { action: 'update', change },
     own,
     record: { ...record, action: 'update', set },
-    explain: (found) => explainRefusal(app, place, planned, found),
+    explain: (found) => explainRefusal(place, planned, found),
   });
 }
 
@@ -95,7 +95,7 @@ function planState(app: App, place: WriteTarget, operation: BatchOperation, idTe
   const now = nextVersion(app.clock.now(), expected);
   const inVersion = {
     own: [versionFilter(expected)],
-    explain: (found: StoredDocument) => requireVersion(found, expected),
+    explain: ({ document }: StoredMoment) => requireVersion(document, expected),
   };
   if (operation.op === 'remove') {
     return planRuled(
@@ -123,7 +123,7 @@ interface RuledChange {
   /** What the document must meet beside what rules ask. */
   own: readonly Record<string, unknown>[];
   record: RecordChange;
-  explain: (found: StoredDocument) => unknown;
+  explain: (found: StoredMoment) => unknown;
   notFound?: typeof documentNotFound;
 }
 
@@ -133,8 +133,7 @@ async function planRuled(
   state: Record<string, unknown> & { _id: ObjectId },
   { ruled, own, record, explain, notFound = documentNotFound }: RuledChange,
 ): Promise<PlannedOperation> {
-  const settled = await settlePlace(app, place, state, ruled.change ?? null);
-  if (!settled) throw notFound();
+  const settled = await settleWrite(app, place, state, ruled, notFound);
   const filter = matching(state, [...ruledFilters(settled, ruled), ...own]);
   return {
     place,

@@ -11,7 +11,8 @@ import { changeDocumentRecord, documentStore, removeDocumentRecord } from '../st
 import type { RecordWrite } from '../store/record-update.js';
 import { findVisible } from '../store/shown-documents.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
-import { explainMiss, type WriteTarget } from '../write/write-target.js';
+import { findMoment, type StoredMoment } from '../write/stored-moment.js';
+import type { WriteTarget } from '../write/write-target.js';
 import { explainRefusal } from '../write/update-document.js';
 import { planUpdate } from '../write/plan-update.js';
 
@@ -33,7 +34,7 @@ interface Planned {
   /** The write of one of them; `filter` says which. */
   write(filter: Document & { _id: ObjectId }): RecordChanged;
   /** Throws why a document that matches does not take the write. */
-  explain(id: ObjectId): Promise<void>;
+  explain(found: StoredMoment): Promise<void>;
   /** Bytes that one write brings. */
   bytes: number;
 }
@@ -67,15 +68,7 @@ export async function updateMatching(
       filter: { ...filter, $and: [...((filter.$and as Document[] | undefined) ?? []), ...own] },
       record: { ...record, action: 'update', set },
     }),
-    async explain(id) {
-      const active = { _id: id, ...state };
-      const { change } = planned;
-      const found = await explainMiss(app, { collection, writer: null, held: [] }, active, {
-        action: 'update',
-        change,
-      });
-      if (found) await explainRefusal(app, place, { ...planned, id, active }, found);
-    },
+    explain: (found) => explainRefusal(place, planned, found),
   });
 }
 
@@ -186,8 +179,9 @@ async function writeBatch(
       if (!(error instanceof WriteRefused)) throw isAlone ? ofDocument(error, left[0]!) : error;
       const id = left[error.index]!;
       if (error.cause) throw ofDocument(error.cause, id);
-      if (await documentStore(app, collection).findOne(matching(id), { projection: { _id: 1 } })) {
-        await planned.explain(id).catch((reason: unknown) => {
+      const found = await findMoment(app, collection, matching(id));
+      if (found) {
+        await planned.explain(found).catch((reason: unknown) => {
           throw reason instanceof AppError ? ofDocument(reason, id) : reason;
         });
         if (attempt++ === ATTEMPTS) throw changing();

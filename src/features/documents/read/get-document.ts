@@ -1,12 +1,14 @@
-import { isDeepStrictEqual } from 'node:util';
-import { ObjectId, type Document } from 'bson';
+import { ObjectId, serialize, type Document } from 'bson';
 import type { App } from '../../../app.js';
+import { unavailable } from '../../../errors.js';
+import { loadMatchers } from '../../../platform/database/database.js';
 import { findSight, readFilter, requireReader, type AccessFilter, type ReadScope } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import { heldBy } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { rulesOf } from '../../collections/rules/collection-rules.js';
+import { documentPaths } from '../../collections/rules/rule.js';
 import { visibleDocuments } from '../store/document.js';
 import { findHeld } from '../store/find-held.js';
 import { documentStore } from '../store/document-store.js';
@@ -89,8 +91,9 @@ function asksSets(collection: Collection, { key }: Caller): boolean {
 const MAX_ATTEMPTS = 5;
 
 /**
- * Sets are asked about what the document holds, as long as it holds that. As much is done for a document that is not
- * there as for one that is not readable.
+ * Sets are asked about what the document holds, as long as it holds that: null only where it was not readable, or not
+ * there, at one moment. As much is done for a document that is not there as for one that is not readable. 503 BUSY
+ * where others came between five times.
  */
 async function findSettled(
   app: App,
@@ -101,18 +104,22 @@ async function findSettled(
   findWith: FindWith,
 ): Promise<Buffer | null> {
   const { read, delete: remove } = rulesOf(collection);
-  const paths = [...new Set([...read.singlePaths, ...(scope.trash ? remove.singlePaths : [])])];
-  let held = await findHeld(app, collection, wanted, paths);
+  const rules = scope.trash ? [read, remove] : [read];
+  const paths = [...new Set(rules.flatMap(({ singlePaths }) => singlePaths))];
+  const openMatcher = await loadMatchers();
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const conditions = heldBy(held ?? standIn(paths), paths);
+    const stored = await matchShown(app, collection, (inBatch) =>
+      findHeld(app, collection, { ...wanted, ...inBatch }, [...documentPaths(rules), 'isDeleted']),
+    );
+    const held = stored ?? standIn(paths);
+    const conditions = heldBy(held, paths);
     const readable = await readFilter(app, collection, caller, { ...scope, conditions: () => conditions });
-    const found = await findWith([...(readable ? [readable] : []), ...conditions]);
-    if (found) return found;
-    const now = await findHeld(app, collection, wanted, paths);
-    if (isDeepStrictEqual(now, held)) return null;
-    held = now;
+    const filter = readable ?? {};
+    const isReadable = openMatcher(filter).matches(Buffer.from(serialize(held)));
+    const found = await findWith([filter, ...conditions]);
+    if (found || !stored || !isReadable) return found;
   }
-  return null;
+  throw unavailable('BUSY', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
 }
 
 /** Holds what no document holds. */

@@ -38,7 +38,7 @@ export function readableFilter(writer: Writer): Document | null {
 export function requireCreatable(writer: Writer, document: Document): Promise<void> | void {
   // Under row-level security its owner has just been set.
   if (!writer || writer.ownerField !== null) return undefined;
-  if (writer.settledBy.length === 0) return requireAdmitted(writer, document);
+  if (!writer.settledBy) return requireAdmitted(writer, document);
   const pins = pinsOfDocument(document, writer.settledBy);
   return writer.settle({ create: pins }).then((settled) => requireAdmitted(settled, document));
 }

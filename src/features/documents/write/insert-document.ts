@@ -2,13 +2,12 @@ import type { App } from '../../../app.js';
 import { AppError, missing } from '../../../errors.js';
 import { visibleDocuments, type StoredDocument } from '../store/document.js';
 import { documentStore, insertDocumentRecord } from '../store/document-store.js';
-import { readableFilter, requireCreatable } from './admit-write.js';
+import { requireCreatable } from './admit-write.js';
 import { ownIdOf, readNewDocument } from './new-document.js';
 import { presentWritten } from './guard-fields.js';
 import { runIdempotent } from './idempotency.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { settlePlace } from './settle-place.js';
-import type { WriteTarget } from './write-target.js';
+import { findReadable, type WriteTarget } from './write-target.js';
 
 /**
  * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken
@@ -67,13 +66,9 @@ export async function insertDocument(
   );
 
   /** A stored document as its writer may see it: others may have changed it since to what the writer may not read. */
-  async function showAgain(stored: StoredDocument, sent: () => StoredDocument): Promise<PresentedDocument> {
-    const { _id, createdAt } = stored;
-    const settled = await settlePlace(app, place, { _id }, null);
-    const readable = settled && readableFilter(settled.writer);
-    const asked = settled && [...(readable ? [readable] : []), ...settled.held, { _id }];
-    const isShown = asked && (await documentStore(app, collection).findOne({ $and: asked }));
-    return presentWritten(isShown ? stored : { ...sent(), _id, createdAt, updatedAt: createdAt }, writer);
+  async function showAgain({ _id, createdAt }: StoredDocument, sent: () => StoredDocument): Promise<PresentedDocument> {
+    const shown = await findReadable(app, place, { _id });
+    return presentWritten(shown ?? { ...sent(), _id, createdAt, updatedAt: createdAt }, writer);
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import type { EndWriter, Writer } from '../../access/access-rules.js';
-import type { Pins } from '../../access/rules/compile-rule.js';
 import { heldBy, pinsOfDocument } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
 import { findHeld } from '../store/find-held.js';
@@ -18,7 +17,8 @@ export interface SettledPlace {
 
 /**
  * Asks about the caller's sets what the write of a document in `state` depends on: what it holds now, and what it would
- * hold after the change. Null when there is no such document. Nothing is read where rules name no sets.
+ * hold after the change. Null when there is no such document. Nothing is read where rules name no sets. 400 for a
+ * change whose result the rules could not be asked about, whether there is such a document or not.
  */
 export async function settlePlace(
   app: App,
@@ -26,23 +26,31 @@ export async function settlePlace(
   state: Record<string, unknown>,
   change: ChangedFields | null,
 ): Promise<SettledPlace | null> {
-  if (!writer || writer.settledBy.length === 0) return { collection, writer, held: [] };
+  if (!writer?.settledBy) return { collection, writer, held: [] };
   const paths = writer.settledBy;
+  const keys = change ? keysByPath(writer, change) : new Map<string, string>();
   const found = await findHeld(app, collection, state, paths);
   if (!found) return null;
   const pins = pinsOfDocument(found, paths);
-  const updateTo = change ? pinsAfter(writer, found, change) : pins;
-  const settled = await writer.settle({ read: pins, update: pins, delete: pins, updateTo });
+  const after = paths.flatMap((path) => {
+    const key = keys.get(path);
+    return [...pinsOfDocument(key === undefined ? found : documentWith(key, change!), [path])];
+  });
+  const settled = await writer.settle({ read: pins, update: pins, delete: pins, updateTo: new Map(after) });
   return { collection, writer: settled, held: heldBy(found, paths) };
 }
 
-function pinsAfter({ settledBy }: EndWriter, before: Document, change: ChangedFields): Pins {
+/** By path that the rules name, the key of the change that decides about it. */
+function keysByPath({ settledBy, ruledPaths }: EndWriter, change: ChangedFields): Map<string, string> {
+  const keys = new Map<string, string>();
   const changed = changedPaths(change);
-  return new Map(
-    settledBy.flatMap((path) => {
-      const key = changed.findLast((each) => isDecidedBy(each, path));
-      if (key !== undefined && change.results?.has(key)) throw changedAlone(key, path);
-      return [...pinsOfDocument(key === undefined ? before : documentWith(key, change), [path])];
-    }),
-  );
+  for (const path of [...settledBy!, ...ruledPaths]) {
+    const key = changed.findLast((each) => isDecidedBy(each, path));
+    if (key === undefined) continue;
+    const result = change.results?.get(key);
+    const isOpen = result === null || (result !== undefined && (key !== path || settledBy!.includes(path)));
+    if (isOpen) throw changedAlone(key, path);
+    keys.set(path, key);
+  }
+  return keys;
 }

@@ -9,12 +9,11 @@ import { NOTHING } from '../../access/rules/compile-rule.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import type { StoredDocument } from '../store/document.js';
-import { documentStore } from '../store/document-store.js';
-import { matchShown } from '../store/shown-documents.js';
 import { requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
 import { filtersAfter, filtersBefore, readableFilter, ruleRefused, type RuledAction } from './admit-write.js';
 import type { ChangedFields } from './document-change.js';
 import { settlePlace, type SettledPlace } from './settle-place.js';
+import { findMoment, type StoredMoment } from './stored-moment.js';
 
 /** The place of a write and its writer. */
 export interface WriteTarget {
@@ -46,33 +45,46 @@ export function requireDocumentId(text: string): ObjectId {
 const MAX_ATTEMPTS = 5;
 
 /**
- * The result of a conditional write. When it matches nothing (null), `explain` throws the reason found in the stored
- * document; without a reason the document has changed and the write is tried again. 409 DOCUMENT_CHANGING after five
- * times.
+ * What an attempt comes to; null for one that others came between, which is made again. 409 DOCUMENT_CHANGING after
+ * five.
  */
-async function writeOrExplain<T>(write: () => Promise<T | null>, explain: () => Promise<unknown>): Promise<T> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const written = await write();
-    if (written !== null) return written;
-    await explain();
+async function untilSettled<T>(attempt: () => Promise<{ settled: T } | null>): Promise<T> {
+  for (let made = 0; made < MAX_ATTEMPTS; made++) {
+    const found = await attempt();
+    if (found) return found.settled;
   }
   throw conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
 }
 
-/** The active document as a writer may see it who has changed it before; 404 when that may be no more. */
+/**
+ * The document in a state as its writer may see it, who has changed it before: null where that may be no more, or where
+ * there is none. 409 DOCUMENT_CHANGING as for a write.
+ */
+export function findReadable(
+  app: App,
+  place: WriteTarget,
+  state: Record<string, unknown>,
+): Promise<StoredDocument | null> {
+  return untilSettled(async () => {
+    const settled = await settlePlace(app, place, state, null);
+    const moment = settled && (await findMoment(app, place.collection, state));
+    if (!moment) return { settled: null };
+    if (!settled.held.every(moment.meets)) return null;
+    return { settled: isReadable(settled.writer, moment) ? moment.document : null };
+  });
+}
+
+/** findReadable of an active document; 404 in place of null. */
 export async function readWritten(app: App, place: WriteTarget, id: ObjectId): Promise<StoredDocument> {
-  const settled = await settlePlace(app, place, { _id: id }, null);
-  const readable = settled && readableFilter(settled.writer);
-  const filter = matching({ _id: id, isDeleted: false }, readable ? [readable] : []);
-  const found = settled && (await documentStore(app, place.collection).findOne(filter));
+  const found = await findReadable(app, place, { _id: id, isDeleted: false });
   if (!found) throw documentNotFound();
   return found;
 }
 
 /**
- * Reads the document that a write did not match: throws 404 when it is not in that state or not readable, 403 when it
- * is someone else's or the rule of the write does not admit it; else answers it as it is now. Null when it holds
- * something else since than what the writer was settled for.
+ * Reads the document that a write did not match, once: throws 404 when it is not in that state or not readable, 403
+ * when it is someone else's or the rule of the write does not admit it; else answers it as it is at that moment. Null
+ * when it holds something else by then than what the writer was settled for.
  */
 export async function explainMiss(
   app: App,
@@ -80,35 +92,31 @@ export async function explainMiss(
   state: Record<string, unknown>,
   { action, change }: RuledWrite,
   notFound: () => AppError = documentNotFound,
-): Promise<StoredDocument | null> {
-  const find = (filters: readonly Document[]): Promise<StoredDocument | null> =>
-    matchShown(
-      app,
-      collection,
-      async (shown) =>
-        await documentStore(app, collection).findOne({ ...matching(state, [...held, ...filters]), ...shown }),
-    );
+): Promise<StoredMoment | null> {
+  const moment = await findMoment(app, collection, state);
+  if (!moment) throw notFound();
+  const { document, meets } = moment;
   // The filters of a settled writer say nothing of another document than the one that it was settled for.
-  const refused = async (error: AppError): Promise<null> => {
-    if (held.length === 0 || (await find([]))) throw error;
-    return null;
-  };
-  const readable = readableFilter(writer);
-  const found = await find(readable ? [readable] : []);
-  if (!found) return refused(notFound());
-  if (!writer) return found;
+  if (!held.every(meets)) return null;
+  if (!isReadable(writer, moment)) throw notFound();
+  if (!writer) return moment;
   if (writer.ownerField !== null) {
-    if (found[writer.ownerField] === writer.userId) return found;
+    if (document[writer.ownerField] === writer.userId) return moment;
     throw forbidden('OWNER_MISMATCH', 'The document belongs to another user');
   }
-  if (!(await find(filtersBefore(writer, action)))) {
+  if (!filtersBefore(writer, action).every(meets)) {
     // Of the trash only those know who may fill it.
-    const isKnown = found.isDeleted === false || (await find(filtersBefore(writer, 'delete')));
-    return refused(isKnown ? ruleRefused(action, 'before') : notFound());
+    const isKnown = document.isDeleted === false || filtersBefore(writer, 'delete').every(meets);
+    throw isKnown ? ruleRefused(action, 'before') : notFound();
   }
   const after = change ? filtersAfter(writer, change) : [];
-  const isAdmitted = after !== null && (after.length === 0 || (await find(after)));
-  return isAdmitted ? found : refused(ruleRefused(action, 'after'));
+  if (!after?.every(meets)) throw ruleRefused(action, 'after');
+  return moment;
+}
+
+function isReadable(writer: Writer, { meets }: StoredMoment): boolean {
+  const readable = readableFilter(writer);
+  return readable === null || meets(readable);
 }
 
 /** What rules ask of a write; the change where it changes anything that a rule could name. */
@@ -129,6 +137,26 @@ export function ruledFilters({ writer, held }: SettledPlace, { action, change }:
 }
 
 /**
+ * The place of one attempt of a write; 404 where there is no document in that state. What there is to say of the writer
+ * whatever is stored comes first: else it would tell which documents there are.
+ */
+export async function settleWrite(
+  app: App,
+  place: WriteTarget,
+  state: Record<string, unknown>,
+  { change, ...ruled }: RuledWrite,
+  notFound: () => AppError = documentNotFound,
+): Promise<SettledPlace> {
+  if (place.writer?.settledBy) {
+    filtersBefore(place.writer, ruled.action);
+    if (change) place.writer.compiled('updateTo');
+  }
+  const settled = await settlePlace(app, place, state, change ?? null);
+  if (!settled) throw notFound();
+  return settled;
+}
+
+/**
  * A write by somebody who may of the document in `state`, tried again while others change it. What the document must
  * meet is part of the write itself, so that nothing can happen between check and write. Throws what explainMiss does;
  * `explain` is given the stored document where that has nothing to say.
@@ -139,20 +167,16 @@ export function writeRuled<T>(
   state: Record<string, unknown>,
   { notFound = documentNotFound, ...ruled }: RuledWrite & { notFound?: () => AppError },
   write: (filters: readonly Document[]) => Promise<T | null>,
-  explain: (found: StoredDocument) => unknown,
+  explain: (found: StoredMoment) => unknown,
 ): Promise<T> {
-  let settled: SettledPlace | null = null;
-  return writeOrExplain(
-    async () => {
-      settled = await settlePlace(app, place, state, ruled.change ?? null);
-      if (!settled) throw notFound();
-      return write(ruledFilters(settled, ruled));
-    },
-    async () => {
-      const found = await explainMiss(app, settled!, state, ruled, notFound);
-      if (found) await explain(found);
-    },
-  );
+  return untilSettled(async () => {
+    const settled = await settleWrite(app, place, state, ruled, notFound);
+    const written = await write(ruledFilters(settled, ruled));
+    if (written !== null) return { settled: written };
+    const found = await explainMiss(app, settled, state, ruled, notFound);
+    if (found) await explain(found);
+    return null;
+  });
 }
 
 /** writeRuled in the expected version: 412 CHANGED_MEANWHILE for another one. */
@@ -170,7 +194,7 @@ export function writeInState<T, S extends Record<string, unknown>>(
     state,
     ruled,
     (filters) => write(matching(inVersion, filters)),
-    (found) => requireVersion(found, expected),
+    ({ document }) => requireVersion(document, expected),
   );
 }
 
