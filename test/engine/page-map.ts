@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
 import {
   HEADER_BYTES,
+  LOWER_AT,
   type Meta,
   NODE_BYTES,
   type Page,
@@ -66,13 +67,22 @@ export function flipBit(dataDir: string, position: number, bit: number): void {
   closeSync(file);
 }
 
+/** Where in the data file the nodes of a page begin. */
+export function nodesOf(dataDir: string, page: number): number[] {
+  const bytes = Buffer.alloc(PAGE_BYTES);
+  const file = openSync(join(dataDir, DATA_FILE), 'r');
+  readSync(file, bytes, 0, PAGE_BYTES, page * PAGE_BYTES);
+  closeSync(file);
+  const count = bytes.readUInt16LE(LOWER_AT) / 2;
+  return Array.from(
+    { length: count },
+    (_, n) => page * PAGE_BYTES + HEADER_BYTES + bytes.readUInt16LE(HEADER_BYTES + n * 2),
+  );
+}
+
 /** Where in the data file the first entry of a page begins. */
 export function firstEntryAt(dataDir: string, page: number): number {
-  const file = openSync(join(dataDir, DATA_FILE), 'r');
-  const place = Buffer.alloc(2);
-  readSync(file, place, 0, 2, page * PAGE_BYTES + HEADER_BYTES);
-  closeSync(file);
-  return page * PAGE_BYTES + HEADER_BYTES + place.readUInt16LE(0);
+  return nodesOf(dataDir, page)[0]!;
 }
 
 /** A bit of a key. `shared`: with how many bytes of one of its neighbours the key begins, at the least. */

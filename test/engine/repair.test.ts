@@ -24,14 +24,18 @@ import {
   DOCUMENT_SPACE,
   INDEX_SPACE,
 } from '../../src/engine/storage/file/environment.js';
+import { PageFile } from '../../src/engine/storage/file/page-file.js';
+import { isWhole, rescueEntries } from '../../src/engine/storage/repair/rescue-entries.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 import { temporaryDir } from './transports.js';
-import { firstEntryAt, flipBit, type MappedPage, mapPages, PAGE_BYTES } from './page-map.js';
+import { firstEntryAt, flipBit, type MappedPage, mapPages, nodesOf, PAGE_BYTES } from './page-map.js';
 
 const DOCUMENTS = 1_500;
 const NAMES = ['items', 'others', 'notes'];
 const SEED = openSeed('repairs');
+/** A branch says in 48 bits which page lies below. */
+const POINTER_BITS = 48;
 const FLIPS = Number(process.env['BSVC_TEST_FLIPS'] ?? 20);
 
 interface Item {
@@ -122,6 +126,37 @@ describe('the repair of a damaged data file', () => {
       flipBit(dataDir, page.number * PAGE_BYTES + 18, 5);
     const { collections } = await repaired(dataDir, {});
     expect(collections).toEqual([]);
+  });
+
+  it(`finds everything again below branches with a flipped bit: ${FLIPS * 5} of them`, { timeout: 300_000 }, () => {
+    const { dataDir } = copy();
+    const random = openRandom(SEED).fork('branches');
+    const branches = pages.filter(({ kind }) => kind === 'branch');
+    const stored = rescued(dataDir);
+    let found = 0;
+    for (let n = 0; n < FLIPS * 5; n++) {
+      const { number } = random.pick(branches);
+      const { at, bit } = n % 2 === 0 ? pointerBit(dataDir, number) : anyBit(number);
+      flipBit(dataDir, at, bit);
+      const what = `bit ${bit} of byte ${at % PAGE_BYTES} of page ${number}`;
+      const there = rescued(dataDir);
+      flipBit(dataDir, at, bit);
+      const missing = [...stored.entries].filter(([key, value]) => there.entries.get(key) !== value);
+      expect(missing.length, what).toBe(0);
+      if (there.isRescued) found++;
+    }
+    console.log(`branches: ${found} of ${FLIPS * 5} led astray`);
+    expect(found).toBeGreaterThan(FLIPS);
+
+    function anyBit(number: number): { at: number; bit: number } {
+      return { at: number * PAGE_BYTES + random.below(PAGE_BYTES), bit: random.below(8) };
+    }
+
+    function pointerBit(dir: string, number: number): { at: number; bit: number } {
+      const node = random.pick(nodesOf(dir, number));
+      const bit = random.below(POINTER_BITS);
+      return { at: node + (bit >>> 3), bit: bit & 7 };
+    }
   });
 
   it('builds a damaged index anew', async () => {
@@ -233,6 +268,26 @@ describe('the repair of a damaged data file', () => {
     mkdirSync(dataDir, { recursive: true });
     copyFileSync(join(source, DATA_FILE), join(dataDir, DATA_FILE));
     return { dataDir, before: () => readFileSync(join(dataDir, DATA_FILE)) };
+  }
+
+  /** What of the file can be read, without making a new one of it. */
+  function rescued(dataDir: string): { entries: Map<string, string>; isRescued: boolean } {
+    const file = new PageFile(join(dataDir, DATA_FILE));
+    const found = { entries: new Map<string, string>(), isRescued: false };
+    const { entries } = found;
+    const taker = {
+      take: (key: Buffer, value: Buffer) => {
+        if (isWhole(key, value)) entries.set(key.toString('latin1'), value.toString('latin1'));
+      },
+      takeRescued: (key: Buffer, value: Buffer) => {
+        found.isRescued = true;
+        const text = key.toString('latin1');
+        if (!entries.has(text)) entries.set(text, value.toString('latin1'));
+      },
+    };
+    for (const _page of rescueEntries(file, file.readLikelyMetas()[0]!, taker));
+    file.close();
+    return found;
   }
 
   function pageOf(kind: MappedPage['kind'], space: number): MappedPage {

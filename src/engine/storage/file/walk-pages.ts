@@ -100,16 +100,25 @@ export class PageSet {
   /** How many there are. */
   size = 0;
 
-  constructor(lastPage: number) {
+  constructor(private readonly lastPage: number) {
     this.bits = new Uint8Array((lastPage >>> 3) + 1);
+  }
+
+  copy(): PageSet {
+    const copy = new PageSet(this.lastPage);
+    copy.bits.set(this.bits);
+    copy.size = this.size;
+    return copy;
   }
 
   has(page: number): boolean {
     return (this.bits[page >>> 3]! & (1 << (page & 7))) !== 0;
   }
 
-  /** Throws PageError when a page is used twice. */
+  /** Throws PageError when a page is used twice, or does not exist. */
   take(first: number, pages: number): void {
+    // The bits of a larger number would be those of another page.
+    if (first < 2 || first + pages - 1 > this.lastPage) throw new PageError('there is no such page');
     for (let page = first; page < first + pages; page++) {
       if (this.has(page)) throw new PageError('it is used twice');
       this.bits[page >>> 3]! |= 1 << (page & 7);

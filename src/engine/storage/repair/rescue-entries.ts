@@ -41,7 +41,9 @@ export interface EntryTaker {
  * the list of free pages is whole: the others that are in use nowhere hold what was stored earlier.
  */
 export function* rescueEntries(file: PageFile, meta: Meta, taker: EntryTaker): Generator<void> {
-  const used = new PageSet(meta.lastPage);
+  const free = readFreePages(file, meta);
+  // A damaged number may lead to a page that is free: an earlier state of what belongs there.
+  const used = free?.copy() ?? new PageSet(meta.lastPage);
   const lost: LostRange[] = [];
   const visitor: WalkVisitor = {
     entry: (key, value) => {
@@ -51,20 +53,25 @@ export function* rescueEntries(file: PageFile, meta: Meta, taker: EntryTaker): G
   };
   yield* walkPages(file, meta, meta.main, used, compareBytes, visitor);
   if (lost.length === 0) return;
-  const free = readFreePages(file, meta);
   const pages = new Map<number, LostRange[]>();
-  for (const range of lost) {
-    if (free?.has(range.page) !== true) pages.set(range.page, [...(pages.get(range.page) ?? []), range]);
-  }
+  for (const range of lost) pages.set(range.page, [...(pages.get(range.page) ?? []), range]);
   // What is in use and reached from nowhere belongs to what was lost.
   if (free !== null) {
-    for (let page = 2; page <= meta.lastPage; page++) if (!used.has(page) && !free.has(page)) pages.set(page, lost);
+    for (let page = 2; page <= meta.lastPage; page++) if (!used.has(page)) pages.set(page, lost);
   }
+  const hasDoubtful = free !== null && lost.some(({ page }) => free.has(page));
+  /** Keys of what is in use, of pages that were written after those that follow. */
+  const newer: Buffer[] = [];
   for (const [page, ranges] of newestFirst(file, meta, pages)) {
+    // One that may be free, and then holds what was stored earlier, is believed within its place alone.
+    const isDoubtful = free?.has(page) !== false;
+    const isReplaced = isDoubtful && newer.some((key) => ranges.some((range) => isWithin(range, key)));
+    if (isReplaced) continue;
     for (const { key, value } of readNodes(file, page, meta)) {
-      // One that may be free, and then holds what was stored earlier, is believed within its place alone.
-      const isPlaced = free !== null || ranges.some((range) => isWithin(range, key));
-      if (isPlaced && isWhole(key, value)) taker.takeRescued(key, value);
+      const isPlaced = !isDoubtful || ranges.some((range) => isWithin(range, key));
+      if (!isPlaced || !isWhole(key, value)) continue;
+      taker.takeRescued(key, value);
+      if (hasDoubtful && !used.has(page)) newer.push(Buffer.from(key));
     }
     yield;
   }
