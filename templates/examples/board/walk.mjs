@@ -1,5 +1,6 @@
 // Walks through the example as its users would: BSVC_URL, PUBLISHABLE_KEY and SECRET_KEY say where. Needs nothing else.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 
 const { BSVC_URL, PUBLISHABLE_KEY, SECRET_KEY } = process.env;
 
@@ -26,9 +27,15 @@ const list = async (who, path, field) => {
 
 const [ada, ben, eve] = [await signUp('ada'), await signUp('ben', ['planner']), await signUp('eve')];
 
-// Ada makes a board, becomes its first member, and invites Ben.
-const board = (await call(ada, 'POST', 'data/boards', { title: 'Garden' }))._id;
-await call(ada, 'POST', 'data/members', { board, user: ada.id, role: 'owner' });
+// Ada makes a board and becomes its first member, at once: there is no board without one. She invites Ben.
+const board = randomBytes(12).toString('hex');
+const made = await call(ada, 'POST', 'batch', {
+  operations: [
+    { op: 'insert', collection: 'boards', body: { _id: board, title: 'Garden' } },
+    { op: 'insert', collection: 'members', body: { board, user: ada.id, role: 'owner' } },
+  ],
+});
+assert.notEqual(typeof made, 'string', made);
 const invitation = await call(ada, 'POST', 'data/members', { board, user: ben.id, role: 'editor' });
 assert.equal(await call(eve, 'POST', 'data/members', { board, user: eve.id, role: 'owner' }), 'RULE_REFUSED');
 

@@ -1,5 +1,6 @@
 // Walks through the example as its users would: BSVC_URL, PUBLISHABLE_KEY and SECRET_KEY say where. Needs nothing else.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 
 const { BSVC_URL, PUBLISHABLE_KEY, SECRET_KEY } = process.env;
 
@@ -26,10 +27,15 @@ const list = async (who, path, field) => {
 
 const [olga, anna, paul] = [await signUp('olga'), await signUp('anna'), await signUp('paul')];
 
-// The server makes each firm with its owner, as after a payment; owners say who works for them.
+// The server makes each firm and its owner at once, as after a payment; owners say who works for them.
 const found = async (name, owner) => {
-  const firm = (await call('server', 'POST', 'data/firms', { name }))._id;
-  await call('server', 'POST', 'data/staff', { firm, user: owner.id, role: 'owner' });
+  const firm = randomBytes(12).toString('hex');
+  await call('server', 'POST', 'batch', {
+    operations: [
+      { op: 'insert', collection: 'firms', body: { _id: firm, name } },
+      { op: 'insert', collection: 'staff', body: { firm, user: owner.id, role: 'owner' } },
+    ],
+  });
   return firm;
 };
 const [oak, pine] = [await found('Oak', olga), await found('Pine', paul)];
