@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { describeCollections } from '../../src/features/project-types/described-project.js';
 import { writeTypeFile } from '../../src/features/project-types/type-file.js';
 import type { Collection } from '../../src/features/collections/collection.js';
+import type { Field } from '../../src/features/collections/fields/field.js';
 import { compile, compileMeasured } from '../helpers/compile.js';
 import { estateCollections } from '../helpers/estate.js';
 import { buildLargeProject } from '../helpers/large-project.js';
@@ -195,6 +196,68 @@ describe('the client with the types of a project', () => {
     const told = compile({ ...(await program(collections)), ...Object.fromEntries(files) });
     const refused = new Set(told.map((line) => Number(/few-(\d+)/.exec(line)?.[1])));
     expect(all.filter(({ fits }, at) => fits === refused.has(at)).map(({ line }) => line)).toEqual([]);
+  });
+
+  it('knows what rules and marks of fields leave to a publishable key', async () => {
+    const [posts] = estateCollections();
+    const plain = { ...posts!, mode: 'enforced' as const, rls: null };
+    const text = (name: string, marks: Partial<Field>): Field => ({ name, type: 'String', ...marks });
+    const collections: Collection[] = [
+      {
+        ...plain,
+        _id: new ObjectId(),
+        name: 'cards',
+        fields: [
+          text('owner', { required: true, stamp: 'user.id', fixed: true }),
+          text('board', { required: true, fixed: true }),
+          text('editor', { required: true, stamp: 'user.id' }),
+          text('title', { required: true }),
+          text('key', { hidden: true }),
+          text('note', { required: true, read: 'doc.owner = user.id' }),
+        ],
+        rules: { read: 'anyone', create: 'user', update: 'user', delete: 'nobody' },
+      },
+      {
+        ...plain,
+        _id: new ObjectId(),
+        name: 'ledger',
+        fields: [text('line', {})],
+        rules: { read: 'nobody', create: 'nobody', update: 'nobody', delete: 'nobody' },
+      },
+    ];
+    const lines: { line: string; fits: 'both' | 'public' | 'secret' }[] = [
+      { line: "cards.insert({ board: '', title: '' })", fits: 'public' },
+      { line: "cards.insert({ board: '', title: '', owner: '', editor: '', note: '' })", fits: 'both' },
+      { line: "cards.update(id, { title: '', editor: '' })", fits: 'both' },
+      { line: "cards.update(id, { board: '' })", fits: 'secret' },
+      { line: "cards.update(id, { owner: '' })", fits: 'secret' },
+      { line: "cards.update(id, { key: '' })", fits: 'secret' },
+      { line: 'cards.get(id).then(({ owner, editor }) => owner.length + editor.length)', fits: 'both' },
+      { line: 'cards.get(id).then(({ note }) => note.length)', fits: 'secret' },
+      { line: "api.collection('ledger').list()", fits: 'secret' },
+    ];
+    const head = `import type { Client } from './client.js';
+import type { Project } from './project.js';
+declare const api: Client<Project>;
+declare const id: string;
+export const cards = api.collection('cards');
+`;
+    for (const isPublic of [true, false]) {
+      const files = lines.map(({ line }, at) => [`test/typed/mark-${at}.ts`, `${head}void ${line};\nvoid id;\n`]);
+      const complaints = compile({
+        'test/typed/client.d.ts': CLIENT,
+        'test/typed/project.d.ts': await writeTypeFile(describeCollections('shop', collections, { isPublic })),
+        ...Object.fromEntries(files),
+      });
+      const refused = new Set(complaints.map((line) => Number(/mark-(\d+)/.exec(line)?.[1])));
+      const wanted = lines.flatMap(({ fits }, at) =>
+        fits === 'both' || fits === (isPublic ? 'public' : 'secret') ? [] : [at],
+      );
+      expect(
+        [...refused].sort((a, b) => a - b),
+        complaints.join('\n'),
+      ).toEqual(wanted);
+    }
   });
 
   it('is light: every collection of 60 with 25 fields listed and written makes less than 450 types each', async () => {

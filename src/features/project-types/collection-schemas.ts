@@ -7,7 +7,7 @@ import {
   changedFields,
   publicFields,
   queriedFields,
-  sentFields,
+  insertedFields,
   storedFields,
   tellRules,
   type DescribedCollection,
@@ -50,8 +50,8 @@ export function collectionSchemas(collection: DescribedCollection, populate: Pop
     ...schema,
     additionalProperties: isFlexible,
   });
-  const sent = sentFields(collection);
-  const sentRequired = isFlexible ? [] : namesOfRequired(sent).filter((name) => name !== ownerField);
+  const sent = insertedFields(collection);
+  const sentRequired = isFlexible ? [] : namesOfRequired(sent);
   return {
     Document: close('Document', {
       required: ['_id', ...required, ...Object.keys(system)],

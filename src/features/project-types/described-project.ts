@@ -3,6 +3,8 @@ import type { Collection } from '../collections/collection.js';
 import { namesOf } from '../collections/fields/constraints/check-value.js';
 import { constraintRow } from '../collections/fields/constraints/constraint-rows.js';
 import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
+import { rulesOf } from '../collections/rules/collection-rules.js';
+import { admitsNobody } from '../collections/rules/rule.js';
 import { listCollections } from '../collections/list-collections.js';
 import { ROLES } from '../collections/user-roles.js';
 import { EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
@@ -19,6 +21,10 @@ export interface DescribedCollection {
   fields: readonly Field[];
   /** Holds the id of the owning user; null without row-level security. */
   ownerField: string | null;
+  /** Fields that the reader's documents are filled in with where it leaves them out. */
+  filledIn: readonly string[];
+  /** Fields that the reader sets in new documents alone. */
+  setOnce: readonly string[];
 }
 
 /** All of a project that its types tell of, in an order of its own: the same project is always described the same. */
@@ -29,7 +35,10 @@ export interface DescribedProject {
   version: string;
 }
 
-/** The reader of a description: a publishable key learns nothing of protected and hidden fields. */
+/**
+ * The reader of a description: a publishable key learns nothing of protected and hidden fields, nor of collections in
+ * which its rules admit nobody to anything.
+ */
 export interface Audience {
   isPublic: boolean;
 }
@@ -48,7 +57,8 @@ export function describeCollections(
   collections: readonly Collection[],
   { isPublic }: Audience,
 ): DescribedProject {
-  const sorted = [...collections].sort((a, b) => compare(a.name, b.name));
+  const known = isPublic ? collections.filter((each) => !isServerOnly(each)) : collections;
+  const sorted = [...known].sort((a, b) => compare(a.name, b.name));
   const typeNames = nameTypes(sorted.map((collection) => collection.name));
   return {
     name,
@@ -59,6 +69,8 @@ export function describeCollections(
       isUsers: collection === USERS,
       fields: sortFields(isPublic ? fields.flatMap(asPublic) : fields).filter(({ name }) => name !== HIDDEN_FIELD),
       ownerField: rls?.ownerField ?? null,
+      filledIn: [...(rls ? [rls.ownerField] : []), ...namesWith(isPublic, fields, 'stamp')],
+      setOnce: [...(rls ? [rls.ownerField] : []), ...namesWith(isPublic, fields, 'fixed')],
     })),
     version: [
       name,
@@ -66,6 +78,17 @@ export function describeCollections(
       ...sorted.map((each) => [each._id, each.name, each.version, each.updatedAt.getTime()].join('.')),
     ].join(' '),
   };
+}
+
+/** The secret key stands above what stamps and fixed fields ask of users. */
+function namesWith(isPublic: boolean, fields: readonly Field[], mark: 'stamp' | 'fixed'): string[] {
+  return isPublic ? fields.flatMap((field) => (field[mark] ? [field.name] : [])) : [];
+}
+
+function isServerOnly(collection: Collection): boolean {
+  if (!collection.rules) return false;
+  const { read, create, update, delete: remove } = rulesOf(collection);
+  return [read, create, update, remove].every(admitsNobody);
 }
 
 /** A field as a publishable key may know it; one with a rule of its own may be left out of any document. */
@@ -117,14 +140,21 @@ export function storedFields({ isUsers, fields }: DescribedCollection): readonly
 }
 
 /** The declared fields that a client may send in a new document. */
-export function sentFields({ fields }: DescribedCollection): readonly Field[] {
+function sentFields({ fields }: DescribedCollection): readonly Field[] {
   return fields.filter((field) => !field.protected);
+}
+
+/** The same of a new document, of which some are filled in. */
+export function insertedFields(collection: DescribedCollection): readonly Field[] {
+  return sentFields(collection).map((field) =>
+    collection.filledIn.includes(field.name) ? { ...field, required: false } : field,
+  );
 }
 
 /** The declared fields that a client may send in a change: an owner is for ever, a password has a way of its own. */
 export function changedFields(collection: DescribedCollection): readonly Field[] {
   return sentFields(collection).filter(
-    ({ name }) => name !== collection.ownerField && !(collection.isUsers && name === 'password'),
+    ({ name }) => !collection.setOnce.includes(name) && !(collection.isUsers && name === 'password'),
   );
 }
 
@@ -147,6 +177,8 @@ export function tellRules(field: Field, { isSent = false } = {}): string {
     field.unique && 'Unique',
     ...namesOf(field).map((name) => constraintRow(name).about(field[name])),
     field.default !== undefined && `Default ${JSON.stringify(field.default)}`,
+    field.stamp !== undefined && 'Filled in with the id of the signed-in user',
+    field.fixed && 'Fixed: users cannot change it afterwards',
     field.hidden && 'Hidden: the secret key alone sees and sets it',
     field.read !== undefined && `Left out unless ${field.read}`,
     field.write !== undefined && `Set where ${field.write}`,

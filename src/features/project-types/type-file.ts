@@ -4,7 +4,7 @@ import {
   changedFields,
   publicFields,
   queriedFields,
-  sentFields,
+  insertedFields,
   storedFields,
   tellRules,
   type DescribedCollection,
@@ -77,11 +77,7 @@ function writeCollection(collection: DescribedCollection, known: Known): string[
       ...open,
     ]),
     write('Insert', `What a new document of ${of} is made of.`, [
-      ...members(
-        sentFields(collection).map((field) => (field.name === collection.ownerField ? optional(field) : field)),
-        'sent',
-        isFlexible,
-      ),
+      ...members(insertedFields(collection), 'sent', isFlexible),
       ...ownerMember(collection, 'The owner; filled in from the signed-in user.'),
       ...open,
     ]),
@@ -110,8 +106,6 @@ function writeCollection(collection: DescribedCollection, known: Known): string[
 }
 
 const has = (fields: readonly Field[], name: string): boolean => fields.some((field) => field.name === name);
-
-const optional = (field: Field): Field => ({ ...field, required: false });
 
 function systemMembers(isUsers: boolean): string[] {
   const moments = ['  readonly createdAt: string;', '  readonly updatedAt: string;'];
