@@ -5,6 +5,10 @@ import { invalid, missing } from '../../errors.js';
 import type { S3Folder } from '../../platform/object-store/s3-folder.js';
 import { timeOfBackup } from './backup-schedule.js';
 
+/** A backup that is being written, and for how long nothing is written to one before it counts as left behind. */
+const DRAFT = /^\.(.+)\.part$/;
+const DRAFT_MS = 60 * 60_000;
+
 export interface KeptBackup {
   name: string;
   at: Date;
@@ -83,6 +87,7 @@ function openDirectory(dir: string): BackupPlace {
     },
     async put(name, path) {
       await mkdir(dir, { recursive: true, mode: 0o700 });
+      await removeDrafts(dir);
       const draft = join(dir, `.${name}.part`);
       try {
         await copyFile(path, draft);
@@ -106,6 +111,20 @@ function openDirectory(dir: string): BackupPlace {
     remove: (name) => rm(join(dir, name), { force: true }),
     close: () => undefined,
   };
+}
+
+/**
+ * Removes what a killed process has left of a backup, as much as the whole store each time. One that is being written
+ * is younger; process ids say nothing, as the directory may be shared with other machines.
+ */
+async function removeDrafts(dir: string): Promise<void> {
+  for (const file of await readdir(dir)) {
+    const [, name] = DRAFT.exec(file) ?? [];
+    if (name === undefined || timeOfBackup(name) === null) continue;
+    const path = join(dir, file);
+    const changed = (await stat(path).catch(() => null))?.mtimeMs ?? Infinity;
+    if (Date.now() - changed > DRAFT_MS) await rm(path, { force: true }).catch(() => undefined);
+  }
 }
 
 function named(files: readonly { name: string; bytes: number }[]): KeptBackup[] {
