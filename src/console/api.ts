@@ -111,12 +111,14 @@ async function send(
   body: unknown,
   { signal, headers }: { signal?: AbortSignal; headers?: Readonly<Record<string, string>> },
 ): Promise<Response> {
+  const isJson = body !== undefined && !(body instanceof FormData);
   try {
     return await fetch(addressOf(path), {
       method,
       credentials: 'same-origin',
-      headers: { 'x-bsvc-console': '1', ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      // A form says its type itself.
+      headers: { 'x-bsvc-console': '1', ...(isJson && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: isJson ? JSON.stringify(body) : body }),
       ...(signal && { signal }),
     });
   } catch (error) {

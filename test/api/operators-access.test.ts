@@ -64,12 +64,14 @@ const OWN: Record<string, { path?: string; status?: number; body?: unknown }> = 
   withdrawProjectInvite: { status: 404 },
   readMailText: { status: 404 },
   deleteFileOfProject: { status: 404 },
+  // A form is what it reads.
+  uploadFileOfProject: { status: 400 },
 };
 /** Past the guard: a project without a mail provider of its own, so that nothing leaves the house. */
 const NEEDS_PROVIDER = /\/mail\/(audiences|broadcasts)\b/;
 
 /** Routes that only read although their method is none that says so. */
-const READS = new Set(['aggregateForOperator']);
+const READS = new Set(['aggregateForOperator', 'explainRead']);
 
 const ROUTES = ROUTE_LISTS.flatMap((list) => list.routes).filter(({ path }) => path.startsWith('/api/projects'));
 const changes = ({ id, method }: Route): boolean => method !== 'GET' && !READS.has(id);

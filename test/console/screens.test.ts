@@ -46,7 +46,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
     await receiver.close();
     await testWebhook(app, stage.project, webhook.id.toHexString());
     const user = await signUp(app, stage.project, { email: 'bob@example.test', password: 'long enough' }, 'project');
-    await openStorageClient(stage.test, stage.secret).upload('bytes', 'a photo.txt', 'text/plain');
+    const file = await openStorageClient(stage.test, stage.secret).upload('bytes', 'a photo.txt', 'text/plain');
     states = {
       overview: () => '#/',
       'overview of a month': () => '#/?range=30d',
@@ -76,6 +76,10 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       mail: () => at(stage, 'mail'),
       template: () => at(stage, 'mail?template=welcome'),
       files: () => at(stage, 'files'),
+      file: () => at(stage, `files?open=${encodeURIComponent(file.body.path)}`),
+      query: () => at(stage, 'query'),
+      'query of a list': () => at(stage, 'query?q=views_gte%3D100%26sort%3D-views'),
+      'query by a pipeline': () => at(stage, `query?as=pipeline&q=${encodeURIComponent('[{"$limit":3}]')}`),
       'new user': () => at(stage, 'users?new=1'),
       'invited user': () => at(stage, 'users?invite=1'),
       'sign-in': () => at(stage, 'sign-in'),

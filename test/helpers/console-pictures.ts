@@ -39,6 +39,12 @@ const TITLES = [
 ];
 const TOPICS = ['data', 'tools', 'people', 'history', 'craft'];
 
+const PIPELINE = `[
+  { "$match": { "status": "live" } },
+  { "$group": { "_id": "$author", "stories": { "$sum": 1 }, "readers": { "$sum": "$readers" } } },
+  { "$sort": { "readers": -1 } }
+]`;
+
 /** A GIF of one pixel: what a preview shows of an image. */
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAUEBAAAACwAAAAAAQABAAACAkQBADs=', 'base64');
 
@@ -58,9 +64,9 @@ export async function takePictures(folder: string, readme: string): Promise<numb
     const { project, secret } = await buildProject(app, 'stories');
     const { stories, user } = await fill(app, project);
     const files = openStorageClient({ url }, secret);
-    await files.upload(PIXEL, 'cover.gif', 'image/gif');
+    const cover = await files.upload(PIXEL, 'cover.gif', 'image/gif');
     await files.upload('a,b\n1,2\n', 'orders 2026.csv', 'text/csv');
-    const screens = listScreens(`#/p/${project._id.toHexString()}/`, stories, user);
+    const screens = listScreens(`#/p/${project._id.toHexString()}/`, { stories, user, file: cover.body.path });
     for (const scheme of ['light', 'dark'] as const) {
       const context = await browser.newContext({ colorScheme: scheme, baseURL: `${url}/console/` });
       const page = await context.newPage();
@@ -176,7 +182,10 @@ async function fill(app: App, project: Project): Promise<{ stories: string[]; us
 }
 
 /** Every screen with its address, and what opens over it. */
-function listScreens(at: string, stories: readonly string[], user: string): (readonly [name: string, hash: string])[] {
+function listScreens(
+  at: string,
+  { stories, user, file }: { stories: readonly string[]; user: string; file: string },
+): (readonly [name: string, hash: string])[] {
   return [
     ['overview', '#/'],
     ['documents', `${at}documents/stories`],
@@ -192,7 +201,10 @@ function listScreens(at: string, stories: readonly string[], user: string): (rea
     ['collection', `${at}collections?open=stories`],
     ['collection-edit', `${at}collections?open=stories&edit=1`],
     ['rules', `${at}collections?open=stories&rules=1`],
+    ['query', `${at}query?of=stories&q=${encodeURIComponent('status=live\nreaders_gte=5000\nsort=-readers')}`],
+    ['pipeline', `${at}query?of=stories&as=pipeline&q=${encodeURIComponent(PIPELINE)}`],
     ['files', `${at}files`],
+    ['file', `${at}files?open=${encodeURIComponent(file)}`],
     ['users', `${at}users`],
     ['user', `${at}users?open=${user}`],
     ['sign-in', `${at}sign-in`],

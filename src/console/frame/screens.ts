@@ -5,7 +5,8 @@ import { Collections } from '../collections/collections.js';
 import { Documents } from '../documents/documents.js';
 import { SignInWays } from '../screens/people/sign-in-ways.js';
 import { Users } from '../screens/people/users.js';
-import { Files } from '../screens/project/files.js';
+import { Files } from '../files/files.js';
+import { Query } from '../query/query.js';
 import { Keys } from '../screens/project/keys.js';
 import { Settings } from '../screens/project/settings.js';
 import { Operators } from '../screens/server/operators.js';
@@ -43,6 +44,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
     screens: [
       { path: 'documents', name: 'Documents', icon: 'documents', key: 'd', ofProject: true, view: Documents },
       { path: 'collections', name: 'Collections', icon: 'collections', key: 'c', ofProject: true, view: Collections },
+      { path: 'query', name: 'Query', icon: 'query', key: 'x', ofProject: true, view: Query },
       { path: 'files', name: 'Files', icon: 'files', key: 'f', ofProject: true, view: Files },
     ],
   },

@@ -1,4 +1,3 @@
-import { receiveFile } from '../../http/requests/multipart.js';
 import { ok, plain, route, type RouteList } from '../../http/routes/route.js';
 import { object, OBJECT, oneOf, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { requireUserId } from '../access/access-rules.js';
@@ -8,13 +7,11 @@ import { ownAddress } from '../access/own-origin.js';
 import { settleKey } from '../access/require-key.js';
 import { CONTENT_TYPE } from './content-type.js';
 import { deleteAllFiles, deleteFile } from './delete-file.js';
-import { providerOf } from './file.js';
-import { choosePlace } from './file-places.js';
 import { presentFile } from './present-file.js';
 import { confirmUpload } from './uploads/confirm-upload.js';
 import { requestUpload } from './uploads/request-upload.js';
 import { DELETES_UPLOADS, UPLOADS } from './uploads/upload-access.js';
-import { uploadFile } from './uploads/upload-file.js';
+import { receiveUpload, UPLOAD_FORM, UPLOAD_REFUSALS } from './uploads/receive-upload.js';
 
 const NAME = { minLength: 1, maxLength: 1024 };
 const PATH = text({ ...NAME, examples: ['66f0c0ffee0ddba11c0de001/7d9e…_photo.png'] });
@@ -47,23 +44,11 @@ export const FILE_ROUTES: RouteList = {
       id: 'uploadFile',
       summary: 'Upload a file',
       access: UPLOADS,
-      ownBody: {
-        content: {
-          'multipart/form-data': object({ file: text({ contentMediaType: 'application/octet-stream' }) }),
-        },
-      },
+      ownBody: { content: UPLOAD_FORM },
       answers: plain(object({ message: TEXT, ...FILE_FIELDS }, 'UploadedFile'), 'Where it is', 201),
-      refuses: {
-        400: ['FILE_MISSING', 'INVALID_BODY'],
-        403: ['QUOTA_EXCEEDED'],
-        404: ['FILE_NOT_FOUND'],
-        413: ['FILE_TOO_LARGE'],
-        503: OUTAGES,
-      },
+      refuses: { ...UPLOAD_REFUSALS, 503: OUTAGES },
       async handle({ app, ctx, caller, project }) {
-        const isInternal = providerOf(choosePlace(app, project)) === 'internal';
-        const rules = { field: 'file', maxBytes: isInternal ? app.config.maxFileBytes : null };
-        const file = await receiveFile(ctx, rules, (incoming) => uploadFile(app, project, incoming, userOf(caller)));
+        const file = await receiveUpload(app, ctx, project, userOf(caller));
         return { message: 'File uploaded', ...(await presentFile(app, project, file, ownAddress(app, ctx))) };
       },
     }),

@@ -12,6 +12,7 @@ import { readExport } from '../documents/read/export-documents.js';
 import { importDocuments } from '../documents/bulk/import-documents.js';
 import { encodeList } from '../documents/read/list-documents.js';
 import { listEnvelope } from '../documents/read/stored-documents.js';
+import { explainReadRoute } from './explain-route.js';
 import { PLAYED, readAsAsked } from './played-user.js';
 import { requireNamed } from './require-named.js';
 import { SINGLE_DOCUMENT_ROUTES } from './single-document-routes.js';
@@ -121,6 +122,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
         return say(data, `${data.inserted} documents ${dryRun ? 'fit' : 'stored'}`);
       },
     }),
+    explainReadRoute,
     ...SINGLE_DOCUMENT_ROUTES,
   ],
 };

@@ -1,0 +1,186 @@
+import { useRef, useState } from 'preact/hooks';
+import { api, queryOf } from '../api.js';
+import { bytes, howMany, moment } from '../format.js';
+import { useLoad } from '../load.js';
+import { say, Trouble } from '../parts/basics.js';
+import { Commands, ofProject, quote } from '../parts/commands.js';
+import { Confirm } from '../parts/confirm.js';
+import { Icon } from '../parts/icon.js';
+import { Filters, Pager } from '../parts/filters.js';
+import { Empty, PageHead } from '../parts/page-head.js';
+import { List } from '../parts/table.js';
+import { Usage } from '../parts/usage.js';
+import { goTo, linkHere, place } from '../routes.js';
+import { mayChange } from '../session.js';
+import { FileDrawer } from './file-drawer.js';
+import { isImage, previewAddress, type StoredFile } from './stored-file.js';
+import { Uploads, useUploads } from './uploads.js';
+
+interface StorageUsage {
+  files: number;
+  bytes: number;
+  limit: number | null;
+  provider: 'internal' | 'external';
+}
+
+/** Larger images are not loaded for a line of a table. */
+const MAX_THUMBNAIL = 1024 * 1024;
+
+/** Counts the files, so only when somebody asks. */
+function FilesUsage({ path }: { path: string }) {
+  const [isAsked, setAsked] = useState(false);
+  const { data, error, reload } = useLoad<StorageUsage>(isAsked ? path : null);
+  return (
+    <div class="row">
+      {!data && (
+        <button disabled={isAsked && !error} onClick={() => setAsked(true)}>
+          Count what they use
+        </button>
+      )}
+      {data && <Usage name={howMany(data.files, 'file')} used={data.bytes} limit={data.limit} />}
+      {data?.provider === 'external' && <span class="muted">New ones go to the project’s own bucket.</span>}
+      <Trouble error={error} onRetry={reload} />
+    </div>
+  );
+}
+
+export function Files() {
+  const { parts, query } = place.value;
+  const base = `/api/projects/${parts[1] ?? ''}/files`;
+  const name = query.get('name') ?? '';
+  const path = `${base}${queryOf({ name, before: query.get('before') })}`;
+  const list = useLoad<{ items: StoredFile[]; next: string | null }>(path);
+  const { data, reload } = list;
+  const [deleting, setDeleting] = useState<StoredFile | null>(null);
+  const uploads = useUploads(base, reload);
+  const open = data?.items.find((file) => file.path === query.get('open'));
+  const close = (): void => goTo(linkHere({ open: null }));
+  return (
+    <>
+      <PageHead title="Files">{mayChange.value && <UploadButton onFiles={uploads.add} />}</PageHead>
+      {mayChange.value && <Uploads of={uploads} />}
+      <Filters fields={[{ name: 'name', label: 'Name holds' }]} />
+      <List
+        label="Files"
+        of={list}
+        keyOf={(file) => file.path}
+        empty={<NoFiles isFiltered={name !== ''} />}
+        columns={[
+          {
+            name: 'Name',
+            show: (file) => (
+              <span class="file-name">
+                <Thumbnail file={file} />
+                <a class="opens" href={linkHere({ open: file.path })} dir="auto">
+                  {file.name}
+                </a>
+              </span>
+            ),
+          },
+          { name: 'Type', show: ({ contentType }) => contentType },
+          { name: 'Size', isNumber: true, show: ({ size }) => bytes(size) },
+          { name: 'Where', show: ({ provider }) => provider },
+          { name: 'Created', show: ({ createdAt }) => moment(createdAt) },
+          {
+            name: 'Delete',
+            show: (file) =>
+              mayChange.value ? (
+                <button class="small danger" aria-label={`Delete ${file.name}`} onClick={() => setDeleting(file)}>
+                  Delete…
+                </button>
+              ) : null,
+          },
+        ]}
+      />
+      <Pager before={data?.next ?? null} />
+      <FilesUsage path={`${base}/usage`} />
+      <Commands cli={`bsvc file list ${ofProject()}${name && ` --name ${quote(name)}`}`} path={path} />
+      {open && <FileDrawer file={open} onDelete={() => setDeleting(open)} onClose={close} />}
+      {deleting && (
+        <Deletion
+          base={base}
+          file={deleting}
+          onClose={() => setDeleting(null)}
+          onDone={() => {
+            setDeleting(null);
+            if (open) close();
+            reload();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function NoFiles({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No name holds this" />;
+  return (
+    <Empty title="No files yet">
+      <p>Apps upload them{mayChange.value ? ', and so can you: press Upload…, or drop files on this page.' : '.'}</p>
+    </Empty>
+  );
+}
+
+function Deletion({
+  base,
+  file: { path, name },
+  onDone,
+  onClose,
+}: {
+  base: string;
+  file: StoredFile;
+  onDone: () => void;
+  onClose: () => void;
+}) {
+  return (
+    <Confirm
+      title="Delete the file"
+      text="For good, with its bytes."
+      name={name}
+      commands={{
+        cli: `bsvc file delete ${quote(path)} ${ofProject()}`,
+        method: 'DELETE',
+        path: base,
+        body: { path },
+      }}
+      action="Delete the file"
+      onClose={onClose}
+      onConfirm={async () => {
+        await api('DELETE', base, { path });
+        say('The file is deleted');
+        onDone();
+      }}
+    />
+  );
+}
+
+/** The image itself where it is small; else what stands for a file. */
+function Thumbnail({ file }: { file: StoredFile }) {
+  const url = previewAddress(file);
+  if (url === null || !isImage(file) || (file.size ?? 0) > MAX_THUMBNAIL) return <Icon name="files" />;
+  return <img src={url} alt="" width={20} height={20} loading="lazy" />;
+}
+
+function UploadButton({ onFiles }: { onFiles: (files: readonly File[]) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button class="primary" onClick={() => input.current?.click()}>
+        Upload…
+      </button>
+      <input
+        ref={input}
+        class="hidden"
+        type="file"
+        multiple
+        tabIndex={-1}
+        aria-label="Files to upload"
+        onChange={({ currentTarget }) => {
+          onFiles([...(currentTarget.files ?? [])]);
+          // The same file may be chosen again.
+          currentTarget.value = '';
+        }}
+      />
+    </>
+  );
+}

@@ -1,0 +1,32 @@
+import type { Context } from 'koa';
+import type { App } from '../../../app.js';
+import { receiveFile } from '../../../http/requests/multipart.js';
+import { text, object } from '../../../platform/schema/schema.js';
+import type { Project } from '../../projects/project.js';
+import { providerOf, type FileRecord } from '../file.js';
+import { choosePlace } from '../file-places.js';
+import { uploadFile } from './upload-file.js';
+
+/** The form of an upload. */
+export const UPLOAD_FORM = {
+  'multipart/form-data': object({ file: text({ contentMediaType: 'application/octet-stream' }) }),
+};
+/** What an upload is refused with, besides outages. */
+export const UPLOAD_REFUSALS = {
+  400: ['FILE_MISSING', 'INVALID_BODY'],
+  403: ['QUOTA_EXCEEDED'],
+  404: ['FILE_NOT_FOUND'],
+  413: ['FILE_TOO_LARGE'],
+};
+
+/** Stores the one file of a form, of a size that its place allows; with the errors of receiveFile and uploadFile. */
+export function receiveUpload(
+  app: App,
+  ctx: Context,
+  project: Project,
+  uploadedBy: string | null,
+): Promise<FileRecord> {
+  const isInternal = providerOf(choosePlace(app, project)) === 'internal';
+  const rules = { field: 'file', maxBytes: isInternal ? app.config.maxFileBytes : null };
+  return receiveFile(ctx, rules, (incoming) => uploadFile(app, project, incoming, uploadedBy));
+}
