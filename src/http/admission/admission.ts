@@ -5,10 +5,11 @@ import { observeTurns, turn, waitingForTurns, type Tenant } from '../../turns.js
 import { countValues } from '../requests/count-values.js';
 import { parseJson, requireFewValues, type BodyLimit } from '../requests/read-body.js';
 import { declaredLength, readBytes } from '../requests/read-bytes.js';
+import { collectSooner } from './collect-sooner.js';
 import { tenantOf } from './tenants.js';
 import { refusalReport } from './refusals.js';
 import { Room, type RoomRefusal } from './room.js';
-import { estimateBody, estimateScan, TurnRatios } from './weights.js';
+import { estimateBody, estimateMemory, estimateScan, TurnRatios } from './weights.js';
 
 /** Bodies that arrive, for each request that may be under way. */
 const ARRIVING_TIMES = 4;
@@ -17,6 +18,11 @@ const WAIT_TO_ARRIVE_MS = 10_000;
 /** A body has so long, and a second more for each of these bytes. */
 const ARRIVAL_MS = 10_000;
 const ARRIVAL_BYTES_PER_SECOND = 16 * 1024;
+
+/** Work of less is bounded by the number of requests under way. */
+const SMALL_WORK_BYTES = 32 * 1024;
+/** Work of more leaves so much garbage that V8's own rule lets it gather too long. */
+const LARGE_WORK_BYTES = 1024 ** 2;
 
 type AdmissionApp = Pick<App, 'log' | 'metrics'> & { config: Pick<App['config'], 'maxInFlight' | 'bodyBudgetBytes'> };
 
@@ -28,6 +34,8 @@ export class Admission {
   readonly arriving: Room;
   /** The bytes of their bodies, until the reply is sent. */
   readonly bytes: Room;
+  /** Memory of the work on bodies that are there, until the reply is sent. */
+  readonly work: Room;
 
   /** Notes a refusal because of load in log and metrics. */
   readonly report: (refusal: RoomRefusal) => void;
@@ -40,12 +48,18 @@ export class Admission {
     this.flights = room('under way', 'requests', maxInFlight, waitMs);
     this.arriving = room('arriving', 'requests', maxInFlight * ARRIVING_TIMES, waitMs);
     this.bytes = room('arriving', 'bytes', bodyBudgetBytes, WAIT_TO_ARRIVE_MS);
+    this.work = room('worked on', 'bytes', bodyBudgetBytes, WAIT_TO_ARRIVE_MS);
     const { metrics } = app;
     const gauge = (name: string, help: string, read: () => number): void =>
       metrics.gauge(name, help, () => [{ value: read() }]);
     gauge('http_requests_in_flight', 'Requests under way', () => this.flights.held);
     gauge('http_requests_arriving', 'Requests whose body is not there yet', () => this.arriving.held);
     gauge('http_body_bytes_held', 'Bytes of bodies of requests under way', () => this.bytes.held);
+    gauge(
+      'http_body_work_bytes',
+      'Memory that the work on bodies of requests is estimated to take',
+      () => this.work.held,
+    );
     gauge('turns_waiting', 'Pieces of work that wait for a turn of the event loop', waitingForTurns);
     const ratios = new TurnRatios();
     observeTurns((kind, estimated, real) => ratios.note(kind, real / estimated));
@@ -92,6 +106,9 @@ export class Admission {
     if (scan) await scan;
     const values = countValues(bytes);
     requireFewValues(values, limit);
+    const memory = estimateMemory(bytes.length, values);
+    if (memory > LARGE_WORK_BYTES) collectSooner();
+    if (memory > SMALL_WORK_BYTES) await visitOf(ctx).hold(this.work, memory);
     const pause = turn(estimateBody(bytes.length, values), tenant, kind);
     if (pause) {
       await pause;

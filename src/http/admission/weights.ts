@@ -21,6 +21,18 @@ export function estimateReply(bytes: number): number {
   return bytes * REPLY_MS_PER_BYTE;
 }
 
+/**
+ * Bytes of memory that the work on a body takes beside the body itself, for each of its bytes and values: its text,
+ * what is parsed, checked and encoded of it, and the copies in the engine and its reader threads.
+ */
+const WORK_PER_BYTE = 4;
+const WORK_PER_VALUE = 200;
+
+/** About how many bytes of memory the work on a JSON body takes. */
+export function estimateMemory(bytes: number, values: number): number {
+  return bytes * WORK_PER_BYTE + values * WORK_PER_VALUE;
+}
+
 /** Upper bounds of the classes in which ratios are counted. */
 const BOUNDS = [0.1, 0.3, 1, 3, 10] as const;
 

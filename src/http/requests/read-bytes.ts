@@ -39,8 +39,19 @@ function readRaw(ctx: Context, limit: number): Promise<Buffer> {
 async function readText(ctx: Context, limit: number): Promise<Buffer> {
   const read = await openReader(limit);
   await read(ctx, () => Promise.resolve());
-  const { body } = ctx.request as { body?: unknown };
+  const body = detachBody(ctx);
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+/**
+ * Takes what was read of a body from its request. A connection that stays open keeps its last request, so a body that
+ * is left there is kept until the next one comes or the connection ends, and nothing counts it.
+ */
+export function detachBody(ctx: Context): unknown {
+  const request = ctx.request as { body?: unknown };
+  const { body } = request;
+  request.body = undefined;
+  return body;
 }
 
 /** One for each limit that routes have. */

@@ -1,0 +1,77 @@
+import { Agent, request } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Context } from 'koa';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createApi } from '../../src/api.js';
+import { admission } from '../../src/http/admission/admission.js';
+import { startServer, type RunningServer } from '../../src/http/server.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const MEGABYTE = 1024 ** 2;
+const BODY_CHARACTERS = 1_000_000;
+
+let test: TestApp;
+let server: RunningServer;
+const answered: Context[] = [];
+let project: TestProject;
+const agent = new Agent({ keepAlive: true, maxSockets: 30 });
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BODY_BUDGET: '64mb' } });
+  const api = createApi(test.app);
+  api.middleware.unshift((ctx, next) => next().finally(() => answered.push(ctx)));
+  server = await startServer(api, '127.0.0.1', 0);
+  project = await buildProject(test.app);
+  await buildCollection(test.app, project.project, { name: 'notes' });
+});
+afterAll(async () => {
+  agent.destroy();
+  await server.stop(0);
+  await test.close();
+});
+
+/** Sends bodies at once, each on a connection that stays open; the statuses. */
+function sendAll(bodies: readonly string[]): Promise<number[]> {
+  const { port } = server;
+  const headers = { 'content-type': 'application/json', 'x-api-key': project.secret };
+  return Promise.all(
+    bodies.map(
+      (body) =>
+        new Promise<number>((resolve, reject) => {
+          const path = '/api/data/notes/aggregate';
+          request({ agent, port, host: '127.0.0.1', path, method: 'POST', headers }, (reply) => {
+            reply.resume().on('end', () => resolve(reply.statusCode!));
+          })
+            .on('error', reject)
+            .end(body);
+        }),
+    ),
+  );
+}
+
+const pipeline = (text: string): string => JSON.stringify({ pipeline: [{ $match: { title: text } }] });
+const large = (letter: string): string => pipeline(letter.repeat(BODY_CHARACTERS));
+
+it('bodies at once are worked on within the share of their address, and the others wait', async () => {
+  const { work } = admission(test.app);
+  let most = 0;
+  let isOver = false;
+  const looking = (async () => {
+    for (; !isOver; await nextTurn()) most = Math.max(most, work.held);
+  })();
+  const statuses = await sendAll(Array.from({ length: 24 }, () => large('a')));
+  isOver = true;
+  await looking;
+  expect(statuses).toEqual(Array(24).fill(200));
+  expect(most).toBeGreaterThan(4 * MEGABYTE - 1);
+  expect(most).toBeLessThanOrEqual(16 * MEGABYTE);
+  expect(work.held).toBe(0);
+});
+
+it('a request that was answered or refused keeps no body, whatever still refers to it', async () => {
+  answered.length = 0;
+  const refused = `{"pipeline":[${'1,'.repeat(60_000)}1]}`;
+  expect(await sendAll([refused, pipeline('x'), '{"pipeline":"x"}', '{"pipe'])).toEqual([413, 200, 400, 400]);
+  expect(answered).toHaveLength(4);
+  for (const { request: asked } of answered) expect((asked as { body?: unknown }).body).toBeUndefined();
+});
