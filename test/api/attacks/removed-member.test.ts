@@ -104,6 +104,20 @@ describe('a member who is removed', () => {
     await follower.disconnect();
   });
 
+  it('sees nothing by a link that was made before: the ticket of a stream', async () => {
+    const { body } = await asMember('post', 'realtime/ticket');
+    const { ticket } = body.data as unknown as { ticket: string };
+    await removeMember();
+    await asServer('post', 'data/cards', { board: BOARD, title: SECRET });
+    const follower = openStreamFollower('cards', `ticket=${ticket}`);
+    expect(await follower.connect(test, {})).toBe(200);
+    await asServer('post', 'data/members', { board: 'another', user: member.id });
+    await asServer('post', 'data/cards', { board: 'another', title: 'seen' });
+    await expect.poll(() => follower.known.size).toBe(1);
+    expect(JSON.stringify(follower.told)).not.toMatch(/card-|secret/);
+    await follower.disconnect();
+  });
+
   it('changes nothing by writes and batches that come while it is being removed', async () => {
     const attempts = cards.map((id, n) =>
       n % 2 === 0 || ON_MONGODB
