@@ -4,7 +4,7 @@ import { HEADER_BYTES, type PageFile, type PageState, writerOf } from './page-fi
 const MAX_BRANCHES = 1024;
 
 /** Where pages are read, how many were, and how many more may be. */
-export interface Reading {
+export interface PageReading {
   readonly state: PageState;
   left: number;
   pages: number;
@@ -35,7 +35,7 @@ export class BranchPages {
   constructor(private readonly file: PageFile) {}
 
   /** Throws PageError for a page that is no branch. */
-  get(reading: Reading, page: number): Branch {
+  get(reading: PageReading, page: number): Branch {
     const { state } = reading;
     const { branches, head } = this;
     const known = branches.get(page);
@@ -66,7 +66,7 @@ export class BranchPages {
 }
 
 /** A page more was read. */
-export function took(reading: Reading): void {
+export function took(reading: PageReading): void {
   reading.left--;
   reading.pages++;
 }

@@ -104,7 +104,9 @@ function guarded(iterator: Iterator<unknown> | number, reads: Reads, checks?: Ch
   return iterator;
 }
 
-/** Makes this turn read a snapshot if it does not yet: lmdb takes one with the first entry alone. Returns what ends that. */
+/**
+ * Makes this turn read a snapshot if it does not yet: lmdb takes one with the first entry alone. Returns what ends it.
+ */
 export function takeSnapshot(store: Store): () => void {
   // Its types leave out what it knows of a transaction that writes: nobody else writes then.
   const reads = store as unknown as Reads;

@@ -355,7 +355,7 @@ export class PageGuard {
     checkKeys(page, lowKey(beside, beside.branches.length), highKey(beside, beside.branches.length));
   }
 
-  /** Checks the pages with which LMDB joins one of the way that becomes too empty, and those whose keys it takes then. */
+  /** Checks the pages with which LMDB joins one of the way that is too empty, and those whose keys it takes then. */
   private checkAround(way: Way): void {
     if (this.joined.has(way.leaf)) return;
     let isWhole = true;

@@ -7,12 +7,12 @@ import {
   PageFile,
   type PageState,
 } from './page-file.js';
-import { type Branch, BranchPages, type Reading, took } from './branch-pages.js';
+import { type Branch, BranchPages, type PageReading, took } from './branch-pages.js';
 import type { PageGuard } from './page-guard.js';
 import { childOf, childrenIn, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';
 
 /** The question to a range, and the findings so far. */
-interface Walk extends Reading {
+interface Walk extends PageReading {
   readonly visit: VisitValue | null;
   entries: number;
   accepted: number;
@@ -142,7 +142,7 @@ export class PageRanges {
   /** How many bytes the leaves take that have something of the range. Reads the branches above them. */
   bytesOf(state: PageState, start: Buffer, end: Buffer): number {
     const { root, depth, pageBytes } = state;
-    const reading: Reading = { state, left: 0, pages: 0 };
+    const reading: PageReading = { state, left: 0, pages: 0 };
     const leaves = (page: number, level: number, from: Buffer | null, to: Buffer | null): number => {
       if (level === depth) return 1;
       const { bytes, nodes } = this.branch(reading, page);
@@ -183,7 +183,7 @@ export class PageRanges {
   }
 
   private seek(
-    seeking: Reading & { before: number },
+    seeking: PageReading & { before: number },
     page: number,
     level: number,
     low: Buffer,
@@ -217,7 +217,7 @@ export class PageRanges {
    * read, and before which key it ends, null for the last one. Throws PageError as `read` does.
    */
   readLeafOf(state: PageState, key: Buffer, leaf: Buffer): { nodes: number; pages: number; upTo: Buffer | null } {
-    const reading: Reading = { state, left: 0, pages: 1 };
+    const reading: PageReading = { state, left: 0, pages: 1 };
     let upTo: Buffer | null = null;
     let page = state.root;
     if (page === null) return { nodes: 0, pages: 0, upTo };
@@ -259,7 +259,7 @@ export class PageRanges {
     const { root, depth } = state;
     if (root === null || depth < 2) return null;
     const serials: number[] = [];
-    const reading: Reading = { state, left: 0, pages: 0 };
+    const reading: PageReading = { state, left: 0, pages: 0 };
     const add = (page: number, level: number, start: Buffer | null, end: Buffer | null): void => {
       const { serial, bytes, nodes } = this.branch(reading, page);
       if (level === depth - 1) {
@@ -325,7 +325,7 @@ export class PageRanges {
 
   /** Reads a page into `leaf`; which of its nodes are in the range. */
   private loadLeaf(
-    { state }: Reading,
+    { state }: PageReading,
     page: number,
     start: Buffer | null,
     end: Buffer | null,
@@ -337,7 +337,7 @@ export class PageRanges {
     return { from, to: end === null ? nodes : firstFrom(leaf, from, nodes, end) };
   }
 
-  private branch(reading: Reading, page: number): Branch {
+  private branch(reading: PageReading, page: number): Branch {
     return this.branches.get(reading, page);
   }
 
