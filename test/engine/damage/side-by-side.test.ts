@@ -10,7 +10,7 @@ import { temporaryDir } from '../transports.js';
 import { DOCUMENTS, GROUPS, type Stored } from './damaged-store.js';
 
 /** BSVC_TEST_RUNS=4000 is the long form: rounds of each process. */
-const ROUNDS = Number(process.env['BSVC_TEST_RUNS'] ?? 250);
+const ROUNDS = Number(process.env['BSVC_TEST_RUNS'] ?? 150);
 const PROCESSES = 3;
 const SEED = openSeed('side by side');
 
