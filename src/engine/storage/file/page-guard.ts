@@ -102,22 +102,26 @@ export class PageGuard {
    * that parts it from the leaf before or behind: what is not found in one lies in the other then.
    */
   check(key: Buffer): void {
-    if (!this.isOver) this.refuseDamage(() => this.checkWay(key));
+    if (!this.isOver) this.refuseDamage(() => this.wayTo(key));
   }
 
   /** To be called before a removal of the key, as `check`: a page that is too empty is joined with one beside it. */
   checkRemoval(key: Buffer): void {
     if (this.isOver) return;
     this.refuseDamage(() => {
-      const way = this.checkWay(key);
+      const way = this.wayTo(key);
       if (way !== null) this.checkAround(way);
     });
     this.removed++;
   }
 
-  /** As `check`, but throws PageError; the way, null for an empty file. */
-  checkWay(key: Buffer): Way | null {
-    if (this.isOver) return null;
+  /** As `check`, but throws PageError. */
+  checkWay(key: Buffer): void {
+    if (!this.isOver) this.lookTwice(() => this.wayTo(key));
+  }
+
+  /** The way to the key when everything about it is right, null for an empty file. */
+  private wayTo(key: Buffer): Way | null {
     const way = this.findWay(key, false);
     if (way === null || this.bounded.has(way.leaf)) return way;
     this.countLeaf(way);
@@ -137,13 +141,13 @@ export class PageGuard {
     let left = -ENTRIES_AHEAD;
     const ahead: Ahead[] = [];
     const look = (key: Buffer): Ahead => {
-      const way = isFirst ? this.checkWay(key) : this.findWay(key, isBackwards);
+      const way = isFirst ? this.wayTo(key) : this.findWay(key, isBackwards);
       next = null;
       if (way === null) return 0;
       const entries = isFirst ? this.countFrom(way, key, isBackwards) : this.countLeaf(way);
       const [from, to] = [lowKey(way, way.branches.length), highKey(way, way.branches.length)];
       // A step back begins from the first key that is not before `start`.
-      if (isFirst && isBackwards && to !== null) this.checkWay(to);
+      if (isFirst && isBackwards && to !== null) this.wayTo(to);
       if (isBackwards) next = from.length === 0 ? null : from;
       else next = to;
       isFirst = false;
