@@ -7,6 +7,7 @@ import { forgetAnswersJob } from './features/documents/write/forget-idempotency-
 import { purgeTrashJob } from './features/documents/write/purge-trash.job.js';
 import { settleReferencesJob } from './features/documents/references/settle-references.job.js';
 import { settleBatchesJob } from './features/documents/bulk/settle-batches.job.js';
+import { removeAttachedJob, sweepAttachedJob } from './features/files/attached/attached.job.js';
 import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
 import { finishUserDeletionJob } from './features/users/accounts/finish-user-deletion.job.js';
 import { finishTakeOverJob } from './features/users/codes/finish-take-over.job.js';
@@ -61,6 +62,8 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   trimChangesJob,
   removeOldDeliveriesJob,
   sweepUploadsJob,
+  removeAttachedJob,
+  sweepAttachedJob,
   finishDropJob,
   finishDeletionJob,
   runBackupJob,
@@ -82,6 +85,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: trimChangesJob, cron: '*/5 * * * *' },
   { job: removeOldDeliveriesJob, cron: '23 * * * * *' },
   { job: sweepUploadsJob, cron: '* * * * *' },
+  { job: sweepAttachedJob, cron: '47 * * * *' },
 ];
 
 /** Runs background work until stopped: the same inside `bsvc serve` and as `bsvc worker`. */

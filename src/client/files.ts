@@ -9,9 +9,15 @@ export interface StoredFile {
   url: string | null;
   provider: 'internal' | 'external';
   warning?: string;
+  /** Of a file that is read by links alone. */
+  visibility?: 'attached' | 'private';
 }
 
 export interface UploadOptions {
+  /** The document that the file is to belong to: read and changed by whoever may read and change that. */
+  attach?: { collection: string; id: string };
+  /** With the secret key: read by links that it asks for. */
+  visibility?: 'private';
   /** The file’s own name unless said. */
   filename?: string;
   /** The file’s own type unless said. */
@@ -26,16 +32,18 @@ export interface Files {
   /** Sends a file to an address that the service signs for it, and confirms it. */
   upload(file: Blob & { name?: string }, options?: UploadOptions): Promise<StoredFile>;
   remove(path: string): Promise<void>;
+  /** Addresses of up to 100 files for ten minutes, in the order of the paths; null for those that may not be read. */
+  links(paths: readonly string[]): Promise<(string | null)[]>;
 }
 
 const ATTEMPTS = 4;
 
 export function openFiles(connection: Connection): Files {
   return {
-    async upload(file, { filename = file.name ?? 'file', contentType, onProgress, signal } = {}) {
+    async upload(file, { filename = file.name ?? 'file', contentType, attach, visibility, onProgress, signal } = {}) {
       const type = contentType ?? (file.type || 'application/octet-stream');
       const { size } = file;
-      const wanted = { filename, contentType: type, size };
+      const wanted = { filename, contentType: type, size, attach, visibility };
       const grant = await connection.send<{ signedUrl: string; filePath: string }>({
         method: 'POST',
         path: '/storage/upload-request',
@@ -53,8 +61,13 @@ export function openFiles(connection: Connection): Files {
       progress(size);
       const { filePath } = grant;
       const call = { method: 'POST', path: '/storage/upload-confirm', body: { filePath, size }, signal } as const;
-      const { path, url, provider, warning } = await connection.send<StoredFile>(call);
-      return { path, url, provider, ...(warning !== undefined && { warning }) };
+      const { path, url, provider, warning, visibility: seen } = await connection.send<StoredFile>(call);
+      return { path, url, provider, ...(warning !== undefined && { warning }), ...(seen && { visibility: seen }) };
+    },
+    async links(paths) {
+      const call = { method: 'POST', path: '/storage/links', body: { paths } } as const;
+      const { data } = await connection.send<{ data: { links: { url: string | null }[] } }>(call);
+      return data.links.map(({ url }) => url);
     },
     async remove(path) {
       await connection.send({ method: 'DELETE', path: '/storage/file', body: { path }, repeat: 'no' });

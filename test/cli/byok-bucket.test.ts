@@ -107,6 +107,7 @@ describe('bsvc byok bucket', () => {
       ['copy', true],
       ['delete', true],
       ['signed put', true],
+      ['attached files', true],
       ['cors', false],
     ]);
     expect((await bucket(['cors', '--origin', 'https://shop.example'])).code).toBe(0);
@@ -156,6 +157,7 @@ describe('bsvc doctor with a bucket in the settings', () => {
       ['bucket: copy', true],
       ['bucket: delete', true],
       ['bucket: signed put', true],
+      ['bucket: attached files', true],
       ['bucket: cors', false],
     ]);
     const fixed = await home.bsvc(['doctor', '--fix', '--json'], { env: env() });

@@ -81,7 +81,9 @@ export async function live() {
   const role: string | undefined = user.role;
   await api.auth.updateProfile({ name: null, email: '', currentPassword: '' });
   const name: string | undefined = (await api.auth.publicProfile('x')).name;
-  void [stop, role, name, await api.files.upload(new Blob([]), { onProgress: (sent) => sent })];
+  const attached = await api.files.upload(new Blob([]), { attach: { collection: 'posts', id } });
+  const links: (string | null)[] = await api.files.links([attached.path]);
+  void [links, stop, role, name, await api.files.upload(new Blob([]), { onProgress: (sent) => sent })];
 }
 `;
 

@@ -29,6 +29,8 @@ export interface S3Double {
   setSkewMs(ms: number): void;
   /** Answers the next `count` requests with this status instead of doing them; 0 = breaks the connection. */
   failNext(count: number, status: number): void;
+  /** From now on nobody reads an object without a signature. */
+  closeBucket(): void;
   /** Runs `act` once, right before the next copy inside the bucket. */
   beforeCopy(act: () => void): void;
   /** Copies are answered as done and are not, as one store does it. */
@@ -44,7 +46,7 @@ const LIST_PAGE = 2;
 
 /**
  * An S3 endpoint with one bucket, in memory, which believes nobody: signatures, signed headers, expiry, body hashes and
- * lengths are all verified. Objects can be read without a signature.
+ * lengths are all verified. Objects can be read without a signature until the bucket is closed.
  */
 export async function openS3Double(): Promise<S3Double> {
   const objects = new Map<string, StoredInDouble>();
@@ -56,6 +58,7 @@ export async function openS3Double(): Promise<S3Double> {
   let hanging = false;
   let beforeCopy = (): void => undefined;
   let pretending = false;
+  let isOpen = true;
 
   const server = createServer((request, response) => {
     answer(request, response).catch((error: unknown) => {
@@ -80,6 +83,7 @@ export async function openS3Double(): Promise<S3Double> {
     const [, bucket, ...rest] = url.pathname.split('/');
     const key = decodeURIComponent(rest.join('/'));
     if (request.method === 'GET' && !request.headers.authorization && !isPresigned(url)) {
+      if (!isOpen) return refuse(response, 403, 'AccessDenied');
       const found = bucket === BUCKET ? objects.get(key) : undefined;
       return found ? send(response, found) : refuse(response, 404, 'NoSuchKey');
     }
@@ -159,6 +163,7 @@ export async function openS3Double(): Promise<S3Double> {
     setCors: (rules) => void (cors = rules),
     setSkewMs: (ms) => void (skewMs = ms),
     failNext: (count, status) => void (failing = { count, status }),
+    closeBucket: () => void (isOpen = false),
     beforeCopy: (act) => void (beforeCopy = act),
     pretendToCopy: () => void (pretending = true),
     hang: () => void (hanging = true),

@@ -9,7 +9,7 @@ export default defineProjectCommand({
   destroys: ({ path }) => ({ what: `Deletes the file ${path}.`, name: path }),
   parameters: { path: argument('path', 'path of the file') },
   async run(_context, { app, project, path }) {
-    await deleteFile(app, project, path, null);
+    await deleteFile(app, project, path);
     return { json: { path }, quiet: path, text: () => `File ${path} is deleted.` };
   },
 });

@@ -131,18 +131,24 @@ export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
 
 /** decisions.md 6 */
 export const UPLOADS_DESCRIPTION: Access = {
-  note: 'The secret key; the publishable key too when the project’s setting `storage.publishableUploads` is on.',
+  note: 'The secret key; the publishable key too when the project’s setting `storage.publishableUploads` is on, or with the token of a user who may change the document that the file is attached to.',
   keyIn: 'header',
-  security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY]],
-  refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
+  security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN]],
+  refuses: also(KEY_REFUSALS, {
+    401: TOKEN_CODES,
+    403: [
+      ...['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH', 'USERS_BLOCKED', 'WRITE_BLOCKED', 'READ_BLOCKED', 'RULE_REFUSED'],
+      ...['TOO_MANY_MEMBERSHIPS', FACTOR_WANTED],
+    ],
+  }),
 };
 
 /** As UPLOADS; deleteFile compares the user (decisions.md 6). */
 export const DELETES_UPLOADS_DESCRIPTION: Access = {
-  note: 'The secret key; or, when `storage.publishableUploads` is on, the publishable key with the token of the signed-in user who uploaded the file.',
+  note: 'The secret key; or, when `storage.publishableUploads` is on, the publishable key with the token of the signed-in user who uploaded the file; an attached file, whoever may change its document.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
-  refuses: also(KEY_REFUSALS, { 401: TOKEN_CODES, 403: ['SECRET_KEY_REQUIRED', 'OWNER_MISMATCH', FACTOR_WANTED] }),
+  refuses: UPLOADS_DESCRIPTION.refuses,
 };
 
 const OPERATOR_REFUSALS: Refusals = { 401: TOKEN_CODES, 403: ['FOREIGN_REQUEST'] };

@@ -146,7 +146,7 @@ async function removeFiles(
   let count = 0;
   for await (const { path } of fileStore(app).find(filter)) {
     stop?.throwIfAborted();
-    count += await unlessGone(() => deleteFile(app, project, path, null));
+    count += await unlessGone(() => deleteFile(app, project, path));
   }
   return { ...data, count };
 }

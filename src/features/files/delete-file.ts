@@ -1,22 +1,23 @@
 import type { App } from '../../app.js';
-import { forbidden } from '../../errors.js';
 import type { Project } from '../projects/project.js';
-import { deletion } from './file.js';
+import { deletion, type FileRecord } from './file.js';
 import { fileMissing, fileStore, filesOf, findFile, SERVED_FILES } from './file-store.js';
 import { usageStore } from './usage-store.js';
 import { settleFiles } from './uploads/settle-files.js';
 
 /**
  * Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none,
- * also at the second time. `uploader`: only if this end user uploaded it, 403 OWNER_MISMATCH otherwise; null deletes
- * whoever did.
+ * also at the second time. `mayDelete` throws where the caller may not.
  */
-export async function deleteFile(app: App, project: Project, path: string, uploader: string | null): Promise<void> {
+export async function deleteFile(
+  app: App,
+  project: Project,
+  path: string,
+  mayDelete: (file: FileRecord) => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
   const known = await findFile(app, project._id, path);
   if (!known) throw fileMissing();
-  if (uploader !== null && known.uploadedBy !== uploader) {
-    throw forbidden('OWNER_MISMATCH', 'With a publishable key a user deletes only what the same user has uploaded');
-  }
+  await mayDelete(known);
   const file = await fileStore(app).findOneAndUpdate(
     { _id: known._id, state: 'confirmed' },
     { $set: deletion(new Date(app.clock.now())) },

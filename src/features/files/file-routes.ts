@@ -1,20 +1,24 @@
-import { ok, plain, route, type RouteList } from '../../http/routes/route.js';
-import { object, OBJECT, oneOf, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { naming, ok, plain, type Refusals, route, type RouteList } from '../../http/routes/route.js';
+import { arrayOf, object, OBJECT, oneOf, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { requireUserId } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
-import { SECRET_KEY } from '../access/key-access.js';
+import { READS_DOCUMENTS, SECRET_KEY } from '../access/key-access.js';
 import { ownAddress } from '../access/own-origin.js';
 import { settleKey } from '../access/require-key.js';
+import { ATTACH, readSaid, requireConfirmer, requireRemover, requireUploader } from './attached/attach-file.js';
+import { linkFile, linkFiles } from './attached/link-files.js';
 import { CONTENT_TYPE } from './content-type.js';
 import { deleteAllFiles, deleteFile } from './delete-file.js';
 import { presentFile } from './present-file.js';
 import { confirmUpload } from './uploads/confirm-upload.js';
 import { requestUpload } from './uploads/request-upload.js';
-import { DELETES_UPLOADS, UPLOADS } from './uploads/upload-access.js';
-import { receiveUpload, UPLOAD_FORM, UPLOAD_REFUSALS } from './uploads/receive-upload.js';
+import { DELETES_UPLOADS, UPLOADS } from './upload-access.js';
+import type { SeenBy } from './uploads/new-file.js';
+import { receiveUpload, UPLOAD_REFUSALS } from './uploads/receive-upload.js';
 
 const NAME = { minLength: 1, maxLength: 1024 };
 const PATH = text({ ...NAME, examples: ['66f0c0ffee0ddba11c0de001/7d9e…_photo.png'] });
+const IN_PATH = naming('Of the path of the file', 'FILE_NOT_FOUND', text({ minLength: 1 }));
 const MEDIA_TYPE = text({
   ...NAME,
   pattern: CONTENT_TYPE.source,
@@ -27,7 +31,20 @@ const FILE_FIELDS = {
   provider: { ...oneOf('internal', 'external'), description: '`external`: the project’s own bucket.' },
   url: { ...orNull(TEXT), description: 'Public address; null when the bucket has none.' },
   'warning?': text({ description: 'Present when there is no public address.' }),
+  'visibility?': { ...oneOf('attached', 'private'), description: 'Present where the file is read by links alone.' },
 };
+const VISIBILITY = {
+  ...oneOf('public', 'private', 'attached'),
+  description: '`private`, with the secret key: read by links alone. `attached` goes with `attach`.',
+};
+const LINK = { url: TEXT, expiresIn: oneOf('10m') };
+/** What the document of an attached file can refuse. */
+const ATTACHING: Refusals = {
+  400: ['INVALID_ID', 'INVALID_BODY', 'VALIDATION_FAILED'],
+  404: ['COLLECTION_NOT_FOUND', 'DOCUMENT_NOT_FOUND'],
+  409: ['BUCKET_IS_PUBLIC', 'DOCUMENT_CHANGING'],
+};
+const MAX_LINKS = 100;
 
 const OUTAGES = ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'];
 
@@ -37,18 +54,37 @@ export const FILE_ROUTES: RouteList = {
   tag: 'Files',
   rate: 'plain',
   keyIn: 'header',
-  about: 'Uploads, directly or by signed addresses. Every stored file is public by its address.',
+  about:
+    'Uploads, directly or by signed addresses. A stored file is public by its address, unless it is attached to a document or private: then it is read by links.',
   guard: (app) => (ctx) => settleKey(app, ctx),
   routes: [
     route('POST /api/storage/upload', {
       id: 'uploadFile',
       summary: 'Upload a file',
       access: UPLOADS,
-      ownBody: { content: UPLOAD_FORM },
+      ownBody: {
+        content: {
+          'multipart/form-data': object({
+            'attach?': text({
+              description: 'JSON of `{collection, id}`, before the file: it belongs to that document.',
+            }),
+            'visibility?': VISIBILITY,
+            file: text({ contentMediaType: 'application/octet-stream' }),
+          }),
+        },
+      },
       answers: plain(object({ message: TEXT, ...FILE_FIELDS }, 'UploadedFile'), 'Where it is', 201),
-      refuses: { ...UPLOAD_REFUSALS, 503: OUTAGES },
+      refuses: {
+        ...UPLOAD_REFUSALS,
+        ...ATTACHING,
+        400: ['FILE_MISSING', ...ATTACHING[400]!],
+        404: ['FILE_NOT_FOUND', ...ATTACHING[404]!],
+        503: OUTAGES,
+      },
       async handle({ app, ctx, caller, project }) {
-        const file = await receiveUpload(app, ctx, project, userOf(caller));
+        const seenBy = (texts: ReadonlyMap<string, string>): Promise<SeenBy> =>
+          requireUploader(app, caller, readSaid(texts));
+        const file = await receiveUpload(app, ctx, project, userOf(caller), seenBy);
         return { message: 'File uploaded', ...(await presentFile(app, project, file, ownAddress(app, ctx))) };
       },
     }),
@@ -58,12 +94,24 @@ export const FILE_ROUTES: RouteList = {
       description:
         'Then `PUT` the bytes to `signedUrl` with the declared `Content-Type`, and confirm. What is sent after the confirmation, or arrives late, changes nothing.',
       access: UPLOADS,
-      body: openObject({ filename: text(NAME), contentType: MEDIA_TYPE, size: SIZE }),
+      body: openObject({
+        ...{ filename: text(NAME), contentType: MEDIA_TYPE, size: SIZE },
+        ...{ 'attach?': ATTACH, 'visibility?': VISIBILITY },
+      }),
       example: { filename: 'photo.png', contentType: 'image/png', size: 48_123 },
       answers: plain(object({ signedUrl: TEXT, filePath: TEXT, 'token?': TEXT }, 'UploadGrant'), 'Good for 15 minutes'),
-      refuses: { 403: ['QUOTA_EXCEEDED'], 413: ['FILE_TOO_LARGE'], 429: ['UPLOADS_PENDING'], 503: OUTAGES },
-      handle: ({ app, ctx, caller, project, body }) =>
-        requestUpload(app, project, body, { serviceUrl: ownAddress(app, ctx), uploadedBy: userOf(caller) }),
+      refuses: {
+        ...ATTACHING,
+        403: ['QUOTA_EXCEEDED'],
+        413: ['FILE_TOO_LARGE'],
+        429: ['UPLOADS_PENDING'],
+        503: OUTAGES,
+      },
+      async handle({ app, ctx, caller, project, body }) {
+        const seenBy = await requireUploader(app, caller, body);
+        const more = { serviceUrl: ownAddress(app, ctx), uploadedBy: userOf(caller), seenBy };
+        return requestUpload(app, project, body, more);
+      },
     }),
     route('POST /api/storage/upload-confirm', {
       id: 'confirmUpload',
@@ -77,16 +125,43 @@ export const FILE_ROUTES: RouteList = {
         400: ['UPLOAD_SIZE_MISMATCH'],
         403: ['QUOTA_EXCEEDED'],
         404: ['FILE_NOT_FOUND'],
-        409: ['UPLOAD_NOT_READY'],
+        409: ['UPLOAD_NOT_READY', 'DOCUMENT_CHANGING'],
         413: ['FILE_TOO_LARGE'],
         503: OUTAGES,
       },
-      async handle({ app, ctx, project, body }) {
-        const file = await confirmUpload(app, project, body);
+      async handle({ app, ctx, caller, project, body }) {
+        const file = await confirmUpload(app, project, body, (found) => requireConfirmer(app, caller, found));
         return {
           message: 'Upload confirmed' as const,
           ...(await presentFile(app, project, file, ownAddress(app, ctx))),
         };
+      },
+    }),
+    route('GET /api/storage/files/:folder/:name/link', {
+      id: 'linkFile',
+      summary: 'Get an address that reads a file for ten minutes',
+      description:
+        'The path of the file stands between `files/` and `/link`. Attached files: whoever may read the document, as long as it is not in the trash. Private ones: the secret key.',
+      access: READS_DOCUMENTS,
+      params: { folder: IN_PATH, name: IN_PATH },
+      answers: plain(object(LINK, 'FileLink'), 'Its address'),
+      refuses: { 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
+      handle: ({ app, ctx, caller, params }) =>
+        linkFile(app, caller, `${params.folder}/${params.name}`, ownAddress(app, ctx)),
+    }),
+    route('POST /api/storage/links', {
+      id: 'linkFiles',
+      summary: `Get addresses that read up to ${MAX_LINKS} files for ten minutes`,
+      access: READS_DOCUMENTS,
+      body: object({ paths: arrayOf(PATH, { minItems: 1, maxItems: MAX_LINKS }) }),
+      example: { paths: ['66f0c0ffee0ddba11c0de001/7d9e…_photo.png'] },
+      answers: ok(
+        object({ links: arrayOf(object({ path: TEXT, url: orNull(TEXT), 'expiresIn?': LINK.expiresIn })) }),
+        'In the order of the paths; `url` is null where linkFile is 404',
+      ),
+      refuses: { 503: OUTAGES },
+      async handle({ app, ctx, caller, body: { paths } }) {
+        return { links: await linkFiles(app, caller, paths, ownAddress(app, ctx)) };
       },
     }),
     route('DELETE /api/storage/file', {
@@ -96,11 +171,10 @@ export const FILE_ROUTES: RouteList = {
       body: openObject({ path: PATH }),
       example: { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' },
       answers: ok({ ...OBJECT, maxProperties: 0 }, 'File deleted'),
-      refuses: { 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
+      refuses: { 404: ['FILE_NOT_FOUND'], 409: ['DOCUMENT_CHANGING'], 503: OUTAGES },
       async handle({ app, caller, project, body }) {
-        // Paths stand in public addresses, so knowing one is no right to it.
-        const uploader = caller.key.type === 'secret' ? null : requireUserId(caller);
-        await deleteFile(app, project, body.path, uploader);
+        if (caller.key.type !== 'secret') requireUserId(caller);
+        await deleteFile(app, project, body.path, (found) => requireRemover(app, caller, found));
         return {};
       },
     }),

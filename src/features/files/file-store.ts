@@ -3,13 +3,14 @@ import type { App } from '../../app.js';
 import { missing, type AppError } from '../../errors.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
+import { FILES } from '../documents/store/attached-files.js';
 import type { FileRecord } from './file.js';
 import { cacheRegion } from '../../platform/cache.js';
 
 /** Local files by the path that they are served at. */
 export const SERVED_FILES = cacheRegion<FileRecord>('files');
 
-export const fileStore = storeOf<FileRecord>('files');
+export const fileStore = storeOf<FileRecord>(FILES);
 
 /**
  * All records of a project, by the one index that no state change moves a record in: a scan meets each exactly once.

@@ -45,6 +45,10 @@ export interface FileRecord {
   version?: string;
   /** The end user who was signed in when it was uploaded, with whichever key. */
   uploadedBy?: string;
+  /** The document whose file it is: read and written by whoever may read and change that (writes.md 5). */
+  attachedTo?: { collectionId: ObjectId; id: ObjectId };
+  /** Read by links that the secret key asks for, and by no public address. */
+  isPrivate?: true;
   /** Which of the project's own buckets. */
   bucketId?: string;
   createdAt: Date;
@@ -58,6 +62,14 @@ export interface FileRecord {
    * forgotten. On a confirmed file only while it may have left objects behind.
    */
   dueAt?: Date;
+}
+
+/** Who reads a file: anybody by its address, or by links those who may read its document, or the secret key alone. */
+export type Visibility = 'public' | 'attached' | 'private';
+
+export function visibilityOf({ attachedTo, isPrivate }: Pick<FileRecord, 'attachedTo' | 'isPrivate'>): Visibility {
+  if (attachedTo) return 'attached';
+  return isPrivate ? 'private' : 'public';
 }
 
 /** `local` and `s3` are the service's own storage, `external` is the project's bucket. */

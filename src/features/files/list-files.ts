@@ -3,7 +3,7 @@ import { invalid } from '../../errors.js';
 import { holding } from '../../platform/database/holding.js';
 import { failList } from '../documents/reply/query-errors.js';
 import type { Project } from '../projects/project.js';
-import { providerOf, type FileRecord } from './file.js';
+import { providerOf, visibilityOf, type FileRecord } from './file.js';
 import { fileStore, findFile } from './file-store.js';
 import { presentFile } from './present-file.js';
 
@@ -61,6 +61,8 @@ export async function presentListedFile(app: App, project: Project, file: FileRe
     size: file.size,
     provider: providerOf(file.place),
     url,
+    visibility: visibilityOf(file),
+    attachedTo: file.attachedTo?.id.toHexString() ?? null,
     uploadedBy: file.uploadedBy ?? null,
     createdAt: file.createdAt.toISOString(),
   };

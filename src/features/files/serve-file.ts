@@ -4,7 +4,7 @@ import { type AppError, unsatisfiable } from '../../errors.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import { parseByteRange } from './byte-range.js';
 import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
-import { objectOf, type FileRecord } from './file.js';
+import { objectOf, visibilityOf, type FileRecord } from './file.js';
 import { fileMissing, fileStore, SERVED_FILES } from './file-store.js';
 
 /** Headers of every served file: never sniffed, never a document with rights, readable from any page. */
@@ -18,16 +18,20 @@ const HEADERS = {
 
 /**
  * Answers GET and HEAD for a confirmed file in the data directory: ranges, 304, 416; 404 for everything else, whatever
- * the path looks like.
+ * the path looks like, and for a file that is not public without a link to it that is still good.
  */
 export async function serveFile(app: App, ctx: Context, path: string): Promise<void> {
   const file = await findServed(app, path);
+  // Not ctx.URL, which is empty when the Host header is no host.
+  const leftMs = file && visibilityOf(file) !== 'public' ? readLink(app, path, ctx.querystring) : null;
+  if (file && leftMs === undefined) throw fileMissing();
   const opened = file && (await app.files.local.openFile(objectOf(file)));
   if (!opened) throw fileMissing();
   try {
     // A path is never used again and a confirmed file never changes, so its id tells its version.
     const etag = `"${file._id.toHexString()}"`;
     ctx.set({ ...HEADERS, ETag: etag, 'Last-Modified': file.confirmedAt!.toUTCString() });
+    if (leftMs !== null) ctx.set('Cache-Control', `private, max-age=${Math.min(300, Math.floor(leftMs! / 1000))}`);
     if (matches(ctx.get('If-None-Match'), etag)) {
       ctx.status = 304;
       return;
@@ -47,6 +51,11 @@ export async function serveFile(app: App, ctx: Context, path: string): Promise<v
   } finally {
     if (typeof ctx.body !== 'object' || ctx.body === null) await opened.file.close();
   }
+}
+
+/** The time that a link has left; undefined where there is no good one. */
+function readLink(app: App, path: string, query: string): number | undefined {
+  return app.files.local.readLink(path, new URLSearchParams(query)) ?? undefined;
 }
 
 function findServed(app: App, path: string): Promise<FileRecord | null> {

@@ -1,5 +1,5 @@
 import { created, done, ok, parameter, route, wholeNumberParameter, type RouteList } from '../../http/routes/route.js';
-import { arrayOf, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { arrayOf, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { ownAddress } from '../access/own-origin.js';
 import { deleteFile } from '../files/delete-file.js';
@@ -17,6 +17,8 @@ const FILE = object(
     size: orNull(WHOLE),
     provider: oneOf('internal', 'external'),
     url: orNull(TEXT),
+    visibility: oneOf('public', 'attached', 'private'),
+    attachedTo: { ...orNull(ID), description: 'The document whose file it is.' },
     uploadedBy: orNull(TEXT),
     createdAt: MOMENT,
   },
@@ -79,7 +81,7 @@ export const PROJECT_FILE_ROUTES: RouteList = {
       answers: done('File deleted'),
       refuses: { 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
       async handle({ app, project, body: { path } }) {
-        await deleteFile(app, project, path, null);
+        await deleteFile(app, project, path);
       },
     }),
   ],

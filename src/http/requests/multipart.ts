@@ -17,19 +17,21 @@ export interface FormRules {
   field: string;
   /** null = any size. */
   maxBytes: number | null;
+  /** Names of text fields that belong to the file; 400 INVALID_BODY for one behind it, or sent twice. */
+  texts?: readonly string[];
 }
 
 const LIMITS = { fields: 20, fieldSize: 64 * 1024, parts: 30, headerPairs: 100 };
 
 /**
- * Streams the file of a multipart form through `take` and answers what it answers. 400 FILE_MISSING without that field,
- * 400 INVALID_BODY for a form that is malformed, cut short or has two files, 413 FILE_TOO_LARGE as soon as one byte too
- * many is read. Memory is that of a few chunks.
+ * Streams the file of a multipart form through `take`, with the texts before it, and answers what it answers. 400
+ * FILE_MISSING without that field, 400 INVALID_BODY for a form that is malformed, cut short or has two files, 413
+ * FILE_TOO_LARGE as soon as one byte too many is read. Memory is that of a few chunks.
  */
 export async function receiveFile<T>(
   ctx: Context,
   rules: FormRules,
-  take: (file: IncomingFile) => Promise<T>,
+  take: (file: IncomingFile, texts: ReadonlyMap<string, string>) => Promise<T>,
 ): Promise<T> {
   const { req } = ctx;
   const form = openForm(ctx);
@@ -43,6 +45,13 @@ export async function receiveFile<T>(
         if (body) body.destroy(error);
         else reject(error);
       };
+      const texts = new Map<string, string>();
+      form.on('field', (name, text) => {
+        if (!rules.texts?.includes(name)) return;
+        if (body) fail(invalid('INVALID_BODY', `Send the field "${name}" before the file`));
+        else if (texts.has(name)) fail(invalid('INVALID_BODY', `Send the field "${name}" once`));
+        else texts.set(name, text);
+      });
       form.on('file', (name, part, { filename, mimeType }) => {
         // A part ends with an error when the form does, which `form` reports.
         part.on('error', () => undefined);
@@ -51,7 +60,7 @@ export async function receiveFile<T>(
         body = limitBody(rules.maxBytes, whole);
         body.on('error', () => undefined);
         part.pipe(body);
-        take({ filename: filename ?? '', contentType: mimeType, body }).then(resolve, reject);
+        take({ filename: filename ?? '', contentType: mimeType, body }, texts).then(resolve, reject);
       });
       // Not once: a form tells of each thing that is wrong, and an error that nobody hears ends the process.
       form.on('error', () => fail(cutShort()));

@@ -44,6 +44,11 @@ export async function sendPut(url: string, type: string, body: Buffer, connectio
   return (await send(connection, 'PUT', url, headers, body)).statusCode ?? 0;
 }
 
+/** Asks for an address without any right and answers the status. */
+export async function sendGet(url: string, connection: Connection): Promise<number> {
+  return (await send(connection, 'GET', url, {})).statusCode ?? 0;
+}
+
 function send(
   { agents, limitMs }: Connection,
   method: string,

@@ -31,6 +31,8 @@ export interface LocalStore extends ObjectStore {
    * The permission that the query of a signed URL holds for `key`, or null when it was not signed by us or has expired.
    */
   readGrant(key: string, query: URLSearchParams): LocalGrant | null;
+  /** The milliseconds for which the query of a signed URL still reads `key`; null when it does not. */
+  readLink(key: string, query: URLSearchParams): number | null;
 }
 
 interface LocalStoreOptions {
@@ -77,6 +79,11 @@ export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions
       query.set('signature', secrets.mac(SIGNING, signedText(requireObjectKey(key), query)));
       return Promise.resolve(`${serviceUrl}${LOCAL_FILES_PATH}/${key}?${query.toString()}`);
     },
+    signGetUrl(key, expiresInMs, serviceUrl) {
+      const query = new URLSearchParams({ expires: String(Math.ceil((clock.now() + expiresInMs) / 1000)) });
+      query.set('signature', secrets.mac(LINKING, linkText(requireObjectKey(key), query)));
+      return Promise.resolve(`${serviceUrl}${LOCAL_FILES_PATH}/${key}?${query.toString()}`);
+    },
     publicUrl: (key, serviceUrl) => `${serviceUrl}${LOCAL_FILES_PATH}/${key}`,
     openFile: (key) => (isObjectKey(key) ? openFile(pathOf(key)) : Promise.resolve(null)),
     readGrant(key, query) {
@@ -86,11 +93,22 @@ export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions
       if (Number(query.get('expires')) * 1000 <= clock.now()) return null;
       return { contentType: query.get('type')!, size: Number(query.get('size')) };
     },
+    readLink(key, query) {
+      const given = query.get('signature') ?? '';
+      if (!secrets.macs(LINKING, linkText(key, query)).some((mac) => isEqual(mac, given))) return null;
+      const leftMs = Number(query.get('expires')) * 1000 - clock.now();
+      return leftMs > 0 ? leftMs : null;
+    },
     close: () => undefined,
   };
 }
 
 const SIGNING = 'local-put-url';
+const LINKING = 'local-get-url';
+
+function linkText(key: string, query: URLSearchParams): string {
+  return JSON.stringify(['GET', key, query.get('expires')]);
+}
 
 /** JSON, so that no two grants share a text. */
 function signedText(key: string, query: URLSearchParams): string {

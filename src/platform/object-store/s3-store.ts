@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import {
   CopyObjectCommand,
   DeleteObjectCommand,
+  GetObjectCommand,
   HeadObjectCommand,
   PutBucketCorsCommand,
   PutObjectCommand,
@@ -9,7 +10,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { requireObjectKey, type ObjectStore, type PutOptions } from './object-store.js';
-import { sendPreflight, sendPut, type PreflightAnswer } from './browser-requests.js';
+import { sendGet, sendPreflight, sendPut, type PreflightAnswer } from './browser-requests.js';
 import { openS3Client, rethrow, within, type BucketAccess } from './s3-client.js';
 import { bucketError, isAbsent, isOtherVersion, isTransient } from './s3-errors.js';
 import type { Spool } from './spool.js';
@@ -40,6 +41,8 @@ export interface S3Store extends ObjectStore {
   preflightPut(key: string, origin: string): Promise<PreflightAnswer>;
   /** Sends bytes to a signed address as a browser does and returns the status. */
   sendSignedPut(key: string, type: string, bytes: Buffer): Promise<number>;
+  /** The statuses that those get who ask for an object without a signature, at the bucket and at its public address. */
+  sendUnsignedGets(key: string): Promise<number[]>;
 }
 
 const IDLE_MS = 20_000;
@@ -142,6 +145,12 @@ export function openS3Store(
     },
     signPutUrl: (key, { contentType, size, expiresInMs }) =>
       signPut(requireObjectKey(key), contentType, size, Math.floor(expiresInMs / 1000)),
+    signGetUrl: (key, expiresInMs) =>
+      getSignedUrl(
+        client,
+        new GetObjectCommand({ Bucket, Key: requireObjectKey(key), ResponseCacheControl: 'private, max-age=300' }),
+        { expiresIn: Math.floor(expiresInMs / 1000) },
+      ),
     publicUrl: (key) => (access.publicUrl ? `${access.publicUrl}/${requireObjectKey(key)}` : null),
     async applyCors(origins) {
       const rule = {
@@ -162,6 +171,12 @@ export function openS3Store(
     async sendSignedPut(key, type, bytes) {
       const url = await signPut(requireObjectKey(key), type, bytes.length, 60);
       return sendPut(url, type, bytes, { agents, limitMs: callMs }).catch(rethrow);
+    },
+    async sendUnsignedGets(key) {
+      const unsigned = new URL(await signPut(requireObjectKey(key), 'image/png', 1, 60));
+      unsigned.search = '';
+      const urls = [unsigned.href, ...(access.publicUrl ? [`${access.publicUrl}/${key}`] : [])];
+      return Promise.all(urls.map((url) => sendGet(url, { agents, limitMs: callMs }).catch(rethrow)));
     },
     close,
   };

@@ -172,7 +172,7 @@ describe('a process killed between any two changes', () => {
   it('of a deletion: the bytes go and the charge is given back once', async () => {
     const deaths = await killEverywhere(
       async () => (await upload(app, 500)).path,
-      (mortal, path) => deleteFile(mortal, project, path, null),
+      (mortal, path) => deleteFile(mortal, project, path),
       async () => expect(await expectConsistent()).toEqual([]),
     );
     expect(deaths).toBeGreaterThanOrEqual(4);
@@ -271,7 +271,7 @@ describe('the sweep', () => {
   });
 
   it('forgets records of deleted files after a day', async () => {
-    await deleteFile(app, project, (await upload(app, 10)).path, null);
+    await deleteFile(app, project, (await upload(app, 10)).path);
     expect(await findFiles()).toHaveLength(1);
     clock.advance(TWO_DAYS);
     await sweepUploads(app);
@@ -319,7 +319,7 @@ describe('any interleaving of uploads, confirmations, deletions, sweeps, recount
             const actor = crashAfter(app, dies ?? Infinity, pause).app;
             const filePath = paths[file]!;
             if (action === 'confirm') await confirmUpload(actor, project, { filePath, size: 100 });
-            if (action === 'delete') await deleteFile(actor, project, filePath, null);
+            if (action === 'delete') await deleteFile(actor, project, filePath);
             if (action === 'sweep') await sweepUploads(actor);
             if (action === 'recount') await recountStorage(actor, project);
             if (action === 'forget') await forgetMarks(actor, await readUsage(actor, project._id), 0);

@@ -138,9 +138,7 @@ describe('a refund that falls asleep right before giving back', () => {
   );
 
   it('is made by one deletion only', async () => {
-    const replies = await Promise.allSettled(
-      Array.from({ length: 10 }, () => deleteFile(app, project, file.path, null)),
-    );
+    const replies = await Promise.allSettled(Array.from({ length: 10 }, () => deleteFile(app, project, file.path)));
     expect(replies.filter((reply) => reply.status === 'fulfilled')).toHaveLength(1);
     expect(await usedBytes()).toBe(1000);
   });

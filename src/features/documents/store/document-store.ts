@@ -14,6 +14,7 @@ import {
   type OutboxEntry,
   type OutboxPaths,
 } from '../../webhooks/outbox/outbox-field.js';
+import { removeAttachedLater } from './attached-files.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { growthFilter, grownTooLarge } from './document-growth.js';
 import { writeWithImage, type Changed } from './image-before.js';
@@ -315,6 +316,7 @@ export async function removeDocumentRecord(
   filter: Filter & { _id: ObjectId },
 ): Promise<StoredDocument | null> {
   const removal = { collection, id: filter._id, filter, removed: true } as const;
+  await removeAttachedLater(app, collection, filter._id);
   return withReferences(app, removal, () => removePlain(app, collection, filter));
 }
 

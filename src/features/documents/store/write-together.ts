@@ -6,6 +6,7 @@ import { findShown } from '../../collections/indexes/insert-series.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
+import { removeAttachedLater } from './attached-files.js';
 import type { StoredDocument } from './document.js';
 import { checkReferences, concernsReferences, type CheckedWrite, type ReferenceCheck } from './reference-checks.js';
 import { removedUpdate, together, updateOf, type RecordWrite } from './record-update.js';
@@ -53,6 +54,7 @@ export async function writeRecordsTogether(
       plan.push({ index, step, isWrite: true });
     });
   }
+  for (const write of writes) if ('removed' in write) await removeAttachedLater(app, write.collection, write.id);
   const steps = plan.map(({ step }) => step);
   const settle = await settleLater(app, checked);
   let written;

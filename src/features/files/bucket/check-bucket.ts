@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { AppError } from '../../../errors.js';
 import type { S3Store } from '../../../platform/object-store/s3-store.js';
+import { readsWithoutRight } from './public-bucket.js';
 
 export interface BucketCheck {
-  name: 'put' | 'head' | 'copy' | 'delete' | 'signed put' | 'cors';
+  name: 'put' | 'head' | 'copy' | 'delete' | 'signed put' | 'cors' | 'attached files';
   ok: boolean;
   detail: string;
   /** The next step. */
@@ -25,6 +26,7 @@ const HINTS: Record<BucketCheck['name'], string> = {
   copy: 'Confirmed uploads are copied inside the bucket: the store has to support CopyObject.',
   delete: 'The keys need s3:DeleteObject.',
   'signed put': 'The bucket refuses signed addresses: check the region and the clocks.',
+  'attached files': 'The keys need s3:GetObject, and addresses without a signature have to be answered.',
   cors: 'Let browsers upload: allow PUT, GET and HEAD with the headers content-type and content-length.',
 };
 
@@ -42,6 +44,11 @@ export async function checkBucket(store: S3Store, origin: string): Promise<Bucke
       await store.remove(key);
       return status < 300 ? 'takes the declared bytes' : fail(`answers ${status}`);
     }),
+    await attempt('attached files', async () =>
+      (await readsWithoutRight(store))
+        ? 'are refused: anybody can read the objects of this bucket'
+        : 'nobody reads the objects without a link',
+    ),
     await attempt('cors', async () => {
       const { allowed, status } = await store.preflightPut(key, origin);
       return allowed

@@ -17,16 +17,18 @@ const MAX_ATTEMPTS = 5;
  * Confirms an upload whose bytes were sent to its signed address, and charges it; repeating it changes nothing. From
  * then on its bytes are one object that no signed address writes to. 404 for an unknown path, 409 UPLOAD_NOT_READY
  * while there are no bytes, 400 UPLOAD_SIZE_MISMATCH when there are others than announced, 413, 403 QUOTA_EXCEEDED. In
- * all these cases what was sent is kept until the sweep.
+ * all these cases what was sent is kept until the sweep. `mayConfirm` throws where the caller may not.
  */
 export async function confirmUpload(
   app: App,
   project: Project,
   { filePath, size }: { filePath: string; size: number },
+  mayConfirm: (file: FileRecord) => Promise<void> = () => Promise.resolve(),
 ): Promise<FileRecord> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const file = await findFile(app, project._id, filePath);
     if (!file) throw fileMissing();
+    await mayConfirm(file);
     if (file.state === 'confirmed') return file;
     const store = await openPlace(app, project, file);
     if (!store) throw fileMissing();

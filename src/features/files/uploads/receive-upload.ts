@@ -5,6 +5,7 @@ import { text, object } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
 import { providerOf, type FileRecord } from '../file.js';
 import { choosePlace } from '../file-places.js';
+import type { SeenBy } from './new-file.js';
 import { uploadFile } from './upload-file.js';
 
 /** The form of an upload. */
@@ -19,14 +20,21 @@ export const UPLOAD_REFUSALS = {
   413: ['FILE_TOO_LARGE'],
 };
 
-/** Stores the one file of a form, of a size that its place allows; with the errors of receiveFile and uploadFile. */
+/**
+ * Stores the one file of a form, of a size that its place allows; with the errors of receiveFile and uploadFile.
+ * `seenBy` decides by the texts before the file whether it may be stored and who reads it; without it anybody does.
+ */
 export function receiveUpload(
   app: App,
   ctx: Context,
   project: Project,
   uploadedBy: string | null,
+  seenBy?: (texts: ReadonlyMap<string, string>) => Promise<SeenBy>,
 ): Promise<FileRecord> {
   const isInternal = providerOf(choosePlace(app, project)) === 'internal';
-  const rules = { field: 'file', maxBytes: isInternal ? app.config.maxFileBytes : null };
-  return receiveFile(ctx, rules, (incoming) => uploadFile(app, project, incoming, uploadedBy));
+  const maxBytes = isInternal ? app.config.maxFileBytes : null;
+  const rules = { field: 'file', texts: seenBy ? ['attach', 'visibility'] : [], maxBytes };
+  return receiveFile(ctx, rules, async (incoming, texts) =>
+    uploadFile(app, project, incoming, uploadedBy, await seenBy?.(texts)),
+  );
 }

@@ -8,7 +8,7 @@ import { requireRoom } from './confirm-file.js';
 import { newObject, providerOf, SIGNED_URL_MS } from '../file.js';
 import { choosePlace, openPlace } from '../file-places.js';
 import { fileStore } from '../file-store.js';
-import { newFile } from './new-file.js';
+import { newFile, type SeenBy } from './new-file.js';
 
 export interface UploadGrant {
   signedUrl: string;
@@ -29,7 +29,7 @@ export async function requestUpload(
   app: App,
   project: Project,
   { filename, contentType, size }: { filename: string; contentType: string; size: number },
-  { serviceUrl, uploadedBy }: { serviceUrl: string; uploadedBy: string | null },
+  { serviceUrl, uploadedBy, seenBy = {} }: { serviceUrl: string; uploadedBy: string | null; seenBy?: SeenBy },
 ): Promise<UploadGrant> {
   const place = choosePlace(app, project);
   if (providerOf(place) === 'internal') {
@@ -37,7 +37,7 @@ export async function requestUpload(
     await requireRoom(app, project, size);
     await requireFewPending(app, project, size);
   }
-  const upload = { name: filename, contentType, declaredSize: size, place, uploadedBy };
+  const upload = { name: filename, contentType, declaredSize: size, place, uploadedBy, seenBy };
   const file = newFile(project, upload, app.clock.now());
   const store = (await openPlace(app, project, file))!;
   const grant = { contentType, size, expiresInMs: SIGNED_URL_MS };

@@ -8,7 +8,7 @@ import { discardUpload } from './discard-upload.js';
 import { objectOf, providerOf, type FileRecord } from '../file.js';
 import { choosePlace, openPlace } from '../file-places.js';
 import { fileStore } from '../file-store.js';
-import { newFile } from './new-file.js';
+import { newFile, type SeenBy } from './new-file.js';
 
 /**
  * Stores a file as it streams in, charges and confirms it. A failure on the way, such as a body that breaks off, leaves
@@ -19,10 +19,11 @@ export async function uploadFile(
   project: Project,
   { filename, contentType, body }: IncomingFile,
   uploadedBy: string | null,
+  seenBy: SeenBy = {},
 ): Promise<FileRecord> {
   const place = choosePlace(app, project);
   const type = isContentType(contentType) ? contentType : UNKNOWN_TYPE;
-  const upload = { name: filename, contentType: type, declaredSize: null, place, uploadedBy };
+  const upload = { name: filename, contentType: type, declaredSize: null, place, uploadedBy, seenBy };
   const begun = newFile(project, upload, app.clock.now());
   // No address of its object is given out, so nobody else can write to it.
   const file: FileRecord = { ...begun, object: begun.path };

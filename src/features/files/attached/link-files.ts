@@ -1,0 +1,73 @@
+import type { App } from '../../../app.js';
+import { AppError } from '../../../errors.js';
+import { takeTurns } from '../../../turns.js';
+import type { Caller } from '../../access/caller.js';
+import { getDocument } from '../../documents/read/get-document.js';
+import { objectOf, visibilityOf, type FileRecord } from '../file.js';
+import { openPlace } from '../file-places.js';
+import { fileMissing, findFile } from '../file-store.js';
+import { findName } from './attach-file.js';
+
+/** The time for which a link is good: as long as that it outlives a right that was taken away. */
+const LINK_MS = 10 * 60 * 1000;
+
+/** An address that reads a file for ten minutes. */
+export interface FileLink {
+  url: string;
+  expiresIn: '10m';
+}
+
+/**
+ * A link to a file that the caller may read (writes.md 5): an attached one whoever may read its document, any the
+ * secret key. 404 FILE_NOT_FOUND for every other path, whether there is a file or not.
+ */
+export async function linkFile(app: App, caller: Caller, path: string, serviceUrl: string): Promise<FileLink> {
+  const { project } = caller;
+  const file = await findFile(app, project._id, path);
+  if (file?.state !== 'confirmed' || !(await mayRead(app, caller, file))) throw fileMissing();
+  const store = await openPlace(app, project, file);
+  if (!store) throw fileMissing();
+  const object = store.kind === 's3' ? objectOf(file) : file.path;
+  return { url: await store.signGetUrl(object, LINK_MS, serviceUrl), expiresIn: '10m' };
+}
+
+/** Links to several files, in their order; null for those that linkFile refuses. */
+export async function linkFiles(
+  app: App,
+  caller: Caller,
+  paths: readonly string[],
+  serviceUrl: string,
+): Promise<({ path: string } & (FileLink | { url: null }))[]> {
+  const turn = takeTurns();
+  const links = [];
+  for (const path of paths) {
+    await turn();
+    const link = await linkFile(app, caller, path, serviceUrl).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'FILE_NOT_FOUND') return { url: null };
+      throw error;
+    });
+    links.push({ path, ...link });
+  }
+  return links;
+}
+
+/** The ways in which a document is not readable. A token that is no longer good is refused, so that it is renewed. */
+function isRefused({ kind }: AppError, { bearer }: Caller): boolean {
+  return kind === 'forbidden' || kind === 'missing' || (kind === 'unauthenticated' && bearer.state !== 'invalid');
+}
+
+async function mayRead(app: App, caller: Caller, file: FileRecord): Promise<boolean> {
+  if (visibilityOf(file) === 'public') return true;
+  if (!file.attachedTo) return caller.key.type === 'secret';
+  const { collectionId, id } = file.attachedTo;
+  const name = await findName(app, caller.project, collectionId);
+  if (name === null) return false;
+  try {
+    const reply = await getDocument(app, caller, name, id.toHexString(), 'fields=_id');
+    if (typeof reply !== 'string') reply.release();
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && isRefused(error, caller)) return false;
+    throw error;
+  }
+}
