@@ -47,8 +47,9 @@ export default defineCommand({
       return { json: schema, quiet: text, text: () => text };
     }
     const { file = DEFAULT_FILE } = input;
-    if (input.file === undefined && !existsSync(resolve(context.io.cwd, DEFAULT_FILE)))
+    if (input.file === undefined && !existsSync(resolve(context.io.cwd, DEFAULT_FILE))) {
       throw new UsageError(`There is no ${DEFAULT_FILE} here: name the file with -f <file>.`);
+    }
     const { projects } = await readProjects(context, file);
     const app = await context.app();
     const withLine = <T>(work: Promise<T>): Promise<T> => work.catch((error: unknown) => failAt(context, file, error));

@@ -20,14 +20,16 @@ export function listGuideSections(): GuideSection[] {
     for (const line of readPackageFile('templates', 'docs', `${name}.md`).split('\n')) {
       if (line.startsWith('```')) isCode = !isCode;
       const [, marks, heading] = (!isCode && /^(#{1,3}) (.+)$/.exec(line)) || [];
-      if (heading === undefined) sections.at(-1)!.text += ` ${line}`;
-      else if (marks !== '#')
+      if (heading === undefined) {
+        sections.at(-1)!.text += ` ${line}`;
+      } else if (marks !== '#') {
         sections.push({
           address: `${name}#${headingId(heading)}`,
           guide: title,
           heading: plainText(heading),
           text: '',
         });
+      }
     }
     return sections.map((section) => ({ ...section, text: plainText(section.text) }));
   });

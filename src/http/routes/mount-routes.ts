@@ -146,8 +146,12 @@ function coversPath(prefix: string): (path: string) => boolean {
 
 /** Below `/api` a guess counts as any request; elsewhere browsers ask for icons of their own accord. */
 async function answerUnknown(app: App, ctx: Context, limit: RequestLimit | null): Promise<void> {
-  if (ctx.path.startsWith('/api/')) await limit?.(ctx, 'plain', undefined);
-  else if (isOpenedByBrowser(ctx)) return answerMissingPage(app, ctx);
+  if (ctx.path.startsWith('/api/')) {
+    await limit?.(ctx, 'plain', undefined);
+  } else if (isOpenedByBrowser(ctx)) {
+    answerMissingPage(app, ctx);
+    return;
+  }
   throw unknownRoute(ctx);
 }
 
