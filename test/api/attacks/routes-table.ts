@@ -382,6 +382,8 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('GET', '/api/userAuth/identities', 'an end user', '200', '401 AUTH_REQUIRED'),
   row('DELETE', '/api/userAuth/identities/:provider', 'an end user', '404 IDENTITY_NOT_FOUND', '401 AUTH_REQUIRED'),
   row('GET', '/api/userAuth/public/:username', 'a key', '404 USER_NOT_FOUND', '404 USER_NOT_FOUND'),
+  row('GET', '/api/userAuth/jwks.json?key=:key', 'a key in the query', '200', '200'),
+  row('GET', '/api/userAuth/verify', 'an end user', '200', '401 AUTH_REQUIRED'),
   row('GET', '/api/userAuth/social/:provider/start?key=:key', 'a key in the query', '302', '404 PROVIDER_NOT_FOUND'),
   row(
     'GET',
@@ -478,6 +480,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   inProject('PATCH', '/webhooks/:webhook', 'an owner', '200', json({ description: 'x' })),
   inProject('POST', '/webhooks/:webhook/rotate-secret', 'an owner', '200'),
   inProject('POST', '/webhooks/:webhook/test', 'an owner', '200'),
+  inProject('POST', '/files', 'an owner', '201', { body: FILE, headers: FORM }),
   inProject('DELETE', '/files', 'an owner', '200', once({ path: ':path' })),
   inProject('POST', '/webhooks/:webhook/deliveries/:delivery/replay', 'an owner', '202'),
 
@@ -587,6 +590,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     '200',
     json({ pipeline: [{ $match: {} }] }),
   ),
+  inProject('POST', '/collections/:collection/documents/explain', 'an operator', '200', json({ query: 'limit=1' })),
   inProject('POST', '/collections/:collection/documents/import', 'an owner', '200', json({ documents: [{ a: 1 }] })),
   inProject('POST', '/collections/:collection/documents', 'an owner', '201', json({ text: 'new' })),
   inProject('POST', '/collections/:collection/documents/trash', 'an owner', '200', once({ ids: [':document'] })),
@@ -625,6 +629,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('GET', '/api/docs', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.css', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.js', 'everybody', '200', '200'),
+  row('GET', '/api/docs/guides.json', 'everybody', '200', '200'),
   row('GET', '/api/docs/guides/:guide', 'everybody', '200', '200'),
   row('GET', '/console', 'everybody', '308', '308'),
   row('GET', '/console/:asset', 'everybody', '404 NOT_FOUND', '404 NOT_FOUND'),
