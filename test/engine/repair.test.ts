@@ -34,6 +34,8 @@ import { firstEntryAt, flipBit, type MappedPage, mapPages, nodesOf, PAGE_BYTES }
 const DOCUMENTS = 1_500;
 const NAMES = ['items', 'others', 'notes'];
 const SEED = openSeed('repairs');
+/** Where a page says of which kind it is. */
+const KIND_AT = 18;
 /** A branch says in 48 bits which page lies below. */
 const POINTER_BITS = 48;
 const FLIPS = Number(process.env['BSVC_TEST_FLIPS'] ?? 20);
@@ -242,7 +244,10 @@ describe('the repair of a damaged data file', () => {
       const some = pages.filter(({ kind }) => kind !== 'unused');
       const few = some.filter(({ kind }) => kind === 'branch' || kind === 'free' || kind === 'meta');
       const page = (n % 2 === 0 ? few : some)[random.below((n % 2 === 0 ? few : some).length)]!;
-      const at = page.number * PAGE_BYTES + random.below(page.kind === 'meta' ? 160 : PAGE_BYTES);
+      // Many bits are of no account; a page is never of another kind.
+      const isSure = n === 1 && page.kind !== 'meta';
+      const within = isSure ? KIND_AT : random.below(page.kind === 'meta' ? 160 : PAGE_BYTES);
+      const at = page.number * PAGE_BYTES + within;
       const bit = random.below(8);
       flipBit(dataDir, at, bit);
       const what = `bit ${bit} of byte ${at % PAGE_BYTES} of page ${page.number}, ${page.kind}`;
