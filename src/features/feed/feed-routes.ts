@@ -46,7 +46,7 @@ import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { DEFAULT_CHANGES, MAX_CHANGES, MAX_WAIT_S } from './feed-query.js';
 import { readFeed } from './read-feed.js';
 import { namingSubscription, openStream, type StreamRequest } from './streams/open-stream.js';
-import { streamHub } from './streams/stream-hub.js';
+import { streamHub, type Place } from './streams/stream-hub.js';
 
 const CHANGE = anyOf(
   object({ type: oneOf('upsert'), id: ID, at: MOMENT, document: SHOWN_DOCUMENT }, 'Upsert'),
@@ -191,22 +191,24 @@ export const FEED_ROUTES: RouteList = {
       },
       async handle({ app, ctx, params }) {
         if (wantsStream(ctx)) return openOne(app, ctx, params.collectionName);
-        return readFeed(app, params.collectionName, ctx.querystring, {
-          signal: clientSignal(ctx),
-          async settle() {
-            ctx.state.caller = undefined;
-            await settleKey(app, ctx);
-            return callerOf(ctx);
-          },
-          async aside(work) {
-            const place = streamHub(app).takePoll(tenantOf(ctx));
-            try {
-              await waitAside(app, ctx, work);
-            } finally {
-              place.release();
-            }
-          },
-        });
+        // Kept for all of a wait: given back between two looks, it would go to others, and who waits would be refused.
+        let place: Place | undefined;
+        try {
+          return await readFeed(app, params.collectionName, ctx.querystring, {
+            signal: clientSignal(ctx),
+            async settle() {
+              ctx.state.caller = undefined;
+              await settleKey(app, ctx);
+              return callerOf(ctx);
+            },
+            aside(work) {
+              place ??= streamHub(app).takePoll(tenantOf(ctx));
+              return waitAside(app, ctx, work);
+            },
+          });
+        } finally {
+          place?.release();
+        }
       },
     }),
   ],
