@@ -43,7 +43,7 @@ const DEEP = [
   'test/api/attacks/**/*.test.ts',
   ...list(
     'api',
-    'attached-files changes-properties client-leaves document-oracle hostile-reads list-documents mail-properties references-properties reply-budget rule-moments rule-races rules-search session-properties storage-properties storage-signed write-properties',
+    'attached-files changes-properties client-leaves document-oracle hostile-reads list-documents mail-properties nothing-told references-properties reply-budget rule-moments rule-races rules-search session-properties storage-properties storage-signed write-properties',
   ),
   ...list('client', 'browser follow hosted-react hosted-sdk killed typed'),
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
