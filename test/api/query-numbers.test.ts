@@ -43,7 +43,11 @@ async function ask({ route, name }: (typeof numbers)[number], value: string) {
   const operator = route.access.security.some((way) => way.some((scheme) => scheme.name === 'operatorToken'));
   const reply = await fetch(`${test.url}${path}?${name}=${encodeURIComponent(value)}`, {
     method: route.method,
-    headers: operator ? { authorization: `Bearer ${TOKEN}` } : { 'x-api-key': secret },
+    headers: {
+      ...(operator ? { authorization: `Bearer ${TOKEN}` } : { 'x-api-key': secret }),
+      ...(route.openBody && { 'content-type': 'application/json' }),
+    },
+    body: route.openBody && '{"title":"x"}',
   });
   const body = (await reply.json()) as { code?: string; message: string; data?: Record<string, unknown> };
   return { status: reply.status, body };

@@ -60,7 +60,7 @@ describe('a damaged store', () => {
     expect(code).toBe(1);
     const met = checkOf(json(), 'damage');
     expect(met).toMatchObject({ ok: false });
-    expect(met!.detail).toMatch(/^met \S+: .*the document [0-9a-f]{24} is damaged/);
+    expect(met!.detail).toMatch(/^met \S+: .*the document [0-9a-f]{24} is damaged/m);
   });
 
   it('is named by doctor --deep, exit 1', async () => {

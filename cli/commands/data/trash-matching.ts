@@ -13,7 +13,7 @@ export default defineDocumentCommand({
   audited: ({ dryRun }) => !dryRun,
   destroys: 'at times',
   parameters: {
-    filters: filterOption(['include_deleted']),
+    filters: filterOption([]),
     permanent: flag('--permanent', 'delete them for good'),
     onlyDeleted: flag('--only-deleted', 'with --permanent: those that are in the trash'),
     dryRun: flag('--dry-run', 'only count them'),
