@@ -52,7 +52,7 @@ const DEEP = [
     'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment readers repair',
   ),
   ...list('engine/pipeline', 'compile'),
-  ...list('engine/damage', 'damage side-by-side'),
+  ...list('engine/damage', 'damage'),
   ...list('engine/power-cut', 'power-cut'),
   ...list(
     'features',

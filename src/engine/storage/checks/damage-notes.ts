@@ -33,8 +33,9 @@ export class DamageNotes {
   judge(error: unknown, ns: string | null): unknown {
     const known = translateStorageError(error, this.file, ns);
     if (!(known instanceof StorageError) || known.code !== 'DAMAGED') return known;
-    this.note(known);
-    return known;
+    const named = known.ns === null && ns !== null ? withNamespace(known, ns) : known;
+    this.note(named);
+    return named;
   }
 
   /** What was met since `forget`, the oldest first, each finding once. */
@@ -67,4 +68,8 @@ export class DamageNotes {
       // The note is a help; what was asked for is answered all the same.
     }
   }
+}
+
+function withNamespace({ message, cause }: StorageError, ns: string): StorageError {
+  return new StorageError('DAMAGED', message.startsWith(ns) ? message : `${ns}: ${message}`, cause, ns);
 }

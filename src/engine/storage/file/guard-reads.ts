@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import type { RootDatabase, Transaction } from 'lmdb';
 import type { PageGuard } from './page-guard.js';
 
@@ -14,7 +13,6 @@ interface Reads {
   useReadTransaction(): Transaction;
   resetReadTxn(): void;
   ensureReadTxn(): void;
-  readonly env: { readonly writeTxn: object | null | undefined };
 }
 
 /**
@@ -26,10 +24,6 @@ export function guardReads(store: Store, guard: PageGuard): void {
   // Its types know neither `iterate` nor that methods may be overridden.
   const reads = store as unknown as Reads;
   const { getBinaryFast, getRange } = reads;
-  // Its own `on` knows other events alone.
-  EventEmitter.prototype.on.call(store, 'begin-transaction', () => {
-    guard.renew();
-  });
   // On the store itself: views of it with other encodings inherit them.
   reads.getBinaryFast = function (key, options) {
     try {
@@ -102,19 +96,6 @@ function guarded(iterator: Iterator<unknown> | number, reads: Reads, checks?: Ch
     }
   };
   return iterator;
-}
-
-/**
- * Makes this turn read a snapshot if it does not yet: lmdb takes one with the first entry alone. Returns what ends it.
- */
-export function takeSnapshot(store: Store): () => void {
-  // Its types leave out what it knows of a transaction that writes: nobody else writes then.
-  const reads = store as unknown as Reads;
-  if (reads.env.writeTxn) return () => undefined;
-  const taken = reads.useReadTransaction();
-  return () => {
-    taken.done();
-  };
 }
 
 /**
