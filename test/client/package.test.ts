@@ -36,6 +36,38 @@ describe('the package of the client', () => {
     expect([stdout, stderr]).toEqual(['function function function\n', '']);
   });
 
+  it.each(['mjs', 'cjs'])(
+    'loads the rest of accounts when it is called, with the one class of errors, in %s',
+    (kind) => {
+      const load = kind === 'cjs' ? "require('@bsvc/client')" : "await import('@bsvc/client')";
+      const { stdout, stderr } = node(
+        `late.${kind}`,
+        `const { createClient, ApiError } = ${load};
+       const { auth } = createClient({ url: 'http://127.0.0.1', key: 'pk_live_x' });
+       const say = (error) => console.log(error instanceof ApiError, error.code);
+       auth.verify('no token!').then(console.log)
+         .then(() => auth.passkeys.signIn()).catch(say)
+         .then(() => auth.invites.withdraw('..')).catch(say);`,
+      );
+      expect([stdout, stderr]).toEqual(['null\ntrue NETWORK\ntrue INVALID_NAME\n', '']);
+    },
+  );
+
+  it('says when the rest of accounts cannot be loaded, and tries again', () => {
+    const away = join(dir.path, 'node_modules', '@bsvc', 'client', 'client-accounts.js');
+    const { stdout, stderr } = node(
+      'gone.mjs',
+      `import { renameSync } from 'node:fs';
+       import { createClient, ApiError } from '@bsvc/client';
+       const { auth } = createClient({ url: 'http://127.0.0.1', key: 'pk_live_x' });
+       renameSync('${away}', '${away}.away');
+       await auth.verify('no token!').catch((error) => console.log(error instanceof ApiError, error.code));
+       renameSync('${away}.away', '${away}');
+       console.log(await auth.verify('no token!'));`,
+    );
+    expect([stdout, stderr]).toEqual(['true NETWORK\nnull\n', '']);
+  });
+
   it.each([
     { resolution: 'Node16' as const, names: ['use.cts', 'use.mts'] },
     { resolution: 'Bundler' as const, names: ['use.ts'] },

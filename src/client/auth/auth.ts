@@ -1,8 +1,11 @@
 import { ApiError } from '../api-error.js';
-import { openMfa, openPasskeys, type GivenFactor, type Mfa, type Passkeys } from './factors.js';
+import { expiryOf } from './expiry.js';
+import type { GivenProof, Mfa, Passkeys } from './factors.js';
 import { randomKey, type Connection, type TokenSource } from '../connection.js';
-import { openInvites, type Invites } from './invites.js';
-import { expiryOf, openVerify, type Verify } from './verify.js';
+import type { Invites } from './invites.js';
+import type { Linking } from './linking.js';
+import { loadLater } from './load-later.js';
+import type { Verify } from './verify.js';
 import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from '../platform.js';
 import type { Part } from '../project.js';
 import { pathPart } from '../query.js';
@@ -68,17 +71,6 @@ export interface Auth<P> {
   verify: Verify<Part<P, 'users', 'Document'>>;
 }
 
-/** Linking of an identity at a provider to the account of the user. */
-export interface Linking {
-  /**
-   * The address to send the browser to; it comes back to `redirect`. Needs a proof of the last ten minutes, here or by
-   * `stepUp`.
-   */
-  start(provider: string, options?: GivenProof & { redirect?: string }): Promise<string>;
-  /** Links by the `rtCode` that came back in the address of the page, for the same user. */
-  finish(rtCode: string): Promise<{ provider: string; linkedAt: string }>;
-}
-
 /** Sign-in by a mailed code, where the project allows it. */
 export interface CodeSignIn<P> {
   /**
@@ -87,15 +79,6 @@ export interface CodeSignIn<P> {
    */
   send(email: string, redirect?: string): Promise<void>;
   signIn(code: { email: string; otp: string }): Promise<Part<P, 'users', 'Document'>>;
-}
-
-/**
- * A proof of who is signed in: the password, or a code that `sendStepUpCode` has mailed; with a second factor a code of
- * the app or a recovery code.
- */
-export interface GivenProof extends GivenFactor {
-  currentPassword?: string;
-  otp?: string;
 }
 
 /** A session of the user, as the user sees it. */
@@ -262,8 +245,6 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
         void (await post('login/code', { email, ...(redirect !== undefined && { redirect }) }, undefined, true)),
       signIn: (code: object) => enter('login/code/verify', code),
     },
-    mfa: openMfa(connection, enter),
-    passkeys: openPasskeys(connection, enter),
     async signOut() {
       const session = read();
       write(null);
@@ -326,13 +307,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
       });
       return `${connection.url}/api/userAuth/social/${pathPart(provider, 'INVALID_NAME')}/start?${query}`;
     },
-    invites: openInvites(connection, keep),
-    verify: openVerify(connection),
-    link: {
-      start: async (provider: string, options: object = {}) =>
-        (await post<{ data: { url: string } }>(`social/${pathPart(provider, 'INVALID_NAME')}/link`, options)).data.url,
-      finish: async (rtCode: string) => (await post<{ data: unknown }>('social/link', { rtCode })).data,
-    },
+    ...loadLater({ connection, enter, keep, pathPart, refuse: (message, failure) => new ApiError(message, failure) }),
     async finishSocial(rtCode: string) {
       const verifier = storage.getItem(verifierPlace);
       storage.removeItem(verifierPlace);

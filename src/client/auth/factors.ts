@@ -1,6 +1,5 @@
-import { ApiError } from '../api-error.js';
-import type { Connection } from '../connection.js';
-import { pathPart } from '../query.js';
+import type { ApiError } from '../api-error.js';
+import type { Account } from './account.js';
 
 /** A code of the user’s app, one of the recovery codes, or a passkey. */
 export interface GivenFactor {
@@ -10,8 +9,14 @@ export interface GivenFactor {
   passkey?: object;
 }
 
-/** A proof of the last ten minutes, where the session has none: as for `stepUp`. */
-type Proof = GivenFactor & { currentPassword?: string; otp?: string };
+/**
+ * A proof of who is signed in: the password, or a code that `sendStepUpCode` has mailed; with a second factor a code of
+ * the app or a recovery code.
+ */
+export interface GivenProof extends GivenFactor {
+  currentPassword?: string;
+  otp?: string;
+}
 
 /** The second factors of an account. */
 export interface Factors {
@@ -30,25 +35,22 @@ export interface Mfa<User> {
   signIn(refused: string | ApiError, factor: GivenFactor): Promise<User>;
   show(): Promise<Factors>;
   /** Begins to enrol an app; `uri` is for a QR code. Needs a proof of the last ten minutes, here or by `stepUp`. */
-  beginTotp(proof?: Proof): Promise<{ secret: string; uri: string }>;
+  beginTotp(proof?: GivenProof): Promise<{ secret: string; uri: string }>;
   /** Enrols the app by a code of it; resolves to the recovery codes, which are shown only now. */
   confirmTotp(code: string): Promise<string[]>;
-  removeTotp(proof?: Proof): Promise<void>;
+  removeTotp(proof?: GivenProof): Promise<void>;
   /** Ten new recovery codes; the old ones end. */
-  renewRecoveryCodes(proof?: Proof): Promise<string[]>;
+  renewRecoveryCodes(proof?: GivenProof): Promise<string[]>;
 }
 
-export function openMfa<User>(
-  connection: Connection,
-  enter: (path: string, body: unknown) => Promise<User>,
-): Mfa<User> {
+export function openMfa<User>({ connection, enter }: Account<User>): Mfa<User> {
   const send = async <T>(method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> =>
     (await connection.send<{ data: T }>({ method, path: `/userAuth/mfa${path}`, body, repeat: 'no' })).data;
   const codes = async (path: string, body?: unknown): Promise<string[]> =>
     (await send<{ recoveryCodes: string[] }>('POST', path, body)).recoveryCodes;
   return {
     signIn: (refused, factor) =>
-      enter('login/mfa', { ...factor, mfaToken: refused instanceof ApiError ? refused.data.mfaToken : refused }),
+      enter('login/mfa', { ...factor, mfaToken: typeof refused === 'string' ? refused : refused.data.mfaToken }),
     show: () => send('GET', ''),
     beginTotp: (proof) => send('POST', '/totp', proof),
     confirmTotp: (code) => codes('/totp/confirm', { code }),
@@ -74,10 +76,10 @@ export interface Passkeys<User> {
   /** Has the browser ask for a passkey: for `stepUp({ passkey })` and `mfa.signIn(error, { passkey })`. */
   challenge(): Promise<object>;
   /** Has the browser make one. Needs a proof of the last ten minutes, here or by `stepUp`. */
-  register(name?: string, proof?: Proof): Promise<Passkey>;
+  register(name?: string, proof?: GivenProof): Promise<Passkey>;
   list(): Promise<Passkey[]>;
   rename(id: string, name: string): Promise<Passkey>;
-  remove(id: string, proof?: Proof): Promise<void>;
+  remove(id: string, proof?: GivenProof): Promise<void>;
 }
 
 /** What browsers answer, as far as it is used here; the types of browsers are not those of servers. */
@@ -123,13 +125,13 @@ function toJson(credential: Credential): object {
 const NOT_ANSWERED = { status: 0, code: 'PASSKEY_NOT_ANSWERED' };
 
 /** What the browser answers, as JSON; its own refusal (the user said no, another site) as an `ApiError`. */
-async function ask(by: 'get' | 'create', publicKey: object): Promise<object> {
+async function ask(refuse: Account<unknown>['refuse'], by: 'get' | 'create', publicKey: object): Promise<object> {
   const { navigator } = globalThis as { navigator?: { credentials?: Credentials } };
-  if (!navigator?.credentials) throw new ApiError('There are no passkeys here: use a browser', NOT_ANSWERED);
+  if (!navigator?.credentials) throw refuse('There are no passkeys here: use a browser', NOT_ANSWERED);
   const credential = await navigator.credentials[by]({ publicKey }).catch((cause: unknown) => {
-    throw new ApiError('The browser has not used a passkey', { ...NOT_ANSWERED, cause });
+    throw refuse('The browser has not used a passkey', { ...NOT_ANSWERED, cause });
   });
-  if (!credential) throw new ApiError('The browser has not used a passkey', NOT_ANSWERED);
+  if (!credential) throw refuse('The browser has not used a passkey', NOT_ANSWERED);
   return toJson(credential);
 }
 
@@ -139,17 +141,14 @@ interface Options {
   excludeCredentials?: { id: string }[];
 }
 
-export function openPasskeys<User>(
-  connection: Connection,
-  enter: (path: string, body: unknown) => Promise<User>,
-): Passkeys<User> {
+export function openPasskeys<User>({ connection, enter, pathPart, refuse }: Account<User>): Passkeys<User> {
   const send = <T>(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> =>
     connection.send<T>({ method, path: `/userAuth/${path}`, body, repeat: 'no' });
   const place = (id: string): string => `passkeys/${pathPart(id, 'INVALID_NAME')}`;
   const challenge = async (): Promise<object> => {
     const options = await send<Options>('POST', 'login/passkey/options');
     const publicKey = { ...options, challenge: toBytes(options.challenge), allowCredentials: [] };
-    return ask('get', publicKey);
+    return ask(refuse, 'get', publicKey);
   };
   return {
     challenge,
@@ -165,7 +164,7 @@ export function openPasskeys<User>(
           type: 'public-key' as const,
         })),
       };
-      const response = await ask('create', publicKey);
+      const response = await ask(refuse, 'create', publicKey);
       return (await send<{ data: Passkey }>('POST', 'passkeys', { response, ...(name !== undefined && { name }) }))
         .data;
     },

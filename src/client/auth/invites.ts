@@ -1,5 +1,4 @@
-import type { Connection } from '../connection.js';
-import { pathPart } from '../query.js';
+import type { Account } from './account.js';
 
 /** What an invitation is for. */
 export interface Invitation {
@@ -32,7 +31,7 @@ export interface Invites<User> {
   withdraw(id: string): Promise<void>;
 }
 
-export function openInvites<User>(connection: Connection, keep: (user: User) => User): Invites<User> {
+export function openInvites<User>({ connection, keep, pathPart }: Account<User>): Invites<User> {
   const send = async <T>(method: 'GET' | 'POST' | 'DELETE', path = '', body?: unknown): Promise<T> =>
     (await connection.send<{ data: T }>({ method, path: `/userAuth/invites${path}`, body, repeat: 'no' })).data;
   const at = (id: string): string => `/${pathPart(id, 'INVALID_NAME')}`;

@@ -1,5 +1,6 @@
-import { ApiError } from '../api-error.js';
+import type { ApiError } from '../api-error.js';
 import type { Connection } from '../connection.js';
+import { expiryOf } from './expiry.js';
 
 /**
  * The user whose access token it is (the header `Authorization` of a request, or the token alone), null for one that
@@ -17,7 +18,7 @@ interface Answer {
   untilMs: number;
 }
 
-export function openVerify(connection: Connection): Verify<never> {
+export function openVerify<User>(connection: Connection): Verify<User> {
   const answers = new Map<string, Answer>();
 
   const ask = async (token: string): Promise<unknown> => {
@@ -25,7 +26,7 @@ export function openVerify(connection: Connection): Verify<never> {
     try {
       return await connection.send({ path: '/userAuth/verify', headers, isAnonymous: true });
     } catch (error) {
-      if (error instanceof ApiError && REFUSED.includes(error.code)) return null;
+      if (REFUSED.includes((error as ApiError).code)) return null;
       answers.delete(token);
       throw error;
     }
@@ -36,25 +37,15 @@ export function openVerify(connection: Connection): Verify<never> {
     if (token === undefined) return null;
     const nowMs = Date.now();
     const known = answers.get(token);
-    if (known && nowMs < known.untilMs) return (await known.user) as never;
+    if (known && nowMs < known.untilMs) return (await known.user) as User;
     answers.delete(token);
     // The oldest goes: a Map keeps the order in which its entries came.
     if (answers.size >= MAX_REMEMBERED) answers.delete(answers.keys().next().value!);
     const user = ask(token);
     answers.set(token, { user, untilMs: Math.min(nowMs + REMEMBERED_MS, expiryOf(token) ?? Infinity) });
-    return (await user) as never;
+    return (await user) as User;
   };
 }
 
 /** Of tokens that are not (any more) a user's. What is wrong with the project's key is thrown. */
 const REFUSED: readonly string[] = ['TOKEN_INVALID', 'TOKEN_EXPIRED', 'MFA_ENROLMENT_REQUIRED'];
-
-/** The moment at which a token says that it expires; null when it cannot be read. */
-export function expiryOf(token: string): number | null {
-  try {
-    const claims = JSON.parse(atob(token.split('.')[1]!.replace(/-/g, '+').replace(/_/g, '/'))) as { exp?: unknown };
-    return typeof claims.exp === 'number' ? claims.exp * 1000 : null;
-  } catch {
-    return null;
-  }
-}

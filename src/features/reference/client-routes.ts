@@ -66,6 +66,13 @@ export const CLIENT_ROUTES: readonly RouteList[] = [
     'text/javascript',
     '`import { createClient } from "…/api/client.js"`',
   ),
+  clientRoute(
+    'client-accounts.js',
+    'getClientAccounts',
+    'The part of the client that it loads when it is needed',
+    'text/javascript',
+    'Factors, passkeys, invitations, linking and `verify`',
+  ),
   clientRoute('client.d.ts', 'getClientTypes', 'The types of the client', 'text/plain', 'A declaration file'),
   clientRoute(
     'client.tgz',

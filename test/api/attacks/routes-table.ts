@@ -625,7 +625,9 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('GET', '/api/health/live', 'everybody', '200', '200'),
   row('GET', '/', 'everybody', '200', '200'),
   row('GET', '/api/openapi.json', 'everybody', '200', '200'),
-  ...['client.js', 'client.d.ts', 'client.tgz'].map((file) => row('GET', `/api/${file}`, 'everybody', '200', '200')),
+  ...['client.js', 'client-accounts.js', 'client.d.ts', 'client.tgz'].map((file) =>
+    row('GET', `/api/${file}`, 'everybody', '200', '200'),
+  ),
   row('GET', '/api/docs', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.css', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.js', 'everybody', '200', '200'),
