@@ -210,6 +210,18 @@ describe('the house keeps its walls', () => {
     expect(storing.map(({ path }) => path)).toEqual([]);
   });
 
+  it('orders what it shows to the end: documents of equal times come in the same order on every database', () => {
+    // Unique where they are sorted, or work of which any comes first.
+    const whole = /_id: |\.sort\(\{ (name|email|path|seq|leaseUntil|dueAt|checkAt|\[OUTBOX_SINCE\]): 1 \}\)/;
+    const short = files
+      .filter(({ path }) => !/^src\/(engine|client|console)\//.test(path))
+      .flatMap(({ path }) => {
+        const sorts = readFileSync(join(ROOT, path), 'utf8').match(/\.sort\(\{[^)]*\}\)/g) ?? [];
+        return sorts.filter((sort) => !whole.test(sort)).map((sort) => `${path}: ${sort}`);
+      });
+    expect(short).toEqual([]);
+  });
+
   it('begins transactions of the data file at one place only: any other would not begin from the last commit', () => {
     const committers = files
       .filter((file) => /transaction(Sync|Async)|childTransaction/.test(readFileSync(join(ROOT, file.path), 'utf8')))

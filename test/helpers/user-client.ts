@@ -50,10 +50,14 @@ export function bearer(accessToken: string): Record<string, string> {
   return { authorization: `Bearer ${accessToken}` };
 }
 
-/** The code in the newest mail to an address. */
+/**
+ * The code in the mail to an address that was asked for last: ids grow as mails are asked for, while the jobs that send
+ * them run side by side and end in any order.
+ */
 export async function readMailedCode(test: TestApp, email: string): Promise<string> {
   await drainJobs(test.app);
-  const [mail] = await listOutbox(test.app, { to: email, limit: 1 });
+  const mails = await listOutbox(test.app, { to: email, limit: 20 });
+  const [mail] = mails.sort((a, b) => (a.id < b.id ? 1 : -1));
   const code = /\b\d{6}\b/.exec(mail?.text ?? '')?.[0];
   if (!code) throw new Error(`no code was mailed to ${email}`);
   return code;

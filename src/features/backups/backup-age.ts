@@ -34,7 +34,7 @@ export async function findBackupAge(app: App): Promise<BackupAge | null> {
   if (backupTo === null) return null;
   const [last = null] = await backupStore(app)
     .find({ place: fullAddress(backupTo) })
-    .sort({ at: -1 })
+    .sort({ at: -1, _id: -1 })
     .limit(1)
     .toArray();
   const now = app.clock.now();

@@ -144,6 +144,6 @@ async function removeSuperseded(place: BackupPlace, rule: KeepRule): Promise<str
 }
 
 async function forgetOldRecords(app: App): Promise<void> {
-  const old = await backupStore(app).find({}).sort({ at: -1 }).skip(KEPT_RECORDS).toArray();
+  const old = await backupStore(app).find({}).sort({ at: -1, _id: -1 }).skip(KEPT_RECORDS).toArray();
   for (const { _id } of old) await backupStore(app).deleteOne({ _id });
 }

@@ -33,5 +33,5 @@ export async function listStatusEvents(
 ): Promise<MailEvent[]> {
   if (providerEmailId === null) return [];
   const events = eventStore(app).find({ providerEmailId, projectId: { $in: [projectId, null] } });
-  return events.sort({ seenAt: 1 }).toArray();
+  return events.sort({ seenAt: 1, _id: 1 }).toArray();
 }

@@ -20,7 +20,7 @@ const SHOWN_ID_LENGTH = 24;
 export async function listOperatorSessions(app: App, { _id }: OneOperator): Promise<OperatorSession[]> {
   const nowMs = app.clock.now();
   const open = { operatorId: _id, expiresAt: { $gt: new Date(nowMs) }, isLink: { $exists: false } };
-  const found = await operatorSessionStore(app).find(open).sort({ createdAt: -1 }).limit(MAX_LISTED).toArray();
+  const found = await operatorSessionStore(app).find(open).sort({ createdAt: -1, _id: -1 }).limit(MAX_LISTED).toArray();
   return found.filter((session) => !isIdle(session, nowMs));
 }
 

@@ -46,7 +46,7 @@ const MAX_LISTED = 100;
 /** The open invitations of a project, the newest first; at most 100, which is as many as there can be. */
 export function listInvites(app: App, project: Pick<Project, '_id'>): Promise<Invite[]> {
   const open = { projectId: project._id, usedAt: null, expiresAt: { $gt: new Date(app.clock.now()) } };
-  return inviteStore(app).find(open).sort({ createdAt: -1 }).limit(MAX_LISTED).toArray();
+  return inviteStore(app).find(open).sort({ createdAt: -1, _id: -1 }).limit(MAX_LISTED).toArray();
 }
 
 /** Takes an open invitation back by one write; 404 INVITE_NOT_FOUND. */

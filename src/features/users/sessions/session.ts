@@ -44,7 +44,7 @@ export const sessionStore = storeOf<Session>(SESSIONS);
 export function findLiveSessions(app: App, projectId: ObjectId, { _id }: Pick<User, '_id'>) {
   return sessionStore(app)
     .find({ projectId, userId: _id, revokedAt: null, expiresAt: { $gt: new Date(app.clock.now()) } })
-    .sort({ usedAt: -1 });
+    .sort({ usedAt: -1, _id: -1 });
 }
 
 /** Ends one session; false when it had ended already. */
