@@ -46,6 +46,20 @@ describe('README.md', () => {
   it('leads to every guide', () => {
     for (const name of guides.keys()) expect(readme).toContain(`](templates/docs/${name})`);
   });
+
+  it('says what is not there as Limits does, and Compare has a row for each', () => {
+    const listed = (text: string): string[] => {
+      const [first] = text.toLowerCase().replaceAll('\n', ' ').split('. ');
+      return first!.split(',').map((part) => part.trim());
+    };
+    const missing = listed(/Not there: ([^[]+)/.exec(readme)![1]!);
+    const limits = guides.get('limits.md')!.split('## What is not there')[1]!.trim();
+    expect(listed(limits)).toEqual(missing);
+
+    const rows = guides.get('compare.md')!.matchAll(/^\| ([^|]+)\| (?:no)\b/gm);
+    const none = [...rows].map(([, question]) => question!.toLowerCase());
+    expect(missing.filter((one) => !none.some((question) => question.includes(one)))).toEqual([]);
+  });
 });
 
 describe('the guides in templates/docs', () => {

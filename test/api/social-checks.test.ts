@@ -137,7 +137,11 @@ describe('#token= in the address of the return', () => {
 
   it('lasts no longer than a token when nobody exchanges the code', async () => {
     await open.visit(person());
-    const [session] = await sessionStore(test.app).find({ revokedAt: null }).sort({ createdAt: -1, _id: -1 }).limit(1).toArray();
+    const [session] = await sessionStore(test.app)
+      .find({ revokedAt: null })
+      .sort({ createdAt: -1, _id: -1 })
+      .limit(1)
+      .toArray();
     expect(session!.expiresAt.getTime() - session!.createdAt.getTime()).toBeLessThanOrEqual(
       test.app.config.accessTokenTtlMs + 1000,
     );
