@@ -11,7 +11,7 @@ export interface Tenant {
 /** The service itself. */
 export const OURS: Tenant = { project: '', address: '' };
 
-/** Work of so many milliseconds is begun in one turn of the event loop before others get theirs. */
+/** Work that is begun in one turn of the event loop before others get theirs, in milliseconds. */
 const TURN_MS = 5;
 /** Work of less begins at once while a turn has room for it. */
 const SMALL_MS = 0.2;

@@ -11,7 +11,7 @@ const UTF_16_MARKS: readonly (readonly [mark: string, label: string])[] = [
 
 /**
  * The bytes of a file as UTF-8. A byte order mark of UTF-16 is believed whatever was said; UTF-8 passes as it is, and
- * is checked by whoever reads it.
+ * is checked by its reader.
  */
 export async function* decodeSource(chunks: AsyncIterable<Buffer>, encoding: Encoding): AsyncGenerator<Buffer> {
   let decoder: TextDecoder | null | undefined;

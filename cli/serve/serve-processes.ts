@@ -97,7 +97,7 @@ export async function startProcesses(count: number, app: App): Promise<Processes
     for (const share of running) share.process.kill('SIGTERM');
     await Promise.all(ended);
   };
-  /** Resolves when so many are ready at once. */
+  /** Resolves when that number is ready at once. */
   const whenReady = (wanted: number): Promise<string> =>
     new Promise((resolve, reject) => {
       onReady = (url) => {

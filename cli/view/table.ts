@@ -19,9 +19,9 @@ export interface TableOptions {
 }
 
 /**
- * Rows below a head for a terminal of so many columns; null when it does not tell. A wide screen has a frame, with long
- * cells on several lines. On others cells are shortened, moments to the minute, ids never, and the last columns are
- * left out, and named below, when even that does not fit; so is it where a frame would break an id or a day.
+ * Rows below a head for a terminal of a number of columns; null when that is unknown. A wide screen has a frame, with
+ * long cells on several lines. On others cells are shortened, moments to the minute, ids never, and the last columns
+ * are left out, and named below, when even that does not fit; so is it where a frame would break an id or a day.
  */
 export async function drawTable(
   head: readonly string[],

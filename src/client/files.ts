@@ -14,7 +14,7 @@ export interface StoredFile {
 }
 
 export interface UploadOptions {
-  /** The document that the file is to belong to: read and changed by whoever may read and change that. */
+  /** The document that the file is to belong to: read and changed by those who may read and change that. */
   attach?: { collection: string; id: string };
   /** With the secret key: read by links that it asks for. */
   visibility?: 'private';

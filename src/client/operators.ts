@@ -22,7 +22,7 @@ export interface Operators<Update> {
   $min?: { [K in keyof FieldsOf<Update, number | string | Date>]?: NonNullable<Update[K & keyof Update]> };
   /** Sets what is larger than the stored value. */
   $max?: { [K in keyof FieldsOf<Update, number | string | Date>]?: NonNullable<Update[K & keyof Update]> };
-  /** Appends, or inserts at `$position`; `$slice` keeps so many of the first or, if negative, of the last. */
+  /** Appends, or inserts at `$position`; `$slice` keeps that number of the first or, if negative, of the last. */
   $push?: {
     [K in keyof Lists<Update>]?:
       Item<Lists<Update>[K]> | { $each: readonly Item<Lists<Update>[K]>[]; $slice?: number; $position?: number };

@@ -1,6 +1,6 @@
 import { ApiError } from './api-error.js';
 
-/** What a query of lists, changes or streams says beside its filter: a field of such a name has to be told from it. */
+/** Reserved query parameters of lists, changes and streams: a field of such a name is filtered by another form. */
 const PARAMETERS =
   /^(page|skip|limit|sort|cursor|count|fields|populate|expand|include_deleted|meta|since|wait|ticket)$/;
 

@@ -48,7 +48,7 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
 
   const post = (message: Message): void => channel?.postMessage(message);
   const tell = (news: News): void => {
-    // Cursors are kept for the next stream, whoever opens it; what was refused is in none.
+    // Cursors are kept for the next stream, of any tab; what was refused is in none.
     for (const [of, list] of wanted) {
       if (list.some(({ id }) => id === news.id)) {
         wanted.set(

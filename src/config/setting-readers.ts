@@ -1,7 +1,7 @@
 /** Text -> value, or an Error whose message completes "<NAME> ...". */
 export type SettingReader<T> = (text: string) => T;
 
-/** `100/15m`: so many within so long. */
+/** `100/15m`: a number of requests and the time in which they count. */
 export interface Rate {
   count: number;
   windowMs: number;
@@ -186,7 +186,7 @@ function isCronField(field: string, [least, most]: readonly [number, number]): b
   });
 }
 
-/** `7d,4w,6m`: the newest backup of each of so many days, weeks and months; what is not named counts as none. */
+/** `7d,4w,6m`: the newest backup of each of the last 7 days, 4 weeks and 6 months; a unit left out keeps none. */
 export const keepRule: SettingReader<{ days: number; weeks: number; months: number }> = (value) => {
   const rule = { days: 0, weeks: 0, months: 0 };
   const names = { d: 'days', w: 'weeks', m: 'months' } as const;

@@ -22,7 +22,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What was thrown on the way as a refusal, by whomever. */
+/** Converts any thrown value to a refusal. */
 export function refusalOf(error: unknown): Refusal {
   return error instanceof Refusal ? error : new Refusal(0, 'FAILED', String(error), '', null);
 }

@@ -19,8 +19,8 @@ export const me = signal<Me | null | undefined>(undefined);
 export const projects = signal<ShownProject[]>([]);
 
 /**
- * Whoever was signed in here last, without the address: what a page needs to begin with, while it asks the server
- * whether it is so still. null = nobody, as far as this browser knows.
+ * The operator who was signed in here last, without the address: what a page needs to begin with, while it asks the
+ * server whether it is so still. null = nobody, as far as this browser knows.
  */
 export function recallMe(): Me | null {
   const [role, sees] = (read('me') ?? '').split(' ');

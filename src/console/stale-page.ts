@@ -2,7 +2,7 @@ import { effect, signal } from '@preact/signals';
 import { trouble } from './api.js';
 import { reloadWithDrafts } from './drafts.js';
 
-/** The server is of another version than this page, which could not be loaded anew without losing something. */
+/** The server is of another version than this page, which could not be loaded again without losing something. */
 export const isStale = signal(false);
 
 const EVERY_MS = 10 * 60_000;
@@ -10,7 +10,7 @@ const EVERY_MS = 10 * 60_000;
 /** The script that this page runs: its name has the hash of its content. */
 const own = document.querySelector<HTMLScriptElement>('script[type=module]')?.getAttribute('src') ?? '';
 
-/** Loads the page anew, with what was typed, when the server hands out another one by now. */
+/** Loads the page again, with what was typed, when the server hands out another one by now. */
 export async function renewPage(): Promise<void> {
   const page = await fetch(new URL('.', document.baseURI), { cache: 'no-cache' }).then(
     (response) => (response.ok ? response.text() : ''),

@@ -32,7 +32,7 @@ export function acceptFirst(begin: RequestListener): AcceptFirst {
       setImmediate(look);
       return;
     }
-    // Whoever does nothing but connect gets half of the time at most.
+    // Clients that do nothing but connect get half of the time at most.
     restsUntil = now + (now - heldSince);
     const waiting = held!;
     held = null;
@@ -49,7 +49,7 @@ export function acceptFirst(begin: RequestListener): AcceptFirst {
     const turn = takeTurns();
     for (const { request, response } of waiting) {
       await turn();
-      // Whoever works for a client that has left already is not told of it any more.
+      // Work for a client that has left already is not notified of it any more.
       if (!request.socket.destroyed) begin(request, response);
     }
   };

@@ -176,8 +176,8 @@ function oneAfterTheOther(begin: RequestListener, unheard: Set<Socket>): Request
 }
 
 /**
- * Whoever is not let in waits a second, then two, then four before it tries again: all clients of a service come back
- * at once when it was started again. Systems set a limit of their own below it (Linux: net.core.somaxconn).
+ * A client that is not let in waits a second, then two, then four before it tries again: all clients of a service come
+ * back at once when it was started again. Systems set a limit of their own below it (Linux: net.core.somaxconn).
  */
 const MAX_WAITING_TO_CONNECT = 16_384;
 

@@ -3,7 +3,7 @@ import { nameOf } from '../../../src/features/users/user.js';
 import { defineUserCommand } from '../../ask/choose-user.js';
 import { flag, list } from '../../shell/command.js';
 
-/** Where data of a person can be after it was erased, for whoever has to answer for it. */
+/** Where data of a person can be after it was erased, for the person who answers for it. */
 const REMAINS = [
   'backups made until now',
   'deliveries to webhooks and the log of changes, until they are removed (bsvc doctor, line "kept")',

@@ -56,7 +56,7 @@ export default defineCommand({
         await context.out.write('{"type":"reset"}\n');
       } else {
         if (lines.length > 0) await context.out.write(`${lines.join('\n')}\n`);
-        // Not before it is written: whoever is stopped in between is told once more.
+        // Not before it is written: a command that is stopped in between prints it once more.
         if (cursorFile !== undefined && cursor !== last) await replaceFile(cursorFile, `${cursor}\n`);
         last = cursor;
         if (isCaughtUp && input.once) return;

@@ -183,7 +183,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
   };
 
   /**
-   * One at a time in all tabs: whoever waited finds what the first one got. False when nobody is signed in any more.
+   * One at a time in all tabs: those that waited find what the first one got. False when nobody is signed in any more.
    */
   const renew = (stale: string | undefined): Promise<boolean> =>
     lock(place, async () => {
@@ -200,7 +200,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
           isAnonymous: true,
         });
         const { accessToken, refreshToken } = reply;
-        // Whoever signed out or in meanwhile is not to be undone.
+        // A sign-out or sign-in in the meantime must not be undone.
         if (read()?.accessToken !== session.accessToken) return read() !== null;
         write({ ...session, accessToken, ...(refreshToken !== undefined && { refreshToken }) });
         if (stale !== undefined) await markDone(renewed);

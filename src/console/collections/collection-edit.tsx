@@ -150,7 +150,8 @@ function useSaving({
   const [looking, look, lookRefused] = useAction(async () => void (await find()));
   const [busy, save, refused] = useAction(async () => {
     if (!isNew && !report && (await find()).misfits > 0) return;
-    // Whoever has seen what would not fit may keep it: new constraints then count for what is written from now on.
+    // An operator who has seen what would not fit may keep it: new constraints then count for what is written from now
+    // on.
     const forNewWrites = report && report.misfits > 0 && { forNewWrites: true };
     await api(isNew ? 'POST' : 'PATCH', path, { ...body, ...forNewWrites });
     onSaved();

@@ -54,7 +54,7 @@ export function Header() {
 async function signOut(): Promise<void> {
   try {
     await api('POST', '/api/admin/logout');
-    // Whoever comes next to this browser reads none.
+    // The next user of this browser reads none.
     forgetDrafts();
     settleMe(null);
   } catch (error) {

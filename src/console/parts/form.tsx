@@ -89,7 +89,7 @@ export function TextArea({
   );
 }
 
-/** The password of whoever is asked, or a new one. */
+/** The password of the operator, or a new one. */
 export function PasswordField({
   label,
   isNew = false,

@@ -64,7 +64,7 @@ function readText(bytes: Buffer, from: number, to: number): string {
   return bytes.utf8Slice(from, to);
 }
 
-// Documents have the same few field names again and again: those seen last are not read anew.
+// Documents have the same few field names again and again: those seen last are not read again.
 const KNOWN_NAMES = 1024;
 const MAX_KNOWN_NAME = 32;
 const knownNames = new Array<string | undefined>(KNOWN_NAMES);

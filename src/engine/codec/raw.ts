@@ -54,7 +54,7 @@ export function withIdFirst(bytes: Buffer): Buffer {
   return result;
 }
 
-/** True for a document with more than one `_id`: whoever looked for its `_id` would find now the one, now the other. */
+/** True for a document with more than one `_id`: a look for its `_id` would find now the one, now the other. */
 export function hasSecondId(bytes: Buffer): boolean {
   const first = findId(bytes);
   return first !== null && findId(bytes, first.end) !== null;

@@ -25,7 +25,7 @@ export interface Readers {
 export interface Call {
   readonly core: Core;
   readonly db: string;
-  /** Aborted when whoever asked is gone. */
+  /** Aborted when the client is gone. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -49,7 +49,7 @@ const COMMON_FIELDS = new Set([
 
 /** One command of the engine. */
 export interface Command<T = unknown> {
-  /** It only reads, so that it can begin anew in another thread when it throws TOO_LONG_HERE. */
+  /** It only reads, so that it can begin again in another thread when it throws TOO_LONG_HERE. */
   readonly leaves: boolean;
   /** The options of a body, by the command's table; `name` is the one that was sent, of several. */
   readonly read: (body: Doc, name: string) => T;

@@ -30,7 +30,7 @@ export const createIndexes = command({
     const { storage } = call.core;
     storage.refresh();
     const before = storage.catalog.find(ns);
-    // Whoever makes sure of its indexes at every start should not have to wait for a write.
+    // A client that makes sure of its indexes at every start should not have to wait for a write.
     if (before === null || newIndexes(before.definition.indexes, specs).length > 0) {
       await buildIndexes(storage, ns, (collection) => newIndexes(collection.definition.indexes, specs));
     }

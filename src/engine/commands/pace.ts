@@ -37,7 +37,7 @@ export class Pace {
   constructor(
     maxTimeMs: number | undefined,
     private signal: AbortSignal | undefined,
-    /** Until the first batch is there the command may still begin anew in another thread. */
+    /** Until the first batch is there the command may still begin again in another thread. */
     public mayLeave = false,
   ) {
     this.deadline = maxTimeMs === undefined || maxTimeMs === 0 ? Infinity : this.turnStarted + maxTimeMs;

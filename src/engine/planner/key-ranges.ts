@@ -10,7 +10,7 @@ import type { Bound, FieldBounds } from './bounds.js';
 export interface KeyRange {
   start: Buffer;
   end: Buffer;
-  /** With so many bytes of `start` all its keys begin: those of the fields that are bound to one value. */
+  /** Number of bytes of `start` with which all its keys begin: those of the fields that are bound to one value. */
   shared: number;
 }
 

@@ -22,7 +22,7 @@ export interface ReaderCommand {
   readonly body: Uint8Array;
 }
 
-/** Whoever asked for the command of that id is gone. */
+/** The client that asked for the command of that id is gone. */
 export interface ReaderAbort {
   readonly abort: number;
 }

@@ -33,7 +33,7 @@ interface Request {
 }
 
 interface Job extends Request {
-  /** Its thread ended under it: it may be what ended it, so it begins anew beside no other suspect. */
+  /** Its thread ended under it: it may be what ended it, so it begins again beside no other suspect. */
   suspect: boolean;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
@@ -52,7 +52,7 @@ type RowsAnswer = Extract<Answer, { rows: unknown }>;
 /**
  * Threads that run reads over the same data file, each started when it is first needed. A command sees every write that
  * was acknowledged before it began. The commands of a thread take turns as they do in the main one. A thread that is
- * stuck in a command beyond its time limit, or after its client has left, is ended; what else ran there begins anew in
+ * stuck in a command beyond its time limit, or after its client has left, is ended; what else ran there begins again in
  * another.
  */
 export class ReaderPool implements Readers {
@@ -258,7 +258,7 @@ export class ReaderPool implements Readers {
     );
   }
 
-  /** Ends a thread. What ran there is refused with `reason`, or begins anew where that is null. */
+  /** Ends a thread. What ran there is refused with `reason`, or begins again where that is null. */
   private async end(thread: Thread, reason: (job: Job, alone: boolean) => Error | null): Promise<void> {
     this.threads.delete(thread);
     const jobs = [...thread.running.values()];
@@ -346,7 +346,7 @@ function interrupted(): EngineError {
   return new EngineError(CODES.Interrupted, 'operation was interrupted');
 }
 
-/** Why a command has to be given up whose thread ended by itself; null where it may begin anew. */
+/** Why a command has to be given up whose thread ended by itself; null where it may begin again. */
 function explainEnd(error: Error, wasReady: boolean, isToBlame: boolean): Error | null {
   if (!wasReady) return new Error('a reader thread could not be started', { cause: error });
   if (!isToBlame) return null;

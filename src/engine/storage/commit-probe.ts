@@ -4,7 +4,7 @@ import type { Storage } from './storage.js';
 import { StorageError } from './storage-error.js';
 
 const PROBE_KEY = Buffer.from([META_SPACE, ...Buffer.from('probe')]);
-/** Asked again within this time, it answers as before: whoever asks often costs no more writes. */
+/** Asked again within this time, it answers as before: asking often costs no more writes. */
 const SAME_MS = 1_000;
 
 /** Finds out whether the data file can be read and committed to. */

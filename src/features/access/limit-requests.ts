@@ -96,7 +96,7 @@ export function limitRequests(app: App): RequestLimit | null {
   return (ctx, rate, keyIn) => {
     // A browser cannot keep from sending preflights.
     if (ctx.method === 'OPTIONS') return null;
-    // Guesses at the one secret of the installation, and whoever has none, get no more than anybody.
+    // Guesses at the one secret of the installation, and requests without it, get no more than anybody.
     const presents = rate !== 'operator' || presentsOperatorToken(ctx) || presentsAdminToken(app, ctx);
     const counted = presents ? rate : 'plain';
     const hasLimits = limitsFor[counted].length > 0 || (counted === 'plain' && limitsFor.secret.length > 0);

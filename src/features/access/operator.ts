@@ -29,7 +29,7 @@ export interface OperatorSession {
   expiresAt: Date;
   /** Opened by the console, whose cookie carries the token; absent = for a header alone. */
   isConsole?: true;
-  /** No session: whoever knows the text signs in with it, once. */
+  /** No session: its text signs in once, by any sender. */
   isLink?: true;
   /** Of the console: about when the last request came. */
   usedAt?: Date;
@@ -37,7 +37,7 @@ export interface OperatorSession {
   provenAt?: Date;
 }
 
-/** A session of the console ends when nothing has been asked for so long. */
+/** Time without a request after which a session of the console ends. */
 const IDLE_MS = 3_600_000;
 /** Every how often its use is noted. */
 const NOTE_USE_MS = 60_000;

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../platform/time/clock.js';
-/** The rule for the backups to keep: the newest of each of so many days, weeks and months. */
+/** The rule for the backups to keep: the newest of each of a number of days, weeks and months. */
 export interface KeepRule {
   days: number;
   weeks: number;

@@ -4,7 +4,7 @@ import type { Collection } from '../collections/collection.js';
 
 /** Where the log of a collection's changes is at a moment. */
 export interface LogPosition {
-  /** Another one after the log began anew. */
+  /** Another one after the log began again. */
   epoch: string;
   /** The number of the last change. */
   seq: number;
@@ -28,7 +28,7 @@ export interface ChangeSearch {
 export interface FoundChange {
   id: string;
   at: Date;
-  /** As BSON; null when the document is gone for whoever asks. */
+  /** As BSON; null when the document is gone for the caller. */
   document: Buffer | null;
 }
 
@@ -55,7 +55,7 @@ export interface EarlierDocument {
   isPartial: boolean;
 }
 
-/** A change for whoever it concerns. */
+/** A change for those it concerns. */
 export interface WatchedChange {
   id: string;
   at: Date;
@@ -88,7 +88,7 @@ export interface LogSize {
 export interface ChangeLog {
   /** Begins the log where there is none. */
   begin(): Promise<LogPosition>;
-  /** Where it ends at this moment, whoever wrote last; null when there is none. Only of a log that can tell at once. */
+  /** Where it ends at this moment, over all writers; null when there is none. Only of a log that can tell at once. */
   position?(): LogPosition | null;
   /**
    * Changes after a position, each document once; null when the log does not reach back to it, is another one, or does

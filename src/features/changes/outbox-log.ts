@@ -20,7 +20,7 @@ import type {
 export const CHANGE_LOG = 'change_log';
 
 /**
- * An entry of a log: numbers of a collection are contiguous, so whoever reads a prefix has missed nothing. Number 0
+ * An entry of a log: numbers of a collection are contiguous, so a reader of a prefix has missed nothing. Number 0
  * begins the log and names its epoch.
  */
 interface LogEntry {
@@ -55,7 +55,7 @@ function logStore(app: Database): Store<LogEntry> {
 /** Other processes notice a changed collection within this. */
 const NOTICED_MS = 1_000;
 const APPEND_ATTEMPTS = 100;
-/** Of two processes that relay the same events, the second finds them among so many entries besides its own. */
+/** Of two processes that relay the same events, the second finds them among this number of entries besides its own. */
 const TAIL = 64;
 const TRIM_BATCH = 1_000;
 /** Batch size, in documents. */
@@ -101,7 +101,7 @@ const appended = new WeakMap<App['db'], Map<string, Promise<void>>>();
 
 /**
  * Appends changed documents to their collection's log, each event once by one process, however many relay it at the
- * same time: whoever writes, and whoever reads the log meanwhile.
+ * same time: writers, and readers of the log in the meantime.
  */
 export async function appendChanges(
   app: Database,

@@ -9,7 +9,7 @@ import { openChangeLog } from './open-change-log.js';
 
 /**
  * Switches the following of a collection's changes on or off, or changes for how long they are kept. Off removes what
- * was kept: whoever follows then starts over when it is on again. 409 RULES_NEED_LOG where sets of rules are of it.
+ * was kept: followers start over when it is on again. 409 RULES_NEED_LOG where sets of rules are of it.
  */
 export async function setChanges(
   app: App,

@@ -19,7 +19,7 @@ interface FinishDropPayload {
 
 /**
  * Finishes the drop of a collection. Another process that remembers the record for another half second, or has a
- * request under way, can still write to the stored documents and so make them anew: they are dropped again, and so is
+ * request under way, can still write to the stored documents and so make them again: they are dropped again, and so is
  * what a crash left.
  */
 export const finishDropJob: JobDefinition<App, FinishDropPayload> = {

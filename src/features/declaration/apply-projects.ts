@@ -49,7 +49,7 @@ async function applyTemplate(app: App, project: Project, change: TemplateChange)
   else await setTemplate(app, project, change.name, change.to);
 }
 
-/** A plan allows so many webhooks: what goes makes room for what comes. */
+/** A plan limits the number of webhooks: what goes makes room for what comes. */
 function removalsFirst(changes: readonly WebhookChange[]): WebhookChange[] {
   return [...changes].sort((a, b) => Number(b.action === 'drop') - Number(a.action === 'drop'));
 }

@@ -79,7 +79,7 @@ export const FILTERING = {
   refuses: { 400: ['INVALID_QUERY', ...TOO_MUCH_OF_PATTERNS], ...NO_ROOM },
 };
 
-/** How a list is asked for and answered, by whoever may see it. */
+/** How a list is asked for and answered, for every caller. */
 export const LISTING = {
   description: FILTERING.description,
   // Parsed with its filters, by the fields of the collection.
@@ -127,7 +127,7 @@ const AGGREGATION: Schema<{ pipeline?: unknown }> = openObject({
   pipeline: arrayOf(OBJECT, { minItems: 1, maxItems: MAX_STAGES }),
 });
 
-/** How a pipeline is given and answered, by whoever may run one. */
+/** How a pipeline is given and answered, for every caller. */
 export const AGGREGATING = {
   bodySize: 'many' as const,
   description:

@@ -31,7 +31,7 @@ export interface FeedScope {
   conditions: readonly Document[];
   /** The end user whose documents alone are shown; null: everybody's. */
   userId: string | null;
-  /** What the rules of a collection come to for whoever follows, the own id aside; null without rules of its own. */
+  /** What the rules of a collection come to for the follower, its own id aside; null without rules of its own. */
   admitted: string | null;
 }
 

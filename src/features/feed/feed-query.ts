@@ -14,7 +14,7 @@ export interface FeedQuery {
   fields: readonly string[] | null;
   meta: boolean;
   conditions: readonly Document[];
-  /** What whoever asks does not see of the documents; absent where it sees all of them. */
+  /** Fields of the documents that the caller does not see; absent where it sees all of them. */
   sight?: FieldSight;
   /** The filter as the client wrote it, in an order of its own: what a cursor is bound to. */
   filterText: string;

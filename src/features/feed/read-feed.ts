@@ -17,7 +17,7 @@ const LOOK_MS = 500;
 /** Means of a request that may wait. */
 export interface FeedRequest {
   signal: AbortSignal;
-  /** Who asks, judged anew: the key may be revoked and the token over while the request waits. */
+  /** The caller, judged again: the key may be revoked and the token over while the request waits. */
   settle: () => Promise<Caller>;
   /** Waits without counting as a request that is under way; 503 BUSY when too many do. */
   aside: (work: () => Promise<void>) => Promise<void>;
@@ -50,7 +50,7 @@ export async function readFeed(
     position = page.position;
     await aside(() => hint);
     caller = await settle();
-    // Whoever waits must not be shown by rules that are none any more.
+    // A waiting request must not be answered by rules that have changed.
     if (await isSame(following, caller)) continue;
     const cursor = sealFeedCursor(app.secrets, following.scope, position);
     following = await open();

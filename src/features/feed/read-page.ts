@@ -200,7 +200,7 @@ export async function readPage(
   return { readable, items: [...items.values()], position: reached, more };
 }
 
-/** At most so many documents are told of for a change of sets: beyond it is shorter to start over. */
+/** Most documents that are reported for a change of sets: beyond it is shorter to start over. */
 const MAX_TRANSITION = 1_000;
 const MAX_TRANSITION_BYTES = 4 * 1024 * 1024;
 

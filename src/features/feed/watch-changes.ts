@@ -32,7 +32,7 @@ const LOOK_MS = 250;
 
 /**
  * The changes of a collection as the caller is shown them, until `signal` aborts. 400 INVALID_CURSOR, 401 and 403 as
- * for lists, 404, 409 CHANGES_OFF; the rules are looked at anew for each page.
+ * for lists, 404, 409 CHANGES_OFF; the rules are looked at again for each page.
  */
 export async function* watchChanges(app: App, caller: Caller, request: WatchRequest): AsyncGenerator<WatchedPage> {
   const { collectionName, query, signal } = request;

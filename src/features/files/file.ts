@@ -45,7 +45,7 @@ export interface FileRecord {
   version?: string;
   /** The end user who was signed in when it was uploaded, with whichever key. */
   uploadedBy?: string;
-  /** The document whose file it is: read and written by whoever may read and change that (writes.md 5). */
+  /** The document whose file it is: read and written by those who may read and change that (writes.md 5). */
   attachedTo?: { collectionId: ObjectId; id: ObjectId };
   /** Read by links that the secret key asks for, and by no public address. */
   isPrivate?: true;

@@ -81,7 +81,7 @@ function parse(source: string): Token[] {
   return tokens;
 }
 
-/** True when a text stands more often than so many times in another. */
+/** True when a text stands in another more often than a limit. */
 function hasMore(source: string, text: string, most: number): boolean {
   let count = 0;
   for (let at = source.indexOf(text); at >= 0; at = source.indexOf(text, at + text.length)) {

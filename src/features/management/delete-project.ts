@@ -7,7 +7,7 @@ import { enqueueFinishDeletion, removeProjectContents } from './finish-deletion.
 
 /**
  * Removes a project with everything it owns. Its keys stop working with the first write; what a crash leaves, or a late
- * writer makes anew, goes within minutes. 404 when there is none.
+ * writer makes again, goes within minutes. 404 when there is none.
  */
 export function deleteProject(app: App, idOrName: string): Promise<Project> {
   return app.db.useReserve(() => removeProject(app, idOrName));

@@ -41,7 +41,7 @@ interface OfUser {
   user: User;
 }
 
-/** Whoever may ask for a user's project, with the user that the path names; 404 when there is none. */
+/** Callers who may ask for a user's project, with the user that the path names; 404 when there is none. */
 const withUser = (access: Access): Access<OfUser> => ({
   ...access,
   async give(app, ctx) {

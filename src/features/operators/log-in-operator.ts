@@ -13,7 +13,7 @@ import { openOperatorSession, type OpenedSession } from './open-operator-session
 interface Purpose {
   /** Stands where failures of end users name a project: no project has such an id, which would be of 1970. */
   countedAs: ObjectId;
-  /** The act that a wrong password is noted as; null where whoever asks notes it. */
+  /** Audit entry for a wrong password; null where the caller records it. */
   action: string | null;
   /** The message for a wrong one. */
   refusal: string;

@@ -69,7 +69,7 @@ interface Kept {
 /** Files that were asked for before, of all projects of an application. */
 const kept = new WeakMap<App['cache'], Kept>();
 
-/** A file ready to be sent; made anew when a collection has changed since. */
+/** A file ready to be sent; made again when a collection has changed since. */
 export async function readProjectFile(
   app: App,
   lists: readonly RouteList[],

@@ -76,7 +76,7 @@ async function findRoom(app: App, projectId: ObjectId): Promise<Room> {
   const key = projectId.toHexString();
   const room = await known.get(key);
   if (room && room.added < FRESH_BYTES && performance.now() - room.measuredAt < FRESH_MS) return room;
-  // Of those that found it too old together one measures anew.
+  // Of those that found it too old together one measures again.
   const again = known.get(key);
   const current = again && (await again);
   if (current && current !== room) return current;

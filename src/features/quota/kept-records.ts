@@ -41,7 +41,7 @@ export function storeOfKept(record: KeptRecord): string {
   return KEPT_RECORDS[record].store;
 }
 
-/** The size as which something of so many bytes counts. */
+/** The size as which a record of a number of bytes counts. */
 export function sizeClass(bytes: number): number {
   return SIZES.find((size) => bytes <= size) ?? bytes;
 }

@@ -15,7 +15,7 @@ import { estimateBody, estimateMemory, estimateScan, TurnRatios } from './weight
 const ARRIVING_TIMES = 4;
 const WAIT_FOR_FLIGHT_MS = 1_000;
 const WAIT_TO_ARRIVE_MS = 10_000;
-/** A body has so long, and a second more for each of these bytes. */
+/** Time that a body has, besides a second for each of these bytes. */
 const ARRIVAL_MS = 10_000;
 const ARRIVAL_BYTES_PER_SECOND = 16 * 1024;
 
@@ -186,7 +186,10 @@ export function admission(app: App): Admission {
   return found;
 }
 
-/** Runs `work` without counting the request among those under way: it holds nothing but a connection for so long. */
+/**
+ * Runs `work` without counting the request among those under way: it holds nothing but a connection during that
+ * time.
+ */
 export async function waitAside<T>(app: App, ctx: Context, work: () => Promise<T>): Promise<T> {
   const { flights } = admission(app);
   const visit = visitOf(ctx);

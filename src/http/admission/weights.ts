@@ -16,7 +16,7 @@ export function estimateBody(bytes: number, values: number): number {
   return bytes * BODY_MS_PER_BYTE + values * BODY_MS_PER_VALUE;
 }
 
-/** About how long the event loop is kept by making a reply of so many bytes. */
+/** About how long making a reply of a number of bytes keeps the event loop, in milliseconds. */
 export function estimateReply(bytes: number): number {
   return bytes * REPLY_MS_PER_BYTE;
 }

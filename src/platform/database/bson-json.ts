@@ -82,7 +82,7 @@ export class JsonWriter {
     return this.bytes.latin1Slice(0, this.length);
   }
 
-  /** Makes room for the JSON of so many bytes of BSON; what writes elements relies on it. */
+  /** Makes room for the JSON of a number of bytes of BSON; writing elements relies on it. */
   reserve(bsonBytes: number): void {
     const needed = this.length + bsonBytes * MAX_GROWTH + 64;
     if (needed <= this.bytes.length) return;

@@ -59,7 +59,7 @@ export interface Database {
    */
   writeTogether?(steps: readonly AppStep[]): Promise<AppModified[]>;
   /**
-   * The logs of the embedded engine, which it writes with the changes themselves, whoever makes them. Of a MongoDB's
+   * The logs of the embedded engine, which it writes with the changes themselves, of any process. Of a MongoDB's
    * changes the application has to keep its own.
    */
   readonly changeLogs?: ChangeLogs;

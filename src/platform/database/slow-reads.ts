@@ -25,7 +25,7 @@ interface ToldRead {
 
 /** Shapes remembered at most; a client could ask for any number of fields. */
 const MAX_SHAPES = 200;
-/** A plan's verdict is believed for so long: an index may have been made, or documents added. */
+/** How long a plan's verdict is believed: an index may have been made, or documents added. */
 const VERDICT_MS = 600_000;
 const EXPLAIN_MS = 1_000;
 const MANY_DOCUMENTS = 10_000;
@@ -89,7 +89,7 @@ export class SlowReads {
   private async findWholePlan(name: string, filter: Document, sort: TimedRead['sort']): Promise<WholePlan | null> {
     if (this.listen === null) return null;
     const documents = await this.db.collection(name).estimatedDocumentCount({ maxTimeMS: EXPLAIN_MS });
-    // Closed meanwhile: a question would connect anew.
+    // Closed meanwhile: a question would connect again.
     if (documents <= MANY_DOCUMENTS || this.listen === null) return null;
     // With this verbosity nothing is run, but for trials between several indexes.
     const told = await this.db.command({

@@ -30,8 +30,8 @@ export function listJobs(
 }
 
 /**
- * Makes a dead job, or one that waits for a later moment, due at once with its attempts counted anew. 404 for any other
- * id.
+ * Makes a dead job, or one that waits for a later moment, due at once with its attempts counted again. 404 for any
+ * other id.
  */
 export async function retryJob(deps: JobDependencies, id: string): Promise<JobRecord> {
   const _id = findObjectId(id);

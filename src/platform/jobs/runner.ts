@@ -10,7 +10,7 @@ import { startJob, type JobRun } from './run-job.js';
 export interface RunnerOptions {
   /** The number of jobs of the shared pool that run at once. */
   concurrency: number;
-  /** A worker that has not been heard of for so long loses its jobs. */
+  /** A worker without a sign of life for this time loses its jobs. */
   leaseMs?: number;
   /** Longest pause between two looks at an empty queue. */
   idleMs?: number;

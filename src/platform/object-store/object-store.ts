@@ -8,7 +8,7 @@ export interface PutOptions {
 
 export interface PutGrant {
   contentType: string;
-  /** Exactly so many bytes may be sent. */
+  /** The exact number of bytes that may be sent. */
   size: number;
   expiresInMs: number;
 }

@@ -19,7 +19,7 @@ interface ConnectionLimits {
   /** True if the endpoint may be a private address: for the operator's own bucket, not for one that a project names. */
   allowPrivate: boolean;
   maxSockets: number;
-  /** A connection without a byte for so long is given up. */
+  /** Time without a byte after which a connection is given up. */
   idleMs: number;
 }
 
@@ -58,7 +58,7 @@ export function openS3Client(
   };
 }
 
-/** The signal that ends a call after so many milliseconds. */
+/** The signal that ends a call after a number of milliseconds. */
 export function within(ms: number): { abortSignal: AbortSignal } {
   return { abortSignal: AbortSignal.timeout(Math.ceil(ms)) };
 }

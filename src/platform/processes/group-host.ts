@@ -1,7 +1,7 @@
 import type { Worker } from 'node:cluster';
 import { ANSWER_MS, HEARTBEAT_MS, react, type FromHost, type FromMember, type Reactions } from './group-messages.js';
 
-/** A process that has sent nothing for this long is stuck: none of its work holds the event loop for so long. */
+/** A process that has sent nothing for this long is stuck: none of its work holds the event loop as long as that. */
 const STUCK_MS = 30_000;
 
 /** What the processes may ask for, by the word that they ask with. */

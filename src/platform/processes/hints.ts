@@ -11,7 +11,7 @@ export interface Hints {
 }
 
 const WORD = 'hint';
-/** Other processes hear of a topic at most once in so many milliseconds. */
+/** Shortest time between two hints of a topic to other processes, in milliseconds. */
 const SPREAD_MS = 20;
 
 /** `hasOthers`: there may be processes that PubSub reaches. */

@@ -4,11 +4,11 @@ import { abandoned, unavailable } from '../../errors.js';
 export interface ReplyBudget {
   held(): number;
   /**
-   * Reserves so many bytes at once; false when they are not free, or when others of the tenant have waited for longer.
+   * Reserves bytes at once; false when they are not free, or when others of the tenant have waited for longer.
    */
   take(tenant: string, bytes: number): boolean;
   /**
-   * Reserves so many bytes, or as many as one tenant may have, when it is the tenant's turn, and returns their number.
+   * Reserves bytes, at most what one tenant may have, when it is the tenant's turn, and returns their number.
    * 503 BUSY when too many wait, or for too long; ends when `signal` aborts.
    */
   wait(tenant: string, bytes: number, signal?: AbortSignal): Promise<number>;

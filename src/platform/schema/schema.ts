@@ -26,7 +26,7 @@ export interface Schema<T = unknown> extends JsonSchema {
 }
 
 /**
- * A schema whose type the compiler cannot know, such as that of stored documents: whoever calls this claims that it
+ * A schema whose type the compiler cannot know, such as that of stored documents: the caller claims that it
  * admits `T` and nothing else.
  */
 export const claimed = <T>(schema: JsonSchema): Schema<T> => schema as Schema<T>;

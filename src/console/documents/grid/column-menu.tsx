@@ -16,7 +16,7 @@ export function ColumnMenu({
   fields: readonly CollectionField[];
   onColumns: (next: GridColumn[]) => void;
   onReset: () => void;
-  /** Where a field is added; null for whoever may not. */
+  /** Where a field is added; null for operators who may not. */
   newField: string | null;
 }) {
   const hidden = fields.filter(({ name }) => !columns.some((column) => column.name === name));

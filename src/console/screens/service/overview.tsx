@@ -132,7 +132,7 @@ function perSecond(data: Series | null): string {
   return at < 0 ? '–' : number(kinds.reduce((sum, kind) => sum + (data.series[kind]?.[at] ?? 0), 0));
 }
 
-/** A series of so many a second, as how many there were. */
+/** A series of rates a second as counts. */
 function countOf(data: Series | null, name: string): string {
   if (!data) return '…';
   const sum = (data.series[name] ?? []).reduce<number>((all, value) => all + (value ?? 0), 0);

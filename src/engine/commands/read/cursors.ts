@@ -5,7 +5,7 @@ import { CODES, EngineError } from '../../errors.js';
 export interface RowSource {
   /**
    * At least one row, at most `most`, unless there are no more; a promise when others were let in meanwhile. `signal`
-   * tells when whoever asks now is gone.
+   * says when the client of this request is gone.
    */
   next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[];
   readonly finished: boolean;

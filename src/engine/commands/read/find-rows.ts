@@ -139,7 +139,7 @@ export class FindRows implements RowSource {
     return true;
   }
 
-  /** Whoever asks for the next batch may take his time. */
+  /** The client may take its time to ask for the next batch. */
   private leaveView(): void {
     if (!this.sharesView) this.view.release();
   }

@@ -224,9 +224,9 @@ function filterFor(plan: Plan, query: Query): Filter | null {
 
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
-/** A filter of expressions or patterns stays in this thread for so many bytes of documents. */
+/** Bytes of documents up to which a filter of expressions or patterns stays in this thread. */
 const STAY_BYTES = 64 * 1024;
-/** A read of everything stays for so many documents. */
+/** Documents up to which a read of everything stays in this thread. */
 const STAY_DOCUMENTS = 2000;
 
 /**

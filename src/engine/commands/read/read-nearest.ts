@@ -15,7 +15,7 @@ import type { View } from '../../storage/view.js';
 import { Soonest } from './soonest.js';
 import { checkStillThere, compileQuery, type Query } from './query.js';
 
-/** A cell with so many entries is read, a fuller one divided. */
+/** Most entries of a cell that is read; a fuller one is divided. */
 const FEW_ENTRIES = 32;
 
 /** A cell, the rest of one, or a document that was read, waiting for its turn by the least angle it can be at. */

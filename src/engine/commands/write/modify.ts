@@ -16,7 +16,8 @@ import { checkStillThere, openScan, planQuery, type Query } from '../read/query.
 /** How many entries a search inside a write transaction may look at before it is done outside instead. */
 const SEARCHED_INSIDE = 256;
 /**
- * After so many it also asks whether the transaction, for which other processes may be waiting, has lasted long enough.
+ * After this number it also asks whether the transaction, for which other processes may be waiting, has lasted long
+ * enough.
  */
 const SEARCH_STEP = 64;
 /** How many documents found outside, and how many bytes of them, are then changed in one go. */

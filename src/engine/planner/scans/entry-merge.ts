@@ -9,7 +9,7 @@ import { type MergeSide, SideHeap } from './side-heap.js';
 
 /** Entries read or handed over between two looks at the clock. */
 const CHUNK = 512;
-/** A range that hands over again and again reads up to so many entries at once. */
+/** Most entries that a range reads at once, after handing over again and again. */
 const LARGEST_STEP = 64;
 
 /** An entry that was read: what its key holds behind its range's shared bytes, as Latin-1 text. */

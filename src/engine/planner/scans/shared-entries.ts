@@ -7,7 +7,7 @@ import { haveSameTails } from '../sort-order.js';
 
 /** Each step looks at what all ranges stand at. */
 const MAX_RANGES = 16;
-/** A chunk ends after so many steps, or pages read: about a millisecond. */
+/** Steps, or pages read, after which a chunk ends: about a millisecond. */
 const CHUNK_STEPS = 4096;
 const CHUNK_PAGES = 128;
 

@@ -6,9 +6,9 @@ import type { KeyRange } from '../key-ranges.js';
 import { isBounded } from '../plan.js';
 import type { Sizes } from '../plan-cost.js';
 
-/** Of more ranges than that so many are looked at, spread over all of them. */
+/** Most ranges that are looked at; of more, a sample spread over all of them. */
 const MAX_RANGES = 32;
-/** Where pages cannot be read, so many entries are counted one by one. */
+/** Most entries that are counted one by one, where pages cannot be read. */
 const MAX_ENTRIES = 200;
 
 /** The sizes by which plans for a collection are weighed, as they are now; `beforeAsking` is called for each. */

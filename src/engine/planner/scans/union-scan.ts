@@ -77,7 +77,7 @@ interface Ahead {
 
 /** Limit of the documents that were read ahead, over all branches. */
 const MAX_AHEAD_BYTES = 100 * 1024 * 1024;
-/** A branch does not read on for now when it is so many bytes ahead. */
+/** Bytes that a branch may read ahead of the others. */
 const MAX_BRANCH_BYTES = 256 * 1024;
 const LARGEST_STEP = 256;
 /** With more branches than that each reads but a little at first, since few documents of each will be wanted. */

@@ -91,7 +91,7 @@ export function codesWithin({ code, depth }: Cell): [number, number] {
   return [code * size, code * size + size - 1];
 }
 
-/** At least so many radians lie between a place and everything in the cell. */
+/** Lower bound of the angle between a place and everything in the cell, in radians. */
 export function leastAngle({ lng, lat }: Spot, { west, south, east, north }: Cell): number {
   const from = lat * RADIANS;
   const [low, high] = [south * RADIANS, north * RADIANS];
@@ -105,7 +105,7 @@ export function leastAngle({ lng, lat }: Spot, { west, south, east, north }: Cel
   return Math.min(angleOf(from, low, gap), angleOf(from, high, gap)) - ANGLE_ERROR;
 }
 
-/** At most so many radians lie between a place and everything in the cell: the rest of the way to its antipode. */
+/** Upper bound of the angle between a place and everything in the cell: the rest of the way to its antipode. */
 export function mostAngle({ lng, lat }: Spot, cell: Cell): number {
   return Math.PI - leastAngle({ lng: lng > 0 ? lng - 180 : lng + 180, lat: -lat }, cell);
 }

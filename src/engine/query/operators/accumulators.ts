@@ -69,7 +69,7 @@ const ranked: AccumulatorCompiler = (operand, compiler, name) => {
   if (!isDocument(fields['sortBy'])) throw refusal(5788604, `${name}: 'sortBy' must be an object`);
   const sort = compileSort(fields['sortBy']);
   const output = compiler.compile(fields['output']);
-  // The sort reads its fields from the document: say so to whoever collects what is read.
+  // The sort reads its fields from the document: say so to the code that collects what is read.
   for (const field of sort.fields) if (!field.startsWith('$')) compiler.compile(`$${field}`);
   const count = isSeveral ? requireCount(compiler.compile(fields['n']), name) : 1;
   const isBottom = name.startsWith('$bottom');

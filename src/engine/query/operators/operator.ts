@@ -17,7 +17,7 @@ export interface Scope {
   nextLook: number;
 }
 
-/** No honest expression visits or make so many items, which could be in memory all at once. */
+/** Most items that an expression may visit or make, since all of them could be in memory at once. */
 const DOCUMENT_ROUNDS = 50_000_000;
 const ROUNDS_PER_LOOK = 16;
 

@@ -219,7 +219,7 @@ function pointsBefore(text: string, offset: number): number {
 }
 
 /**
- * The UTF-16 offset that so many code points lie before, counted from an offset; the text's end when there are fewer.
+ * The UTF-16 offset after a number of code points, counted from an offset; the text's end when there are fewer.
  */
 function offsetAfter(text: string, points: number, from = 0): number {
   let offset = from;

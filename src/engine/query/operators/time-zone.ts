@@ -55,7 +55,7 @@ function namedZone(name: string): TimeZone {
   return {
     isUtc: false,
     offsetAt(time) {
-      // Whoever comes here with such a time is refused when he makes a date of it.
+      // Such a time is refused when a date is made of it.
       if (!(Math.abs(time) <= LAST_INSTANT)) return 0;
       const quarter = Math.floor(time / QUARTER_HOUR);
       const cached = offsets.get(quarter);

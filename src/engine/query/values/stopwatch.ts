@@ -1,6 +1,6 @@
 /** Milliseconds after which a loop on one document is ended; meanwhile nothing else on its thread runs. */
 const DOCUMENT_MS = 60;
-/** A busy machine may stretch that so many times. */
+/** Factor by which a busy machine may stretch that. */
 const MAX_STRETCH = 20;
 
 /** Tells when work that cannot be interrupted has taken too long. Starts stopped: `restart` begins. */

@@ -8,7 +8,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /** Items of an array that one operator makes: more than that takes so long that others wait. */
 export const MAX_ITEMS = 500_000;
 const MAX_DEPTH = 200;
-/** Lighter containers are weighed anew each time, which is cheaper than remembering them. */
+/** Lighter containers are weighed again each time, which is cheaper than remembering them. */
 const WORTH_REMEMBERING = 4096;
 
 interface Weight {
@@ -25,7 +25,7 @@ const weights = new WeakMap<object, Weight>();
 
 /**
  * Roughly the bytes that a value would occupy if its parts were not shared. Refuses what is heavier than 64 MB (146) or
- * nested deeper than 200 levels (15): whoever compares, copies or encodes a weighed value comes to an end.
+ * nested deeper than 200 levels (15): comparing, copying or encoding a weighed value comes to an end.
  */
 export function weigh(value: unknown): number {
   if (typeof value === 'string') return 16 + value.length;

@@ -257,7 +257,7 @@ export class Catalog {
 
   /**
    * Where a collection's log ends; the object is the current transaction's, so changes of it are stored at its end.
-   * One that is out of step begins anew.
+   * One that is out of step begins again.
    */
   logOf(id: number): LogCounts {
     const changes = this.changesOf(id);

@@ -20,8 +20,8 @@ interface Conversion {
 
 /**
  * Gives checksums to what format 1 stored, collection by collection, in transactions of a few milliseconds. Killed at
- * any moment it is begun anew by another process: what has a checksum is only looked at, and counted in the transaction
- * that gave it.
+ * any moment it is begun again by another process: what has a checksum is only looked at, and counted in the
+ * transaction that gave it.
  */
 export async function convertStored(storage: Storage): Promise<void> {
   storage.refresh();

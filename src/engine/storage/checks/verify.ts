@@ -7,7 +7,7 @@ import { Examination } from './examination.js';
 import type { Storage } from '../storage.js';
 
 export interface VerifyOptions {
-  /** Pages looked at, of so many. */
+  /** Pages looked at, and how many there are. */
   onProgress?: (done: number, all: number) => void;
   signal?: AbortSignal;
 }

@@ -31,7 +31,7 @@ export const COLLATION_NEED = 'collation';
 const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED, GEO_NEED, COLLATION_NEED]);
 export const DATA_FILE = 'bsvc.mdb';
 
-/** A commit trusts for so long that the file is still where it was. */
+/** Time for which a commit trusts that the file is still where it was. */
 const PLACE_MS = 100;
 const REPLACED =
   ' was removed or replaced while it was open. Nothing is written to it any more; start again with the right data directory.';

@@ -28,10 +28,10 @@ export interface CommitState {
 }
 
 /**
- * Keeps commits from being undone. Whoever opens the file notes in the lock file which commit it saw last, also when
- * others have committed since (LMDB's ITS#9496, mended there, not in the build that we use). The next transaction would
- * begin from the older one: it would undo what was acknowledged, or fail on pages younger than itself. So each compares
- * its id with the file before it does anything, and sets the note right when it is behind.
+ * Keeps commits from being undone. Each process that opens the file notes in the lock file which commit it saw last,
+ * also when others have committed since (LMDB's ITS#9496, mended there, not in the build that we use). The next
+ * transaction would begin from the older one: it would undo what was acknowledged, or fail on pages younger than
+ * itself. So each compares its id with the file before it does anything, and sets the note right when it is behind.
  */
 export class LastCommit {
   private readonly file: number;

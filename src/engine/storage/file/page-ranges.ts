@@ -75,7 +75,7 @@ interface Branch {
 
 /**
  * Counts and shows the entries of ranges by the pages of the file: where LMDB steps from entry to entry, a page says
- * how many it holds, and what was counted below a branch stays true until that is written anew. A state may be read
+ * how many it holds, and what was counted below a branch stays true until that is written again. A state may be read
  * while a snapshot is held that is not newer: its pages are not used again then.
  */
 export class PageRanges {

@@ -55,7 +55,7 @@ const ZEROS = Buffer.alloc(64 * 1024);
 /**
  * Gets the pages that a commit writes from the disk before LMDB needs them, as zeros behind its last page. LMDB must
  * not meet a full disk: it puts its message about that into 100 bytes, of which it may fill more, and the process ends
- * by that sooner or later. Only whoever holds the write lock may use it.
+ * by that sooner or later. Only the holder of the write lock may use it.
  */
 export class Preallocation {
   /** Up to where the file has its place on the disk; another process may have got more. */
@@ -102,7 +102,7 @@ export class Preallocation {
     return needed <= this.allocated;
   }
 
-  /** Whether the file has so many pages that hold nothing, also for whoever reads from the oldest snapshot. */
+  /** Whether the file has that number of pages that are empty, in the oldest snapshot of a reader too. */
   private hasFreePages(wanted: number): boolean {
     const file = new PageFile(this.path);
     try {

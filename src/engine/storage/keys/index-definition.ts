@@ -57,7 +57,7 @@ export interface EntryCounts {
 
 /** Where the log of a collection's changes ends. */
 export interface LogCounts {
-  /** Another one after the log was ended and begun anew, or was left out of step by a version that knows no log. */
+  /** Another one after the log was ended and begun again, or was left out of step by a version that knows no log. */
   epoch: number;
   /** The number of the last entry; those before it lie without a gap from the first that is left. */
   seq: number;

@@ -99,8 +99,8 @@ const MAX_ERASED_TOGETHER = 10_000;
 
 /**
  * Erases what a log holds of the documents that were removed since the last time, but for the fields that are kept
- * first: whoever is told that a document is gone is found by them. Tells how many documents. Killed at any moment it
- * is begun anew.
+ * first: readers who learn that a document is gone are found by them. Tells how many documents. Killed at any moment it
+ * is begun again.
  */
 export async function eraseRemoved(storage: Storage, ns: string): Promise<number> {
   let erased = 0;

@@ -72,7 +72,7 @@ export interface RepairReport {
 }
 
 /**
- * Copies what is whole of a damaged data file into a new one, builds indexes anew that are not, and puts it into its
+ * Copies what is whole of a damaged data file into a new one, builds indexes again that are not, and puts it into its
  * place; the damaged one is kept beside it under another name and never written to. The new file is verified before it
  * takes the place: killed at any moment the store is the old one or the new one. Throws SHARED while another process
  * has the store open, NO_SPACE without room for the copy, FOREIGN or NEWER_FORMAT for what is not ours to repair.

@@ -37,9 +37,9 @@ export interface RepairedCollection {
   lost: number | null;
   /** The ids of lost documents as far as they are known, in words; a hundred at most. */
   readonly ids: string[];
-  /** Indexes that were built anew. */
+  /** Indexes that were built again. */
   readonly rebuilt: string[];
-  /** Its log of changes begins anew: who follows it has to read everything again. */
+  /** Its log of changes begins again: who follows it has to read everything again. */
   readonly logBeginsAnew: boolean;
   /** What else is to be known. */
   readonly notes: string[];
@@ -60,7 +60,7 @@ export type BetweenSteps = () => Promise<void>;
 
 /**
  * Makes a store of the entries that were copied out of a damaged file: indexes have the entries of the documents that
- * are there, counts say what is there, logs of changes are whole or begin anew. Tells of each collection that is not
+ * are there, counts say what is there, logs of changes are whole or begin again. Tells of each collection that is not
  * what it was.
  */
 export async function settleCopy(
@@ -194,7 +194,7 @@ async function settleCollection(
     const there = await sumEntries(storage, collection, index, isWhole ? null : ids, pause);
     const wanted = expected.get(id)!;
     const isReady = index.definition.state === 'ready';
-    // One that is being built is built anew by who opens the file.
+    // One that is being built is built again by who opens the file.
     if (isReady && there.entries === wanted.entries && there.digest === wanted.digest) counts.indexes.set(id, there);
     else rebuilt.push(index);
   }

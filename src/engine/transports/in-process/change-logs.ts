@@ -22,7 +22,7 @@ export interface LogSearch {
   hold: object | null;
   limit: number;
   maxBytes: number;
-  /** Instead of the judgement by `earlier…`: what documents were before, from so many entries at most. */
+  /** Instead of the judgement by `earlier…`: what documents were before, and the most entries to read for it. */
   earlierOf?: number;
 }
 

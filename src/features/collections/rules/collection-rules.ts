@@ -104,7 +104,7 @@ export function withoutSets(rules: AccessRules, collection: string): AccessRules
   return { ...rules, ...Object.fromEntries(closed.map((name) => [name, 'nobody'])) };
 }
 
-/** At most so many fields of rules have an index. */
+/** Most fields of rules that have an index. */
 const MAX_KEY_FIELDS = 8;
 
 /** The fields by which a list under the rule `read` finds its documents: the first that each alternative names. */

@@ -69,14 +69,14 @@ const UNFILTERABLE: ReadonlySet<string> = new Set(['isDeleted', 'deletedAt']);
 const MAX_POPULATED_PATHS = 10;
 const MAX_FIELDS = 100;
 
-/** Texts of lists that are remembered with a collection's record, which is read anew twice a second. */
+/** Texts of lists that are remembered with a collection's record, which is read again twice a second. */
 const MAX_REMEMBERED = 256;
 const MAX_REMEMBERED_CHARACTERS = 256;
 const remembered = new WeakMap<Collection, Map<string, ListQuery>>();
 
 /**
  * Reads the query string of a list (rest-api.md 4.2, decisions.md 4); 400 INVALID_QUERY whose text names the parameter.
- * An application asks for the same few lists again and again: reading one anew costs as much as counting it.
+ * An application asks for the same few lists again and again: reading one again costs as much as counting it.
  */
 export function parseListQuery(raw: string, collection: Collection): ListQuery {
   if (raw.length > MAX_REMEMBERED_CHARACTERS) return readListQuery(raw, collection);

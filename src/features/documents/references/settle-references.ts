@@ -12,7 +12,7 @@ import type { RecordWrite } from '../store/record-update.js';
 import { referringTo, TRASHED_WITH } from '../store/reference-checks.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 
-/** So many documents are read at once. */
+/** Documents read at once. */
 const BATCH = 100;
 
 type Filter = Record<string, unknown>;

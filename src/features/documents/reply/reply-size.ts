@@ -153,7 +153,7 @@ interface RawCursor {
 
 /**
  * All documents of a `raw` cursor, as long as they fit: what they are too many for is not read any more, so memory
- * holds a batch beyond the limit at most. `show` leaves out what whoever asks does not see; it does not count.
+ * holds a batch beyond the limit at most. `show` leaves out what the caller does not see; that does not count.
  */
 export async function readRows(
   cursor: RawCursor,

@@ -16,7 +16,7 @@ export interface Changed {
   before?: StoredDocument;
 }
 
-/** Writers that come between are rare; after so many the event goes without the old values. */
+/** Writers that come between are rare; after this number the event goes without the old values. */
 const ATTEMPTS = 3;
 /** More of a document before its change is not kept with the event. */
 const MAX_HELD_BYTES = 4 * 1024;

@@ -32,7 +32,7 @@ export interface CheckedWrite {
   settled: { collection: Collection; id: ObjectId } | null;
 }
 
-/** So many documents are looked for in one write. */
+/** Most documents that one write looks for. */
 const MAX_CHECKS = 1000;
 
 /** False for writes that references have nothing to do with: most of them. */

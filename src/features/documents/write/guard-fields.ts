@@ -62,7 +62,7 @@ export function sameFilter(field: GuardedField | undefined, key: string, value: 
 
 /**
  * 403 FIELD_PROTECTED for a new document with a field that its writer may not set; as the service would set it, by
- * default or stamp, it may be sent by whoever sees it.
+ * default or stamp, it may be sent by those who see it.
  */
 export function requireSettable(
   { fields }: Collection,

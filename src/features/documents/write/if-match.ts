@@ -15,7 +15,7 @@ export const IF_MATCH = {
 
 /**
  * Reads an `If-Match` header: a document's `ETag`, or `*` for any version. 400 INVALID_IF_MATCH for anything else, an
- * empty one too: whoever sends it means a condition, and lost the `ETag` on the way.
+ * empty one too: its sender means a condition, and lost the `ETag` on the way.
  */
 export function readIfMatch(header: string | undefined): ExpectedVersion {
   if (header === undefined || header === '*') return null;

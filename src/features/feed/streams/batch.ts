@@ -23,7 +23,7 @@ export function keyOfForm({ n, hasIds }: EventForm): string {
 
 /**
  * Changes as events, written once for all who are told the same. All but the last bear the cursor from before the
- * batch: whoever is cut off in the middle is told of all of it again.
+ * batch: a follower that is cut off in the middle gets all of it again.
  */
 export class Batch {
   readonly #made = new Map<string, EventBytes>();

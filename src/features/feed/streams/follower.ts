@@ -54,7 +54,7 @@ export class Follower implements Member {
 
   /**
    * Begins; what has been opened for the answer need not be opened again, nor the cursor, if it is one that has not
-   * expired. Nothing is read for whoever comes back and has everything, as thousands do after a restart.
+   * expired. Nothing is read for a follower that comes back and has everything, as thousands do after a restart.
    */
   start(following: Following, from: FeedPosition | null): void {
     void this.#guard(async () => {
@@ -98,7 +98,7 @@ export class Follower implements Member {
     if (group) this.#watcher?.leave(group, this);
   }
 
-  /** Starts anew where its user may read something else than when it joined its group. */
+  /** Starts again where its user may read something else than when it joined its group. */
   async renewRights(): Promise<void> {
     const [group, watcher] = [this.#group, this.#watcher];
     if (!group || !watcher || !mayLoseRights(group.following)) return;

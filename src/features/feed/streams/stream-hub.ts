@@ -97,7 +97,7 @@ class StreamHub {
     const turns = openFairQueue({
       concurrency: READING_AT_ONCE,
       perTenant: READING_OF_PROJECT,
-      // Each stream has so many subscriptions at most, and each waits once.
+      // The subscriptions of a stream are limited, and each waits once.
       maxWaiting: most * 50,
       maxWaitingPerTenant: most * 50,
     });

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { Caller } from '../../access/caller.js';
 import type { EventBytes } from './event-bytes.js';
 
-/** With more unsent nothing new is given to a stream: whoever follows by it reads the log again when it is taken. */
+/** With more unsent nothing new is given to a stream: its followers read the log again when it is taken. */
 const MAX_UNSENT_BYTES = 64 * 1024;
 
 /** Why a stream ends: a code for programs, and when to come back. */

@@ -19,7 +19,7 @@ import { SetLogs } from './set-logs.js';
 const LOOK_MS = 500;
 /** After a read that failed. */
 const RETRY_MS = 1_000;
-/** Whoever it was opened for has not come: they read what was before, or have gone. */
+/** The follower it was opened for has not come: it reads what was before, or has gone. */
 const MAX_LOOKS_ALONE = 20;
 const MAX_CHANGES = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -188,7 +188,7 @@ export class Watcher {
     return now !== null && String(now._id) === String(_id) && now.version === version;
   }
 
-  /** Sends everybody away, who start anew from where they are, under what holds then. */
+  /** Sends everybody away, who start again from where they are, under what holds then. */
   #dismiss(): void {
     const from = this.told;
     const groups = [...this.#groups.values()];
@@ -225,7 +225,7 @@ export class Watcher {
       }
     }
     const from = placed(this.#position);
-    // Whoever joins from now on has what is told here.
+    // Followers who join from now on have what is sent here.
     this.#position = to;
     const recipients = [...told].map(([group, list]) => ({ group, list, members: [...group.members] }));
     // Who has to read by themselves will be told to start over.
@@ -253,7 +253,7 @@ function placed(at: LogPosition): FeedPosition {
   return { ...at, shown: null, isListing: false };
 }
 
-/** Whoever has the same is told the same. */
+/** Followers of the same rules and filter get the same. */
 function keyOf({ scope, query, sets, readable }: Following): string {
   const values = sets ? [digest(EJSON.stringify(readable))] : [];
   return JSON.stringify([query.filterText, scope.userId, scope.admitted, query.fields, query.meta, ...values]);

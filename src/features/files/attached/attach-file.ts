@@ -45,7 +45,7 @@ function readJson(text: string): unknown {
 
 /**
  * Decides whether the caller may upload what is to be seen so, and by whom it is then read (writes.md 5): to a document
- * whoever may update it, privately the secret key, publicly also a publishable key where the project lets those.
+ * those who may update it, privately the secret key, publicly also a publishable key where the project lets those.
  */
 export async function requireUploader(app: App, caller: Caller, said: SaidVisibility): Promise<SeenBy> {
   const { attach, visibility } = said;
@@ -76,7 +76,7 @@ export function requirePublicUploads({ project, key }: Caller): void {
   );
 }
 
-/** Whether the caller may confirm a file: attached, whoever may update its document; 404 where that is gone. */
+/** Whether the caller may confirm a file: attached, those who may update its document; 404 where that is gone. */
 export async function requireConfirmer(app: App, caller: Caller, { attachedTo, isPrivate }: FileRecord): Promise<void> {
   if (attachedTo) return requireFileWriter(app, caller, attachedTo);
   if (isPrivate && caller.key.type !== 'secret') throw fileMissing();

@@ -18,7 +18,7 @@ export interface FileLink {
 }
 
 /**
- * A link to a file that the caller may read (writes.md 5): an attached one whoever may read its document, any the
+ * A link to a file that the caller may read (writes.md 5): an attached one those who may read its document, any the
  * secret key. 404 FILE_NOT_FOUND for every other path, whether there is a file or not.
  */
 export async function linkFile(app: App, caller: Caller, path: string, serviceUrl: string): Promise<FileLink> {

@@ -17,7 +17,7 @@ export interface UploadGrant {
 
 /**
  * Uploads beyond the quota that may wait for their confirmation, in files of the largest size: room for clients that
- * give up and begin anew.
+ * give up and begin again.
  */
 const SPARE_UPLOADS = 20;
 

@@ -23,9 +23,9 @@ export async function findProver(app: App, user: Pick<User, '_id'>, session: str
 }
 
 /**
- * The part of a write by which an account passes to whoever has proven its address: all identities and sessions but the
- * prover's, and without a prover all factors unless they stay, are over with that very write, whatever becomes of its
- * process. takeOver does the rest.
+ * The part of a write by which an account passes to the user who has proven its address: all identities and sessions
+ * but the prover's, and without a prover all factors unless they stay, are over with that very write, whatever becomes
+ * of its process. takeOver does the rest.
  */
 export function ownershipBegins(
   app: App,

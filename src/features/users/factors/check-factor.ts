@@ -50,7 +50,7 @@ export async function takeFactor(
   return totp === undefined ? 'recovery' : 'totp';
 }
 
-/** Whoever has the factor needs no reset of it. */
+/** A user who has the factor needs no reset of it. */
 const NO_RESET = { [`${HIDDEN_FIELD}.mfaResetAt`]: null };
 
 async function useTotp(app: App, project: Project, user: User, code: string): Promise<boolean> {

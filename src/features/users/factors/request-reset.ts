@@ -12,7 +12,7 @@ import { resetFactorsJob, settleReset } from './reset-factors.job.js';
 
 /**
  * Has the project take all factors off an account, for a user who has lost them: after its delay, of which the address
- * is told. Whoever has a factor stops it by using it. Asked again it stays as it was. 409 TOTP_NOT_ENROLLED.
+ * is told. A user who has a factor stops it by using it. Asked again it stays as it was. 409 TOTP_NOT_ENROLLED.
  */
 export async function requestReset(app: App, project: Project, user: User): Promise<User> {
   const { totp, mfaResetAt } = user[HIDDEN_FIELD];

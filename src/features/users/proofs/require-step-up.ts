@@ -16,7 +16,7 @@ import { proofOf, type ProofMethod, type SessionProof } from '../sessions/proof.
 import { sessionStore } from '../sessions/session.js';
 import { isGuest, type User } from '../user.js';
 
-/** For so long a proof suffices for what changes the ways into an account. */
+/** Time for which a proof suffices for what changes the ways into an account. */
 const FRESH_MS = 10 * 60_000;
 
 /** A proof in a body. */

@@ -27,9 +27,10 @@ export interface Tokens {
 }
 
 /**
- * Starts a session for a user just read. The account is looked at again after the session is stored: whoever disables
- * it, deletes it or changes its password in between ends this session too, with 401. A user who is not stored yet is
- * stored by `storeUser` after the session, so that there is never an account whose sign-up was refused for its session.
+ * Starts a session for a user just read. The account is looked at again after the session is stored: an operator who
+ * disables it, deletes it or changes its password in between ends this session too, with 401. A user who is not stored
+ * yet is stored by `storeUser` after the session, so that there is never an account whose sign-up was refused for its
+ * session.
  */
 export async function openSession(
   app: App,

@@ -99,7 +99,7 @@ export function callOf(app: App, provider: SocialProvider): typeof fetch {
 function findConfiguration(app: App, provider: SocialProvider): Promise<openid.Configuration> {
   let cache = known.get(app.db);
   if (!cache) known.set(app.db, (cache = new LRUCache({ max: 100, ttl: KNOWN_FOR_MS })));
-  // Sealed anew with every change of the settings.
+  // Sealed again with every change of the settings.
   const key = `${provider._id}:${provider.sealedSecret}`;
   let found = cache.get(key);
   if (!found) {

@@ -179,8 +179,8 @@ export async function finishSocialLogin(
   }
   const found = await resolveSocialUser(app, project, provider, identity);
   if (typeof found === 'string') return addressBack(attempt, 'error', found);
-  // Whoever sent a challenge wants nothing in the address that works without its verifier; nothing works without the
-  // second factor.
+  // A client that sent a challenge wants nothing in the address that works without its verifier; nothing works without
+  // the second factor.
   const isTokenSent =
     provider.tokenInAddress === true && attempt.codeChallenge === undefined && !asksForCode(app, found.user);
   if (!isTokenSent) return addressBack(attempt, 'rtCode', await storeCode(app, attempt, found));

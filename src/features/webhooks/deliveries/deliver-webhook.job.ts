@@ -27,7 +27,7 @@ interface DeliverPayload {
 
 /** Requests to one receiver at a time: one that hangs occupies no more than this. */
 const LANES_AT_ONCE = 8;
-/** After so many failures without a success between them the webhook makes room for others for a moment. */
+/** After this number of failures without a success between them the webhook makes room for others for a moment. */
 const PATIENCE = 2 * LANES_AT_ONCE;
 const REST_MS = 5_000;
 /** With a lane free, new work is looked for this often even if no lane comes to an end. */

@@ -45,8 +45,8 @@ export interface Delivery {
   state: 'pending' | 'delivered' | 'failed';
   dueAt: Date;
   /**
-   * Grows with everything that is written about attempts: an outcome is recorded only by whoever has seen the last of
-   * it.
+   * Grows with everything that is written about attempts: an outcome is recorded only by a process that has seen the
+   * last of it.
    */
   claims: number;
   /** Attempts noted as begun since the last recorded outcome. */

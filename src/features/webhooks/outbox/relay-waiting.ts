@@ -9,7 +9,7 @@ const BATCH = 200;
 const ANY_TIME = [{ $gt: new Date(0) }];
 
 /**
- * Relays what waits in the documents of a collection at this moment, whoever wrote it, the oldest first; only what
+ * Relays what waits in the documents of a collection at this moment, of all writers, the oldest first; only what
  * waits since then when `since` has conditions, one after the other, and no further batch once `isOver`.
  */
 export async function relayWaiting(

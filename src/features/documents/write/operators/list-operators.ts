@@ -29,7 +29,7 @@ function holdsList(path: string): Condition {
   return oneOfFilters(path, [absent(path), { [path]: { $type: 'array' } }], 'type', 'must be an Array');
 }
 
-/** The condition that a list has at most so many items before the write. */
+/** The condition that a list has at most a number of items before the write. */
 const atMost = (path: string, count: number): Document => absent(`${path}.${count}`);
 
 /** The database's expression for the items of a list that is perhaps not there. */
