@@ -42,6 +42,7 @@ import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
 import { readClientAddress } from './http/requests/client-address.js';
+import { refuseSurplus } from './http/bound-connections.js';
 import { openKoa } from './http/koa.js';
 import { measureRequests } from './http/measure-requests.js';
 import { requestId } from './http/requests/request-id.js';
@@ -94,6 +95,9 @@ export const ROUTE_LISTS: readonly RouteList[] = [
 /** Paths of operators and their scripts alone: pages of other origins get nothing there. */
 const OPERATORS_PATHS = ['/api/admin', '/api/projects', '/metrics'];
 
+/** What says how the process is, however full it is. */
+const ALWAYS_ANSWERED = ['/api/health', '/metrics'];
+
 const PROXY_ADVICE =
   'A request came with X-Forwarded-For, which is not looked at: if there is a proxy in front, all clients count as one address for limits and locks. Set BSVC_TRUST_PROXY to the number of proxies.';
 
@@ -119,6 +123,7 @@ export function createApi(app: App): Koa {
     }),
   );
   api.use(allowOrigins({ except: OPERATORS_PATHS }));
+  api.use(refuseSurplus({ except: ALWAYS_ANSWERED }));
   api.use(refuseWhileRestoring(app));
   app.metrics.gauge('http_reply_bytes_held', 'Bytes of large replies under way', () => [{ value: app.replies.held() }]);
   // Its metrics are there before the first stream.

@@ -7,10 +7,11 @@ import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startSeries } from '../../src/features/series/series.js';
 import { offerStatus } from '../../src/features/series/status.js';
 import { admission } from '../../src/http/admission/admission.js';
-import type { ConnectionBound } from '../../src/http/bound-connections.js';
+import type { ConnectionBounds } from '../../src/http/bound-connections.js';
 import { startServer } from '../../src/http/server.js';
 import { markServing } from '../../src/platform/database/serving-mark.js';
 import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
+import { connectionRoom } from '../../src/platform/processes/descriptors.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
@@ -103,11 +104,19 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
 }
 
 /** Behind a proxy all connections are the proxy's. */
-function connectionBound(app: App): ConnectionBound | null {
-  const { trustProxy, connectionsPerAddress: most } = app.config;
-  if (trustProxy > 0 || most === null) return null;
+function connectionBounds(app: App): ConnectionBounds {
+  const { trustProxy, connectionsPerAddress } = app.config;
+  const ofAddress = trustProxy > 0 ? null : connectionsPerAddress;
+  const ofAll = connectionRoom();
   const { report } = admission(app);
-  return { most, onRefusal: () => report({ stage: 'connected', unit: 'connections', scope: 'address', limit: most }) };
+  return {
+    ofAddress,
+    ofAll,
+    onRefusal(scope) {
+      const limit = (scope === 'address' ? ofAddress : ofAll) ?? 0;
+      report({ stage: 'connected', unit: 'connections', scope, limit });
+    },
+  };
 }
 
 /** The API, and unless `noWorker` the background work, in this process. */
@@ -120,7 +129,7 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
     stallMs: config.stallTimeoutMs,
     keepAliveMs: config.keepAliveTimeoutMs,
   };
-  const server = await startServer(createApi(app), config.host, config.port, timeouts, connectionBound(app));
+  const server = await startServer(createApi(app), config.host, config.port, timeouts, connectionBounds(app));
   const worker = noWorker ? null : createWorker(app);
   offerStatus(app);
   const series = startSeries(app);

@@ -1,6 +1,6 @@
 import { AppError } from '../../src/errors.js';
 import { ConfigError } from '../../src/config/config.js';
-import { findOutage, isDamage, isRefusedWrite } from '../../src/platform/database/outages.js';
+import { findOutage, isDamage, isRefusedWrite, lacksDescriptors } from '../../src/platform/database/outages.js';
 import { presentRefusal } from './next-step.js';
 
 /** Exit codes of the process (cli.md, exit codes). */
@@ -94,6 +94,10 @@ export function presentFailure(error: unknown): Failure {
 function presentForeignError(error: unknown): Failure {
   if (isRefusedWrite(error)) {
     return { exitCode: EXIT.unreachable, code: 'STORE_READ_ONLY', message: (error as Error).message };
+  }
+  if (lacksDescriptors(error)) {
+    const message = 'No more files can be opened: let this process open more ("ulimit -n"), or try again.';
+    return { exitCode: EXIT.unreachable, code: 'OVERLOADED', message };
   }
   const outage = findOutage(error);
   if (outage) return presentFailure(outage);

@@ -1,36 +1,66 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Middleware } from 'koa';
+import { unavailable } from '../errors.js';
 import { clientNetwork } from './requests/client-address.js';
 
 const NETWORK = Symbol('network');
-type CountedSocket = Socket & { [NETWORK]?: string };
+const SURPLUS = Symbol('surplus');
+type CountedSocket = Socket & { [NETWORK]?: string; [SURPLUS]?: true };
 
-export interface ConnectionBound {
-  /** Connections of one address at once. */
-  most: number;
-  onRefusal?: () => void;
+/** The most connections at once; null: any number. */
+export interface ConnectionBounds {
+  ofAddress: number | null;
+  /** A quarter more are let in to be answered 503, see `refuseSurplus`. */
+  ofAll: number | null;
+  onRefusal?: (scope: 'address' | 'all') => void;
 }
 
-/** Closes connections of an address beyond its share at once, before anything is read from them. */
-export function boundConnections(server: Server, { most, onRefusal }: ConnectionBound): void {
+/**
+ * Closes connections beyond the bounds at once, before anything is read from them, and marks the few that are let in to
+ * be refused.
+ */
+export function boundConnections(server: Server, { ofAddress, ofAll, onRefusal }: ConnectionBounds): void {
+  const most = { address: ofAddress ?? Infinity, all: ofAll ?? Infinity };
+  const mostHeard = most.all + Math.ceil(most.all / 4);
   const open = new Map<string, number>();
+  let total = 0;
   // One listener for all connections: each holds as little as can be.
   const leave = function (this: CountedSocket): void {
     const network = this[NETWORK]!;
     const left = open.get(network)! - 1;
     if (left === 0) open.delete(network);
     else open.set(network, left);
+    total--;
   };
   server.prependListener('connection', (socket: CountedSocket) => {
     const network = clientNetwork(socket.remoteAddress ?? '');
     const count = (open.get(network) ?? 0) + 1;
-    if (count > most) {
+    const scope = count > most.address ? 'address' : total >= most.all ? 'all' : null;
+    if (scope !== null) onRefusal?.(scope);
+    if (scope === 'address' || total >= mostHeard) {
       socket.destroy();
-      onRefusal?.();
       return;
     }
+    if (scope === 'all') socket[SURPLUS] = true;
     socket[NETWORK] = network;
     open.set(network, count);
+    total++;
     socket.on('close', leave);
   });
+}
+
+/**
+ * Answers 503 OVERLOADED to what comes on a connection beyond `ofAll`, and closes it; paths below those of `except` are
+ * answered all the same.
+ */
+export function refuseSurplus({ except }: { except: readonly string[] }): Middleware {
+  return (ctx, next) => {
+    if ((ctx.req.socket as CountedSocket)[SURPLUS] !== true) return next() as Promise<unknown>;
+    ctx.res.shouldKeepAlive = false;
+    if (except.some((path) => ctx.path === path || ctx.path.startsWith(`${path}/`))) return next() as Promise<unknown>;
+    throw unavailable('OVERLOADED', 'Too many connections are open just now. Please try again.', {
+      retryAfterSeconds: 1,
+    });
+  };
 }

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
 import { acceptFirst } from './accept-first.js';
-import { boundConnections, type ConnectionBound } from './bound-connections.js';
+import { boundConnections, type ConnectionBounds } from './bound-connections.js';
 import { endStalled } from './replies/end-stalled.js';
 import { endConnections } from './replies/reply.js';
 import { presentError } from './replies/write-errors.js';
@@ -62,7 +62,7 @@ export async function startServer(
   host: string,
   port: number,
   timeouts: ClientTimeouts = TIMEOUTS,
-  connections: ConnectionBound | null = null,
+  connections: ConnectionBounds | null = null,
 ): Promise<RunningServer> {
   let closing = false;
   /** Requests that came in the last moments of listening; null at all other times. */
@@ -115,6 +115,8 @@ export async function startServer(
   server.on('checkExpectation', (request: IncomingMessage) => refuse(request.socket, UNKNOWN_EXPECTATION));
   server.on('connect', (_request, socket: Duplex) => refuse(socket, NO_TUNNEL));
   await listen(server, host, port);
+  // A connection that could not be accepted, for want of descriptors.
+  server.on('error', () => connections?.onRefusal?.('all'));
   const bound = server.address() as AddressInfo;
   const urlHost = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   let stopping: Promise<void> | null = null;

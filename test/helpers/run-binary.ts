@@ -24,13 +24,15 @@ export interface BinaryOptions {
   cwd?: string;
   /** Text to pipe in; without it stdin is closed at once. */
   stdin?: string;
+  /** The most files and connections that it may have open. */
+  openFiles?: number;
   /** Called as soon as the process runs. */
   onStart?: (child: ChildProcess) => void;
 }
 
 /** The real binary in a process of its own, with an environment of its own. Needs `npm run build`. */
 export async function runBinary(argv: string[], options: BinaryOptions = {}): Promise<BinaryOutcome> {
-  const child = spawnBinary(argv, options.env ?? {}, options.cwd);
+  const child = spawnBinary(argv, options.env ?? {}, options);
   let stdout = '';
   let stderr = '';
   child.stdout!.setEncoding('utf8').on('data', (text: string) => (stdout += text));
@@ -67,13 +69,17 @@ export interface RunningService {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts `serve` or `worker` with --json and waits for its ready line; `onStart` gets the process before that. */
+/**
+ * Starts `serve` or `worker` with --json and waits for its ready line; `onStart` gets the process before that.
+ * `openFiles`: the most files and connections that it may have open.
+ */
 export async function startService(
   argv: string[],
   env: Record<string, string>,
   onStart?: (child: ChildProcess) => void,
+  openFiles?: number,
 ): Promise<RunningService> {
-  const child = spawnBinary([...argv, '--json'], env);
+  const child = spawnBinary([...argv, '--json'], env, { openFiles });
   onStart?.(child);
   let stdout = '';
   let stderr = '';
@@ -106,9 +112,17 @@ export function killRunning(): void {
   for (const child of running) child.kill('SIGKILL');
 }
 
-function spawnBinary(argv: string[], env: Record<string, string>, cwd = ROOT): ChildProcess {
+function spawnBinary(
+  argv: string[],
+  env: Record<string, string>,
+  { cwd = ROOT, openFiles }: Pick<BinaryOptions, 'cwd' | 'openFiles'> = {},
+): ChildProcess {
   if (!existsSync(join(ROOT, 'dist', 'main.js'))) throw new Error('dist/ is missing: run "npm run build" first');
-  const child = spawn(process.execPath, [BINARY, ...argv], {
+  const words = [process.execPath, BINARY, ...argv];
+  // Node raises the limit that may be passed to the one that may not: the shell sets both.
+  const [command, ...rest] =
+    openFiles === undefined ? words : ['bash', '-c', 'ulimit -n "$0" && exec "$@"', String(openFiles), ...words];
+  const child = spawn(command!, rest, {
     cwd,
     env: { PATH: process.env.PATH!, TMPDIR: tmpdir(), ...WITHOUT_LIMITS, ...env },
   });

@@ -23,8 +23,8 @@ describe('connections of one address', () => {
     const api = new Koa();
     api.use((ctx) => void (ctx.body = { done: true }));
     let refusals = 0;
-    const bound = { most: 3, onRefusal: () => refusals++ };
-    const server = await startServer(api, '127.0.0.1', 0, undefined, bound);
+    const bounds = { ofAddress: 3, ofAll: null, onRefusal: () => refusals++ };
+    const server = await startServer(api, '127.0.0.1', 0, undefined, bounds);
     open.push(server);
     const ask = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
     const taken: Awaited<ReturnType<typeof speak>>[] = [];

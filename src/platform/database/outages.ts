@@ -15,7 +15,7 @@ export function findOutage(error: unknown): AppError | null {
   if (full) return full;
   // Trying again does not mend it: it is an error of ours, with its cause in the log.
   if (isDamage(error)) return null;
-  if (NO_DESCRIPTORS.has((error as { code?: unknown }).code)) {
+  if (lacksDescriptors(error)) {
     const message = 'Too many files and connections are open just now. Please try again.';
     return unavailable('OVERLOADED', message, { cause: error, retryAfterSeconds: 5 });
   }
@@ -48,8 +48,18 @@ export function isDamage(error: unknown): error is Error & { ns?: string | null 
   return error.name === 'StorageError' ? code === 'DAMAGED' : error.name.startsWith('Mongo') && code === CORRUPTION;
 }
 
-/** Descriptors are used up, by this process or on this machine: it passes. */
-const NO_DESCRIPTORS = new Set<unknown>(['EMFILE', 'ENFILE']);
+const NO_DESCRIPTORS = /\bEMFILE\b|\bENFILE\b|too many open files/i;
+
+/**
+ * True when descriptors are used up, by this process or on this machine: it passes. What was to be opened says so in a
+ * code, a thread that could not begin and LMDB only in their texts, and each may be the cause of what is thrown.
+ */
+export function lacksDescriptors(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (NO_DESCRIPTORS.test(`${String((at as { code?: unknown }).code)} ${at.message}`)) return true;
+  }
+  return false;
+}
 
 /** Errors of the embedded engine's file, and those of the official driver that mean that no answer came. */
 const OUTAGE_NAMES = new Set([

@@ -1,4 +1,5 @@
 import { constants, accessSync, appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readSync } from 'node:fs';
+import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { open, type RootDatabase } from 'lmdb';
@@ -97,6 +98,7 @@ export interface Environment {
 export function openEnvironment(dataDir: string, durability: Durability): Environment {
   const path = join(dataDir, DATA_FILE);
   prepareDirectory(dataDir);
+  requireDescriptors();
   const short = inspectDataFile(path);
   let store: RootDatabase<Buffer, Buffer>;
   try {
@@ -172,6 +174,19 @@ function prepareDirectory(dataDir: string): void {
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new StorageError('NOT_WRITABLE', `The data directory ${dataDir} cannot be written to.`, error);
+  }
+}
+
+/** The files that an open store keeps, and those that opening it reads. */
+const DESCRIPTORS = 12;
+
+/** Throws EMFILE when a store could not be opened to the end: LMDB ends the process by a signal where it has few. */
+function requireDescriptors(): void {
+  const taken: number[] = [];
+  try {
+    while (taken.length < DESCRIPTORS) taken.push(openSync(devNull, 'r'));
+  } finally {
+    for (const file of taken) closeSync(file);
   }
 }
 

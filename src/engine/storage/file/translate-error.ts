@@ -51,7 +51,7 @@ export function translateStorageError(error: unknown, path: string, ns: string |
   }
   const damage = DAMAGE.find(([pattern]) => pattern.test(text));
   if (damage !== undefined) return damagedFile(path, damage[1], { cause: error, ns });
-  if (/MDB_READERS_FULL|MDB_TLS_FULL|EMFILE|ENFILE/.test(text)) {
+  if (/MDB_READERS_FULL|MDB_TLS_FULL/.test(text)) {
     return new StorageError('BUSY', `${path} is read by too many processes at once; end some, or try again.`, error);
   }
   if (/MDB_/.test(text)) return new StorageError('BUSY', `${path} cannot be used just now; try again.`, error);
