@@ -56,7 +56,7 @@ const DEEP = [
   ...list('engine/power-cut', 'power-cut'),
   ...list(
     'features',
-    'documents/keyset-filter feed/slow-database files/kill mail/provider-turns operators/delete-project project-types/project-document users/ownership',
+    'documents/keyset-filter feed/slow-database files/attached-kill files/kill mail/provider-turns operators/delete-project project-types/project-document users/ownership',
   ),
   ...list('features/webhooks', 'receivers'),
   ...list('platform', 'jobs/queue jobs/schedules outages watch-snapshots'),

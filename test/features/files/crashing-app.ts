@@ -15,6 +15,7 @@ const CHANGES = new Set([
   'deleteOne',
   'deleteMany',
   'findOneAndUpdate',
+  'findOneAndDelete',
   'put',
   'remove',
 ]);
