@@ -50,11 +50,13 @@ export const POLLED: RegExp = /(${polled.join('|')})=/;
 }
 
 function consoleMenu(): string {
-  const choices = [EXACT_MATCH, ...FILTER_OPERATORS].map(({ suffix, label }) => `['${suffix}=', '${label}']`);
+  const choices = [EXACT_MATCH, ...FILTER_OPERATORS].map(
+    ({ suffix, label, takes }) => `['${suffix}=', '${label}', '${takes}']`,
+  );
   return `${MADE}
 
-/** The comparisons of a filter, each with how it is shown. */
-export const FILTER_CHOICES: readonly (readonly [operator: string, label: string])[] = [${choices.join(', ')}];
+/** The comparisons of a filter, each with how it is shown and what its value is. */
+export const FILTER_CHOICES = [${choices.join(', ')}] as const;
 `;
 }
 

@@ -98,16 +98,19 @@ function readPasted(text: string): { filters: Filter[]; sort: string | null } | 
   };
 }
 
-const ORDERED = new Set(['Number', 'Date', 'any']);
-const TEXTS = new Set(['String', 'any']);
+/** The types of field that have the comparisons of a kind; null for all of them. */
+const TYPES: Readonly<Record<(typeof FILTER_CHOICES)[number][2], readonly string[] | null>> = {
+  ordered: ['Number', 'Date', 'any'],
+  same: null,
+  list: null,
+  flag: null,
+  text: ['String', 'any'],
+  area: ['Object', 'Array', 'any'],
+};
 
 /** The comparisons that a field's type has, each with its label. */
 export function comparisonsOf({ type }: CollectionField): readonly (readonly [suffix: string, label: string])[] {
-  return FILTER_CHOICES.flatMap(([operator, label]) => {
-    const suffix = operator.slice(0, -1);
-    if (['_gt', '_gte', '_lt', '_lte'].includes(suffix) && !ORDERED.has(type)) return [];
-    if (['_startswith', '_regex'].includes(suffix) && !TEXTS.has(type)) return [];
-    if (['_near', '_within'].includes(suffix) && !['Object', 'Array', 'any'].includes(type)) return [];
-    return [[suffix, label] as const];
-  });
+  return FILTER_CHOICES.filter(([, , takes]) => TYPES[takes]?.includes(type) ?? true).map(
+    ([operator, label]) => [operator.slice(0, -1), label] as const,
+  );
 }
