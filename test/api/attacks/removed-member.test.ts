@@ -65,6 +65,23 @@ async function removeMember(permanent = false): Promise<void> {
   aheadMs += 1_000;
 }
 
+/** The card goes to a board of others. */
+async function moveCard(id: string): Promise<void> {
+  expect((await asServer('patch', `data/cards/${id}`, { board: 'of others' })).status).toBe(200);
+}
+
+/** Attaches a file to a card as the member and returns its path; throws the status of a refusal. */
+async function attachFile(id: string): Promise<string> {
+  const data = new FormData();
+  data.set('attach', JSON.stringify({ collection: 'cards', id }));
+  data.set('file', new File(['bytes'], 'plan.png', { type: 'image/png' }));
+  const reply = await fetch(`${test.url}/api/storage/upload`, { method: 'POST', headers: member.headers, body: data });
+  if (reply.status !== 201) throw new Error(`${reply.status}: ${await reply.text()}`);
+  return ((await reply.json()) as { path: string }).path;
+}
+
+const withoutRequestId = ({ text }: Reply): string => text.replace(/"requestId":"[^"]*"/, '');
+
 const SECRET = 'a-secret-of-afterwards';
 
 describe('a member who is removed', () => {
@@ -116,6 +133,55 @@ describe('a member who is removed', () => {
     await expect.poll(() => follower.known.size).toBe(1);
     expect(JSON.stringify(follower.told)).not.toMatch(/card-|secret/);
     await follower.disconnect();
+  });
+
+  it.each([
+    ['they are removed', () => removeMember()],
+    ['the card moves to a board of others', () => moveCard(cards[0]!)],
+  ])('gets no new link to a file of a card once %s, and an old one ends after ten minutes', async (_, lose) => {
+    const path = await attachFile(cards[0]!);
+    const old = await asMember('get', `storage/files/${path}/link`);
+    expect(old.body).toMatchObject({ expiresIn: '10m' });
+    const address = (old.body as { url: string }).url;
+    await lose();
+    const refused = await asMember('get', `storage/files/${path}/link`);
+    const unknown = await asMember(
+      'get',
+      `storage/files/${path.replace(/^(.*)-[0-9a-f]{32}_/, `$1-${'0'.repeat(32)}_`)}/link`,
+    );
+    expect(refused.status).toBe(404);
+    expect(withoutRequestId(refused)).toBe(withoutRequestId(unknown));
+    const { body } = await asMember('post', 'storage/links', { paths: [path] });
+    expect(body.data).toEqual({ links: [{ path, url: null }] });
+    expect((await asMember('delete', 'storage/file', { path })).status).toBe(404);
+    await expect(attachFile(cards[0]!)).rejects.toThrow('404');
+    expect((await asServer('get', `storage/files/${path}/link`)).status).toBe(200);
+
+    // What was given out before ends with its time, in caches too.
+    aheadMs += 10 * 60_000 - 10_000;
+    const late = await fetch(address);
+    expect([late.status, late.headers.get('cache-control')]).toEqual([
+      200,
+      expect.stringMatching(/^private, max-age=\d$/),
+    ]);
+    aheadMs += 10_000;
+    expect((await fetch(address)).status).toBe(404);
+  });
+
+  it('cannot complete the upload to a card that was begun before', async () => {
+    const begun = await asMember('post', 'storage/upload-request', {
+      filename: 'plan.png',
+      contentType: 'image/png',
+      size: 4,
+      attach: { collection: 'cards', id: cards[0]! },
+    });
+    expect(begun.status, begun.text).toBe(200);
+    const { signedUrl, filePath } = begun.body as unknown as { signedUrl: string; filePath: string };
+    await removeMember();
+    await fetch(signedUrl, { method: 'PUT', headers: { 'content-type': 'image/png' }, body: 'byte' });
+    const confirmed = await asMember('post', 'storage/upload-confirm', { filePath, size: 4 });
+    expect(confirmed.status, confirmed.text).toBe(404);
+    expect((await asServer('get', `storage/files/${filePath}/link`)).status).toBe(404);
   });
 
   it('changes nothing by writes and batches that come while it is being removed', async () => {
