@@ -6,20 +6,21 @@ import { AppError } from '../../src/errors.js';
 import { playedCaller } from '../../src/features/access/operator-caller.js';
 import { documentsName, type Collection } from '../../src/features/collections/collection.js';
 import { requireCollection } from '../../src/features/collections/collection-store.js';
-import { completeRules } from '../../src/features/collections/rules/check-rules.js';
-import { setRules } from '../../src/features/collections/set-rules.js';
 import { getDocument } from '../../src/features/documents/read/get-document.js';
 import { recoverDocument } from '../../src/features/documents/write/recover-document.js';
 import { deleteDocument, trashDocument } from '../../src/features/documents/write/trash-document.js';
 import { updateDocument } from '../../src/features/documents/write/update-document.js';
 import { requireWriteTarget } from '../../src/features/documents/write/write-target.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openRandom, type Random } from '../helpers/random.js';
+import { openRandom } from '../helpers/random.js';
 import {
+  ANYONE,
   buildRuledWorld,
+  generateDividingRule,
   generateFields,
-  generateRule,
-  type GeneratedRule,
+  giveRules,
+  RULED_FIELDS,
+  ruledPart,
   type Person,
   type RuledWorld,
   type Values,
@@ -44,28 +45,10 @@ interface Moment {
   isTrashed: boolean;
 }
 
-const NAMES = ['owner', 'members', 'colour', 'level', 'open', 'tags', 'o', 'rows'];
 const OPERATIONS = ['get', 'update', 'trash', 'delete', 'recover'] as const;
 type Operation = (typeof OPERATIONS)[number];
 
-/** The rule's fields alone. */
-const ruledPart = (document: Values): Values =>
-  Object.fromEntries(
-    NAMES.flatMap((name) => ([null, undefined].includes(document[name] as null) ? [] : [[name, document[name]]])),
-  );
 const withChange = (before: Values, change: Values): Values => ruledPart({ ...before, ...change });
-
-/** A rule that admits some of the documents to some of the people. */
-function findRule({ joins, people, documents }: RuledWorld, random: Random): GeneratedRule {
-  for (;;) {
-    const rule = generateRule(random, joins);
-    const verdicts = people.flatMap(({ user }) => [...documents.values()].map((each) => rule.admits(user, each)));
-    const admitted = verdicts.filter(Boolean).length;
-    if (admitted > 2 && admitted < verdicts.length) return rule;
-  }
-}
-
-const ANYONE: GeneratedRule = { text: 'anyone', admits: () => true, asksCaller: false };
 
 /**
  * The app, where somebody else acts before each read and each write of the collection's documents: between any two
@@ -139,18 +122,15 @@ describe('a request while the document changes between any two of its steps', ()
     const random = openRandom(seed);
     const world = await buildRuledWorld(test, random, 6);
     const { project } = world.owner;
-    for (const name of ['read', 'update', 'delete'] as const) world.rules[name] = findRule(world, random);
-    if (seed % 2 === 0) world.rules.read = ANYONE;
-    const { read, update, delete: remove } = world.rules;
-    const texts = completeRules({ read: read.text, update: update.text, delete: remove.text });
-    await setRules(test.app, project._id, 'things', texts, { agreed: true });
+    const [read, update, remove] = Array.from({ length: 3 }, () => generateDividingRule(world, random));
+    await giveRules(test, world, { read: seed % 2 === 0 ? ANYONE : read!, update: update!, delete: remove! });
     const collection = await requireCollection(test.app, project._id, 'things');
     const store = test.app.db.collection(documentsName(collection));
     let id = new ObjectId();
     let moments: Moment[] = [];
     let next: () => Moment | null = () => null;
     const hold = async (moment: Moment): Promise<void> => {
-      const gone = NAMES.filter((name) => !Object.hasOwn(moment.fields, name));
+      const gone = RULED_FIELDS.filter((name) => !Object.hasOwn(moment.fields, name));
       const state = {
         isDeleted: moment.isTrashed,
         deletedAt: moment.isTrashed ? new Date(test.app.clock.now()) : null,

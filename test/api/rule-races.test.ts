@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { completeRules } from '../../src/features/collections/rules/check-rules.js';
-import { setRules } from '../../src/features/collections/set-rules.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openRandom, type Random } from '../helpers/random.js';
 import {
+  ANYONE,
   buildRuledWorld,
+  generateDividingRule,
   generateFields,
-  generateRule,
-  type GeneratedRule,
+  giveRules,
+  ruledPart,
   type Person,
   type RuledWorld,
   type Values,
@@ -40,14 +40,6 @@ interface Update {
   status: number;
   answer: Values;
 }
-
-const FIELDS = ['owner', 'members', 'colour', 'level', 'open', 'tags', 'o', 'rows'];
-
-/** The rule's fields alone: what the service adds to a document decides nothing. */
-const ruledPart = (document: Values): Values =>
-  Object.fromEntries(
-    FIELDS.flatMap((name) => ([null, undefined].includes(document[name] as null) ? [] : [[name, document[name]]])),
-  );
 
 async function race(world: RuledWorld, random: Random): Promise<void> {
   const updates: Update[] = [];
@@ -108,24 +100,12 @@ function checkHistory({ rules }: RuledWorld, updates: readonly Update[], first: 
   }
 }
 
-/** A rule that admits some of the documents to some of the people. */
-function findRule({ joins, people, documents }: RuledWorld, random: Random): GeneratedRule {
-  for (;;) {
-    const rule = generateRule(random, joins);
-    const verdicts = people.flatMap(({ user }) => [...documents.values()].map((each) => rule.admits(user, each)));
-    const admitted = verdicts.filter(Boolean).length;
-    if (admitted > 2 && admitted < verdicts.length) return rule;
-  }
-}
-
 /** rules.md 13, property 3. */
 describe('an update among others of the same document', () => {
   it.each(SEEDS)('holds by the rule before and after, in the order in which they came (seed %i)', async (seed) => {
     const random = openRandom(seed);
     const world = await buildRuledWorld(test, random, 4);
-    world.rules.update = findRule(world, random);
-    const rules = completeRules({ read: 'anyone', update: world.rules.update.text });
-    await setRules(test.app, world.owner.project._id, 'things', rules, { agreed: true });
+    await giveRules(test, world, { read: ANYONE, update: generateDividingRule(world, random) });
     await race(world, random);
   });
 

@@ -5,6 +5,7 @@ import { addCollection } from '../../src/features/collections/add-collection.js'
 import { documentsName } from '../../src/features/collections/collection.js';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
+import { completeRules } from '../../src/features/collections/rules/check-rules.js';
 import { setRules } from '../../src/features/collections/set-rules.js';
 import { buildProject, type TestProject } from './build-project.js';
 import type { TestApp } from './open-test-app.js';
@@ -130,7 +131,7 @@ export function generateRule(random: Random, joins: Joins): GeneratedRule {
 
 function generatePart(random: Random, joins: Joins, depth: number): GeneratedRule {
   const kind = random.below(depth === 0 ? 12 : 8);
-  if (kind === 11) return { text: 'anyone', admits: () => true, asksCaller: false };
+  if (kind === 11) return ANYONE;
   if (kind === 10) return { text: 'nobody', admits: () => false, asksCaller: false };
   if (depth > 2 || kind < 3) return condition(random, joins);
   const parts = [generatePart(random, joins, depth + 1), generatePart(random, joins, depth + 1)];
@@ -308,3 +309,34 @@ export async function buildRuledWorld(test: TestApp, random: Random, count: numb
   await setRules(app, project._id, 'things', texts, { agreed: true });
   return world;
 }
+
+export const RULED_FIELDS = FIELDS.map(({ name }) => name).filter((name) => !['text', 'v'].includes(name));
+
+/** The fields that rules name, as far as the document has them: what the service adds to it decides nothing. */
+export function ruledPart(document: Values): Values {
+  const isThere = (name: string): boolean => document[name] !== null && document[name] !== undefined;
+  return Object.fromEntries(RULED_FIELDS.filter(isThere).map((name) => [name, document[name]]));
+}
+
+/** A rule that admits some of the documents to some of the people. */
+export function generateDividingRule({ joins, people, documents }: RuledWorld, random: Random): GeneratedRule {
+  for (;;) {
+    const rule = generateRule(random, joins);
+    const verdicts = people.flatMap(({ user }) => [...documents.values()].map((each) => rule.admits(user, each)));
+    const admitted = verdicts.filter(Boolean).length;
+    if (admitted > 2 && admitted < verdicts.length) return rule;
+  }
+}
+
+/** Puts the collection under these rules, and nobody's where none is given; the world knows them, too. */
+export async function giveRules(
+  { app }: Pick<TestApp, 'app'>,
+  world: RuledWorld,
+  rules: Partial<RuledWorld['rules']>,
+): Promise<void> {
+  Object.assign(world.rules, rules);
+  const texts = Object.fromEntries(Object.entries(rules).map(([name, { text }]) => [name, text]));
+  await setRules(app, world.owner.project._id, 'things', completeRules(texts), { agreed: true });
+}
+
+export const ANYONE: GeneratedRule = { text: 'anyone', admits: () => true, asksCaller: false };
