@@ -49,7 +49,7 @@ const DEEP = [
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
   ...list(
     'engine',
-    'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment readers repair',
+    'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment one-turn readers repair',
   ),
   ...list('engine/pipeline', 'compile'),
   ...list('engine/damage', 'damage'),

@@ -3,6 +3,7 @@ import { Catalog } from './catalog/catalog.js';
 import { CommitQueue } from './commit-queue.js';
 import { Documents } from './documents.js';
 import { type Durability, type Environment, openEnvironment } from './file/environment.js';
+import type { Snapshot } from './file/guard-reads.js';
 import { Reserve } from './file/reserve.js';
 import { Snapshots } from './file/snapshots.js';
 import type { LongRead } from './long-read.js';
@@ -12,6 +13,14 @@ import { upgradeFormat } from './checks/upgrade-format.js';
 /** A view of the data as of one moment, which keeps its pages until it is released. */
 export interface HeldView {
   release(): void;
+}
+
+/** A view whose first turn is not over: it reads the snapshot of this turn. */
+interface ReadingView {
+  /** Keeps the snapshot for this view and for all others that read it. */
+  hold(): void;
+  /** Called with the snapshot that was kept; null when too many are. */
+  goOnIn(snapshot: Snapshot | null): void;
 }
 
 /** The opened data file with what reads and writes it. */
@@ -25,13 +34,18 @@ export interface Storage {
   readonly damage: DamageNotes;
   /** The views that commands of this process hold. */
   readonly views: Set<HeldView>;
+  /** The views that have begun to read in this turn and are not held yet. */
+  readonly reading: Set<ReadingView>;
   /** Told of reads that look at many documents, when they do. */
   onLongRead: ((read: LongRead) => void) | null;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
   /** Ids of the collections that this process has converted from an older format, or has tried to. */
   readonly converting: Set<number>;
-  /** Makes everything visible that any process committed so far; to be called when a turn of reading begins. */
+  /**
+   * Makes everything visible that any process committed so far; to be called when a command begins to read. What others
+   * have begun to read in this turn is held for them.
+   */
   refresh(): void;
   close(): Promise<void>;
 }
@@ -72,6 +86,7 @@ export function openStorage(
     throw error;
   }
   const views = new Set<HeldView>();
+  const reading = new Set<ReadingView>();
   return {
     environment,
     catalog,
@@ -81,10 +96,12 @@ export function openStorage(
     reserve: new Reserve(dataDir),
     damage: new DamageNotes(dataDir, environment.path),
     views,
+    reading,
     onLongRead: null,
     building: new Set(),
     converting: new Set(),
     refresh() {
+      for (const view of reading) view.hold();
       environment.store.resetReadTxn();
       catalog.refresh();
     },

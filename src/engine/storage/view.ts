@@ -1,5 +1,5 @@
 import type { Transaction } from 'lmdb';
-import { holdSnapshot } from './file/guard-reads.js';
+import { holdSnapshot, type Snapshot } from './file/guard-reads.js';
 import type { PageState } from './file/page-file.js';
 import type { CollectionEntry } from './keys/index-definition.js';
 import type { DescribeRead, ReadCommand } from './long-read.js';
@@ -15,7 +15,8 @@ const LONG_READ_DOCUMENTS = 10_000;
 
 /**
  * One moment of the data for a command that reads in several turns: what is committed in between, all documents of one
- * insert with it, is seen as a whole or not at all. Nothing is held before the first turn ends.
+ * insert with it, is seen as a whole or not at all. Nothing is held before the first turn ends, unless another command
+ * asks for the newest state in it.
  */
 export class View {
   private held: Transaction | null = null;
@@ -54,12 +55,39 @@ export class View {
     return this.pages;
   }
 
+  /**
+   * To be called before a command reads that gives way to others within a turn, and before it reads on: it sees
+   * everything that is committed, or still what it has begun to read in its first turn. To be ended by `release`.
+   */
+  refresh(): void {
+    if (this.storage.reading.has(this)) return;
+    this.storage.refresh();
+    this.begin();
+  }
+
+  /** As `refresh`, of a command that has made everything visible in this turn. */
+  begin(): void {
+    if (!this.goesOn) this.storage.reading.add(this);
+  }
+
   /** Keeps for later turns what this turn reads. Does nothing when it is held already, or when too many are. */
   hold(): void {
-    const { views, environment, catalog } = this.storage;
+    if (this.held !== null) return;
+    const { environment, reading, views } = this.storage;
+    // From here on this turn reads another snapshot, so all that have begun to read this one keep it.
+    reading.add(this);
+    const snapshot = views.size < MAX_HELD ? holdSnapshot(environment.store) : null;
+    for (const view of reading) view.goOnIn(snapshot);
+    reading.clear();
+    snapshot?.done();
+  }
+
+  goOnIn(snapshot: Snapshot | null): void {
+    const { views, catalog } = this.storage;
     this.goesOn = true;
-    if (this.held !== null || views.size >= MAX_HELD) return;
-    this.held = holdSnapshot(environment.store);
+    if (snapshot === null || views.size >= MAX_HELD) return;
+    snapshot.use();
+    this.held = snapshot;
     this.catalogVersion = catalog.version;
     views.add(this);
     this.timer = setTimeout(() => {
@@ -69,6 +97,7 @@ export class View {
 
   /** Later reads see what is newest then. */
   release(): void {
+    this.storage.reading.delete(this);
     if (this.held === null) return;
     clearTimeout(this.timer);
     this.storage.views.delete(this);

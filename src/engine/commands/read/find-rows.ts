@@ -78,7 +78,7 @@ export class FindRows implements RowSource {
   next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[] {
     if (this.started) {
       this.pace.resume(signal);
-      checkStillThere(this.storage, this.collection, this.plan);
+      checkStillThere(this.storage, this.collection, this.plan, this.view);
     }
     this.started = true;
     const batch = this.openBatch(most);
@@ -148,7 +148,7 @@ export class FindRows implements RowSource {
     do {
       this.view.hold();
       await this.pace.rest();
-      checkStillThere(this.storage, this.collection, this.plan);
+      checkStillThere(this.storage, this.collection, this.plan, this.view);
     } while (!this.readOn(batch));
     return this.finishBatch(batch);
   }

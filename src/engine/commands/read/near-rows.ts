@@ -91,6 +91,7 @@ export class NearRows implements RowSource {
     environment: ExpressionContext | undefined,
   ) {
     this.view = new View(storage, 'find');
+    this.view.begin();
     this.left = options.limit === 0 ? Infinity : options.limit;
     const budget = pacedBudget(pace, this.view);
     const source = readNearest(storage, collection, nearest, null, budget, this.view, environment);

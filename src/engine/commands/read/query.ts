@@ -254,8 +254,15 @@ export function leaveIfLong(
  * To be called when a scan goes on after a turn in which others could write: 175 when its collection or an index of its
  * plan is gone.
  */
-export function checkStillThere(storage: Storage, collection: CollectionEntry, plan: Plan): void {
-  storage.refresh();
+export function checkStillThere(
+  storage: Storage,
+  collection: CollectionEntry,
+  plan: Plan,
+  /** Of a command that may still be in its first turn. */
+  view: View | null = null,
+): void {
+  if (view === null) storage.refresh();
+  else view.refresh();
   const current = storage.catalog.find(collection.ns);
   if (current === collection) return;
   if (current?.id !== collection.id) {

@@ -55,7 +55,7 @@ export async function* readDocuments(
 ): AsyncGenerator<Doc[]> {
   if (wanted.limit === 0) return;
   const query = compileQuery(wanted.filter ?? {}, wanted.sort ?? {}, wanted.hint, environment);
-  storage.refresh();
+  view.refresh();
   const collection = view.find(ns);
   if (collection === null) return;
   if (wanted.near != null) {
@@ -94,7 +94,7 @@ export async function* readDocuments(
       docs = docs.slice(BATCH);
     }
     if (isDue(budget, scan.lastRead)) await budget.pause();
-    if (!scan.finished && left > 0) checkStillThere(storage, collection, scan.plan);
+    if (!scan.finished && left > 0) checkStillThere(storage, collection, scan.plan, view);
   }
 }
 

@@ -89,7 +89,7 @@ export async function* readNearest(
       budget.check();
       if (!budget.tick(Math.max(read, 1))) continue;
       await budget.pause();
-      checkStillThere(storage, collection, plan);
+      checkStillThere(storage, collection, plan, view);
     }
     if (nearest.length > 0) yield nearest;
   } finally {

@@ -3,6 +3,12 @@ import type { PageGuard } from './page-guard.js';
 
 type Store = RootDatabase<Buffer, Buffer>;
 
+/** A snapshot that is held for as many readers as `use` was called, and for the first one. */
+export interface Snapshot extends Transaction {
+  // Its types leave it out.
+  use(): void;
+}
+
 /** What lmdb reads by. */
 interface Reads {
   getBinaryFast: (this: unknown, key: unknown, options?: object) => Buffer | undefined;
@@ -10,7 +16,7 @@ interface Reads {
   getRange: (this: unknown, options?: object) => { iterate(): Iterator<unknown> | number };
   /** Forgets the transaction that was put aside for the sake of those who still use it. */
   _commitReadTxn(): void;
-  useReadTransaction(): Transaction;
+  useReadTransaction(): Snapshot;
   resetReadTxn(): void;
   ensureReadTxn(): void;
 }
@@ -99,10 +105,11 @@ function guarded(iterator: Iterator<unknown> | number, reads: Reads, checks?: Ch
 }
 
 /**
- * Holds the snapshot that this turn reads, for one reader alone: lmdb would let later turns read by it as well while
- * nobody commits, and the first of them that meets damage would end it for all. To be ended by `done`.
+ * Holds the snapshot that this turn has read so far, for those alone that are given it: lmdb would let later turns read
+ * by it as well while nobody commits, and the first of them that meets damage would end it for all. This turn reads
+ * another one from here on. To be ended by `done`.
  */
-export function holdSnapshot(store: Store): Transaction {
+export function holdSnapshot(store: Store): Snapshot {
   // Its types leave out the method that forgets.
   const reads = store as unknown as Reads;
   const held = reads.useReadTransaction();
