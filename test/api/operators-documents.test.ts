@@ -168,3 +168,63 @@ describe('many documents at once', () => {
       expect(codeOf(await call('post', `${path}/${act}`, { ids: list }).expect(400))).toBe('VALIDATION_FAILED');
   });
 });
+
+describe('the history of a document, for operators', () => {
+  interface History {
+    isKept: boolean;
+    since: string | null;
+    items: { change: string; before: { title?: string; isDeleted: boolean } | null; isPartial: boolean }[];
+    next: number | null;
+  }
+  const history = async (id: string, query = ''): Promise<History> =>
+    dataOf<History>(await call('get', `${path}/${id}/history${query}`).expect(200));
+  const keep = () => call('put', `${path.replace(/documents$/, 'changes')}`, { on: true }).expect(200);
+
+  it('is not kept before somebody wants it, and reading it begins nothing', async () => {
+    for (const _twice of [1, 2]) {
+      expect(await history(ids[0]!)).toEqual({ isKept: false, since: null, items: [], next: null });
+      await call('patch', `${path}/${ids[0]!}`, { title: 'changed' }).expect(200);
+    }
+  });
+
+  it('has the changes of this document alone, newest first, in pages, with what was before', async () => {
+    await keep();
+    const { _id: id } = dataOf<{ _id: string }>(await call('post', path, { title: 'v0', slug: 'v' }).expect(201));
+    for (const title of ['v1', 'v2']) {
+      await call('patch', `${path}/${id}`, { title }).expect(200);
+      await call('patch', `${path}/${ids[0]!}`, { title }).expect(200);
+    }
+    await call('delete', `${path}/${id}`).expect(200);
+    const { isKept, since, items, next } = await history(id);
+    expect({ isKept, next }).toEqual({ isKept: true, next: null });
+    expect(since).toMatch(/^\d{4}-/);
+    expect(items.length).toBe(4);
+    const paged: History['items'] = [];
+    for (let before: number | null | '' = ''; before !== null;) {
+      const page: History = await history(id, `?limit=3${before === '' ? '' : `&before=${before}`}`);
+      paged.push(...page.items);
+      before = page.next;
+    }
+    expect(paged).toEqual(items);
+    // On a MongoDB the log knows when something changed, and not what was before.
+    if (!test.app.db.changeLogs) return;
+    expect(items.map(({ change, before }) => [change, before?.title ?? null])).toEqual([
+      ['changed', 'v2'],
+      ['changed', 'v1'],
+      ['changed', 'v0'],
+      ['created', null],
+    ]);
+    expect(JSON.stringify(items)).not.toContain('_bsvc');
+  });
+
+  it('is of documents that are there, and of no users', async () => {
+    await keep();
+    expect(codeOf(await call('get', `${path}/${NOBODY}/history`).expect(404))).toBe('DOCUMENT_NOT_FOUND');
+    expect(codeOf(await call('get', `${path}/x/history`).expect(400))).toBe('INVALID_ID');
+    await call('delete', `${path}/${ids[0]!}?permanent=true`).expect(200);
+    await call('get', `${path}/${ids[0]!}/history`).expect(404);
+    const users = path.replace(/collections\/[^/]+/, 'collections/users');
+    expect(codeOf(await call('get', `${users}/${ids[1]!}/history`).expect(403))).toBe('USERS_BLOCKED');
+    expect(codeOf(await call('get', `${path}/${ids[1]!}/history?before=-1`).expect(400))).toBe('INVALID_QUERY');
+  });
+});

@@ -131,4 +131,33 @@ describe.skipIf(!CHROMIUM)('files and queries at the console', { timeout: 120_00
     await page.getByRole('button', { name: 'Download' }).click();
     expect((await downloaded).suggestedFilename()).toBe('posts.json');
   });
+
+  it('shows what a document was before each change, as text, once changes are kept', async () => {
+    const id = stage.ids[7]!;
+    const change = (title: string) =>
+      fetch(`${stage.test.url}/api/data/posts/${id}`, {
+        method: 'PATCH',
+        headers: { 'x-api-key': stage.secret, 'content-type': 'application/json' },
+        body: JSON.stringify({ title }),
+      });
+    const hash = at(stage, `documents/posts?open=${id}&tab=history`);
+    const looking = await openConsole(stage, { email: VIEWER, hash });
+    await looking.getByText('Changes of posts are not kept yet').waitFor();
+    expect(await looking.getByRole('button', { name: 'Keep changes from now on' }).count()).toBe(0);
+    const page = await openConsole(stage, { hash });
+    await page.getByRole('button', { name: 'Keep changes from now on' }).click();
+    await page.getByText('No change of posts is kept yet').waitFor();
+    for (const title of [XSS, 'newer']) await change(title);
+    await page.reload();
+    const list = page.getByRole('dialog').getByRole('listitem');
+    await list.first().waitFor();
+    await settle(page);
+    const shown = (await list.allTextContents()).map((text) => text.replace(/\d{4}-\d\d-\d\d [\d:]{8}/, ''));
+    expect(shown).toEqual([
+      `Changed title${JSON.stringify(XSS)} → "newer"`,
+      `Changed title"Post 7" → ${JSON.stringify(XSS)}`,
+    ]);
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    expect(await page.title()).not.toBe('broken in');
+  });
 });

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { deserialize } from 'bson';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ChangeLogs, type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
 import { openRandom } from '../helpers/random.js';
@@ -123,6 +124,37 @@ describe('the log of changes', () => {
     await items.deleteOne({ _id: 1 });
     expect(await idsOf(start)).toEqual(['1 gone']);
     expect(await idsOf(start, { earlierAccess: { hidden: { $exists: true } } })).toEqual([]);
+  });
+
+  it('has the history of one document, newest first, found in parts of the log', async () => {
+    const found = async (id: unknown, more: object = {}) =>
+      logs.history('items', { id, before: null, limit: 100, maxEntries: 1000, ...more });
+    await items.insertOne({ _id: 1, n: 0 });
+    expect(await found(1)).toBeNull();
+    await begin();
+    expect(await found(1)).toEqual({ changes: [], next: null });
+    for (let n = 1; n <= 120; n++) {
+      await items.updateOne({ _id: 1 }, { $set: { n } });
+      if (n % 4 === 0) await items.insertOne({ _id: 1000 + n });
+    }
+    const whole = await found(1, { limit: 1000 });
+    expect(whole?.changes.map(({ earlier }) => deserialize(earlier).n as number)).toEqual(
+      Array.from({ length: 120 }, (_, at) => 119 - at),
+    );
+    for (const step of [{ limit: 7 }, { maxEntries: 3 }, { maxEntries: 90 }]) {
+      const joined = [];
+      for (let before: number | null = null; ;) {
+        const page = await found(1, { ...step, before });
+        joined.push(...page!.changes);
+        before = page!.next;
+        if (before === null) break;
+      }
+      expect(joined).toEqual(whole?.changes);
+    }
+    expect((await found(1004))?.changes).toMatchObject([{ operation: 'insert' }]);
+    expect((await found(5))?.changes).toEqual([]);
+    await items.deleteOne({ _id: 1004 });
+    expect((await found(1004))?.changes).toMatchObject([{ operation: 'remove' }, { operation: 'insert' }]);
   });
 
   it('stops before a document that nobody may be told of yet', async () => {

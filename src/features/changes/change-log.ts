@@ -74,6 +74,31 @@ export interface WatchedChanges {
   isEnd: boolean;
 }
 
+/** The changes of one document that are looked for. */
+export interface HistorySearch {
+  id: ObjectId;
+  /** `next` of the search before, or null. */
+  before: number | null;
+  limit: number;
+  /** Of the log that are looked at, those of other documents too. */
+  maxEntries: number;
+}
+
+export interface HistoryChange {
+  at: Date;
+  /** On a MongoDB always `changed`: the log there does not know what was done. */
+  change: 'created' | 'changed' | 'removed';
+  /** The document before; null where nothing is known of it. */
+  earlier: EarlierDocument | null;
+}
+
+export interface FoundHistory {
+  /** The newest first. */
+  changes: HistoryChange[];
+  /** Null when there is nothing older. */
+  next: number | null;
+}
+
 /** The extent of a log. */
 export interface LogSize {
   bytes: number;
@@ -97,6 +122,8 @@ export interface ChangeLog {
   read(search: ChangeSearch): Promise<FoundChanges | null>;
   /** The same for a follower who judges for others: every changed document, and what is known of it before. */
   watch(search: ChangeWatch): Promise<WatchedChanges | null>;
+  /** The changes of one document; null where no log was begun. */
+  history(search: HistorySearch): Promise<FoundHistory | null>;
   end(): Promise<void>;
   /** What it holds; null where none was begun. */
   size(): Promise<LogSize | null>;

@@ -8,6 +8,8 @@ import type { ChangeLog, Logged, LogPosition } from './change-log.js';
 /** Each is held in memory with an earlier document. */
 const MAX_WATCHED_ENTRIES = 2_000;
 
+const DONE = { insert: 'created', update: 'changed', remove: 'removed' } as const;
+
 /** The embedded engine's log, which holds every change from when it was first asked for. */
 export function openEngineLog(
   app: Pick<App, 'db'>,
@@ -63,6 +65,16 @@ export function openEngineLog(
         return { id: String(id), at: new Date(at), document, earlier, owners: [] };
       });
       return { ...found, changes };
+    },
+    async history(search) {
+      const found = await logs.history(name, search);
+      if (!found) return null;
+      const changes = found.changes.map(({ at, operation, earlier, isPartial }) => ({
+        at: new Date(at),
+        change: DONE[operation],
+        earlier: operation === 'insert' ? null : { bytes: earlier, isPartial },
+      }));
+      return { changes, next: found.next };
     },
     end: () => logs.end(name),
     size() {

@@ -223,6 +223,23 @@ export function openOutboxLog(app: Database, collection: Logged): ChangeLog {
       const entries = await findEntries(app, c, search);
       return entries && readEntries(app, collection, entries, search.visible, search);
     },
+    async history({ id, before, limit, maxEntries }) {
+      const last = await findLast(app, c);
+      if (!last) return null;
+      const to = Math.min(before ?? Infinity, last._id.n + 1);
+      const from = Math.max(1, to - maxEntries);
+      const entries = await logStore(app)
+        .find({ ...numbers(c, from, to), documentId: id }, app.db.confirmedReads)
+        .sort({ _id: -1 })
+        .limit(limit)
+        .toArray();
+      const changes = entries.map((entry) => {
+        const earlier = earlierOf(collection, entry)?.at(-1) ?? null;
+        return { at: entry.at, change: 'changed' as const, earlier };
+      });
+      const oldest = entries.length === limit ? entries.at(-1)!._id.n : from;
+      return { changes, next: oldest > 1 ? oldest : null };
+    },
     end: () => removeLog(app, c),
     size: () => measureOutboxLog(app, c),
     async trim(since, maxBytes) {

@@ -9,7 +9,8 @@ import { openChangeLog } from './open-change-log.js';
 
 /**
  * Switches the following of a collection's changes on or off, or changes for how long they are kept. Off removes what
- * was kept: followers start over when it is on again. 409 RULES_NEED_LOG where sets of rules are of it.
+ * was kept: followers start over when it is on again. On begins the log. 409 RULES_NEED_LOG where sets of rules are of
+ * it.
  */
 export async function setChanges(
   app: App,
@@ -32,6 +33,8 @@ export async function setChanges(
     if (!saved) continue;
     forgetCollection(app, saved);
     if (!keepsChanges(app, saved)) await openChangeLog(app, saved).end();
+    // Else the first who follows begins it, or on a MongoDB the first change.
+    else if (change.on === true && app.db.changeLogs) await openChangeLog(app, saved).begin();
     return saved;
   }
 }

@@ -1,9 +1,34 @@
 import type { App } from '../../app.js';
 import { sentHeader } from '../../http/requests/sent-header.js';
-import { created, encoded, envelope, flagParameter, ok, route, say, type Access } from '../../http/routes/route.js';
-import { arrayOf, claimed, ID, object, type Schema, TEXT } from '../../platform/schema/schema.js';
+import {
+  created,
+  encoded,
+  envelope,
+  flagParameter,
+  ok,
+  parameter,
+  route,
+  say,
+  wholeNumberParameter,
+  type Access,
+} from '../../http/routes/route.js';
+import {
+  arrayOf,
+  claimed,
+  FLAG,
+  ID,
+  MOMENT,
+  object,
+  oneOf,
+  orNull,
+  type Schema,
+  text,
+  TEXT,
+  WHOLE,
+} from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatorCaller } from '../access/operator-caller.js';
+import { findHistory } from '../documents/read/find-history.js';
 import { getDocument } from '../documents/read/get-document.js';
 import { wrapReply } from '../documents/read/stored-documents.js';
 import { DOCUMENT, NO_ROOM, SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
@@ -23,6 +48,23 @@ const USERS_BLOCKED = ['USERS_BLOCKED'];
 
 type JsonObject = Record<string, unknown>;
 const FIELDS: Schema<JsonObject> = claimed({ type: 'object', examples: [{ title: 'Hello', views: 0 }] });
+
+const HISTORY = object(
+  {
+    isKept: { ...FLAG, description: 'False where no log was begun: nobody has followed the collection yet.' },
+    since: { ...orNull(MOMENT), description: 'The oldest change of the collection that is kept.' },
+    items: arrayOf(
+      object({
+        at: MOMENT,
+        change: oneOf('created', 'changed', 'removed'),
+        before: { ...orNull(SHOWN_DOCUMENT), description: 'What was kept of the document before the change.' },
+        isPartial: { ...FLAG, description: 'Fields may be missing from `before`.' },
+      }),
+    ),
+    next: { ...orNull(WHOLE), description: 'For `before` of the next request; null: there is nothing older.' },
+  },
+  'DocumentHistory',
+);
 
 interface InCollection {
   project: Project;
@@ -105,6 +147,26 @@ export const SINGLE_DOCUMENT_ROUTES = [
       const { name } = await requireNamed(app, project, params.collection);
       const document = await getDocument(app, operatorCaller(project), name, params.document, 'include_deleted=true');
       return wrapReply('{"success":true,"data":', withTagOfJson(ctx, document), ',"message":"Document"}');
+    },
+  }),
+  route(`GET ${PATH}/:document/history`, {
+    id: 'showHistory',
+    summary: 'Get the changes of a document that the change log has, the newest first',
+    description:
+      'The log is for those who follow changes: a long document is kept in part, older changes go, and on a MongoDB it has hardly more than the times. One request looks at 50,000 changes of the collection; `next` goes on as `before`.',
+    access: PROJECT_OPERATOR,
+    query: {
+      before: parameter('`next` of the answer before', text({ pattern: '^[0-9]{1,15}$' })),
+      limit: wholeNumberParameter('Number of changes', 25, { max: 100 }),
+    },
+    answers: ok(HISTORY, 'History of the document'),
+    refuses: { 400: ['INVALID_QUERY'], 403: USERS_BLOCKED },
+    async handle({ app, project, params, query: { before, limit } }) {
+      const collection = await requireNamed(app, project, params.collection);
+      return findHistory(app, collection, params.document, {
+        before: before === undefined ? null : Number(before),
+        limit,
+      });
     },
   }),
   route(`PATCH ${PATH}/:document`, {

@@ -1,9 +1,11 @@
 import { decodeDocument } from '../../codec/decode.js';
+import { encodeDocument } from '../../codec/encode.js';
 import { docFromApp, toApp } from '../../codec/app-values.js';
 import { compileFilter, type Filter } from '../../query/match/match.js';
 import type { LogSettings } from '../../storage/keys/index-definition.js';
 import { beginLog, endLog, eraseRemoved, type LogLimits, oldestMoment, trimLog } from '../../storage/log/keep-log.js';
 import { type LoggedChanges, type LogPoint, logPosition, readChanges } from '../../storage/log/read-changes.js';
+import { type DocumentHistory, type HistoryQuery, readHistory } from '../../storage/log/read-history.js';
 import { conditionsOf, type LongRead } from '../../storage/long-read.js';
 import type { Storage } from '../../storage/storage.js';
 import { toDriverError } from './driver-errors.js';
@@ -24,6 +26,11 @@ export interface LogSearch {
   maxBytes: number;
   /** Instead of the judgement by `earlier…`: what documents were before, and the most entries to read for it. */
   earlierOf?: number;
+}
+
+/** As the engine's own search, for an `_id` of the application. */
+export interface HistorySearch extends Omit<HistoryQuery, 'document'> {
+  id: unknown;
 }
 
 /** A filter that is tried on documents one by one, outside of any read: it gives the answers of a find. */
@@ -59,6 +66,8 @@ export interface ChangeLogs {
   position(name: string): LogPoint | null;
   /** The changes that a search finds, oldest first; null when its position is not in this log any more. */
   read(name: string, search: LogSearch): Promise<LoggedChanges | null>;
+  /** The changes of the document with this `_id`, newest first; null where nothing is logged. */
+  history(name: string, search: HistorySearch): Promise<DocumentHistory | null>;
   end(name: string): Promise<void>;
   /** Removes what is beyond the limits from the front; tells how many entries. */
   trim(name: string, limits: LogLimits): Promise<number>;
@@ -93,6 +102,13 @@ export function openChangeLogs(storage: Storage, db: string): ChangeLogs {
           hold: hold && compile(hold),
         });
         return found && { ...found, changes: found.changes.map((change) => ({ ...change, id: toApp(change.id) })) };
+      } catch (error) {
+        throw toDriverError(storage.damage.judge(error, ns(name)));
+      }
+    },
+    async history(name, { id, ...search }) {
+      try {
+        return await readHistory(storage, ns(name), { ...search, document: encodeDocument(docFromApp({ _id: id })) });
       } catch (error) {
         throw toDriverError(storage.damage.judge(error, ns(name)));
       }

@@ -1,0 +1,165 @@
+import { useState } from 'preact/hooks';
+import { api, queryOf } from '../../api.js';
+import { cell, moment } from '../../format.js';
+import { useLoad } from '../../load.js';
+import { attempt, Trouble } from '../../parts/basics.js';
+import { mayChange } from '../../session.js';
+import { OF_SERVER, type ShownFields } from '../document-fields.js';
+import type { RecordView } from './record-view.js';
+
+interface History {
+  isKept: boolean;
+  since: string | null;
+  items: Change[];
+  next: number | null;
+}
+
+interface Change {
+  at: string;
+  change: 'created' | 'changed' | 'removed';
+  before: ShownFields | null;
+  isPartial: boolean;
+}
+
+/** What the change log has of the document: what changed when, newest first. */
+export function HistoryTab({ base, collection, record }: RecordView) {
+  const path = `${base}/${record.stored?._id ?? ''}/history`;
+  const first = useLoad<History>(path);
+  const collectionPath = base.replace(/\/documents$/, '');
+  if (first.data?.isKept === false) {
+    return (
+      <div class="empty">
+        <p>Changes of {collection.name} are not kept yet, so there is no history.</p>
+        {mayChange.value && (
+          <button
+            onClick={() =>
+              void attempt(async () => {
+                await api('PUT', `${collectionPath}/changes`, { on: true });
+                first.reload();
+                return 'Changes are kept from now on';
+              })
+            }
+          >
+            Keep changes from now on
+          </button>
+        )}
+        <p class="muted">
+          <code>bsvc collection changes {collection.name} --on</code>
+        </p>
+      </div>
+    );
+  }
+  return (
+    <>
+      <Page path={path} before={null} after={record.stored} isAfterPartial={false} />
+      {first.data && (
+        <p class="muted">
+          {first.data.since
+            ? `Changes of ${collection.name} are kept since ${moment(first.data.since)}.`
+            : `No change of ${collection.name} is kept yet.`}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Some changes, and on demand those before them. */
+function Page({
+  path,
+  before,
+  after,
+  isAfterPartial,
+}: {
+  path: string;
+  before: number | null;
+  /** The document after the first of them, as far as it is known. */
+  after: ShownFields | null;
+  isAfterPartial: boolean;
+}) {
+  const { data, error, reload } = useLoad<History>(`${path}${queryOf({ before })}`);
+  const [isMore, setMore] = useState(false);
+  if (!data) return error ? <Trouble error={error} onRetry={reload} /> : <p class="empty">Loading…</p>;
+  const { items, next } = data;
+  const states = [{ before: after, isPartial: isAfterPartial }, ...items];
+  const last = states.at(-1)!;
+  return (
+    <>
+      <Trouble error={error} onRetry={reload} />
+      {items.length === 0 && before === null && next === null && (
+        <p class="empty">No change of this document is kept.</p>
+      )}
+      <ol class="history">
+        {items.map((item, at) => (
+          <li key={`${item.at} ${at}`}>
+            <p>
+              <b>{titleOf(item, states[at]!.before)}</b> <time dateTime={item.at}>{moment(item.at)}</time>
+            </p>
+            <Differences before={item} after={states[at]!} />
+          </li>
+        ))}
+      </ol>
+      {next !== null && !isMore && <button onClick={() => setMore(true)}>Look for older changes</button>}
+      {next !== null && isMore && (
+        <Page path={path} before={next} after={last.before} isAfterPartial={last.isPartial} />
+      )}
+    </>
+  );
+}
+
+interface State {
+  before: ShownFields | null;
+  isPartial: boolean;
+}
+
+function titleOf({ change, before }: Change, after: ShownFields | null): string {
+  if (change === 'created') return 'Created';
+  if (change === 'removed') return 'Deleted for good';
+  if (before && after && before.isDeleted !== after.isDeleted) {
+    return after.isDeleted === true ? 'Moved to the trash' : 'Taken back from the trash';
+  }
+  return 'Changed';
+}
+
+function Differences({ before: { before, isPartial }, after }: { before: State; after: State }) {
+  if (!before) return null;
+  const rows = differencesOf(before, after);
+  return (
+    <>
+      {rows.length > 0 && (
+        <dl>
+          {rows.map(({ name, from, to }) => (
+            <div key={name}>
+              <dt dir="auto">{name}</dt>
+              <dd>
+                <del dir="auto">{from}</del>
+                {to !== null && (
+                  <>
+                    <span aria-hidden="true"> → </span>
+                    <ins dir="auto">{to}</ins>
+                  </>
+                )}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {isPartial && <p class="hint">The document was long: only a part of it was kept.</p>}
+    </>
+  );
+}
+
+/** What was before, and became; null where what it became is not known. */
+function differencesOf(before: ShownFields, after: State): { name: string; from: string; to: string | null }[] {
+  const later = after.before;
+  const names = new Set([...Object.keys(before), ...Object.keys(later ?? {})]);
+  return [...names].flatMap((name) => {
+    if (OF_SERVER.has(name)) return [];
+    const from = write(before[name]);
+    if (!later || (after.isPartial && !Object.hasOwn(later, name))) return [];
+    const to = write(later[name]);
+    return from === to ? [] : [{ name, from, to }];
+  });
+}
+
+const MOST = 300;
+const write = (value: unknown): string => (value === undefined ? '–' : cell(JSON.stringify(value), MOST));
