@@ -34,6 +34,7 @@ import { referenceRoutes } from './features/reference/reference-routes.js';
 import { ROOT_ROUTES } from './features/reference/root-routes.js';
 import { CONSOLE_ROUTES } from './features/console/console-routes.js';
 import { noteRequests } from './features/series/requests/recent-requests.js';
+import { BACKUP_ROUTES } from './features/backups/backup-routes.js';
 import { SERVICE_ROUTES } from './features/series/service-routes.js';
 import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { watchUnindexedReads } from './features/collections/indexes/unindexed-reads.js';
@@ -68,6 +69,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   MAIL_ROUTES,
   ADMIN_ROUTES,
   ...SERVICE_ROUTES,
+  BACKUP_ROUTES,
   PROJECT_ROUTES,
   COLLECTION_ROUTES,
   PROJECT_SCHEMA_ROUTES,

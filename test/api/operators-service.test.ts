@@ -119,3 +119,30 @@ describe('the text of a mail', () => {
     expect(items.map(({ outcome }) => outcome)).toEqual(['failed', 'done']);
   });
 });
+
+describe('kept backups', () => {
+  it('are none without a place, and an unreachable one is named', async () => {
+    const { place, items, problem } = dataOf<{ place: null; items: []; problem: null }>(
+      await ann.call('get', '/api/admin/backups').expect(200),
+    );
+    expect({ place, items, problem }).toEqual({ place: null, items: [], problem: null });
+    expect(codeOf(await ann.call('post', '/api/admin/backups').expect(409))).toBe('NO_BACKUP_PLACE');
+    const settings = {
+      BSVC_BCRYPT_COST: '4',
+      BSVC_BACKUP_TO: 's3://kept/here',
+      BSVC_S3_ENDPOINT: 'http://127.0.0.1:1',
+      BSVC_S3_ACCESS_KEY_ID: 'id',
+      BSVC_S3_SECRET_ACCESS_KEY: 'hidden-secret',
+    };
+    const away = await openTestApp({ settings });
+    try {
+      const { call } = await buildOperator(away);
+      const answer = await call('get', '/api/admin/backups').expect(200);
+      expect(dataOf(answer)).toMatchObject({ place: 's3://kept/here', isLate: true, items: [] });
+      expect(dataOf<{ problem: string }>(answer).problem).toMatch(/^s3:\/\/kept\/here cannot be listed: /);
+      expect(JSON.stringify(answer.body)).not.toContain('hidden-secret');
+    } finally {
+      await away.close();
+    }
+  });
+});

@@ -1,14 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ObjectId } from 'bson';
 import type { Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runBackupJob } from '../../src/features/backups/run-backup.job.js';
 import { sendMail } from '../../src/features/mail/sending/send-mail.js';
 import { setTemplate } from '../../src/features/mail/mail-template.js';
 import { signUp } from '../../src/features/users/sign-up.js';
+import { jobStore } from '../../src/platform/jobs/job.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { at, OWNER, openConsole, PASSWORD, settle, useConsole, VIEWER, visit } from './console-stage.js';
 
 /** Of the page: what is evaluated there. */
 declare const document: { title: string; querySelectorAll(selector: string): { length: number } };
 
+const BACKUPS = mkdtempSync(join(tmpdir(), 'bsvc-backups-'));
+afterAll(() => rmSync(BACKUPS, { recursive: true, force: true }));
 const XSS = '<img src=x onerror="document.title=\'broken in\'">';
 
 /** Gives the own password where the page asks for it over the form. */
@@ -18,7 +26,7 @@ async function prove(page: Page): Promise<void> {
 }
 
 describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () => {
-  const stage = useConsole({ settings: { BSVC_MAIL_FROM: 'shop@example.test' } });
+  const stage = useConsole({ settings: { BSVC_MAIL_FROM: 'shop@example.test', BSVC_BACKUP_TO: BACKUPS } });
 
   it('makes a project, sees its keys once, and goes on to its collections', async () => {
     const page = await openConsole(stage);
@@ -202,5 +210,25 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByRole('link', { name: 'seen@example.test' }).click();
     await page.getByText('not confirmed').waitFor();
     expect(await page.getByRole('dialog').locator('input, textarea').count()).toBe(0);
+  });
+
+  it('lists the kept backups, has one made, and shows the command that restores it', async () => {
+    const page = await openConsole(stage, { hash: '#/backups' });
+    await page.getByText('No backup yet').waitFor();
+    await page.getByRole('button', { name: 'Make a backup' }).click();
+    await page.getByText('A worker makes the backup').waitFor();
+    // The stage has no worker: this is what one would run.
+    const { app } = stage.test;
+    expect(await jobStore(app).countDocuments({ name: 'backups.run', state: 'queued' })).toBe(1);
+    const { signal } = new AbortController();
+    await runBackupJob.run(app, {}, { jobId: new ObjectId(), attempt: 1, fence: 1, signal, stopping: signal });
+    await page.reload();
+    const row = page.getByRole('row', { name: /^bsvc-.*whole/ });
+    await row.waitFor();
+    const name = await row.locator('code').first().innerText();
+    await page.getByText(`bsvc restore ${name}`).waitFor();
+    const viewer = await openConsole(stage, { email: VIEWER, hash: '#/backups' });
+    await viewer.getByText(name, { exact: true }).first().waitFor();
+    expect(await viewer.getByRole('button', { name: 'Make a backup' }).count()).toBe(0);
   });
 });

@@ -97,6 +97,8 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
       operators: () => '#/operators',
       'new operator': () => '#/operators?open=:new',
       server: () => '#/server',
+      backups: () => '#/backups',
+      'history of a document': () => at(stage, `documents/posts?open=${stage.ids[3]!}&tab=history`),
       'mail settings': () => at(stage, 'mail?edit=1'),
       nothing: () => '#/nowhere',
     };

@@ -9,6 +9,7 @@ import { Files } from '../files/files.js';
 import { Query } from '../query/query.js';
 import { Keys } from '../screens/project/keys.js';
 import { Settings } from '../screens/project/settings.js';
+import { Backups } from '../screens/server/backups.js';
 import { Operators } from '../screens/server/operators.js';
 import { ServerSettings } from '../screens/server/server-settings.js';
 import { Storage } from '../screens/project/storage.js';
@@ -72,6 +73,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
       { path: 'keys', name: 'API keys', icon: 'keys', key: 'k', ofProject: true, view: Keys },
       { path: 'storage', name: 'Storage', icon: 'storage', key: 'b', ofProject: true, view: Storage },
       { path: 'settings', name: 'Project', icon: 'project', key: 'p', ofProject: true, view: Settings },
+      { path: 'backups', name: 'Backups', icon: 'backups', key: 'n', forAll: true, view: Backups },
       { path: 'server', name: 'Server', icon: 'server', key: 'v', forAll: true, view: ServerSettings },
       { path: 'account', name: 'Account', icon: 'account', key: 'y', view: Account },
     ],

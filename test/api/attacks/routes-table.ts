@@ -513,6 +513,8 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('DELETE', '/api/admin/me/sessions', 'an operator who has signed in', '200', '200'),
   row('GET', '/api/admin/series', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
   row('GET', '/api/admin/status', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
+  row('GET', '/api/admin/backups', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
+  row('POST', '/api/admin/backups', 'an owner of all projects', '409 NO_BACKUP_PLACE', '403 ALL_PROJECTS_REQUIRED'),
   row('GET', '/api/admin/jobs', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
   row(
     'POST',

@@ -113,7 +113,7 @@ function Service() {
 function repairOf({ kind, project, id }: Status['problems'][number]): string {
   if (kind === 'webhook' && project && id) return linkTo(['p', project, 'webhooks', id]);
   if (kind === 'jobs') return linkTo(['jobs'], { state: 'dead' });
-  return linkTo(['server'], { name: kind === 'backup' ? 'backup' : 'data_dir' });
+  return kind === 'backup' ? linkTo(['backups']) : linkTo(['server'], { name: 'data_dir' });
 }
 
 function Tile({ name, value }: { name: string; value: string }) {
