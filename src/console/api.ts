@@ -123,7 +123,8 @@ async function send(
     });
   } catch (error) {
     if ((error as Error).name === 'AbortError') throw error;
-    trouble.value = 'The server does not answer. What you see is what came last.';
+    trouble.value =
+      'The server does not answer. What you see is what came last, and what you type is kept: it is asked again by itself.';
     throw new Refusal(0, 'OFFLINE', 'The server does not answer: try again.', '', null);
   }
 }

@@ -10,7 +10,7 @@ import { PasswordAgain } from './parts/confirm.js';
 import { place } from './routes.js';
 import { SignIn, signInByLink, takeLink } from './screens/service/sign-in.js';
 import { loadProjects, me, recallMe, settleMe, type Me } from './session.js';
-import { isStale, watchVersion } from './stale-page.js';
+import { isStale, watchServer, watchVersion } from './stale-page.js';
 
 /** Begins before anything is drawn: the form, or a screen and its requests, wait for no answer. */
 export function startConsole(): void {
@@ -18,6 +18,7 @@ export function startConsole(): void {
   if (link === null) me.value = recallMe();
   void begin(link);
   watchVersion();
+  watchServer();
 }
 
 export function App() {

@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals';
-import { trouble } from './api.js';
+import { addressOf, trouble } from './api.js';
 import { reloadWithDrafts } from './drafts.js';
 
 /** The server is of another version than this page, which could not be loaded again without losing something. */
@@ -19,6 +19,32 @@ export async function renewPage(): Promise<void> {
   // A proxy's own page, or none: it says nothing.
   if (!page.includes('id="app"') || page.includes(own)) return;
   if (!reloadWithDrafts()) isStale.value = true;
+}
+
+const FIRST_WAIT_MS = 1_000;
+const MAX_WAIT_MS = 15_000;
+
+/** While the server is away it is asked, less and less often, whether it is back: what waits for it then goes on. */
+export function watchServer(): void {
+  effect(() => {
+    if (trouble.value === null) return undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOver = false;
+    const lookAfter = (ms: number): void => {
+      timer = setTimeout(() => void look(ms), ms);
+    };
+    const look = async (waited: number): Promise<void> => {
+      const answer = document.hidden ? null : await fetch(addressOf('/api/health/ready')).catch(() => null);
+      if (isOver) return;
+      if (answer?.ok) trouble.value = null;
+      else lookAfter(Math.min(MAX_WAIT_MS, waited * 2));
+    };
+    lookAfter(FIRST_WAIT_MS);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  });
 }
 
 /** Looks from now on: when the server comes back, when somebody comes back to the page, and now and then. */

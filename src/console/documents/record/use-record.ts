@@ -13,6 +13,8 @@ interface RecordDraft {
   /** As JSON, while that is what is edited. */
   text: string | null;
   stored: ShownFields | null;
+  /** Of a new one, chosen here: sent again after an answer that did not come, it is stored once. */
+  newId?: string;
 }
 
 /** A document that is looked at or edited; with the id `new` one that is not stored yet, a copy where one is loaded. */
@@ -32,6 +34,7 @@ export function useRecord({
     fields: fieldsOf(document),
     text: null,
     stored: isNew ? null : document,
+    ...(isNew && { newId: makeId() }),
   });
   const [first] = useState(() => beginWith(loaded));
   const name = `${base}/${id}${isNew && loaded ? ` of ${loaded._id}` : ''}`;
@@ -46,8 +49,7 @@ export function useRecord({
   const isSame = Object.keys(change).length === 0;
   const [busy, save, error] = useAction(async () => {
     if (!stored) {
-      const { _id } = await api<ShownFields>('POST', base, change);
-      finish(_id, 'Document stored');
+      finish(await store(base, draft.newId, change), 'Document stored');
       return;
     }
     const headers = { 'if-match': `"${String((theirs ?? stored).updatedAt)}"` };
@@ -97,6 +99,28 @@ export function useRecord({
       setDraft(beginWith(document));
     },
   };
+}
+
+/** Stores a new document, or what was typed since where an earlier attempt has stored it unheard; its id. */
+async function store(base: string, newId: string | undefined, fields: JsonObject): Promise<string> {
+  try {
+    return (await api<ShownFields>('POST', base, { ...(newId && { _id: newId }), ...fields }))._id;
+  } catch (refusal) {
+    const isOwn = refusal instanceof Refusal && refusal.details.some(({ field }) => field === '_id');
+    if (!isOwn || newId === undefined || fields._id !== undefined) throw refusal;
+    const stored = await api<ShownFields>('GET', `${base}/${newId}`);
+    const before = fieldsOf(stored);
+    const rest = differences(before, { ...before, ...fields });
+    if (Object.keys(rest).length > 0) await api('PATCH', `${base}/${newId}`, rest);
+    return newId;
+  }
+}
+
+/** As the server makes them: the time in seconds and eight random bytes. */
+function makeId(): string {
+  const time = Math.floor(Date.now() / 1000).toString(16);
+  const random = crypto.getRandomValues(new Uint8Array(8));
+  return time + Array.from(random, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 function isUntouched({ fields, text, stored }: RecordDraft, first: RecordDraft): boolean {

@@ -1,10 +1,10 @@
 import { api } from '../../api.js';
 import { bytes, howMany, moment, number } from '../../format.js';
-import { useLoad } from '../../load.js';
+import { useLoad, type Loaded } from '../../load.js';
 import { attempt, Copy } from '../../parts/basics.js';
 import { Commands, quote } from '../../parts/commands.js';
 import { Empty, PageHead } from '../../parts/page-head.js';
-import { List } from '../../parts/table.js';
+import { List, type Column } from '../../parts/table.js';
 import { mayChange } from '../../session.js';
 
 interface Backups {
@@ -37,84 +37,83 @@ export function Backups() {
       reload();
       return 'A worker makes the backup and reads it back: it appears here when it is whole';
     });
-  const hasPlace = typeof data?.place === 'string';
+  const canMake = mayChange.value && typeof data?.place === 'string';
+  const making = { name: 'Make one', cli: `bsvc backup --to ${quote(data?.place ?? '')}`, method: 'POST', path: PATH };
   return (
     <>
       <PageHead title="Backups" count={data?.items.length}>
-        {mayChange.value && hasPlace && (
+        {canMake && (
           <button class="primary" onClick={() => void make()}>
             Make a backup
           </button>
         )}
       </PageHead>
-      {data?.isLate && (
+      {data && <Problems of={data} />}
+      {data?.place === null ? <NoPlace /> : <Kept list={list} />}
+      <Commands cli="bsvc backup list" path={PATH} more={canMake ? [making] : []} />
+    </>
+  );
+}
+
+function Problems({ of: { isLate, problem } }: { of: Backups }) {
+  return (
+    <>
+      {isLate && (
         <p class="trouble" role="alert">
           The last good backup is older than the schedule allows. <a href="#/jobs?name=backups.run">See its job</a>
         </p>
       )}
-      {data?.problem && (
+      {problem && (
         <p class="trouble" role="alert">
-          {data.problem}
+          {problem}
         </p>
       )}
-      {data?.place === null ? (
-        <Empty title="The service makes no backups by itself">
-          <p>
-            Set <code>BSVC_BACKUP_TO</code> to a directory or <code>s3://bucket/prefix</code>. Until then{' '}
-            <code>bsvc backup</code> makes one.
-          </p>
-        </Empty>
-      ) : (
-        <>
-          {data && (
-            <p class="muted">
-              Kept in <code>{data.place}</code>, made by the schedule <code>{data.schedule}</code> (UTC), sealed and
-              read back. The newest of {howMany(data.keep.days, 'day')}, {howMany(data.keep.weeks, 'week')} and{' '}
-              {howMany(data.keep.months, 'month')} stay.
-            </p>
-          )}
-          <List
-            label="Backups"
-            of={list}
-            keyOf={({ name }) => name}
-            empty="No backup yet."
-            columns={[
-              { name: 'Name', show: ({ name }) => <code>{name}</code> },
-              { name: 'Made', show: ({ at }) => moment(at) },
-              { name: 'Size', isNumber: true, show: (backup) => bytes(backup.bytes) },
-              {
-                name: 'Documents',
-                isNumber: true,
-                show: ({ verified }) => (verified ? number(verified.documents) : '–'),
-              },
-              {
-                name: 'Read back',
-                show: ({ verified }) =>
-                  verified ? <span class="tag good">whole</span> : <span class="muted">not known</span>,
-              },
-              {
-                name: 'To restore it',
-                show: ({ name }) => <Copy text={restore(name)} what={`Command that restores ${name}`} />,
-              },
-            ]}
-          />
-          <p class="muted">
-            A backup is restored by the command line, on a machine with the master key or the passphrase that sealed it:{' '}
-            <code>{restore(data?.items[0]?.name ?? 'latest')}</code>
-          </p>
-        </>
-      )}
-      <Commands
-        cli="bsvc backup list"
-        path={PATH}
-        more={
-          mayChange.value && hasPlace
-            ? [{ name: 'Make one', cli: `bsvc backup --to ${quote(data.place ?? '')}`, method: 'POST', path: PATH }]
-            : []
-        }
-      />
     </>
   );
 }
+
+const NoPlace = () => (
+  <Empty title="The service makes no backups by itself">
+    <p>
+      Set <code>BSVC_BACKUP_TO</code> to a directory or <code>s3://bucket/prefix</code>. Until then{' '}
+      <code>bsvc backup</code> makes one.
+    </p>
+  </Empty>
+);
+
+function Kept({ list }: { list: Loaded<Backups> }) {
+  const { data } = list;
+  return (
+    <>
+      {data && (
+        <p class="muted">
+          Kept in <code>{data.place}</code>, made by the schedule <code>{data.schedule}</code> (UTC), sealed and read
+          back. The newest of {howMany(data.keep.days, 'day')}, {howMany(data.keep.weeks, 'week')} and{' '}
+          {howMany(data.keep.months, 'month')} stay.
+        </p>
+      )}
+      <List label="Backups" of={list} keyOf={({ name }) => name} empty="No backup yet." columns={COLUMNS} />
+      <p class="muted">
+        A backup is restored by the command line, on a machine with the master key or the passphrase that sealed it:{' '}
+        <code>{restore(data?.items[0]?.name ?? 'latest')}</code>
+      </p>
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<Backup>[] = [
+  { name: 'Name', show: ({ name }) => <code>{name}</code> },
+  { name: 'Made', show: ({ at }) => moment(at) },
+  { name: 'Size', isNumber: true, show: (backup) => bytes(backup.bytes) },
+  { name: 'Documents', isNumber: true, show: ({ verified }) => (verified ? number(verified.documents) : '–') },
+  {
+    name: 'Read back',
+    show: ({ verified }) => (verified ? <span class="tag good">whole</span> : <span class="muted">not known</span>),
+  },
+  {
+    name: 'To restore it',
+    show: ({ name }) => <Copy text={restore(name)} what={`Command that restores ${name}`} />,
+  },
+];
 
 const restore = (name: string): string => `bsvc restore ${quote(name)}`;

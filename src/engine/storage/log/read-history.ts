@@ -23,7 +23,7 @@ export interface HistoryQuery {
 }
 
 /** A change of a document with what the log holds of it before. */
-export interface DocumentChange {
+export interface HistoryEntry {
   at: number;
   operation: keyof typeof OPERATIONS;
   /** Of an insert its `_id` alone. */
@@ -34,7 +34,7 @@ export interface DocumentChange {
 
 export interface DocumentHistory {
   /** The newest first. */
-  changes: DocumentChange[];
+  changes: HistoryEntry[];
   /** For `before` of the next search; null when nothing older is there. */
   next: number | null;
 }
@@ -45,7 +45,7 @@ const NAMES = new Map(Object.entries(OPERATIONS).map(([name, code]) => [code, na
 export async function readHistory(storage: Storage, ns: string, query: HistoryQuery): Promise<DocumentHistory | null> {
   const { document, limit, maxEntries } = query;
   const wanted = Buffer.from(storage.documents.encodeIdOf(document));
-  const changes: DocumentChange[] = [];
+  const changes: HistoryEntry[] = [];
   let before = query.before ?? Infinity;
   let left = maxEntries;
   for (;;) {

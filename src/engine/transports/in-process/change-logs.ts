@@ -29,7 +29,7 @@ export interface LogSearch {
 }
 
 /** As the engine's own search, for an `_id` of the application. */
-export interface HistorySearch extends Omit<HistoryQuery, 'document'> {
+export interface DocumentSearch extends Omit<HistoryQuery, 'document'> {
   id: unknown;
 }
 
@@ -67,7 +67,7 @@ export interface ChangeLogs {
   /** The changes that a search finds, oldest first; null when its position is not in this log any more. */
   read(name: string, search: LogSearch): Promise<LoggedChanges | null>;
   /** The changes of the document with this `_id`, newest first; null where nothing is logged. */
-  history(name: string, search: HistorySearch): Promise<DocumentHistory | null>;
+  history(name: string, search: DocumentSearch): Promise<DocumentHistory | null>;
   end(name: string): Promise<void>;
   /** Removes what is beyond the limits from the front; tells how many entries. */
   trim(name: string, limits: LogLimits): Promise<number>;
