@@ -49,10 +49,10 @@ describe.skipIf(!CHROMIUM)('a console whose server is killed', { timeout: 120_00
     };
     await start();
     await call('POST', '/api/admin/operators', { email: OWNER, password: PASSWORD, role: 'owner' });
-    const { id } = await call<{ id: string }>('POST', '/api/projects', { name: 'shop' });
+    const { project } = await call<{ project: { id: string } }>('POST', '/api/projects', { name: 'shop' });
     const fields = [{ name: 'title', type: 'String', required: true }];
-    await call('POST', `/api/projects/${id}/collections`, { name: 'posts', fields });
-    posts = `/api/projects/${id}/collections/posts`;
+    await call('POST', `/api/projects/${project.id}/collections`, { name: 'posts', fields });
+    posts = `/api/projects/${project.id}/collections/posts`;
     browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox', '--disable-gpu'] });
   }, 120_000);
   afterAll(async () => {

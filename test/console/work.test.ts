@@ -553,7 +553,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     for (const hash of [
       'documents/notes',
       'documents/notes?trash=1',
-      ...['form', 'json', 'references', 'access'].map((tab) => `documents/notes?open=${id!}&tab=${tab}`),
+      ...['form', 'json', 'history', 'references', 'access'].map((tab) => `documents/notes?open=${id!}&tab=${tab}`),
       'files',
       `webhooks/${webhook.id.toHexString()}?open=${delivery._id}`,
     ]) {
