@@ -19,6 +19,7 @@ import {
   type RuledWrite,
   type WriteTarget,
 } from '../write/write-target.js';
+import { momentOfImage, type Image } from './earlier-writes.js';
 import type { RecordChange, RecordWrite } from '../store/record-update.js';
 
 /** One operation of a batch (writes.md 4). */
@@ -31,8 +32,13 @@ export interface BatchOperation {
   ifMatch?: string;
 }
 
+/** The place of an operation, after those before it. */
+export interface BatchPlace extends WriteTarget {
+  imageOf: (id: ObjectId) => Promise<Image | null>;
+}
+
 export interface PlannedOperation {
-  place: WriteTarget;
+  place: BatchPlace;
   write: RecordWrite;
   /** Throws why the stored document does not take the write; returns when nothing speaks against it any more. */
   explain: () => Promise<void>;
@@ -44,7 +50,7 @@ export interface PlannedOperation {
  */
 export function planOperation(
   app: App,
-  place: WriteTarget,
+  place: BatchPlace,
   operation: BatchOperation,
   givenId: ObjectId | undefined,
 ): Promise<PlannedOperation> {
@@ -56,7 +62,7 @@ export function planOperation(
 
 async function planInsert(
   app: App,
-  place: WriteTarget,
+  place: BatchPlace,
   { body = {}, id, ifMatch }: BatchOperation,
   givenId: ObjectId | undefined,
 ): Promise<PlannedOperation> {
@@ -71,7 +77,7 @@ async function planInsert(
 
 async function planChange(
   app: App,
-  place: WriteTarget,
+  place: BatchPlace,
   { body = {}, ifMatch }: BatchOperation,
   id: string,
 ): Promise<PlannedOperation> {
@@ -88,7 +94,7 @@ async function planChange(
 }
 
 /** Into the trash, or out of it. */
-function planState(app: App, place: WriteTarget, operation: BatchOperation, idText: string): Promise<PlannedOperation> {
+function planState(app: App, place: BatchPlace, operation: BatchOperation, idText: string): Promise<PlannedOperation> {
   const _id = requireDocumentId(idText);
   const expected = readIfMatch(operation.ifMatch);
   if (operation.body !== undefined) throw invalid('INVALID_BODY', `"${operation.op}" takes no body`);
@@ -129,7 +135,7 @@ interface RuledChange {
 
 async function planRuled(
   app: App,
-  place: WriteTarget,
+  place: BatchPlace,
   state: Record<string, unknown> & { _id: ObjectId },
   { ruled, own, record, explain, notFound = documentNotFound }: RuledChange,
 ): Promise<PlannedOperation> {
@@ -139,7 +145,11 @@ async function planRuled(
     place,
     write: { collection: place.collection, id: state._id, filter, record },
     async explain() {
-      const found = await explainMiss(app, settled, state, ruled, notFound);
+      const image = await place.imageOf(state._id);
+      // What operators make of a document that is not stored yet is told by the write alone.
+      if (image?.isNew && !image.isExact) return;
+      const read = image?.isExact ? () => momentOfImage(image, state) : undefined;
+      const found = await explainMiss(app, settled, state, ruled, notFound, read);
       if (found) await explain(found);
     },
   };

@@ -13,6 +13,7 @@ import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 import { presentWritten } from '../write/guard-fields.js';
 import { runIdempotent } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
+import { findImage, findNewImages, writtenId, type Image } from './earlier-writes.js';
 import { planOperation, type BatchOperation, type PlannedOperation } from './plan-operation.js';
 
 /** The document of each operation as it is afterwards; null where it is in the trash. */
@@ -45,7 +46,7 @@ export async function runBatch(
     { place: places[0]!, action: 'batch', key: idempotencyKey, body: operations },
     {
       prepare: async (requestId) => ({
-        ids: (await plan()).map(({ write }) => idOf(write)),
+        ids: (await plan()).map(({ write }) => writtenId(write)),
         run(ids) {
           // That it was carried out is noted by the very transaction.
           const noted = { collection: REPEATED_REQUESTS, filter: { _id: requestId, isDone: false } };
@@ -117,23 +118,25 @@ async function planAll(
 ): Promise<PlannedOperation[]> {
   const openMatcher = await loadMatchers();
   const planned: PlannedOperation[] = [];
+  const writes: RecordWrite[] = [];
   const beside: StoredBeside = (collection, members) => {
     const matcher = openMatcher(members);
-    return planned
-      .map(({ write }) => write)
-      .filter((write) => write.collection.name === collection.name)
-      .flatMap((write): Document[] => ('insert' in write ? [write.insert] : []))
-      .filter((document) => matcher.matches(Buffer.from(serialize(document))));
+    return findNewImages(collection, writes)
+      .filter(({ document, isExact }) => isExact && document.isDeleted === false)
+      .flatMap(({ document }): Document[] => (matcher.matches(Buffer.from(serialize(document))) ? [document] : []));
   };
   const turn = takeTurns();
   for (const [index, operation] of operations.entries()) {
     await turn();
-    planned.push(
-      await ofOperation(index, async () => {
-        const place = await targetOf(app, caller, operation.collection, beside);
-        return planOperation(app, place, operation, ids?.[index]);
-      }),
-    );
+    const plannedOne = await ofOperation(index, async () => {
+      const target = await targetOf(app, caller, operation.collection, beside);
+      const earlier = [...writes];
+      const imageOf = (id: ObjectId): Promise<Image | null> => findImage(app, target.collection, id, earlier);
+      const afterEarlier = async (id: ObjectId): Promise<Document | null> => (await imageOf(id))?.document ?? null;
+      return planOperation(app, { ...target, imageOf, afterEarlier }, operation, ids?.[index]);
+    });
+    planned.push(plannedOne);
+    writes.push(plannedOne.write);
   }
   return planned;
 }
@@ -141,10 +144,6 @@ async function planAll(
 function targetOf(app: App, caller: Caller, name: string, beside?: StoredBeside): Promise<WriteTarget> {
   if (name === USERS) throw forbidden('USERS_BLOCKED', 'Users are reached through /api/userAuth alone');
   return requireWriteTarget(app, caller, name, beside);
-}
-
-function idOf(write: RecordWrite): ObjectId {
-  return 'insert' in write ? write.insert._id : write.id;
 }
 
 /** What a batch that was carried out before has left, as its writer may see it now. */

@@ -1,4 +1,4 @@
-import type { Document } from 'bson';
+import type { Document, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { EndWriter, Writer } from '../../access/access-rules.js';
 import { heldBy, pinsOfDocument } from '../../access/rules/pins.js';
@@ -6,6 +6,14 @@ import type { Collection } from '../../collections/collection.js';
 import { findHeld } from '../store/find-held.js';
 import { changedAlone, changedPaths, documentWith, isDecidedBy } from './admit-write.js';
 import type { ChangedFields } from './document-change.js';
+
+/** The place of a write to be settled. */
+export interface UnsettledPlace {
+  collection: Collection;
+  writer: Writer;
+  /** What the document of an id holds after writes that will be carried out before this one, in one transaction. */
+  afterEarlier?: (id: ObjectId) => Promise<Document | null>;
+}
 
 /** The place of one attempt of a write. */
 export interface SettledPlace {
@@ -22,14 +30,15 @@ export interface SettledPlace {
  */
 export async function settlePlace(
   app: App,
-  { collection, writer }: Pick<SettledPlace, 'collection' | 'writer'>,
+  { collection, writer, afterEarlier }: UnsettledPlace,
   state: Record<string, unknown>,
   change: ChangedFields | null,
 ): Promise<SettledPlace | null> {
   if (!writer?.settledBy) return { collection, writer, held: [] };
   const paths = writer.settledBy;
   const keys = change ? keysByPath(writer, change) : new Map<string, string>();
-  const found = await findHeld(app, collection, state, paths);
+  const earlier = afterEarlier && (await afterEarlier(state._id as ObjectId));
+  const found = earlier ?? (await findHeld(app, collection, state, paths));
   if (!found) return null;
   const pins = pinsOfDocument(found, paths);
   const after = paths.flatMap((path) => {

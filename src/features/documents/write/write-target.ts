@@ -6,20 +6,16 @@ import { requireWriter, type Writer } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { NOTHING } from '../../access/rules/compile-rule.js';
-import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import type { StoredDocument } from '../store/document.js';
 import { requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
 import { filtersAfter, filtersBefore, readableFilter, ruleRefused, type RuledAction } from './admit-write.js';
 import type { ChangedFields } from './document-change.js';
-import { settlePlace, type SettledPlace } from './settle-place.js';
+import { settlePlace, type SettledPlace, type UnsettledPlace } from './settle-place.js';
 import { findMoment, type StoredMoment } from './stored-moment.js';
 
 /** The place of a write and its writer. */
-export interface WriteTarget {
-  collection: Collection;
-  writer: Writer;
-}
+export type WriteTarget = UnsettledPlace;
 
 /**
  * The collection a caller may write to: 404 for an unknown one, 403 or 401 when this caller may not write at all
@@ -92,8 +88,9 @@ export async function explainMiss(
   state: Record<string, unknown>,
   { action, change }: RuledWrite,
   notFound: () => AppError = documentNotFound,
+  read: () => Promise<StoredMoment | null> = () => findMoment(app, collection, state),
 ): Promise<StoredMoment | null> {
-  const moment = await findMoment(app, collection, state);
+  const moment = await read();
   if (!moment) throw notFound();
   const { document, meets } = moment;
   // The filters of a settled writer say nothing of another document than the one that it was settled for.
