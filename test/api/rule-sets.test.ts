@@ -373,18 +373,17 @@ describe('a collection of which rules name sets', () => {
 
   it('checks these fields, also where nothing else is checked', async () => {
     const { app } = test;
-    const fields = [
-      { name: 'who', type: 'String' as const },
-      { name: 'group', type: 'String' as const },
-    ];
+    const fields = ['who', 'group', 'kind'].map((name) => ({ name, type: 'String' as const }));
     await addCollection(app, owner.project, { name: 'joins', mode: 'flexible', fields });
-    const id = await store('server', 'joins', { who: [ADA, BOB], group: 'g' });
-    const rules = completeRules({ read: 'doc.title in joins[who = user.id].group' });
+    // By this field no index is asked, but it decides who is a member as well.
+    const id = await store('server', 'joins', { who: ADA, group: 'g', kind: ['a', 'b'] });
+    const rules = completeRules({ read: 'doc.title in joins[who = user.id and kind in ["a", "c"]].group' });
     const set = (): Promise<unknown> => setRules(app, owner.project._id, 'cards', rules, { agreed: true });
     await expect(set()).rejects.toMatchObject({ code: 'RULE_MISFITS' });
     await call('server', 'delete', `joins/${id}?permanent=true`);
     await set();
-    expect(await outcome(call('server', 'post', 'joins', { who: [ADA] }))).toEqual([400, 'VALIDATION_FAILED', 'type']);
+    for (const wrong of [{ who: [ADA] }, { kind: ['a'] }])
+      expect(await outcome(call('server', 'post', 'joins', wrong))).toEqual([400, 'VALIDATION_FAILED', 'type']);
   });
 
   it('is pruned with the rules that name it, which then admit nobody', async () => {

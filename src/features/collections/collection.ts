@@ -28,6 +28,8 @@ export interface NamingCollection {
   collection: ObjectId;
   /** For each set the fields of an index, the one that is asked for the user first. */
   keys: string[][];
+  /** All fields that the sets name, those without a key among them; absent where it was noted by an earlier version. */
+  paths?: string[];
 }
 
 /** Anything left out is as the settings and the kind of database have it. */

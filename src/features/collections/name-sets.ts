@@ -31,8 +31,7 @@ export async function settleSets(app: App, saved: Collection): Promise<void> {
 
 /** What the record of a new collection says of sets of its own. */
 export function ownSets(collection: Collection): NamingCollection[] {
-  const keys = keysOf(collection, namedSets(collection));
-  return keys.length > 0 ? [{ collection: collection._id, keys }] : [];
+  return namingOf(collection._id, collection, namedSets(collection));
 }
 
 async function noteSets(
@@ -45,10 +44,9 @@ async function noteSets(
   for (;;) {
     const target = await collectionStore(app).findOne({ projectId, name, state: 'active' });
     if (!target) return;
-    const keys = keysOf(target, sets);
     const { namedBy: known = [] } = target;
     const others = known.filter(({ collection }) => !collection.equals(_id));
-    const namedBy = keys.length > 0 ? [...others, { collection: _id, keys }] : others;
+    const namedBy = [...others, ...namingOf(_id, target, sets)];
     const noted = { ...target, namedBy };
     await requireRuleFit(app, target, noted);
     await addIndexes(app, noted);
@@ -66,6 +64,19 @@ async function noteSets(
   }
 }
 
+/** What `target` notes of a collection whose rules name these sets; nothing where none is one of its own. */
+function namingOf(collection: NamingCollection['collection'], target: Collection, sets: readonly CallerSet[]) {
+  const own = sets.filter((set) => set.collection === target.name);
+  const keys = keysOf(target, own);
+  const paths = own.flatMap(({ userPath, conditions, path }) => [
+    userPath,
+    ...conditions.map((each) => each.path),
+    path,
+  ]);
+  const named = [...new Set(paths)].filter((path) => path !== ID_PATH);
+  return keys.length > 0 ? [{ collection, keys, paths: named }] : [];
+}
+
 /** The fields of an index for each set of the collection: no more than one of them may be a list. */
 function keysOf(target: Collection, sets: readonly CallerSet[]): string[][] {
   const isList = (path: string): boolean => {
@@ -73,7 +84,6 @@ function keysOf(target: Collection, sets: readonly CallerSet[]): string[][] {
     return found !== null && (found.isInList || found.shape.type === 'Array');
   };
   const keys = sets
-    .filter(({ collection }) => collection === target.name)
     .map(({ userPath, conditions, path }) => {
       const equalities = conditions.filter(({ asks }) => asks === 'equals').map((condition) => condition.path);
       const paths = [...new Set([userPath, ...equalities, path])].filter((each) => each !== ID_PATH);

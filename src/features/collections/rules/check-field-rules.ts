@@ -3,7 +3,7 @@ import type { Collection } from '../collection.js';
 import type { Field } from '../fields/field.js';
 import { checkRuleText, type RuleSurroundings } from './check-rules.js';
 import { fieldRulesOf, hasRules } from './field-rules.js';
-import { rulesOf } from './collection-rules.js';
+import { rulesOf, setPaths } from './collection-rules.js';
 import { documentPaths } from './rule.js';
 
 type Checked = Pick<Collection, 'name' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques' | 'namedBy'>;
@@ -17,7 +17,7 @@ const SINGLE: ReadonlySet<Field['type']> = new Set(['String', 'Number', 'Boolean
  * value that is not shown.
  */
 export function checkFieldRules(collection: Checked, surroundings: RuleSurroundings): void {
-  const { name, fields, rls, indexes, uniques = [], namedBy = [] } = collection;
+  const { name, fields, rls, indexes, uniques = [] } = collection;
   const ruled = fields.filter(hasRules);
   if (ruled.length === 0) return;
   for (const field of ruled) {
@@ -31,7 +31,7 @@ export function checkFieldRules(collection: Checked, surroundings: RuleSurroundi
     ...Object.values(rulesOf(collection)),
     ...fieldRulesOf(fields).flatMap(({ read, write }) => [read, write]),
   ];
-  const paths = [rls?.ownerField, ...documentPaths(rules), ...namedBy.flatMap(({ keys }) => keys.flat())];
+  const paths = [rls?.ownerField, ...documentPaths(rules), ...setPaths(collection)];
   const named = new Set(paths.map((path) => path?.split('.')[0]));
   for (const field of ruled) {
     const mark = field.hidden ? 'hidden' : field.read === undefined ? 'write' : 'read';

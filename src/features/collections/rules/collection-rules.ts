@@ -85,7 +85,12 @@ type Named = Pick<Collection, 'rules' | 'fields' | 'namedBy'>;
 export function ruledPaths({ rules, fields, namedBy = [] }: Named): string[] {
   const ofFields = fieldRulesOf(fields).flatMap(({ read, write }) => [read, write]);
   const own = documentPaths([...(rules ? Object.values(rulesOf({ rules, rls: null })) : []), ...ofFields]);
-  return [...new Set([...own, ...namedBy.flatMap(({ keys }) => keys.flat())])].filter((path) => path !== ID_PATH);
+  return [...new Set([...own, ...setPaths({ namedBy })])].filter((path) => path !== ID_PATH);
+}
+
+/** The fields by which sets of other collections' rules find documents of this one, and that they take values of. */
+export function setPaths({ namedBy = [] }: Pick<Collection, 'namedBy'>): string[] {
+  return namedBy.flatMap(({ keys, paths = [] }) => [...keys.flat(), ...paths]);
 }
 
 /** The sets that rules name, each once. */
