@@ -60,6 +60,7 @@ const DEEP = [
   ),
   ...list('features/webhooks', 'receivers'),
   ...list('platform', 'jobs/queue jobs/schedules outages watch-snapshots'),
+  ...list('http', 'strangers'),
   'test/worker/**/*.test.ts',
   'test/console/**/*.test.ts',
 ];

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../random.js';
-import { findAwaited, findDear, findHeavyStream, findKept, findMailing } from './climb.js';
-import { judge, megabytes, percentile, type Damage } from './damage.js';
+import { findAwaited, findDear, findHeavyStream, findKept, findMailing, pickEach, pickSome } from './climb.js';
+import { judge, measureLeast, megabytes, percentile, type Damage } from './damage.js';
 import { listShots } from './shots.js';
 import { QUOTA, type Target } from './target.js';
 import { fire, hold, keepStoring, repeat } from './volleys.js';
@@ -10,14 +10,19 @@ export interface AttackOptions {
   ms: number;
   /** Requests that a round tries one by one. */
   tried?: number;
+  /** Tries also those of each operator, at routes that are drawn. */
+  isEach?: boolean;
   /** Those that cost most are sent many at once. */
   winners?: number;
-  /** How many of each of the dearest two are sent at once, by one address; 0 = none. */
+  /** How many of each of the dearest are sent at once, by one address, and of how many routes. */
   paired?: number;
+  together?: number;
   /** How long connections are kept, and the service is looked at with nothing to do. */
   heldMs?: number;
   /** How often requests that keep something are repeated. */
   repeated?: number;
+  /** Bytes by which one address may let memory grow. */
+  maxGrowth?: number;
   /** Looks at times by the clock too, which mean something on a machine that does nothing else. */
   isTimed?: boolean;
   tell?: (line: string) => void;
@@ -43,10 +48,13 @@ export async function attackFor(
   {
     ms,
     tried = 60,
+    isEach = false,
     winners = 4,
     paired = 48,
+    together = 2,
     heldMs = 1_500,
     repeated = 60,
+    maxGrowth,
     isTimed = false,
     tell = () => undefined,
   }: AttackOptions,
@@ -63,7 +71,9 @@ export async function attackFor(
   const problems: string[] = [];
   const worst = { stallMs: 0, grownBytes: 0, storedBytes: 0, mails: 0, neighbourMs: 0, neighbourCpuMs: 0, p99: 0 };
   let volleys = 0;
-  const note = (damage: Damage): void => {
+  const note = async (act: () => Promise<Damage>): Promise<void> => {
+    const judged = (damage: Damage): string[] => judge(damage, isTimed ? idle : null, maxGrowth);
+    const damage = await measureLeast((each) => judged(each).length === 0, act);
     const { name, stallMs, grownBytes, storedBytes, mails, statuses, reads } = damage;
     volleys++;
     const times = reads.map((read) => read.ms);
@@ -76,7 +86,7 @@ export async function attackFor(
     tell(
       `${name}: stall ${stallMs} ms, memory ${megabytes(grownBytes)}, stored ${megabytes(storedBytes)}, mails ${mails}, others p99 ${p99.toFixed(0)} ms, at most ${cpuMs} ms of the service, ${JSON.stringify(statuses)}`,
     );
-    for (const problem of judge(damage, isTimed ? idle : null)) {
+    for (const problem of judged(damage)) {
       tell(`  ${problem}`);
       problems.push(`${name}: ${problem}`);
     }
@@ -84,39 +94,49 @@ export async function attackFor(
   };
   const from = (): number => random.pick([1, 20]);
   const attackOnce = async (): Promise<void> => {
-    const found = await findDear(target, random, shots, { tried, winners });
+    const each = isEach ? await pickEach(target, random, shots) : [];
+    const found = await findDear(target, shots, { tried: [...each, ...pickSome(random, shots, tried)], winners });
     for (const { shot, allMs, length } of found) {
       const route = shot.route.split(' ').slice(0, 2).join(' ');
       costs.set(route, Math.max(costs.get(route) ?? 0, allMs / Math.max(1, length / 1024)));
     }
-    const byMain = [...found].sort((a, b) => b.ms - a.ms);
-    for (const { shot } of byMain.slice(0, winners)) {
-      note(await fire(target, [shot], { times: 50, from: from() }));
-      note(await hold(target, shot, { times: 90, from: 1, stage: 'unread', heldMs }));
+    const byMain = [...found].sort((a, b) => b.ms - a.ms).slice(0, winners);
+    // Small ones come whole at once, and cost most together.
+    const perByte = [...found].sort((a, b) => b.ms / (b.length + 2_000) - a.ms / (a.length + 2_000)).slice(0, winners);
+    for (const { shot } of new Set([...byMain, ...perByte])) {
+      const sources = from();
+      await note(() => fire(target, [shot], { times: 50, from: sources }));
     }
-    // Of all threads: the dearest two together, about both collections.
-    const dearest = found.slice(0, 2).map(({ shot }) => shot);
-    if (paired > 0) note(await fire(target, dearest, { times: paired, from: 1 }));
+    for (const { shot } of byMain)
+      await note(() => hold(target, shot, { times: 90, from: 1, stage: 'unread', heldMs }));
+    // Of all threads: the dearest together, about both collections.
+    const dearest = found.slice(0, together).map(({ shot }) => shot);
+    await note(() => fire(target, dearest, { times: paired, from: 1 }));
     const heavy = await findHeavyStream(target, random, streams, winners * 4);
-    note(await hold(target, heavy, { times: 95, from: 1, stage: 'unread', heldMs }));
+    await note(() => hold(target, heavy, { times: 95, from: 1, stage: 'unread', heldMs }));
     const awaited = await findAwaited(target, random, withBody);
     for (const [caller, found] of Object.entries(awaited)) tell(`waits for the rest of ${found.length}, ${caller}`);
     for (const shot of [...awaited.known.slice(0, winners), ...awaited.unknown.slice(0, winners)]) {
-      note(await hold(target, shot, { times: 600, from: from(), stage: 'body', heldMs }));
+      const sources = from();
+      await note(() => hold(target, shot, { times: 600, from: sources, stage: 'body', heldMs }));
     }
-    note(await hold(target, random.pick(withBody), { times: 100, from: 1, stage: 'drip', heldMs }));
-    note(await hold(target, random.pick(shots), { times: 600, from: 1, stage: 'headers', heldMs }));
+    const dripped = random.pick(withBody);
+    await note(() => hold(target, dripped, { times: 100, from: 1, stage: 'drip', heldMs }));
+    const cut = random.pick(shots);
+    await note(() => hold(target, cut, { times: 600, from: 1, stage: 'headers', heldMs }));
   };
   const storing = listShots(target.small).filter((shot) => shot.stores && shot.headers['x-api-key'] !== undefined);
   const large = storing.filter(({ family, size }) => size > QUOTA / 3 && family.includes('one text'));
   const mailing = withBody.filter(({ size, headers }) => size === 0 && headers['x-api-key'] !== undefined);
   const storeOnce = async (): Promise<void> => {
     const removable = random.pick(large.filter(({ route }) => route === STORING));
-    note(await keepStoring(target, removable, repeated));
+    await note(() => keepStoring(target, removable, repeated));
     // What a full project takes still.
-    note(await repeat(target, target.small, removable, 3));
-    note(await repeat(target, target.small, await findKept(target, random, large, tried), repeated));
-    note(await repeat(target, target.roomy, await findMailing(target, random, mailing, tried), repeated));
+    await note(() => repeat(target, target.small, removable, 3));
+    const kept = await findKept(target, random, large, tried);
+    await note(() => repeat(target, target.small, kept, repeated));
+    const mailed = await findMailing(target, random, mailing, tried);
+    await note(() => repeat(target, target.roomy, mailed, repeated));
   };
   try {
     do {

@@ -1,13 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../random.js';
 import { isAwaited, nextAddress, send, sendUpTo } from './send.js';
-import type { GrownShot } from './shots.js';
+import { AS_IT_IS, type GrownShot } from './shots.js';
 import type { Target } from './target.js';
 import { shotOf, someUser } from './volleys.js';
 
 const OPENED = 8;
 const PROBED_AT_ONCE = 60;
 const MAILED_MS = 100;
+const LARGE_BODY = 40_000;
+const LARGE_QUERY = 4_000;
+/** Keeps a reader thread for seconds and nobody else. */
+const READS_FOR_LONG = 'long ranges';
 
 /** A request with what it takes by itself: milliseconds of the main thread, and of all threads. */
 export interface Cost {
@@ -50,18 +54,44 @@ function pickOpen(random: Random, shots: readonly GrownShot[]): GrownShot {
   return random.chance(0.5) ? sizes.at(-1)! : random.pick(sizes);
 }
 
+/** So many requests of routes that are open to their caller. */
+export function pickSome(random: Random, shots: readonly GrownShot[], tried: number): GrownShot[] {
+  const withBody = shots.filter(({ hasBody }) => hasBody);
+  return Array.from({ length: tried }, () => pickOpen(random, random.chance(0.6) ? withBody : shots));
+}
+
+/**
+ * Of each operator and each bound of bodies the large requests of one route that is open to a user: what the dearest of
+ * them costs depends little on what was drawn.
+ */
+export async function pickEach(target: Target, random: Random, shots: readonly GrownShot[]): Promise<GrownShot[]> {
+  const open = new Set<string>();
+  for (const shot of shots.filter(({ operator, caller }) => operator === AS_IT_IS && caller === 'user')) {
+    // A new user each time: some routes end the session.
+    const { status } = await send(target.service.ready.url, shotOf(shot), nextAddress(), await target.roomy.join());
+    if (!REFUSED.has(status)) open.add(shot.route);
+  }
+  const families = new Map<string, Set<string>>();
+  const large = shots.filter(
+    ({ route, operator, size, hasBody }) =>
+      open.has(route) && operator !== READS_FOR_LONG && size >= (hasBody ? LARGE_BODY : LARGE_QUERY),
+  );
+  for (const { operator, bodySize, family } of large) {
+    const kind = `${operator} ${bodySize}`;
+    families.set(kind, (families.get(kind) ?? new Set()).add(family));
+  }
+  const picked = new Set([...families.values()].map((each) => random.pick([...each])));
+  return large.filter(({ family }) => picked.has(family));
+}
+
 /** Requests by what they cost, one of each route: of those that cost most for their length every size is tried. */
 export async function findDear(
   target: Target,
-  random: Random,
   shots: readonly GrownShot[],
-  { tried, winners }: { tried: number; winners: number },
+  { tried, winners }: { tried: readonly GrownShot[]; winners: number },
 ): Promise<Cost[]> {
-  const withBody = shots.filter(({ hasBody }) => hasBody);
   const found: Cost[] = [];
-  for (let at = 0; at < tried; at++) {
-    found.push(await costOf(target, pickOpen(random, random.chance(0.6) ? withBody : shots)));
-  }
+  for (const shot of tried) found.push(await costOf(target, shot));
   const perByte = ({ ms, allMs, length }: Cost): number => (ms + allMs) / (length + 2_000);
   const families = [...found].sort((a, b) => perByte(b) - perByte(a)).slice(0, winners);
   for (const { shot } of families) {

@@ -9,6 +9,10 @@ export interface GrownShot extends Omit<Shot, 'body'> {
   body: () => string;
   /** Route and caller. */
   route: string;
+  caller: Caller;
+  /** What made it large, and the bound of bodies of its route. */
+  operator: string;
+  bodySize: string;
   /** Route, caller, operator and place: what differs in size alone has the same. */
   family: string;
   size: number;
@@ -19,6 +23,12 @@ export interface GrownShot extends Omit<Shot, 'body'> {
   isStream?: boolean;
 }
 
+/** Without a key, with a publishable one, and with that and a user's token. */
+export type Caller = 'nobody' | 'visitor' | 'user';
+
+/** The operator that grows nothing. */
+export const AS_IT_IS = 'as it is';
+
 /** Bodies may have a megabyte, queries what headers may have. */
 const BODY_SIZES = [2_000, 15_000, 40_000, 75_000, 140_000, 1_000_000];
 const QUERY_SIZES = [200, 1_000, 4_000, 12_000];
@@ -26,22 +36,22 @@ const QUERY_SIZES = [200, 1_000, 4_000, 12_000];
 /** The requests that grow what strangers may send, by every operator and size. */
 export function listShots(project: AttackedProject): GrownShot[] {
   const { publishable } = project;
-  const callers: Record<string, Record<string, string>> = {
+  const callers: Record<Caller, Record<string, string>> = {
     nobody: {},
     visitor: { 'x-api-key': publishable },
     user: { 'x-api-key': publishable, authorization: 'Bearer {token}' },
   };
   const routes = ROUTE_LISTS.flatMap((list) => list.routes).filter(({ path }) => !path.startsWith('/api/projects'));
   const shots: GrownShot[] = [];
-  for (const [caller, headers] of Object.entries(callers)) {
+  for (const [caller, headers] of Object.entries(callers) as [Caller, Record<string, string>][]) {
     const heads = GROWN_HEADERS.map((grown) => ({ ...grown, headers: { ...headers, ...grown.more } }));
-    for (const { method, path, example } of routes) {
+    for (const { method, path, example, bodySize = 'document' } of routes) {
       const route = `${method} ${path} ${caller}`;
       const filled = path.replace(':collectionName', 'posts').replace(/:\w+/g, '{document}');
-      const plain = { route, method, path: filled, headers, body: () => '', stores: false };
+      const plain = { route, caller, bodySize, method, path: filled, headers, body: () => '', stores: false };
       if (method === 'GET') {
         for (const { query, operator, size } of GROWN_QUERIES) {
-          shots.push({ ...plain, path: `${filled}?${query}`, family: `${route} ${operator}`, size });
+          shots.push({ ...plain, path: `${filled}?${query}`, family: `${route} ${operator}`, operator, size });
         }
       } else if (method !== 'DELETE') {
         for (const grown of growBodies(path, example ?? {})) {
@@ -49,25 +59,28 @@ export function listShots(project: AttackedProject): GrownShot[] {
         }
       }
       for (const { headers: own, operator, size } of heads) {
-        shots.push({ ...plain, headers: own, family: `${route} ${operator}`, size });
+        shots.push({ ...plain, headers: own, family: `${route} ${operator}`, operator, size });
       }
     }
   }
   return shots;
 }
 
-type GrownBody = Pick<GrownShot, 'body' | 'family' | 'size' | 'stores' | 'isStream'>;
+type GrownBody = Pick<GrownShot, 'body' | 'operator' | 'family' | 'size' | 'stores' | 'isStream'>;
 
 function growBodies(path: string, example: unknown): GrownBody[] {
   const stores = !path.endsWith('/aggregate');
   const found: GrownBody[] = [];
   const own = withOwnValues(path, example);
   const add = (operator: string, size: number, body: () => string, more: Partial<GrownBody> = {}): void =>
-    void found.push({ body, family: operator, size, stores, ...more });
-  add('as it is', 0, () => JSON.stringify(own));
+    void found.push({ body, operator, family: operator, size, stores, ...more });
+  add(AS_IT_IS, 0, () => JSON.stringify(own));
   for (const size of BODY_SIZES) {
     for (const [operator, grow] of Object.entries(OPERATORS)) {
-      for (const place of placesOf(own)) add(`${operator} ${place}`, size, () => growAt(own, place, grow(size)));
+      for (const place of placesOf(own)) {
+        const family = `${operator} ${place}`;
+        add(operator, size, () => growAt(own, place, grow(size)), { family });
+      }
     }
     if (path.endsWith('/aggregate')) {
       for (const [operator, grow] of Object.entries(PIPELINES)) {
