@@ -3,6 +3,7 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { exportDocuments } from '../../src/features/documents/read/export-documents.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { buildOperator } from '../helpers/operator-client.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -17,6 +18,13 @@ const ENDLESS = [1, 2, 3, 4]
     [{ $match: { $expr: { $eq: ['$title', '$$outer'] } } }],
   )
   .slice(0, 1);
+/** Much work for each document; between two of them a read ends when it is to. */
+const LONG = {
+  $gt: [
+    { $reduce: { input: { $range: [0, 400_000] }, initialValue: 0, in: { $add: ['$$value', '$$this', '$views'] } } },
+    -1,
+  ],
+};
 
 // The threads belong to the embedded engine; behind the driver it is the server's affair where a read runs.
 const PLACES = process.env.BSVC_TEST_TRANSPORT === 'wire' ? ['off'] : ['off', '1'];
@@ -71,6 +79,41 @@ describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (r
     expect(statuses().sort()).toEqual(['200', '499', '499', '499', '499']);
     expect(test.logLines.filter((line) => line.includes('request failed'))).toEqual([]);
     turns.mockRestore();
+  });
+});
+
+describe('a plan that is explained, and whose client leaves', () => {
+  it('gives its turn to others, running or waiting', async () => {
+    const test = await openTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1h' } });
+    try {
+      const shop = await buildProject(test.app);
+      const posts = await buildCollection(test.app, shop.project, { name: 'posts', mode: 'flexible' });
+      await placeDocuments(
+        test.app,
+        posts,
+        Array.from({ length: DOCUMENTS }, (_, views) => ({ views })),
+      );
+      const { token, call } = await buildOperator(test);
+      const path = `/api/projects/${shop.project._id.toHexString()}/collections/posts/documents/explain`;
+      const turns = vi.spyOn(test.app.aggregations, 'inTurn');
+      const leaving = [1, 2, 3, 4].map(() => {
+        const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+        const client = openRequest(test.url + path, { method: 'POST', agent: false, headers });
+        client.on('error', () => undefined);
+        client.end(JSON.stringify({ pipeline: [{ $match: { $expr: LONG } }] }));
+        return client;
+      });
+      await eventually('all four are asked for', () => turns.mock.calls.length === 4);
+      const explained = call('post', path, { pipeline: [{ $match: { views: { $gte: 0 } } }] }).then((reply) => reply);
+      await eventually('the fifth is asked for', () => turns.mock.calls.length === 5);
+      for (const client of leaving) client.destroy();
+      expect((await explained).body).toMatchObject({ data: { examined: DOCUMENTS, returned: DOCUMENTS } });
+      const ended = await Promise.allSettled(turns.mock.results.map(({ value }) => value as Promise<unknown>));
+      expect(ended.map(({ status }) => status)).toEqual([...Array<string>(4).fill('rejected'), 'fulfilled']);
+      turns.mockRestore();
+    } finally {
+      await test.close();
+    }
   });
 });
 

@@ -4,15 +4,16 @@ import { openTarget, QUOTA } from '../helpers/strangers/target.js';
 import { openRandom } from '../helpers/random.js';
 
 /**
- * One round of every operator that makes a request large; `npm run soak strangers` draws more of them, sends more and
- * goes on for minutes. Judged is what other work of the machine does not change: processor time, memory, what is
- * stored and sent; and of that what every measure of a volley shows (`measureLeast`).
- *
- * The soak allows 64 MB for an address. Here that is twice as much: writes of a megabyte beside streams still take up to
+ * The soak allows 64 MB for an address. Here it is twice as much: writes of a megabyte beside streams still take up to
  * 110 MB of a process that has just begun, more or less as its collector runs.
  */
 const MAX_GROWTH = 128 * 1024 ** 2;
 
+/**
+ * One round of every operator that makes a request large; `npm run soak strangers` draws more of them, sends more and
+ * goes on for minutes. Judged is what other work of the machine does not change: processor time, memory, what is
+ * stored and sent; and of that what every measure of a volley shows (`measureLeast`).
+ */
 it('no stranger harms another: a generated round stays within the bounds', { timeout: 400_000 }, async () => {
   const random = openRandom(Number(process.env.BSVC_TEST_SEED ?? 3));
   const target = await openTarget();

@@ -22,17 +22,15 @@ export default defineCommand({
   async run(context, input) {
     const pipeline = await readJsonText(context, input.pipeline, 'The pipeline is');
     const { app, project, target } = await chooseTarget(context, input);
+    const options = { includeDeleted: input.includeDeleted, signal: new AbortController().signal };
     if (input.explain) {
       const { name } = target.collection;
       return presentExplained(
-        await explainPipeline(app, operatorCaller(project), name, pipeline, input.includeDeleted),
+        await explainPipeline(app, operatorCaller(project), name, pipeline, options),
         'for the stages behind',
       );
     }
-    const reply = await aggregateDocuments(app, operatorCaller(project), target.collection.name, pipeline, {
-      includeDeleted: input.includeDeleted,
-      signal: new AbortController().signal,
-    });
+    const reply = await aggregateDocuments(app, operatorCaller(project), target.collection.name, pipeline, options);
     const results = readResults(reply);
     const indent = context.io.stdout.isTTY ? 2 : undefined;
     return {

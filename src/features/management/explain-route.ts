@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.js';
+import { clientSignal } from '../../http/requests/client-signal.js';
 import { ok, route } from '../../http/routes/route.js';
 import { ANYTHING, arrayOf, object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR } from '../access/operator-access.js';
@@ -35,14 +36,15 @@ export const explainReadRoute = route('POST /api/projects/:projectId/collections
     400: [...new Set([...LISTING.refuses[400], ...AGGREGATING.refuses[400]])],
     403: ['USERS_BLOCKED'],
   },
-  async handle({ app, project, params, body: { query, pipeline } }) {
+  async handle({ app, ctx, project, params, body: { query, pipeline } }) {
     if ((query === undefined) === (pipeline === undefined)) {
       throw invalid('INVALID_BODY', 'Give either a query or a pipeline');
     }
     const { name } = await requireNamed(app, project, params.collection);
     const caller = operatorCaller(project);
+    const signal = clientSignal(ctx);
     return pipeline === undefined
-      ? explainList(app, caller, name, query!)
-      : explainPipeline(app, caller, name, pipeline, false);
+      ? explainList(app, caller, name, query!, signal)
+      : explainPipeline(app, caller, name, pipeline, { includeDeleted: false, signal });
   },
 });

@@ -10,8 +10,6 @@ const PROBED_AT_ONCE = 60;
 const MAILED_MS = 100;
 const LARGE_BODY = 40_000;
 const LARGE_QUERY = 4_000;
-/** Keeps a reader thread for seconds and nobody else. */
-const READS_FOR_LONG = 'long ranges';
 
 /** A request with what it takes by itself: milliseconds of the main thread, and of all threads. */
 export interface Cost {
@@ -73,8 +71,7 @@ export async function pickEach(target: Target, random: Random, shots: readonly G
   }
   const families = new Map<string, Set<string>>();
   const large = shots.filter(
-    ({ route, operator, size, hasBody }) =>
-      open.has(route) && operator !== READS_FOR_LONG && size >= (hasBody ? LARGE_BODY : LARGE_QUERY),
+    ({ route, size, hasBody }) => open.has(route) && size >= (hasBody ? LARGE_BODY : LARGE_QUERY),
   );
   for (const { operator, bodySize, family } of large) {
     const kind = `${operator} ${bodySize}`;

@@ -145,7 +145,9 @@ export class InProcessCursor {
   }
 
   async explain(): Promise<unknown> {
-    return toApp(await this.session.run({ explain: this.body }));
+    const { maxTimeMS } = this.body;
+    const command = { explain: this.body, ...(maxTimeMS === undefined ? {} : { maxTimeMS }) };
+    return toApp(await this.session.run(command, this.signal));
   }
 
   private set(name: string, value: unknown): this {

@@ -43,22 +43,24 @@ export async function aggregateDocuments(
 }
 
 /**
- * How the pipeline's own collection is read for its first stages; it throws the errors of aggregateDocuments. What the
- * other stages do, joins among it, is not said.
+ * How the pipeline's own collection is read for its first stages; it waits for its turn, ends and throws as
+ * aggregateDocuments does. What the other stages do, joins among it, is not said.
  */
 export async function explainPipeline(
   app: App,
   caller: Caller,
   collectionName: string,
   pipeline: unknown,
-  includeDeleted: boolean,
+  { includeDeleted, signal }: { includeDeleted: boolean; signal: AbortSignal },
 ): Promise<ExplainedList> {
   const { collection, guarded } = await openPipeline(app, caller, collectionName, pipeline, includeDeleted);
+  const options = { maxTimeMS: app.config.queryTimeoutMs, signal };
+  const explain = async (): Promise<ExplainedList> =>
+    readExplained(await documentStore(app, collection).aggregate(guarded, options).explain());
   try {
-    const options = { maxTimeMS: app.config.queryTimeoutMs };
-    return readExplained(await documentStore(app, collection).aggregate(guarded, options).explain());
+    return await app.aggregations.inTurn(caller.project._id.toHexString(), explain, signal);
   } catch (error) {
-    throw pipelineError(error);
+    throw pipelineError(error, signal);
   }
 }
 

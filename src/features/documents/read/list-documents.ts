@@ -145,21 +145,22 @@ function openReading(
   return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);
 }
 
-/** How listDocuments reads the page that the query asks for; it throws the same errors. */
+/** How listDocuments reads the page that the query asks for; it throws the same errors. Ends when `signal` aborts. */
 export async function explainList(
   app: App,
   caller: Caller,
   collectionName: string,
   rawQuery: string,
+  signal?: AbortSignal,
 ): Promise<ExplainedList> {
-  const reading = await openReading(app, caller, collectionName, rawQuery, new ReplySize(), undefined);
+  const reading = await openReading(app, caller, collectionName, rawQuery, new ReplySize(), signal);
   const { query, filter } = reading;
   const skip = query.paging.mode === 'cursor' ? 0 : query.paging.skip;
   let told: Document;
   try {
     told = await openFind(reading, filter, query.limit, skip, false).explain();
   } catch (error) {
-    throw listError(error);
+    throw listError(error, signal);
   }
   return readExplained(told);
 }
