@@ -1,7 +1,8 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { GatheringSink, LogSink } from '../../src/platform/observe/logger.js';
 import type { App } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
-import { missing, unavailable } from '../../src/errors.js';
+import { AppError, missing, unavailable } from '../../src/errors.js';
 import { confirmLoss } from './confirm.js';
 import type { Context, Purpose } from './context.js';
 import type { Io } from '../view/io.js';
@@ -58,7 +59,7 @@ export function openContext(
     if (reads && purpose === 'command') await requireStore(context.settings().config);
     const { gatherLines } = await import('../../src/platform/observe/logger.js');
     lines = gatherLines({ write: (text) => void io.stderr.write(text) });
-    const app = await openWithin(context, purpose, lines);
+    const app = await openInTurn(context, purpose, lines);
     const begun = act();
     // What may only be read notes nothing either.
     if (begun && (app.db.refusal?.() ?? null) === null) {
@@ -110,6 +111,21 @@ async function requireStore({ mongodbUri, dataDir }: Config): Promise<void> {
   );
 }
 
+/** Processes that start at once would all wait for the others' end: each closes the store for a random time, longer with each try. */
+const TRIES = 8;
+const GIVE_WAY_MS = 300;
+
+async function openInTurn(context: Context, purpose: Purpose, lines: LogSink): Promise<App> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await openWithin(context, purpose, lines);
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'STORE_SHARED') || tried === TRIES) throw error;
+      await wait(Math.random() * GIVE_WAY_MS * tried);
+    }
+  }
+}
+
 async function openWithin(context: Context, purpose: Purpose, lines: LogSink): Promise<App> {
   const { config } = context.settings();
   const [{ openApp }, { openLogger }, { openTelemetry }] = await Promise.all([
@@ -145,16 +161,17 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
 }
 
 async function prepare(app: App, purpose: Purpose): Promise<App> {
-  const [{ migrate }, { requireMigrated, requireOwnStore }, { settleSealingKeys }] = await Promise.all([
-    import('../../src/migrations/migrate.js'),
+  const [{ migrateAlone, requireMigrated, requireOwnStore }, { settleSealingKeys }] = await Promise.all([
     import('../../src/migrations/require-migrated.js'),
     import('../../src/platform/secrets/sealing-keys.js'),
   ]);
   try {
     if (purpose !== 'migration' && purpose !== 'diagnosis') {
       await requireOwnStore(app);
-      await (purpose === 'migrating service' ? migrate(app.db) : requireMigrated(app.db));
-      await settleSealingKeys(app, app.clock.now());
+      await (purpose === 'migrating service'
+        ? migrateAlone(app.db)
+        : requireMigrated(app.db, { converts: purpose === 'service' }));
+      if ((app.db.refusal?.() ?? null) === null) await settleSealingKeys(app, app.clock.now());
     }
     if (purpose.endsWith('service')) for (const warning of app.db.warnings) app.log.warn(warning);
     return app;

@@ -1,4 +1,4 @@
-import { conflict } from '../errors.js';
+import { conflict, unavailable } from '../errors.js';
 import type { Database } from '../platform/database/database.js';
 import { findMoveMark } from '../platform/database/move-mark.js';
 import { isHalfRestored } from '../platform/database/restore-mark.js';
@@ -7,23 +7,55 @@ import type { SecretBox } from '../platform/secrets/secret-box.js';
 import { findMigrationStatus, migrate, refuseNewerStore } from './migrate.js';
 
 /**
- * Makes sure that the stored data is that of this version. The embedded engine and an empty MongoDB are brought up to
- * it; a MongoDB with data in it is changed only on request (409 MIGRATIONS_PENDING), as other versions may still be
- * running on it. A store that a newer version has changed is refused (409 STORE_NEWER).
+ * Makes sure that the stored data is that of this version. An embedded store is brought up to it by a process that
+ * `converts`, as migrateAlone says, and only read by the others; an empty MongoDB by all. A MongoDB with data in it is
+ * changed only on request (409 MIGRATIONS_PENDING), as other versions may still be running on it. A store that a newer
+ * version has changed is refused (409 STORE_NEWER).
  */
-export async function requireMigrated(db: Database): Promise<void> {
+export async function requireMigrated(db: Database, { converts }: { converts: boolean }): Promise<void> {
   const status = await findMigrationStatus(db);
   refuseNewerStore(status);
   const { applied, pending } = status;
   if (pending.length === 0) return;
-  const untouched = applied.length === 0 && (await db.listNames()).length === 0;
-  if (db.kind === 'mongodb' && !untouched) {
+  if (db.kind === 'mongodb') {
+    const untouched = applied.length === 0 && (await db.listNames()).length === 0;
+    if (untouched) return void (await migrate(db));
     throw conflict(
       'MIGRATIONS_PENDING',
-      `The stored data waits for ${pending.length === 1 ? 'a migration' : `${pending.length} migrations`} (${pending.join(', ')}). Make a backup, then run "bsvc migrate".`,
+      `The stored data waits for ${numberOf(pending)}. Make a backup, then run "bsvc migrate".`,
     );
   }
-  await migrate(db);
+  if (converts || !(await holdsProjects(db))) return void (await migrateAlone(db));
+  db.refuseWrites?.(
+    `The store was written by an earlier version and waits for ${numberOf(pending)}. It is only read until "bsvc migrate up", "bsvc serve" or "bsvc worker" runs them, after which earlier versions refuse it: make a backup before.`,
+  );
+}
+
+/**
+ * Runs the pending migrations and returns their ids. 503 STORE_SHARED while another process has the embedded store
+ * open: it may be of an earlier version, which could not go on.
+ */
+export async function migrateAlone(db: Database): Promise<string[]> {
+  const status = await findMigrationStatus(db);
+  refuseNewerStore(status);
+  const { pending } = status;
+  const others = db.listOtherProcesses();
+  if (pending.length > 0 && others.length > 0 && (await holdsProjects(db))) {
+    throw unavailable(
+      'STORE_SHARED',
+      `The store was written by an earlier version and waits for ${numberOf(pending)}, which run when no other process has it open: end ${others.join(', ')} first.`,
+    );
+  }
+  return migrate(db);
+}
+
+function numberOf(pending: string[]): string {
+  return `${pending.length === 1 ? 'a migration' : `${pending.length} migrations`} (${pending.join(', ')})`;
+}
+
+/** Without one it is being made, by several processes at once or by one that was killed. */
+async function holdsProjects(db: Database): Promise<boolean> {
+  return (await db.collection('projects').findOne({}, { projection: { _id: 1 } })) !== null;
 }
 
 /**

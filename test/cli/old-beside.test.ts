@@ -4,9 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import type { App } from '../../src/app.js';
+import { MIGRATIONS } from '../../src/migrations/index.js';
+import type { Store } from '../../src/platform/database/database.js';
 import { makeFormatOne } from '../engine/format-one.js';
 import { runBinary, runOrThrow, startService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { withApp } from '../helpers/with-app.js';
 
 /**
  * What a server of an earlier version does to the file, by LMDB alone: on each line it looks whether the file has the
@@ -136,5 +140,32 @@ describe('a store of an earlier version', () => {
     await runOrThrow(['migrate', 'up'], env);
     expect((await runOrThrow(['data', 'export', 'notes', '--format', 'ndjson'], env)).split('\n')).toHaveLength(50);
     expect((await runBinary(['restore', file, '--verify'], { env })).code).toBe(0);
+  });
+
+  it('keeps its migrations for serve, worker and migrate up, and for when nobody else has it open', async () => {
+    await runOrThrow(['migrate', 'up'], env);
+    const ids = MIGRATIONS.slice(-2).map(({ id }) => id);
+    const stored = (app: App): Store<{ _id: string }> => app.db.collection<{ _id: string }>('migrations');
+    // This process is the server of the earlier version.
+    await withApp(env, async (app) => {
+      await stored(app).deleteMany({ _id: { $in: ids } });
+      for (const words of [...LOOKING, ['backup', 'make', '--out', join(data, '..', 'waiting.backup')]]) {
+        const { code, stderr } = await runBinary(words, { env });
+        if (words[0] !== 'doctor') expect([words.join(' '), code, stderr]).toEqual([words.join(' '), 0, '']);
+      }
+      const insert = await runBinary(['data', 'insert', 'notes', '{"n":1}'], { env });
+      expect([insert.code, insert.stderr]).toEqual([3, expect.stringContaining(`2 migrations (${ids.join(', ')})`)]);
+      const converting = [['migrate', 'up'], ['serve'], ['worker'], ['serve', '--migrate']];
+      const refused = await Promise.all(converting.map((words) => runBinary(words, { env })));
+      for (const { code, stderr } of refused) {
+        expect([code, stderr]).toEqual([3, expect.stringMatching(new RegExp(`end (\\d+, )*${process.pid}`))]);
+      }
+      expect(await stored(app).countDocuments({ _id: { $in: ids } })).toBe(0);
+    });
+    // At once: whoever comes first runs them, and the other finds them done.
+    const started = await Promise.all([startService(['serve', '--no-worker'], env), startService(['worker'], env)]);
+    await runOrThrow(['data', 'insert', 'notes', '{"n":1}'], env);
+    for (const each of started) expect(await each.stop()).toBe(0);
+    expect(await withApp(env, (app) => stored(app).countDocuments({ _id: { $in: ids } }))).toBe(2);
   });
 });

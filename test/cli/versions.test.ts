@@ -75,7 +75,7 @@ describe('a store that waits for a migration', () => {
       { ok: true, detail: '2 to be run at the next start' },
       { ok: true, detail: 'looked at once the pending migrations are run' },
     ]);
-    expect((await home.bsvc(['project', 'list'])).code).toBe(0);
+    expect((await home.bsvc(['migrate'])).code).toBe(0);
     expect((await home.bsvc(['doctor'])).code).toBe(0);
   });
 });

@@ -1,9 +1,10 @@
-import { findMigrationStatus, migrate } from '../../../src/migrations/migrate.js';
-import { requireOwnStore } from '../../../src/migrations/require-migrated.js';
+import { findMigrationStatus } from '../../../src/migrations/migrate.js';
+import { migrateAlone, requireOwnStore } from '../../../src/migrations/require-migrated.js';
 import { defineCommand, flag } from '../../shell/command.js';
 
 export default defineCommand({
-  details: 'Migrations go one way and are harmless to repeat. The embedded engine runs them by itself.',
+  details:
+    'Migrations go one way and are harmless to repeat. With the embedded engine “bsvc serve” and “bsvc worker” run them too.',
   examples: ['bsvc migrate', 'bsvc migrate up --dry-run'],
   audited: ({ dryRun }) => !dryRun,
   parameters: { dryRun: flag('--dry-run', 'only say what would be run') },
@@ -19,7 +20,7 @@ export default defineCommand({
       };
     }
     await requireOwnStore(app);
-    const applied = await migrate(app.db);
+    const applied = await migrateAlone(app.db);
     return {
       json: { applied, pending: [] },
       quiet: applied,

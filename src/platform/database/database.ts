@@ -80,22 +80,22 @@ export interface Database {
    */
   freeze(dir: string): Promise<Database>;
   /**
-   * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until the database is
-   * closed, and answers the address to give them. 400 when it cannot be listened on; null for a MongoDB, which has its
-   * own listener. `report` gets its errors that no client is to blame for.
+   * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until it is closed, and
+   * answers their address; null for a MongoDB. 400 when it cannot be listened on. `report` gets its own errors.
    */
   listen(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
   /**
-   * Runs what makes room by removing something, as often as it takes: on a full disk the embedded engine gives it the
-   * room that it keeps for this. Of a MongoDB's disk somebody else takes care.
+   * Runs what makes room by removing something, as often as it takes: on a full disk the embedded engine gives it room.
    */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
   /** `listen` is told when the embedded store's file was removed or replaced under this process. */
   onLost?(listen: (reason: string) => void): void;
   /** Why the embedded store is only read, null when it is written as well. */
   refusal?(): string | null;
+  /** The embedded store is only read from now on. */
+  refuseWrites?(reason: string): void;
   /** Damage that processes met in the embedded store since it was last found whole; MongoDB has its log. */
   listDamage?(): MetDamage[];
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
@@ -337,6 +337,7 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
       listSnapshots: () => engine.snapshots(),
       onLost: (listen) => engine.onLost(listen),
       refusal: () => engine.refusal(),
+      refuseWrites: (reason) => engine.refuseWrites(reason),
       verify: (options) => engine.verify(options),
       stats: () => ({ ...engine.stats() }),
       onLongRead: (listen) => engine.onLongRead(listen),
