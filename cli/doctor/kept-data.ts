@@ -1,12 +1,17 @@
 import { OPERATOR_SESSIONS } from '../../src/features/access/operator.js';
 import { AUDIT_LOG, MAX_AUDITED_CHARACTERS, MAX_AUDITED_VALUES } from '../../src/features/audit/audit-log.js';
+import { DRAFT_MS } from '../../src/features/backups/backup-place.js';
 import { KEPT_RECORDS } from '../../src/features/backups/keep-backup.js';
+import { FORGOTTEN_AFTER_MS } from '../../src/features/documents/bulk/settle-batches.js';
+import { UNCONFIRMED_MS } from '../../src/features/files/file.js';
+import { MOST_SEEN } from '../../src/features/series/requests/recent-requests.js';
 import { KEPT_HOURS } from '../../src/features/series/series.js';
 import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-expired.job.js';
 import { FAILED_KEPT_DAYS, WEBHOOK_DELIVERIES } from '../../src/features/webhooks/deliveries/delivery.js';
 import { WEBHOOK_PAYLOADS } from '../../src/features/webhooks/deliveries/payload.js';
 import { KEY_KEPT_MS } from '../../src/http/routes/idempotency-key.js';
 import type { Database } from '../../src/platform/database/database.js';
+import { MAIL_OUTBOX } from '../../src/platform/mail-provider/outbox.js';
 import { DEAD_JOB_DAYS } from '../../src/platform/jobs/settle-job.js';
 import { countOf, presentBytes } from '../view/present-amount.js';
 import { passed, type CheckResult } from './check.js';
@@ -14,7 +19,7 @@ import { passed, type CheckResult } from './check.js';
 /** What the service keeps of its own accord, beside documents, files and accounts. */
 interface KeptData {
   what: string;
-  /** Stored collections. */
+  /** Stored collections, none for what is a file or in memory. */
   stores: readonly string[];
   /** For how long, by the constants and settings that the sweeps go by. */
   time: string;
@@ -23,6 +28,7 @@ interface KeptData {
 }
 
 const hours = (ms: number): string => `${ms / 3_600_000} hours`;
+const minutes = (ms: number): string => `${ms / 60_000} minutes`;
 const NO_BOUND = 'none of its own';
 
 /** The guide's table and `bsvc doctor` are made from this list. */
@@ -45,6 +51,12 @@ export const KEPT_DATA: readonly KeptData[] = [
     time: 'as long as the project',
     size: 'mails that its plan lets it send',
   },
+  {
+    what: 'mails kept instead of sent, without a mail provider',
+    stores: [MAIL_OUTBOX],
+    time: 'no end',
+    size: 'mails that its plan lets a project send',
+  },
   { what: 'events of the mail provider', stores: ['mail_events'], time: '30 days', size: NO_BOUND },
   {
     what: 'audit log',
@@ -65,6 +77,12 @@ export const KEPT_DATA: readonly KeptData[] = [
     time: `${hours(KEPT_AFTER_END_MS)} after their end`,
     size: NO_BOUND,
   },
+  {
+    what: 'bulk inserts under way, as earlier versions noted them',
+    stores: ['insert_batches'],
+    time: hours(FORGOTTEN_AFTER_MS),
+    size: NO_BOUND,
+  },
   { what: 'sessions of operators', stores: [OPERATOR_SESSIONS], time: 'until their end', size: NO_BOUND },
   {
     what: 'figures over time',
@@ -72,6 +90,19 @@ export const KEPT_DATA: readonly KeptData[] = [
     time: `${KEPT_HOURS / 24} days`,
     size: `${KEPT_HOURS} records`,
   },
+  {
+    what: 'uploads that nobody confirmed',
+    stores: [],
+    time: minutes(UNCONFIRMED_MS),
+    size: 'the storage that the plan grants',
+  },
+  {
+    what: 'drafts of backups that were killed',
+    stores: [],
+    time: `until a later backup, ${minutes(DRAFT_MS)} at least`,
+    size: 'a backup each',
+  },
+  { what: 'requests shown at the console', stores: [], time: 'in memory', size: `${MOST_SEEN} a process` },
   { what: 'records of backups', stores: ['backups'], time: 'as long as they are few', size: `${KEPT_RECORDS} records` },
 ];
 

@@ -111,7 +111,7 @@ async function requireStore({ mongodbUri, dataDir }: Config): Promise<void> {
   );
 }
 
-/** Processes that start at once would all wait for the others' end: each closes the store for a random time, longer with each try. */
+/** Processes that start at once would wait for each other: each closes the store for a random time, ever longer. */
 const TRIES = 8;
 const GIVE_WAY_MS = 300;
 

@@ -7,7 +7,7 @@ import { timeOfBackup } from './backup-schedule.js';
 
 /** A backup that is being written, and for how long nothing is written to one before it counts as left behind. */
 const DRAFT = /^\.(.+)\.part$/;
-const DRAFT_MS = 60 * 60_000;
+export const DRAFT_MS = 60 * 60_000;
 
 export interface KeptBackup {
   name: string;

@@ -86,9 +86,7 @@ export interface Database {
   listen(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
-  /**
-   * Runs what makes room by removing something, as often as it takes: on a full disk the embedded engine gives it room.
-   */
+  /** Runs what makes room, as often as it takes: on a full disk the embedded engine gives it room that it keeps. */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
   /** `listen` is told when the embedded store's file was removed or replaced under this process. */
   onLost?(listen: (reason: string) => void): void;

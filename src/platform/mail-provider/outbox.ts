@@ -4,7 +4,7 @@ import type { SealedPlace } from '../secrets/reseal.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import type { MailProvider, OutgoingMail } from './mail-provider.js';
 
-const MAIL_OUTBOX = 'mail_outbox';
+export const MAIL_OUTBOX = 'mail_outbox';
 
 /**
  * A message kept instead of sent: what the default provider does, for development and for `bsvc mail outbox`. Sealed,

@@ -15,7 +15,7 @@ const ABANDONED_AFTER_MS = 30_000;
  * A writer that was only asleep may still write after its batch was abandoned, so an abandoned batch is swept again for
  * a day.
  */
-const FORGOTTEN_AFTER_MS = DAY_MS;
+export const FORGOTTEN_AFTER_MS = DAY_MS;
 
 /**
  * Undoes the bulk inserts whose process died in the middle, and finishes those that an earlier version had decided;

@@ -7,7 +7,7 @@ import type { Caller } from '../../access/caller.js';
 import type { ActingOperator } from '../../access/require-operator.js';
 
 /** Of a process, the newest. */
-const MOST = 10_000;
+export const MOST_SEEN = 10_000;
 const MAX_PATH_CHARACTERS = 200;
 
 /** A request as it was answered: no query, no body, and of the address the network. */
@@ -43,7 +43,7 @@ class RecentRequests {
 
   add(request: SeenRequest): void {
     this.#ring[this.#next] = request;
-    this.#next = (this.#next + 1) % MOST;
+    this.#next = (this.#next + 1) % MOST_SEEN;
   }
 
   /** The newest first. */
