@@ -228,9 +228,7 @@ export function openEngine(options: EngineOptions): Engine {
       onLost = listen;
     },
     refusal: () => storage.environment.refusal?.message ?? null,
-    refuseWrites: (reason) => {
-      storage.environment.refuse(new StorageError('READ_ONLY', reason));
-    },
+    refuseWrites: (reason) => storage.environment.refuse(new StorageError('READ_ONLY', reason)),
     useReserve: (work) => storage.reserve.use(work),
     snapshots: () => storage.snapshots.check(),
     verify: (options) => verifyStorage(storage, options),

@@ -4,7 +4,7 @@ import { defineCommand, flag } from '../../shell/command.js';
 
 export default defineCommand({
   details:
-    'Migrations go one way and are harmless to repeat. With the embedded engine “bsvc serve” and “bsvc worker” run them too.',
+    'Migrations go one way and are harmless to repeat. With the embedded engine "bsvc serve" and "bsvc worker" run them too.',
   examples: ['bsvc migrate', 'bsvc migrate up --dry-run'],
   audited: ({ dryRun }) => !dryRun,
   parameters: { dryRun: flag('--dry-run', 'only say what would be run') },
