@@ -46,6 +46,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'sign-in.md': {
     '$ bsvc user social set apple --client-id com.shop.web --app-client-id com.shop.app \\':
       'needs a key of Apple; the tests of social sign-in have an issuer with such keys',
+    '<!-- sign-in.html -->': 'test/e2e/sign-in-page.test.ts runs it in a browser',
   },
   'own-server.md': { '// check-token.mjs': 'needs a library; test/e2e/own-server.test.ts runs it' },
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
