@@ -11,6 +11,7 @@ import { join } from 'node:path';
 const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bench: {
     http: 'test/bench/http.ts',
+    accounts: 'test/bench/accounts.ts',
     changes: 'test/bench/changes.ts',
     features: 'test/bench/features.ts',
     engine: 'dist/bench/test/bench/engine.js',
