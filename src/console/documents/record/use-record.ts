@@ -111,7 +111,8 @@ async function store(base: string, newId: string | undefined, fields: JsonObject
     const stored = await api<ShownFields>('GET', `${base}/${newId}`);
     const before = fieldsOf(stored);
     const rest = differences(before, { ...before, ...fields });
-    if (Object.keys(rest).length > 0) await api('PATCH', `${base}/${newId}`, rest);
+    const headers = { 'if-match': `"${String(stored.updatedAt)}"` };
+    if (Object.keys(rest).length > 0) await api('PATCH', `${base}/${newId}`, rest, { headers });
     return newId;
   }
 }
