@@ -5,6 +5,8 @@ import { chromium, type Page } from 'playwright-core';
 import { createApi } from '../../src/api.js';
 import { openApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config/config.js';
+import { keepBackup, openConfiguredPlace } from '../../src/features/backups/keep-backup.js';
+import { setChanges } from '../../src/features/changes/set-changes.js';
 import { setTemplate } from '../../src/features/mail/mail-template.js';
 import { addOperator } from '../../src/features/operators/add-operator.js';
 import type { Project } from '../../src/features/projects/project.js';
@@ -66,6 +68,8 @@ export async function takePictures(folder: string, readme: string): Promise<numb
     const files = openStorageClient({ url }, secret);
     const cover = await files.upload(PIXEL, 'cover.gif', 'image/gif');
     await files.upload('a,b\n1,2\n', 'orders 2026.csv', 'text/csv');
+    await change({ url, secret }, stories.at(-3)!);
+    await backUpOnce(app);
     const screens = listScreens(`#/p/${project._id.toHexString()}/`, { stories, user, file: cover.body.path });
     for (const scheme of ['light', 'dark'] as const) {
       const context = await browser.newContext({ colorScheme: scheme, baseURL: `${url}/console/` });
@@ -106,6 +110,7 @@ async function openServer(): Promise<{ app: App; url: string; close(): Promise<v
     BSVC_RATE_LIMIT: 'off',
     BSVC_BCRYPT_COST: '4',
     BSVC_MAIL_FROM: 'stories@example.com',
+    BSVC_BACKUP_TO: join(dataDir, 'kept'),
   };
   const { config } = loadConfig([{ source: 'pictures', values }]);
   const app = await openApp(config, openLogger({ level: 'warn', format: 'json' }, process.stderr), systemClock);
@@ -172,6 +177,7 @@ async function fill(app: App, project: Project): Promise<{ stories: string[]; us
     ...(n % 40 === 9 && { isDeleted: true, deletedAt: new Date(start + n * DAY_MS) }),
   }));
   const stories = await placeDocuments(app, posts, documents, start);
+  await setChanges(app, project._id, posts.name, { on: true });
   const users = [];
   for (const email of ['ada@example.com', 'bo@example.com', 'chiara@example.com']) {
     users.push(await signUp(app, project, { email, password: 'long enough' }, 'project'));
@@ -179,6 +185,27 @@ async function fill(app: App, project: Project): Promise<{ stories: string[]; us
   await addWebhook(app, project, { url: 'https://hooks.example.com/stories', events: ['stories.insert'] });
   await setTemplate(app, project, 'welcome', { subject: 'Welcome, {{name}}', text: 'Hello {{name}}' });
   return { stories, user: users[0]!._id.toHexString() };
+}
+
+/** Changes a story a few times, which its history shows. */
+async function change({ url, secret }: { url: string; secret: string }, id: string): Promise<void> {
+  for (const fields of [
+    { status: 'review' },
+    { status: 'live', readers: 812 },
+    { featured: true, topics: ['craft'] },
+  ]) {
+    await fetch(`${url}/api/data/stories/${id}`, {
+      method: 'PATCH',
+      headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+      body: JSON.stringify(fields),
+    });
+  }
+}
+
+async function backUpOnce(app: App): Promise<void> {
+  const place = await openConfiguredPlace(app);
+  const options = { stop: new AbortController().signal, onProgress: () => undefined };
+  await keepBackup(app, place!, app.config.backupKeep, options);
 }
 
 /** Every screen with its address, and what opens over it. */
@@ -193,6 +220,7 @@ function listScreens(
     ['trash', `${at}documents/stories?trash=1`],
     ['record', `${at}documents/stories?open=${stories.at(-3)!}`],
     ['record-json', `${at}documents/stories?open=${stories.at(-3)!}&tab=json`],
+    ['record-history', `${at}documents/stories?open=${stories.at(-3)!}&tab=history`],
     ['record-references', `${at}documents/stories?open=${stories.at(-3)!}&tab=references`],
     ['record-access', `${at}documents/stories?open=${stories.at(-3)!}&tab=access`],
     ['new-document', `${at}documents/stories?open=new`],
@@ -218,6 +246,7 @@ function listScreens(
     ['keys', `${at}keys`],
     ['storage', `${at}storage`],
     ['project', `${at}settings`],
+    ['backups', '#/backups'],
     ['server', '#/server'],
     ['account', '#/account'],
   ];
