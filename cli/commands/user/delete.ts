@@ -4,7 +4,8 @@ import { defineUserCommand } from '../../ask/choose-user.js';
 import { presentUserResult } from './present.js';
 
 export default defineUserCommand({
-  details: 'Documents that the user owns stay. To only close the account use "bsvc user disable".',
+  details:
+    'Documents of the user stay, except where a field says otherwise (onDelete). To only close the account use "bsvc user disable".',
   examples: [
     'bsvc user delete ann@example.com --project shop',
     'bsvc user delete ann@example.com --project shop --yes',

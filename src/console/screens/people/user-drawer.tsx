@@ -126,7 +126,7 @@ function Asked({
   return (
     <Confirm
       title="Delete the account"
-      text="For good. Documents that the user owns stay."
+      text="For good. The user’s documents stay, except where a field says otherwise (onDelete)."
       name={user.email}
       action="Delete the account"
       onClose={onClose}
