@@ -198,7 +198,6 @@ describe('the history of a document, for operators', () => {
     const { isKept, since, items, next } = await history(id);
     expect({ isKept, next }).toEqual({ isKept: true, next: null });
     expect(since).toMatch(/^\d{4}-/);
-    expect(items.length).toBe(4);
     const paged: History['items'] = [];
     for (let before: number | null | '' = ''; before !== null;) {
       const page: History = await history(id, `?limit=3${before === '' ? '' : `&before=${before}`}`);
@@ -206,6 +205,9 @@ describe('the history of a document, for operators', () => {
       before = page.next;
     }
     expect(paged).toEqual(items);
+    expect(items.length).toBeLessThanOrEqual(4);
+    // Processes on a MongoDB notice within a second that changes are kept now, and changes at once may share an entry.
+    expect(items.length).toBeGreaterThan(0);
     // On a MongoDB the log knows when something changed, and not what was before.
     if (!test.app.db.changeLogs) return;
     expect(items.map(({ change, before }) => [change, before?.title ?? null])).toEqual([
