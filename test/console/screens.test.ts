@@ -163,6 +163,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
         "service Remove the operator",
         "settings Delete the project",
         "users Delete the account",
+        "users Reset the second factor",
         "users Set the password",
         "webhooks Disable the webhook",
         "webhooks Make a new secret",
