@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -123,8 +124,22 @@ async function openPageIn(context: BrowserContext): Promise<Page> {
   return page;
 }
 
-/** Waits until the page has drawn what it was told, and nothing is asked for or loading any more. */
+const LONGEST_SETTLING_MS = 20_000;
+
+/**
+ * Waits until the page has drawn what it was told, and nothing is asked for or loading any more. A page that goes on
+ * longer is looked at as it is: each test says by itself what has to be there.
+ */
 export async function settle(page: Page): Promise<void> {
+  const giveUp = new AbortController();
+  const settled = untilSettled(page, giveUp.signal);
+  // Of a page that is closed after this gave up nobody needs to hear.
+  settled.catch(() => undefined);
+  await Promise.race([settled, wait(LONGEST_SETTLING_MS, undefined, { signal: giveUp.signal }).catch(() => undefined)]);
+  giveUp.abort();
+}
+
+async function untilSettled(page: Page, giveUp: AbortSignal): Promise<void> {
   const drawn = (): Promise<unknown> =>
     page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
   const isBusy = (): Promise<boolean> =>
@@ -132,7 +147,7 @@ export async function settle(page: Page): Promise<void> {
       () => Boolean(document.querySelector('[aria-busy="true"]')) || document.body.innerText.includes('Loading…'),
     );
   do await drawn();
-  while (underWay.get(page)!.size > 0 || (await isBusy()));
+  while (!giveUp.aborted && (underWay.get(page)!.size > 0 || (await isBusy())));
   await drawn();
 }
 
