@@ -66,9 +66,7 @@ export function UserDrawer({
                 {data.disabled ? 'Enable' : 'Disable'}
               </button>
               <button onClick={() => ask('password')}>Set the password…</button>
-              {!data.mfa?.resetAt && (
-                <button onClick={() => ask('factors')}>Reset the second factor…</button>
-              )}
+              {!data.mfa?.resetAt && <button onClick={() => ask('factors')}>Reset the second factor…</button>}
               <button class="danger" onClick={() => ask('delete')}>
                 Delete…
               </button>
