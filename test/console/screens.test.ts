@@ -33,7 +33,7 @@ const LOOKS = [
 const screenOf = (hash: string): string => hash.split('?')[0]!.split('/').slice(3, 4).join() || 'service';
 
 // Each looks at dozens of pages, with a reader of the whole page.
-describe.skipIf(!CHROMIUM)('the console', { timeout: 240_000 }, () => {
+describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
   const stage = useConsole();
   let receiver: WebhookReceiver;
   let states: Record<string, () => string>;
