@@ -320,7 +320,10 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await visit(page, at(stage, 'documents/boxes'));
     await page.getByText('Columns', { exact: true }).click();
     await page.getByRole('link', { name: 'New field…' }).click();
+    // Ready to be typed into as soon as it is there.
+    await page.locator('input:focus').and(page.getByLabel('Name of the new field')).waitFor();
     await page.keyboard.type('weight');
+    await page.getByLabel('Type of weight').waitFor();
     await page.getByText('Rules of label').click();
     await page.getByLabel('to', { exact: true }).first().fill('5');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
