@@ -7,6 +7,7 @@ import { changeProject } from '../../src/features/declaration/change-project.js'
 import { findLetter, openCode } from '../../src/features/users/codes/one-time-code.js';
 import { totpCode } from '../../src/features/users/factors/totp.js';
 import { openLogger } from '../../src/platform/observe/logger.js';
+import { migrate } from '../../src/migrations/migrate.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { startService } from '../helpers/run-binary.js';
 import { openAuthenticator, type SoftAuthenticator } from '../helpers/soft-authenticator.js';
@@ -40,6 +41,7 @@ const env = {
 };
 const { config } = loadConfig([{ source: 'bench', values: env }]);
 const app = await openApp(config, openLogger({ level: 'warn', format: 'json' }));
+await migrate(app.db);
 const plain = await buildProject(app, 'plain');
 const made = await buildProject(app, 'every way in');
 const signIn = {
