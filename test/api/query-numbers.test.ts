@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../src/api.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
-import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const TOKEN = 'operator-token-for-tests';
@@ -14,11 +14,19 @@ let secret: string;
 beforeAll(async () => {
   test = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN, BSVC_RATE_LIMIT: 'off' } });
   const built = await buildProject(test.app);
-  const { name } = await buildCollection(test.app, built.project);
+  const collection = await buildCollection(test.app, built.project);
+  const { name } = collection;
+  const [document] = await placeDocuments(test.app, collection, [{ title: 'x' }]);
   // On a MongoDB nobody follows a collection until this is said.
   await setChanges(test.app, built.project._id, name, { on: true });
   secret = built.secret;
-  names = { projectId: built.project._id.toHexString(), collection: name, collectionName: name };
+  names = {
+    projectId: built.project._id.toHexString(),
+    collection: name,
+    collectionName: name,
+    document: document!,
+    id: document!,
+  };
 });
 afterAll(() => test.close());
 
@@ -86,8 +94,21 @@ describe('a number in a query', () => {
   it.each(each)('%s › %s: is taken at both ends', async (_id, _name, number) => {
     const { min, max = 1000 } = number;
     for (const value of [min, ...(number.name === 'wait' ? [] : [max])]) {
-      const { body } = await ask(number, String(value));
+      const { status, body } = await ask(number, String(value));
       expect([value, body.code]).not.toEqual([value, 'INVALID_QUERY']);
+      expect(status, `${value}: ${body.message}`).toBeLessThan(500);
     }
+  });
+
+  it('is never a text of digits, which nothing would bound', () => {
+    const texts = ROUTE_LISTS.flatMap(({ routes }) => routes).flatMap((route) =>
+      Object.entries({ ...route.query, ...route.ownQuery })
+        .filter(([, { schema }]) => schema.type === 'string' && schema.pattern !== undefined)
+        .filter(([, { schema }]) =>
+          ['0', '1', '42'].every((text) => new RegExp(String(schema.pattern), 'u').test(text)),
+        )
+        .map(([name]) => `${route.id} ${name}`),
+    );
+    expect(texts).toEqual([]);
   });
 });

@@ -17,12 +17,12 @@ import {
   claimed,
   FLAG,
   ID,
+  integer,
   MOMENT,
   object,
   oneOf,
   orNull,
   type Schema,
-  text,
   TEXT,
   WHOLE,
 } from '../../platform/schema/schema.js';
@@ -156,17 +156,14 @@ export const SINGLE_DOCUMENT_ROUTES = [
       'The log is for those who follow changes: a long document is kept in part, older changes go, and on a MongoDB it has hardly more than the times. One request looks at 50,000 changes of the collection; `next` goes on as `before`.',
     access: PROJECT_OPERATOR,
     query: {
-      before: parameter('`next` of the answer before', text({ pattern: '^[0-9]{1,15}$' })),
+      before: parameter('`next` of the answer before', integer({ minimum: 1, maximum: 999_999_999_999 })),
       limit: wholeNumberParameter('Number of changes', 25, { max: 100 }),
     },
     answers: ok(HISTORY, 'History of the document'),
     refuses: { 400: ['INVALID_QUERY'], 403: USERS_BLOCKED },
     async handle({ app, project, params, query: { before, limit } }) {
       const collection = await requireNamed(app, project, params.collection);
-      return findHistory(app, collection, params.document, {
-        before: before === undefined ? null : Number(before),
-        limit,
-      });
+      return findHistory(app, collection, params.document, { before: before ?? null, limit });
     },
   }),
   route(`PATCH ${PATH}/:document`, {

@@ -121,7 +121,10 @@ function readerOf(name: string, { schema, required, cap }: Parameter): (query: P
   if (schema.type === 'boolean') return (query) => readFlagParameter(query, name, fallback === true);
   if (schema.type === 'integer') {
     const range = { min: schema.minimum as number, max: schema.maximum as number };
-    return (query) => Math.min(readWholeParameter(query, name, range) ?? (fallback as number), cap ?? range.max);
+    return (query) => {
+      const value = readWholeParameter(query, name, range) ?? (fallback as number | undefined);
+      return value === undefined ? undefined : Math.min(value, cap ?? range.max);
+    };
   }
   const form = schema.pattern === undefined ? null : new RegExp(schema.pattern as string, 'u');
   return (query) => {

@@ -54,6 +54,7 @@ export async function readHistory(storage: Storage, ns: string, query: HistoryQu
     const log = storage.catalog.find(ns)?.log;
     if (!log || !position) return null;
     before = Math.min(before, position.seq + 1);
+    if (before <= 1) return { changes, next: null };
     const turnEnds = performance.now() + TURN_MS;
     while (performance.now() < turnEnds) {
       const range = storage.environment.store.getRange({
