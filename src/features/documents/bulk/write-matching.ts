@@ -6,6 +6,7 @@ import type { Collection } from '../../collections/collection.js';
 import { allOf } from '../query/keyset-filter.js';
 import type { BulkQuery } from '../query/parse-bulk-query.js';
 import { listError } from '../reply/query-errors.js';
+import { readAgain } from '../reply/read-again.js';
 import { visibleDocuments } from '../store/document.js';
 import { changeDocumentRecord, documentStore, removeDocumentRecord } from '../store/document-store.js';
 import type { RecordWrite } from '../store/record-update.js';
@@ -97,9 +98,9 @@ export async function countWhatMatches(app: App, { collection }: WriteTarget, qu
   const visible = await findVisible(app, collection, query.includeDeleted);
   const options = { maxTimeMS: app.config.queryTimeoutMs };
   const filter = allOf([visible, ...query.conditions]);
-  return documentStore(app, collection)
-    .countDocuments(filter, options)
-    .catch((error: unknown) => Promise.reject(listError(error) as Error));
+  return readAgain(() => documentStore(app, collection).countDocuments(filter, options)).catch((error: unknown) =>
+    Promise.reject(listError(error) as Error),
+  );
 }
 
 async function writeMatching(
@@ -109,7 +110,7 @@ async function writeMatching(
   signal: AbortSignal | undefined,
   planned: Planned,
 ): Promise<number> {
-  const ids = await findConfirmed(app, collection, query, signal);
+  const ids = await readAgain(() => findConfirmed(app, collection, query, signal));
   const most = Math.max(1, Math.min(BATCH, Math.floor(BATCH_BYTES / Math.max(1, planned.bytes))));
   let size = app.db.writeTogether ? most : 1;
   let done = 0;

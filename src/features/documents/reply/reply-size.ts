@@ -1,5 +1,6 @@
 import { invalid } from '../../../errors.js';
 import type { ObjectId } from 'bson';
+import { readAgain } from './read-again.js';
 import type { ReplyBudget } from '../../../platform/processes/reply-budget.js';
 import type { FairQueue } from '../../../platform/processes/fair-queue.js';
 
@@ -83,7 +84,17 @@ export class ReplySize {
  * readWithin for reads that are too dear to be repeated and have turns of their own: reserves room for the largest
  * reply first. A read that waits for room leaves its turn to others.
  */
-export async function readInTurn<T>(
+export function readInTurn<T>(
+  turns: FairQueue,
+  budget: ReplyBudget,
+  project: ObjectId,
+  signal: AbortSignal,
+  read: (size: ReplySize) => Promise<T>,
+): Promise<T> {
+  return readAgain(() => readOnceInTurn(turns, budget, project, signal, read));
+}
+
+async function readOnceInTurn<T>(
   turns: FairQueue,
   budget: ReplyBudget,
   project: ObjectId,
@@ -125,7 +136,16 @@ async function readReserved<T>(size: ReplySize, read: (size: ReplySize) => Promi
  * and read once more when it is the project's turn: waiting costs no memory. 503 BUSY when too many wait. The caller
  * releases the size when the reply is sent.
  */
-export async function readWithin<T>(
+export function readWithin<T>(
+  budget: ReplyBudget,
+  project: ObjectId,
+  read: (size: ReplySize) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  return readAgain(() => readOnceWithin(budget, project, read, signal));
+}
+
+async function readOnceWithin<T>(
   budget: ReplyBudget,
   project: ObjectId,
   read: (size: ReplySize) => Promise<T>,
