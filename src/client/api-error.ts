@@ -5,6 +5,8 @@ export interface Detail {
   message: string;
   /** Of a stream: which subscription, counted from 0. */
   n?: number;
+  /** Of a guest whose address another account has: for your server, which moves what the guest has. */
+  handover?: string;
 }
 
 /** The parts of a failure beside its message. */

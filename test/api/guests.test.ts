@@ -131,7 +131,15 @@ describe('a guest who stays', () => {
     const guest = await open();
     expect(codeOf(await ask(guest.token, { email }))).toBe('200 ');
     expect(codeOf(await verify(email, '000000', guest.token))).toBe('400 OTP_INVALID');
-    expect(codeOf(await verify(email, await readMailedCode(test, email), guest.token))).toBe('409 EMAIL_TAKEN');
+    const otp = await readMailedCode(test, email);
+    // Outside the guest's session nobody says that the two are one person.
+    const elsewhere = await verify(email, otp);
+    expect([codeOf(elsewhere), (elsewhere.body as { details?: object }).details]).toEqual([
+      '409 EMAIL_TAKEN',
+      undefined,
+    ]);
+    expect(codeOf(await verify(email, otp, guest.token))).toBe('409 EMAIL_TAKEN');
+    expect(codeOf(await verify(email, otp, guest.token))).toBe('400 OTP_INVALID');
     expect(await me(guest.token)).toMatchObject({ _id: guest.id, isAnonymous: true });
   });
 
@@ -178,6 +186,77 @@ describe('a guest who stays', () => {
     expect((reply.body as { user: object }).user).toMatchObject({ _id: guest.id, emailVerified: false });
     expect((reply.body as { user: object }).user).not.toHaveProperty('isAnonymous');
     expect(codeOf(await client.post('/mfa/totp', {}, bearer(guest.token)))).toBe('403 STEP_UP_REQUIRED');
+  });
+});
+
+describe('a guest whose address another account has', () => {
+  interface Taken {
+    details: { field: string; rule: string; handover: string }[];
+  }
+  const take = (handover: string) => server.post('/handovers', { handover });
+
+  /** Proves the address of an account as a guest, and answers guest and token. */
+  async function prove(email: string) {
+    const guest = await open();
+    expect(codeOf(await ask(guest.token, { email }))).toBe('200 ');
+    const refused = await verify(email, await readMailedCode(test, email), guest.token);
+    expect(codeOf(refused)).toBe('409 EMAIL_TAKEN');
+    const { details } = refused.body as Taken;
+    expect(details).toMatchObject([{ field: 'email', rule: 'handover' }]);
+    return { guest, handover: details[0]!.handover };
+  }
+
+  it('is handed over to that account by the project’s server, once, within five minutes', async () => {
+    const email = buildEmail();
+    const made = await server.post('/users', { email, password: PASSWORD, emailVerified: true });
+    const { guest, handover } = await prove(email);
+    expect(codeOf(await client.post('/handovers', { handover }))).toBe('403 SECRET_KEY_REQUIRED');
+    const other = openUserClient(test, (await buildProject(test.app)).secret);
+    expect(codeOf(await other.post('/handovers', { handover }))).toBe('400 HANDOVER_INVALID');
+    const replies = await Promise.all(Array.from({ length: 4 }, () => take(handover)));
+    expect(replies.map(codeOf).sort()).toEqual(['200 ', ...Array<string>(3).fill('400 HANDOVER_INVALID')]);
+    const { data } = replies.find(({ status }) => status === 200)!.body as { data: Record<string, { _id: string }> };
+    expect([data.guest!._id, data.user!._id]).toEqual([guest.id, (made.body as { data: { _id: string } }).data._id]);
+    expect(JSON.stringify(data)).not.toContain('_bsvc');
+    clock.advance(61_000);
+    const late = await prove(email);
+    clock.advance(5 * 60_000);
+    expect(codeOf(await take(late.handover))).toBe('400 HANDOVER_INVALID');
+  });
+
+  it('takes an account over that nobody had proven, so that no stranger gets what the guest has', async () => {
+    const stranger = (await client.signUp()).body as { accessToken: string; user: { email: string } };
+    const { email } = stranger.user;
+    clock.advance(61_000);
+    const { handover } = await prove(email);
+    expect(codeOf(await client.logIn(email))).toBe('401 INVALID_CREDENTIALS');
+    expect((await client.me(stranger.accessToken)).status).toBe(401);
+    expect((await take(handover)).body).toMatchObject({
+      data: { user: { email, emailVerified: true, hasPassword: false } },
+    });
+  });
+
+  it('is not handed over once either account is not what it was', async () => {
+    const changes: ((guest: string, email: string) => PromiseLike<unknown>)[] = [
+      (guest) => server.send('delete', `/users/${guest}`),
+      (_, email) => server.send('delete', `/users/${email}`),
+      (_, email) => server.post(`/users/${email}/disable`),
+      (_, email) => server.send('patch', `/users/${email}`, { email: buildEmail() }),
+    ];
+    for (const change of changes) {
+      const email = buildEmail();
+      await server.post('/users', { email, emailVerified: true });
+      const { guest, handover } = await prove(email);
+      await change(guest.id, email);
+      expect(codeOf(await take(handover))).toBe('400 HANDOVER_INVALID');
+    }
+    const email = buildEmail();
+    await server.post('/users', { email, emailVerified: true });
+    await server.post(`/users/${email}/disable`);
+    const guest = await open();
+    await ask(guest.token, { email });
+    const refused = await verify(email, await readMailedCode(test, email), guest.token);
+    expect([codeOf(refused), (refused.body as Partial<Taken>).details]).toEqual(['409 EMAIL_TAKEN', undefined]);
   });
 });
 

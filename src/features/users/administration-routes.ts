@@ -12,13 +12,14 @@ import {
   type Route,
   type RouteContext,
 } from '../../http/routes/route.js';
-import { arrayOf, object, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { arrayOf, object, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { giveCaller, SECRET_KEY, type ByKey } from '../access/key-access.js';
 import { deleteUser } from './accounts/delete-user.js';
 import { ACCOUNT, NEW_ACCOUNT, USER_CHANGES } from './accounts/describe-user.js';
 import { disableUser, enableUser } from './accounts/disable-user.js';
 import { listUsersFrom, presentAccount } from './accounts/list-users.js';
 import { changeRoles, ROLE_LIST } from './accounts/user-roles.js';
+import { takeHandover } from './codes/handover.js';
 import { requestReset } from './factors/request-reset.js';
 import { updateProfile } from './profile/update-profile.js';
 import { endSession } from './sessions/list-sessions.js';
@@ -88,6 +89,24 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
     async handle({ app, ctx, project, body }) {
       const more = { gone: clientSignal(ctx), needsPassword: false };
       return presentAccount(await signUp(app, project, body, 'project', more));
+    },
+  }),
+  route('POST /api/userAuth/handovers', {
+    id: 'takeHandover',
+    bodySize: 'small',
+    summary: 'Learn which account a guest is the same person as',
+    description:
+      'With the `handover` that `EMAIL_TAKEN` told a guest who has proven the address of an account; good once, for five minutes. What the guest has is moved by whoever asks.',
+    access: SECRET_KEY,
+    rate: 'plain',
+    body: openObject({ handover: text({ minLength: 1, maxLength: 100 }) }),
+    example: { handover: 'from EMAIL_TAKEN' },
+    answers: ok(object({ guest: ACCOUNT, user: ACCOUNT }), 'The guest, and the account of the same person'),
+    refuses: { 400: ['VALIDATION_FAILED', 'HANDOVER_INVALID'] },
+    async handle({ app, ctx, project, body: { handover } }) {
+      ctx.set('Cache-Control', 'no-store');
+      const { guest, user } = await takeHandover(app, project, handover);
+      return { guest: presentAccount(guest), user: presentAccount(user) };
     },
   }),
   route('GET /api/userAuth/users/:user', {

@@ -90,7 +90,7 @@ export const CODE_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Confirm the e-mail address with a mailed code',
     description:
-      'The account’s own address, or the pending one of update-profile, which then takes its place. Whoever confirms an address for the first time owns the account: linked identities, sessions and tokens end, but for the session whose access token comes along as bearer.',
+      'The account’s own address, or the pending one of update-profile, which then takes its place. Whoever confirms an address for the first time owns the account: linked identities, sessions and tokens end, but for the session whose access token comes along as bearer. To a guest 409 `EMAIL_TAKEN` tells a `handover` in `details`, for the server of the project.',
     access: ANY_KEY,
     body: openObject({ email: EMAIL, otp: OTP }),
     example: { email: 'ada@example.com', otp: '123456' },

@@ -2,6 +2,7 @@ import type { App } from '../../../app.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
+import { refuseWithHandover } from './handover.js';
 import { checkCode, codeInvalid, findCode, type CheckedCode } from './one-time-code.js';
 import { findProver, takeOver, type Prover } from './ownership.js';
 import { LASTING, type User } from '../user.js';
@@ -10,7 +11,7 @@ import { findUser, findUserByEmail } from '../user-store.js';
 /**
  * Marks the address as its owner's, or lets a pending one take the place of the account's (decisions.md 12). The person
  * who confirms owns the account from then on: sessions, tokens and identities end, but for the `session` in which it
- * was done. 400 OTP_INVALID; a code works once. 409 EMAIL_TAKEN.
+ * was done. 400 OTP_INVALID; a code works once. 409 EMAIL_TAKEN, to a guest with a handover.
  */
 export async function verifyEmail(
   app: App,
@@ -46,7 +47,11 @@ async function confirmChange(
       throw codeInvalid();
     }
   } catch (error) {
-    throw isEmailConflict(error) ? emailTaken() : error;
+    if (!isEmailConflict(error)) throw error;
+    // Only in the session of a guest: whoever else has the code might be another person.
+    if (!prover || user.email !== undefined) throw emailTaken();
+    if (!(await code.spend())) throw codeInvalid();
+    throw await refuseWithHandover(app, project, user, email);
   }
   await code.spend();
 }

@@ -11,7 +11,7 @@ export const ACCOUNT_CHALLENGES = 'account_challenges';
 const CHALLENGE_MS = 5 * 60_000;
 const MAX_TRIES = 5;
 
-export type ChallengePurpose = 'mfa' | 'passkey-register' | 'passkey-login';
+export type ChallengePurpose = 'mfa' | 'passkey-register' | 'passkey-login' | 'handover';
 
 /** A step that a client has begun and is to finish by a token that it got (accounts.md 3). */
 interface AccountChallenge {
