@@ -1,5 +1,6 @@
 import type { App } from './app.js';
 import { measureBackups } from './features/backups/backup-age.js';
+import { checkBackupJob } from './features/backups/check-backup.job.js';
 import { backupSchedules, runBackupJob } from './features/backups/run-backup.job.js';
 import { trimChangesJob } from './features/changes/trim-changes.job.js';
 import { finishDropJob } from './features/collections/finish-drop.job.js';
@@ -67,6 +68,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   finishDropJob,
   finishDeletionJob,
   runBackupJob,
+  checkBackupJob,
 ];
 
 /**

@@ -1,8 +1,13 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findBackupAge } from '../../src/features/backups/backup-age.js';
 import { sendTestMail } from '../../src/features/mail/sending/send-test-mail.js';
+import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { buildOperator, openOperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openTempDir } from '../helpers/temp-dir.js';
 
 const SECRET = 'an-admin-token-that-nobody-sees';
 
@@ -145,4 +150,55 @@ describe('kept backups', () => {
       await away.close();
     }
   });
+
+  it('are downloaded sealed, read back when asked, and called damaged when they are', async () => {
+    const dir = await openTempDir();
+    const kept = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4', BSVC_BACKUP_TO: dir.path } });
+    try {
+      const { call } = await buildOperator(kept);
+      const viewer = await buildOperator(kept, 'viewer');
+      const base = '/api/admin/backups';
+      const list = async () => dataOf<{ items: Kept[] }>(await call('get', base).expect(200)).items;
+      await call('post', base).expect(202);
+      await drainJobs(kept.app);
+      const [made] = await list();
+      expect(made).toMatchObject({ fault: null, verified: { files: 0 } });
+      const name = made!.name;
+      const bytes = await readFile(join(dir.path, name));
+      const answer = await call('get', `${base}/${name}/file`).responseType('blob').expect(200);
+      expect(bytes.equals(answer.body as Buffer)).toBe(true);
+      expect(answer.headers['content-disposition']).toBe(`attachment; filename="${name}"`);
+
+      for (const [method, rest] of [
+        ['get', 'file'],
+        ['post', 'check'],
+      ] as const) {
+        expect(codeOf(await viewer.call(method, `${base}/${name}/${rest}`).expect(403))).toBe('VIEWER_READS_ONLY');
+        for (const other of ['bsvc-2020-01-01T000000Z.backup', '..', '%2e%2e%2fkept', `${name}.old`]) {
+          const refused = await call(method, `${base}/${other}/${rest}`).expect(404);
+          expect(codeOf(refused)).toMatch(/_NOT_FOUND$/);
+        }
+      }
+
+      bytes[bytes.length - 20]! ^= 1;
+      await writeFile(join(dir.path, name), bytes);
+      await call('post', `${base}/${name}/check`).expect(202);
+      await drainJobs(kept.app);
+      expect(await list()).toMatchObject([{ name, verified: null, fault: 'It is damaged or cut short' }]);
+      expect((await findBackupAge(kept.app))?.last).toBeNull();
+
+      const unsealed = 'bsvc-2026-01-01T000000Z.backup';
+      await writeFile(join(dir.path, unsealed), 'plain');
+      expect(codeOf(await call('get', `${base}/${unsealed}/file`).expect(409))).toBe('BACKUP_UNSEALED');
+    } finally {
+      await kept.close();
+      await dir.remove();
+    }
+  });
 });
+
+interface Kept {
+  name: string;
+  verified: { documents: number; files: number } | null;
+  fault: string | null;
+}

@@ -33,7 +33,7 @@ export async function findBackupAge(app: App): Promise<BackupAge | null> {
   const { backupTo, backupSchedule } = app.config;
   if (backupTo === null) return null;
   const [last = null] = await backupStore(app)
-    .find({ place: fullAddress(backupTo) })
+    .find({ place: fullAddress(backupTo), fault: { $exists: false } })
     .sort({ at: -1, _id: -1 })
     .limit(1)
     .toArray();

@@ -1,5 +1,8 @@
+import { createWriteStream } from 'node:fs';
 import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
 import type { S3Folder } from '../../platform/object-store/s3-folder.js';
@@ -23,10 +26,16 @@ export interface BackupPlace {
   list(): Promise<KeptBackup[]>;
   /** Stores the file under the name; it appears when it is whole. */
   put(name: string, path: string): Promise<void>;
-  /** Copies a stored backup to `path`; 404 BACKUP_NOT_FOUND. */
-  fetch(name: string, path: string): Promise<void>;
+  /** The bytes of a stored backup; 404 BACKUP_NOT_FOUND. */
+  read(name: string): Promise<{ bytes: number; body: Readable }>;
   remove(name: string): Promise<void>;
   close(): void;
+}
+
+/** Copies a stored backup to `path`; 404 BACKUP_NOT_FOUND. */
+export async function fetchBackup(place: BackupPlace, name: string, path: string): Promise<void> {
+  const { body } = await place.read(name);
+  await pipeline(body, createWriteStream(path, { mode: 0o600 }));
 }
 
 /** An address as backups record it: a directory by its full path, seen from `cwd`. */
@@ -67,8 +76,10 @@ function inFolder(address: string, folder: S3Folder): BackupPlace {
       return named(objects);
     },
     put: (name, path) => folder.put(name, path),
-    async fetch(name, path) {
-      if (!(await folder.fetch(name, path))) throw notFound(name, address);
+    async read(name) {
+      const found = await folder.read(name);
+      if (!found) throw notFound(name, address);
+      return found;
     },
     remove: (name) => folder.remove(name),
     close: () => folder.close(),
@@ -103,10 +114,11 @@ function openDirectory(dir: string): BackupPlace {
         await rm(draft, { force: true });
       }
     },
-    async fetch(name, path) {
-      await copyFile(join(dir, name), path).catch((error: unknown) => {
+    async read(name) {
+      const handle = await open(join(dir, name)).catch((error: unknown) => {
         throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? notFound(name, dir) : error;
       });
+      return { bytes: (await handle.stat()).size, body: handle.createReadStream() };
     },
     remove: (name) => rm(join(dir, name), { force: true }),
     close: () => undefined,

@@ -1,13 +1,15 @@
 import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
-import { accepted, ok, route, type RouteList } from '../../http/routes/route.js';
+import { accepted, naming, ok, own, route, type RouteList } from '../../http/routes/route.js';
 import { enqueueTick } from '../../platform/jobs/schedules.js';
-import { arrayOf, FLAG, MOMENT, number, object, orNull, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { arrayOf, FLAG, MOMENT, number, object, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { ofAllProjects, OPERATOR, owner } from '../access/operator-access.js';
-import { findBackupAge } from './backup-age.js';
-import type { KeptBackup } from './backup-place.js';
-import { backupStore, openConfiguredPlace } from './keep-backup.js';
+import { checkBackup } from './check-backup.job.js';
+import { listBackups } from './list-backups.js';
+import { readBackup } from './read-backup.js';
 import { runBackupJob } from './run-backup.job.js';
+
+const BYTES = text({ contentMediaType: 'application/octet-stream' });
 
 const BACKUPS = object(
   {
@@ -23,44 +25,22 @@ const BACKUPS = object(
         bytes: number(),
         verified: {
           ...orNull(object({ documents: WHOLE, files: WHOLE })),
-          description: 'What was in it when the service read it back; null: made elsewhere, or long ago.',
+          description: 'What was in it when the service read it back; null: made elsewhere, long ago, or damaged.',
         },
+        fault: { ...orNull(TEXT), description: 'What was wrong with it when it was last read back.' },
+        checkedAt: { ...orNull(MOMENT), description: 'When it was last read back.' },
       }),
     ),
   },
   'Backups',
 );
 
-async function listBackups(app: App) {
-  const { backupSchedule: schedule, backupKeep: keep } = app.config;
-  const place = await openConfiguredPlace(app);
-  if (!place) return { place: null, schedule, keep, isLate: false, problem: null, items: [] };
-  let kept: KeptBackup[] = [];
-  let problem: string | null = null;
-  try {
-    kept = await place.list();
-  } catch (error) {
-    app.log.warn({ err: error, place: place.address }, 'the place of backups cannot be listed');
-    problem = `${place.address} cannot be listed: ${(error as Error).message}`;
-  } finally {
-    place.close();
-  }
-  const records = await backupStore(app).find({ place: place.address }).toArray();
-  const known = new Map(records.map((record) => [record._id, record]));
-  const items = kept.reverse().map(({ name, at, bytes }) => {
-    const record = known.get(`${place.address}/${name}`);
-    const verified = record ? { documents: record.documents, files: record.files } : null;
-    return { name, at: at.toISOString(), bytes, verified };
-  });
-  const isLate = (await findBackupAge(app))?.isLate ?? false;
-  return { place: place.address, schedule, keep, isLate, problem, items };
-}
-
 /** The backups that the service keeps, for the people who run it. */
 export const BACKUP_ROUTES: RouteList = {
   prefix: '/api/admin/backups',
   tag: 'Operators',
   rate: 'operator',
+  params: { name: naming('Name of a backup in the place', 'BACKUP_NOT_FOUND') },
   routes: [
     route('GET /api/admin/backups', {
       id: 'listBackups',
@@ -85,6 +65,29 @@ export const BACKUP_ROUTES: RouteList = {
         await enqueueTick(app, { job: runBackupJob, cron }, new Date(app.clock.now()));
         return { job: runBackupJob.name };
       },
+    }),
+    route('GET /api/admin/backups/:name/file', {
+      id: 'downloadBackup',
+      summary: 'Download a backup as it is kept: sealed',
+      description: 'It is opened by the master key or the passphrase alone, which the service does not hand out.',
+      access: ofAllProjects(owner('backup download')),
+      answers: own(200, 'The sealed file', { 'application/octet-stream': BYTES }),
+      refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE', 'BACKUP_UNSEALED'] },
+      async handle({ app, ctx, params: { name } }) {
+        const { bytes, body } = await readBackup(app, name);
+        ctx.type = 'application/octet-stream';
+        ctx.attachment(name);
+        ctx.length = bytes;
+        ctx.body = body;
+      },
+    }),
+    route('POST /api/admin/backups/:name/check', {
+      id: 'checkBackup',
+      summary: 'Have a worker read a backup to its end, and say in the list what was found',
+      access: ofAllProjects(owner('backup check')),
+      answers: accepted(object({ job: TEXT }), 'The check is due'),
+      refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE'] },
+      handle: ({ app, params: { name } }) => checkBackup(app, name),
     }),
   ],
 };

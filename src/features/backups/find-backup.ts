@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
-import { openBackupPlace } from './backup-place.js';
+import { fetchBackup, openBackupPlace } from './backup-place.js';
 import { timeOfBackup } from './backup-schedule.js';
 import { beginsSealed, inTemporaryDir, openConfiguredPlace, unseal } from './keep-backup.js';
 
@@ -45,7 +45,7 @@ async function fetchNamed(app: Pick<App, 'config'>, named: string, path: string)
   try {
     const name = asked === LATEST ? (await place.list()).at(-1)?.name : asked;
     if (name === undefined) throw missing('BACKUP_NOT_FOUND', `There are no backups in ${place.address}`);
-    await place.fetch(name, path);
+    await fetchBackup(place, name, path);
   } finally {
     place.close();
   }

@@ -9,10 +9,10 @@ import { createOpening, createSealing, isSealed, type SealingSecret } from '../.
 import { backUp, type BackupReport } from '../store-copies/back-up.js';
 import { makeWorkFolder } from '../store-copies/drafts.js';
 import { readArchive } from '../store-copies/backup-archive.js';
-import { openBackupPlace, type BackupPlace } from './backup-place.js';
+import { fetchBackup, openBackupPlace, type BackupPlace } from './backup-place.js';
 import { backupName, listSuperseded, type KeepRule } from './backup-schedule.js';
 
-/** A backup that was stored in its place, read back and found whole. */
+/** A backup that was stored in its place and read back. */
 export interface BackupRecord {
   _id: string;
   place: string;
@@ -20,11 +20,15 @@ export interface BackupRecord {
   bytes: number;
   documents: number;
   files: number;
+  /** When it was last read back; absent: when it was made. */
+  checkedAt?: Date;
+  /** What was wrong with it then; absent: nothing. */
+  fault?: string;
 }
 
 export const KEPT_RECORDS = 100;
 
-/** Records of good backups; what is in the place itself is asked of the place. */
+/** Records of backups that were read back; what is in the place itself is asked of the place. */
 export const backupStore = storeOf<BackupRecord>('backups');
 
 export interface KeptReport extends BackupReport {
@@ -58,7 +62,7 @@ export async function keepBackup(
     await place.put(name, sealed);
     await rm(sealed);
     try {
-      await verifyKept(app, place, name, join(dir, 'back'));
+      await verifyKept(app, place, name);
     } catch (error) {
       // It must not count as the newest: the rule would remove a good one for it.
       await place.remove(name).catch(() => undefined);
@@ -74,18 +78,26 @@ export async function keepBackup(
   });
 }
 
-/** Reads a stored backup to its end: every byte is as it was sealed, and the archive inside is whole. */
-async function verifyKept(app: App, place: BackupPlace, name: string, path: string): Promise<void> {
-  await fetchPlain(app, place, name, path);
-  for await (const _line of readArchive(path));
-}
-
-/** Copies a stored backup to `path`, unsealed. */
-async function fetchPlain(app: App, place: BackupPlace, name: string, path: string): Promise<void> {
-  await inTemporaryDir(async (dir) => {
-    const sealed = join(dir, 'sealed');
-    await place.fetch(name, sealed);
-    await unseal(app, sealed, path);
+/**
+ * Reads a stored backup to its end: every byte is as it was sealed, and the archive inside is whole. How many documents
+ * and files it holds.
+ */
+export async function verifyKept(
+  app: Pick<App, 'config'>,
+  place: BackupPlace,
+  name: string,
+): Promise<{ documents: number; files: number }> {
+  return inTemporaryDir(async (dir) => {
+    const [sealed, plain] = [join(dir, 'sealed'), join(dir, 'plain')];
+    await fetchBackup(place, name, sealed);
+    await unseal(app, sealed, plain);
+    await rm(sealed);
+    const held = { documents: 0, files: 0 };
+    for await (const line of readArchive(plain)) {
+      if ('document' in line) held.documents++;
+      if ('file' in line) held.files++;
+    }
+    return held;
   });
 }
 

@@ -1,7 +1,6 @@
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import { openS3Client, rethrow, within, type BucketAccess } from './s3-client.js';
 import { bucketError, isAbsent } from './s3-errors.js';
@@ -11,8 +10,8 @@ export interface S3Folder {
   list(): Promise<{ name: string; bytes: number }[]>;
   /** One PUT: at most 5 GiB. */
   put(name: string, path: string): Promise<void>;
-  /** False when there is no such object. */
-  fetch(name: string, path: string): Promise<boolean>;
+  /** Null when there is no such object. The bytes end with an error where the bucket is too slow. */
+  read(name: string): Promise<{ bytes: number; body: Readable } | null>;
   remove(name: string): Promise<void>;
   close(): void;
 }
@@ -58,17 +57,16 @@ export function openS3Folder(access: BucketAccess, prefix: string): S3Folder {
       });
       await client.send(put, inTime(size)).catch(rethrow);
     },
-    async fetch(name, path) {
+    async read(name) {
       try {
         const { Body, ContentLength = 0 } = await client.send(
           new GetObjectCommand({ Bucket, Key: keyOf(name) }),
           inTime(),
         );
-        const { abortSignal: signal } = inTime(ContentLength);
-        await pipeline(Body as Readable, createWriteStream(path, { mode: 0o600 }), { signal });
-        return true;
+        const { abortSignal } = inTime(ContentLength);
+        return { bytes: ContentLength, body: addAbortSignal(abortSignal, Body as Readable) };
       } catch (error) {
-        if (isAbsent(error)) return false;
+        if (isAbsent(error)) return null;
         throw bucketError(error);
       }
     },

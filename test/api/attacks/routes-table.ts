@@ -515,6 +515,20 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('GET', '/api/admin/status', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
   row('GET', '/api/admin/backups', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
   row('POST', '/api/admin/backups', 'an owner of all projects', '409 NO_BACKUP_PLACE', '403 ALL_PROJECTS_REQUIRED'),
+  row(
+    'GET',
+    '/api/admin/backups/:name/file',
+    'an owner of all projects',
+    '404 BACKUP_NOT_FOUND',
+    '403 ALL_PROJECTS_REQUIRED',
+  ),
+  row(
+    'POST',
+    '/api/admin/backups/:name/check',
+    'an owner of all projects',
+    '404 BACKUP_NOT_FOUND',
+    '403 ALL_PROJECTS_REQUIRED',
+  ),
   row('GET', '/api/admin/jobs', 'an operator of all projects', '200', '403 ALL_PROJECTS_REQUIRED'),
   row(
     'POST',

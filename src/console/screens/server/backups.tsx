@@ -21,6 +21,8 @@ interface Backup {
   at: string;
   bytes: number;
   verified: { documents: number; files: number } | null;
+  fault: string | null;
+  checkedAt: string | null;
 }
 
 const PATH = '/api/admin/backups';
@@ -92,7 +94,13 @@ function Kept({ list }: { list: Loaded<Backups> }) {
           {howMany(data.keep.months, 'month')} stay.
         </p>
       )}
-      <List label="Backups" of={list} keyOf={({ name }) => name} empty="No backup yet." columns={COLUMNS} />
+      <List
+        label="Backups"
+        of={list}
+        keyOf={({ name }) => name}
+        empty="No backup yet."
+        columns={mayChange.value ? [...COLUMNS, ACTIONS] : COLUMNS}
+      />
       <p class="muted">
         A backup is restored by the command line, on a machine with the master key or the passphrase that sealed it:{' '}
         <code>{restore(data?.items[0]?.name ?? 'latest')}</code>
@@ -108,12 +116,45 @@ const COLUMNS: readonly Column<Backup>[] = [
   { name: 'Documents', isNumber: true, show: ({ verified }) => (verified ? number(verified.documents) : '–') },
   {
     name: 'Read back',
-    show: ({ verified }) => (verified ? <span class="tag good">whole</span> : <span class="muted">not known</span>),
+    show: ({ verified, fault, checkedAt }) => {
+      if (fault !== null)
+        return (
+          <span class="tag bad" title={`${fault}: ${moment(checkedAt)}`}>
+            damaged
+          </span>
+        );
+      if (!verified) return <span class="muted">not known</span>;
+      return (
+        <span class="tag good" title={moment(checkedAt)}>
+          whole
+        </span>
+      );
+    },
   },
   {
     name: 'To restore it',
     show: ({ name }) => <Copy text={restore(name)} what={`Command that restores ${name}`} />,
   },
 ];
+
+const ACTIONS: Column<Backup> = {
+  name: 'Actions',
+  show: ({ name }) => (
+    <span class="row">
+      <button class="small" onClick={() => void check(name)}>
+        Check<span class="hidden"> {name}</span>
+      </button>
+      <a class="button small" href={`${PATH}/${name}/file`} download={name}>
+        Download<span class="hidden"> {name}</span>
+      </a>
+    </span>
+  ),
+};
+
+const check = (name: string): Promise<void> =>
+  attempt(async () => {
+    await api('POST', `${PATH}/${name}/check`);
+    return 'A worker reads the backup to its end: what it finds appears here';
+  });
 
 const restore = (name: string): string => `bsvc restore ${quote(name)}`;
