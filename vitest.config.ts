@@ -35,38 +35,47 @@ const everywhere = {
  * runs after `npm test`.
  */
 const DEEP = [
-  // Of these each needs modules of its own.
-  ...list('helpers', 'watch-replies'),
-  ...list('engine', 'conformance'),
   // The first fifteen minutes of a newcomer are told by the quick tests.
   'test/e2e/!(first-minutes).test.ts',
   'test/api/attacks/**/*.test.ts',
   ...list(
     'api',
-    'attached-files changes-properties client-leaves document-oracle hostile-reads list-documents mail-properties nothing-told references-properties reply-budget rule-moments rule-races rules-search session-properties storage-properties storage-signed write-properties',
+    'attached-files changes-properties document-oracle hostile-reads list-documents mail-properties nothing-told references-properties rule-moments rule-races rules-search session-properties storage-properties storage-signed write-properties',
   ),
-  ...list('client', 'browser follow hosted-react hosted-sdk killed typed'),
+  ...list('client', 'browser hosted-react hosted-sdk killed typed'),
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
   ...list(
     'engine',
-    'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment one-turn readers repair',
+    'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment readers repair',
   ),
   ...list('engine/pipeline', 'compile'),
-  ...list('engine/damage', 'damage'),
   ...list('engine/power-cut', 'power-cut'),
   ...list(
     'features',
     'documents/keyset-filter feed/slow-database files/attached-kill files/kill mail/provider-turns operators/delete-project project-types/project-document users/ownership',
   ),
   ...list('features/webhooks', 'receivers'),
-  ...list('platform', 'jobs/queue jobs/schedules outages watch-snapshots'),
-  ...list('http', 'strangers'),
+  ...list('platform', 'jobs/queue watch-snapshots'),
   'test/worker/**/*.test.ts',
   'test/console/**/*.test.ts',
 ];
 
-/** What fails among modules that another file has used. */
+/** What fails among modules that another file has used, also over the wire. */
 const OWN_MODULES = list('api', 'client-leaves');
+
+/** Deep tests that replace modules or clocks, or measure their process: each has one to itself. */
+const ALONE = [
+  ...OWN_MODULES,
+  ...list('api', 'reply-budget'),
+  ...list('api/attacks', 'event-loop json-bombs'),
+  ...list('client', 'follow'),
+  ...list('e2e', 'faults-clock redis'),
+  ...list('engine', 'conformance one-turn'),
+  ...list('engine/damage', 'damage'),
+  ...list('helpers', 'watch-replies'),
+  ...list('http', 'strangers'),
+  ...list('platform', 'jobs/schedules outages'),
+];
 
 /** What takes longest begins first: when it begins last, it alone is waited for. */
 const SLOWEST = [
@@ -100,9 +109,16 @@ export default defineConfig({
     projects: [
       // The files of a worker share its modules: loading them anew for each takes as long as the tests themselves.
       {
-        test: { ...everywhere, name: 'embedded', include: ['test/**/*.test.ts'], exclude: DEEP, isolate: false },
+        test: {
+          ...everywhere,
+          name: 'embedded',
+          include: ['test/**/*.test.ts'],
+          exclude: [...DEEP, ...ALONE],
+          isolate: false,
+        },
       },
-      { test: { ...everywhere, name: 'deep', include: DEEP } },
+      { test: { ...everywhere, name: 'deep', include: DEEP, exclude: ALONE, isolate: false } },
+      { test: { ...everywhere, name: 'deep-alone', include: ALONE } },
       {
         test: {
           ...everywhere,
