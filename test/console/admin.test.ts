@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
+import { checkBackupJob } from '../../src/features/backups/check-backup.job.js';
 import { runBackupJob } from '../../src/features/backups/run-backup.job.js';
 import { sendMail } from '../../src/features/mail/sending/send-mail.js';
 import { setTemplate } from '../../src/features/mail/mail-template.js';
@@ -227,6 +229,19 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await row.waitFor();
     const name = await row.locator('code').first().innerText();
     await page.getByText(`bsvc restore ${name}`).waitFor();
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      row.getByRole('link', { name: 'Download' }).click(),
+    ]);
+    expect(file.suggestedFilename()).toBe(name);
+    const path = join(BACKUPS, name);
+    expect((await readFile(await file.path())).equals(await readFile(path))).toBe(true);
+    await truncate(path, 200);
+    await row.getByRole('button', { name: 'Check' }).click();
+    await page.getByText('A worker reads the backup').waitFor();
+    await checkBackupJob.run(app, { name }, { jobId: new ObjectId(), attempt: 1, fence: 1, signal, stopping: signal });
+    await page.reload();
+    await page.getByRole('row', { name: /^bsvc-.*damaged/ }).waitFor();
     const viewer = await openConsole(stage, { email: VIEWER, hash: '#/backups' });
     await viewer.getByText(name, { exact: true }).first().waitFor();
     expect(await viewer.getByRole('button', { name: 'Make a backup' }).count()).toBe(0);

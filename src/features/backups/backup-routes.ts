@@ -1,4 +1,3 @@
-import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
 import { accepted, naming, ok, own, route, type RouteList } from '../../http/routes/route.js';
 import { enqueueTick } from '../../platform/jobs/schedules.js';

@@ -46,9 +46,9 @@ export async function readBackup(app: Pick<App, 'config'>, name: string): Promis
 async function readHead(chunks: AsyncIterator<Buffer>): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   while (head.length < HEAD_BYTES) {
-    const { value, done } = await chunks.next();
-    if (done) break;
-    head = Buffer.concat([head, value]);
+    const chunk = await chunks.next();
+    if (chunk.done) break;
+    head = Buffer.concat([head, chunk.value]);
   }
   return head;
 }

@@ -116,26 +116,23 @@ const COLUMNS: readonly Column<Backup>[] = [
   { name: 'Documents', isNumber: true, show: ({ verified }) => (verified ? number(verified.documents) : '–') },
   {
     name: 'Read back',
-    show: ({ verified, fault, checkedAt }) => {
-      if (fault !== null)
-        return (
-          <span class="tag bad" title={`${fault}: ${moment(checkedAt)}`}>
-            damaged
-          </span>
-        );
-      if (!verified) return <span class="muted">not known</span>;
-      return (
-        <span class="tag good" title={moment(checkedAt)}>
-          whole
-        </span>
-      );
-    },
+    show: (backup) => <Found of={backup} />,
   },
   {
     name: 'To restore it',
     show: ({ name }) => <Copy text={restore(name)} what={`Command that restores ${name}`} />,
   },
 ];
+
+function Found({ of: { verified, fault, checkedAt } }: { of: Backup }) {
+  if (!verified && fault === null) return <span class="muted">not known</span>;
+  const [kind, text] = fault === null ? ['good', 'whole'] : ['bad', 'damaged'];
+  return (
+    <span class={`tag ${kind}`} title={`${fault ?? 'Read back'}: ${moment(checkedAt)}`}>
+      {text}
+    </span>
+  );
+}
 
 const ACTIONS: Column<Backup> = {
   name: 'Actions',
