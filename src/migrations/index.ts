@@ -1,6 +1,7 @@
 import { indexAccountChallenges } from './025-index-account-challenges.js';
 import { indexInvites } from './026-index-invites.js';
 import { countWaitingMails } from './027-count-waiting-mails.js';
+import { noteFieldsOfSets } from './028-note-fields-of-sets.js';
 import type { Migration } from './migration.js';
 import { createSystemCollections } from './001-create-system-collections.js';
 import { createJobIndexes } from './002-create-job-indexes.js';
@@ -50,4 +51,5 @@ export const MIGRATIONS: readonly Migration[] = [
   indexAccountChallenges,
   indexInvites,
   countWaitingMails,
+  noteFieldsOfSets,
 ];

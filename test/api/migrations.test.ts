@@ -1,10 +1,12 @@
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addCollection } from '../../src/features/collections/add-collection.js';
 import { documentsName, type Collection } from '../../src/features/collections/collection.js';
 import { collectionStore } from '../../src/features/collections/collection-store.js';
 import { documentIndexes } from '../../src/features/collections/indexes/document-indexes.js';
 import { createOwnerIndexes } from '../../src/migrations/014-create-owner-indexes.js';
 import { keepIdsOfRepeatedRequests } from '../../src/migrations/023-keep-ids-of-repeated-requests.js';
+import { noteFieldsOfSets } from '../../src/migrations/028-note-fields-of-sets.js';
 import { findMigrationStatus, migrate } from '../../src/migrations/migrate.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -38,6 +40,42 @@ describe('023-keep-ids-of-repeated-requests', () => {
       { _id: 'mail', ...common, answer: '{"id":1}', leaseUntil: expect.any(Date) as Date, size: 512 },
       { _id: 'under way', ...common, isDone: false, size: 512 },
     ]);
+  });
+});
+
+describe('028-note-fields-of-sets', () => {
+  it('notes what a version before has left out, as setting the rules does', async () => {
+    const { app } = test;
+    const { project } = await buildProject(app);
+    const fields = [
+      ...['who', 'role', 'team-of', 'board'].map((name) => ({ name, type: 'String' as const })),
+      { name: 'people', type: 'Array' as const, items: { type: 'String' as const } },
+      { name: 'active', type: 'Boolean' as const },
+      { name: 'user', type: 'String' as const },
+    ];
+    for (const name of ['members', 'other-members']) {
+      await addCollection(app, project, { name, mode: 'flexible', fields, rules: 'server-only' });
+    }
+    const rules = {
+      read: 'doc.board in members[who = user.id and role in ["a] and active", "b\\"["] and active].board',
+      create: 'doc.board in other-members [ user.id in people and user = user.email and team-of = "x" ] . board',
+      delete: 'doc.id in members[user = user.id].id or "x" in members[user = user.id].role',
+    };
+    const cards = await buildCollection(app, project, { fields: [{ name: 'board', type: 'String' }], rules });
+    const named = { projectId: project._id, 'namedBy.collection': cards._id };
+    const noted = async (): Promise<unknown> => {
+      const found = await collectionStore(app).find(named).sort({ name: 1 }).toArray();
+      return found.map(({ name, namedBy }) => [name, namedBy!.map(({ paths = [] }) => [...paths].sort())]);
+    };
+    const wanted = await noted();
+    expect(wanted).toEqual([
+      ['members', [['active', 'board', 'role', 'user', 'who']]],
+      ['other-members', [['board', 'people', 'team-of', 'user']]],
+    ]);
+    await collectionStore(app).updateMany(named, { $unset: { 'namedBy.$.paths': '' } });
+    expect(await noted()).not.toEqual(wanted);
+    for (let run = 0; run < 2; run++) await noteFieldsOfSets.up(app.db);
+    expect(await noted()).toEqual(wanted);
   });
 });
 
