@@ -17,6 +17,7 @@ import { resetFactorsJob } from './features/users/factors/reset-factors.job.js';
 import { removeGuestsJob } from './features/users/accounts/remove-guests.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { deliverMail, deliverSystemMail } from './features/mail/sending/deliver-mail.job.js';
+import { forgetMailsJob } from './features/mail/forget-mails.job.js';
 import { sweepMail } from './features/mail/sending/sweep-mail.job.js';
 import { finishDeletionJob } from './features/management/finish-deletion.job.js';
 import { deliverWebhook } from './features/webhooks/deliveries/deliver-webhook.job.js';
@@ -58,6 +59,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   deliverSystemMail,
   deliverMail,
   sweepMail,
+  forgetMailsJob,
   deliverWebhook,
   sweepWebhooksJob,
   trimChangesJob,
@@ -83,6 +85,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
   { job: removeGuestsJob, cron: '43 * * * *' },
   { job: sweepMail, cron: '*/5 * * * *' },
+  { job: forgetMailsJob, cron: '37 * * * * *' },
   { job: sweepWebhooksJob, cron: '*/10 * * * * *' },
   { job: trimChangesJob, cron: '*/5 * * * *' },
   { job: removeOldDeliveriesJob, cron: '23 * * * * *' },

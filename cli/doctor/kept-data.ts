@@ -48,14 +48,14 @@ export const KEPT_DATA: readonly KeptData[] = [
   {
     what: 'mail logs',
     stores: ['mail_logs'],
-    time: 'as long as the project',
-    size: 'mails that its plan lets it send',
+    time: '`BSVC_MAIL_KEEP` after they were sent or failed',
+    size: 'the database that the plan grants',
   },
   {
     what: 'mails kept instead of sent, without a mail provider',
     stores: [MAIL_OUTBOX],
-    time: 'no end',
-    size: 'mails that its plan lets a project send',
+    time: '`BSVC_MAIL_KEEP`',
+    size: 'mails that its plan lets a project send, and those of its accounts',
   },
   { what: 'events of the mail provider', stores: ['mail_events'], time: '30 days', size: NO_BOUND },
   {

@@ -70,6 +70,19 @@ export async function removeFromOutbox(app: { db: Database }, keys: readonly str
   await outboxStore(app.db).deleteMany({ _id: { $in: [...keys] } });
 }
 
+/** Removes some of the messages that were handed over until a moment; how many. */
+export async function forgetOutbox(db: Database, until: Date, most: number): Promise<number> {
+  const found = await outboxStore(db)
+    .find({ createdAt: { $lte: until } })
+    .sort({ createdAt: 1, _id: 1 })
+    .project<Pick<StoredMessage, '_id'>>({ _id: 1 })
+    .limit(most)
+    .toArray();
+  const ids = found.map(({ _id }) => _id);
+  if (ids.length > 0) await db.useReserve(() => outboxStore(db).deleteMany({ _id: { $in: ids } }));
+  return ids.length;
+}
+
 export const SEALED_OUTBOX: SealedPlace = {
   collection: MAIL_OUTBOX,
   fields: (record) => {
