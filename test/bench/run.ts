@@ -27,6 +27,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   soak: {
     service: 'test/bench/soak.ts',
     changes: 'test/bench/changes-soak.ts',
+    kept: 'test/bench/kept-soak.ts',
     strangers: 'test/bench/strangers.ts',
   },
 };
