@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { SendHandle } from 'node:child_process';
 import { once } from 'node:events';
 import { conflict } from '../../src/errors.js';
 import type { App } from '../../src/app.js';
@@ -59,7 +60,7 @@ export async function startProcesses(count: number, app: App): Promise<Processes
     const startedMs = performance.now();
     running.add(share);
     host.serve(share);
-    closeWithProcess(share);
+    passOnHandedOver(share, () => [...ready].find((other) => other !== share && other.isConnected()));
     share.on('message', ({ url }: { url?: string }) => {
       if (url === undefined) return;
       ready.add(share);
@@ -129,19 +130,26 @@ interface HandedOver {
 }
 
 /**
- * Closes the connections that were handed to a process which died before it took them. Node forgets them, open: their
- * clients would wait for ever instead of trying again.
+ * Gives the connections that were handed to a process which died before it took them, stopped or stuck, to another one,
+ * and closes them when there is none. Node forgets them, open: their clients would wait for ever.
  */
-function closeWithProcess({ process: share }: Worker): void {
-  const handed = new Map<number, { close(): void }>();
+function passOnHandedOver({ process: share }: Worker, findOther: () => Worker | undefined): void {
+  const handed = new Map<number, [HandedOver, SendHandle & { close(): void }]>();
   const send = share.send.bind(share) as (message: HandedOver, handle?: unknown, ...rest: unknown[]) => boolean;
   share.send = (message: unknown, handle?: unknown, ...rest: unknown[]) => {
-    const { act, seq } = message as HandedOver;
-    if (act === 'newconn' && seq !== undefined && handle) handed.set(seq, handle as { close(): void });
-    return send(message as HandedOver, handle, ...rest);
+    const given = message as HandedOver;
+    if (given.act === 'newconn' && given.seq !== undefined && handle) {
+      handed.set(given.seq, [given, handle as SendHandle & { close(): void }]);
+    }
+    return send(given, handle, ...rest);
   };
   share.on('internalMessage', ({ ack }: { ack?: number }) => ack !== undefined && handed.delete(ack));
   share.once('exit', () => {
-    for (const handle of handed.values()) handle.close();
+    const other = findOther();
+    for (const [message, handle] of handed.values()) {
+      // Under the number by which Node still waits for whoever takes it.
+      if (other) other.process.send(message, handle);
+      else handle.close();
+    }
   });
 }

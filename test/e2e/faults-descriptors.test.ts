@@ -29,7 +29,7 @@ afterEach(async () => {
 /** Starts on a store of its own, with the demo project. */
 async function start(openFiles?: number): Promise<void> {
   env.BSVC_DATA_DIR = join(dir.path, `data-${openFiles ?? 'any'}`);
-  service = await startService(['serve', '--demo'], env, undefined, openFiles);
+  service = await startService(['serve', '--demo'], env, { openFiles });
   key = service.ready.demo!.keys.secret;
 }
 

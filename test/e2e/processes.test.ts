@@ -140,16 +140,18 @@ describe.runIf(process.platform === 'linux')(
 
     it('starts although they are killed while they start', async () => {
       const killed = new Set<number>();
-      const service = await startService(['serve', '--port', '0', '--processes', '2'], env(), (child) => {
-        const watch = setInterval(() => {
-          for (const share of childrenOf(child.pid!)) {
-            if (killed.size >= 3 || killed.has(share)) continue;
-            killed.add(share);
-            process.kill(share, 'SIGKILL');
-          }
-          if (killed.size >= 3) clearInterval(watch);
-        }, 10);
-        child.once('exit', () => clearInterval(watch));
+      const service = await startService(['serve', '--port', '0', '--processes', '2'], env(), {
+        onStart: (child) => {
+          const watch = setInterval(() => {
+            for (const share of childrenOf(child.pid!)) {
+              if (killed.size >= 3 || killed.has(share)) continue;
+              killed.add(share);
+              process.kill(share, 'SIGKILL');
+            }
+            if (killed.size >= 3) clearInterval(watch);
+          }, 10);
+          child.once('exit', () => clearInterval(watch));
+        },
       });
       running.push(service);
       // On a busy machine one may be ready before it is seen, and then be killed.
@@ -170,6 +172,17 @@ describe.runIf(process.platform === 'linux')(
       }
       expect(pauses(service).length).toBeGreaterThanOrEqual(6);
       expect(new Set(pauses(service))).toEqual(new Set([100]));
+    });
+
+    it('gives the connections that one was given which is stopped to another, so that no client notices', async () => {
+      const service = await serve(2, { BSVC_WATCHDOG: '6s' }, await findFreePort());
+      const [stopped] = childrenOf(service.ready.pid) as [number];
+      process.kill(stopped, 'SIGSTOP');
+      // It is given one of them, and the others go on by the other process.
+      const requests = Array.from({ length: 8 }, () => send(`${service.ready.url}/api/health/live`, false, {}));
+      expect(await Promise.all(requests)).toEqual(Array.from({ length: 8 }, () => 200));
+      await eventually('it was ended', () => !isAlive(stopped), PATIENCE_MS);
+      expect(service.stderr()).toContain('is stuck and is ended');
     });
 
     it('cuts the connections that those had been given, so that no client waits for ever', async () => {

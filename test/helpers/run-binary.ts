@@ -28,6 +28,8 @@ export interface BinaryOptions {
   openFiles?: number;
   /** Called as soon as the process runs. */
   onStart?: (child: ChildProcess) => void;
+  /** Another version's. */
+  binary?: string;
 }
 
 /** The real binary in a process of its own, with an environment of its own. Needs `npm run build`. */
@@ -71,16 +73,14 @@ export interface RunningService {
 
 /**
  * Starts `serve` or `worker` with --json and waits for its ready line; `onStart` gets the process before that.
- * `openFiles`: the most files and connections that it may have open.
  */
 export async function startService(
   argv: string[],
   env: Record<string, string>,
-  onStart?: (child: ChildProcess) => void,
-  openFiles?: number,
+  options: Pick<BinaryOptions, 'openFiles' | 'onStart' | 'binary'> = {},
 ): Promise<RunningService> {
-  const child = spawnBinary([...argv, '--json'], env, { openFiles });
-  onStart?.(child);
+  const child = spawnBinary([...argv, '--json'], env, options);
+  options.onStart?.(child);
   let stdout = '';
   let stderr = '';
   child.stdout!.setEncoding('utf8').on('data', (text: string) => (stdout += text));
@@ -115,10 +115,10 @@ export function killRunning(): void {
 function spawnBinary(
   argv: string[],
   env: Record<string, string>,
-  { cwd = ROOT, openFiles }: Pick<BinaryOptions, 'cwd' | 'openFiles'> = {},
+  { cwd = ROOT, openFiles, binary = BINARY }: Pick<BinaryOptions, 'cwd' | 'openFiles' | 'binary'> = {},
 ): ChildProcess {
   if (!existsSync(join(ROOT, 'dist', 'main.js'))) throw new Error('dist/ is missing: run "npm run build" first');
-  const words = [process.execPath, BINARY, ...argv];
+  const words = [process.execPath, binary, ...argv];
   // Node raises the limit that may be passed to the one that may not: the shell sets both.
   const [command, ...rest] =
     openFiles === undefined ? words : ['bash', '-c', 'ulimit -n "$0" && exec "$@"', String(openFiles), ...words];
