@@ -246,10 +246,11 @@ describe.each([
     const work = async (lane: number): Promise<void> => {
       while (next < flips.length) {
         const from = next;
-        next = Math.min(next + 8, flips.length);
+        const end = Math.min(next + 8, flips.length);
+        next = end;
         // A process that ends early leaves the rest to another.
-        for (let left = from; left < next;) {
-          const found = await runProcess(flips.slice(left, next), join(copies, String(lane)));
+        for (let left = from; left < end;) {
+          const found = await runProcess(flips.slice(left, end), join(copies, String(lane)));
           for (const [n, outcome] of found.entries()) outcomes[left + n] = outcome;
           left += Math.max(found.length, 1);
         }
