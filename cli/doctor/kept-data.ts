@@ -5,6 +5,7 @@ import { KEPT_RECORDS } from '../../src/features/backups/keep-backup.js';
 import { FORGOTTEN_AFTER_MS } from '../../src/features/documents/bulk/settle-batches.js';
 import { UNCONFIRMED_MS } from '../../src/features/files/file.js';
 import { MOST_SEEN } from '../../src/features/series/requests/recent-requests.js';
+import { KEPT_DAYS, MOST_KEPT } from '../../src/features/series/requests/kept-requests.js';
 import { KEPT_HOURS } from '../../src/features/series/series.js';
 import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-expired.job.js';
 import { FAILED_KEPT_DAYS, WEBHOOK_DELIVERIES } from '../../src/features/webhooks/deliveries/delivery.js';
@@ -101,6 +102,12 @@ export const KEPT_DATA: readonly KeptData[] = [
     stores: [],
     time: `until a later backup, ${minutes(DRAFT_MS)} at least`,
     size: 'a backup each',
+  },
+  {
+    what: 'requests that failed or took a second',
+    stores: ['kept_requests'],
+    time: `${KEPT_DAYS} days, removed with the next`,
+    size: `${MOST_KEPT} requests`,
   },
   { what: 'requests shown at the console', stores: [], time: 'in memory', size: `${MOST_SEEN} a process` },
   { what: 'records of backups', stores: ['backups'], time: 'as long as they are few', size: `${KEPT_RECORDS} records` },

@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findBackupAge } from '../../src/features/backups/backup-age.js';
+import { findKept, storeKept } from '../../src/features/series/requests/kept-requests.js';
 import { sendTestMail } from '../../src/features/mail/sending/send-test-mail.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
@@ -102,6 +103,41 @@ describe('requests', () => {
     expect(long!.path).toHaveLength(200);
     expect((await list(`project=${own.project}&limit=5`)).every((each) => each.project === own.project)).toBe(true);
     expect(await list('status=503')).toEqual([]);
+  });
+});
+
+describe('requests that failed or were slow', () => {
+  it('are kept for seven days, ten thousand at most, whichever process answered them', async () => {
+    let nowMs = Date.now();
+    const clock = { now: () => nowMs };
+    const own = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+    try {
+      const { call } = await buildOperator(own);
+      const list = async (query = '') =>
+        dataOf<{ items: { path: string; status: number }[] }>(
+          await call('get', `/api/admin/requests?kept=true${query}`).expect(200),
+        ).items.map(({ path, status }) => `${status} ${path}`);
+      own.app.db.ping = () => Promise.reject(new Error('away'));
+      await fetch(`${own.url}/api/health/ready`);
+      await fetch(`${own.url}/nothing`);
+      await storeKept(own.app);
+      expect(await list()).toEqual(['503 /api/health/ready']);
+      expect(await list('&status=4')).toEqual([]);
+
+      nowMs += 8 * 86_400_000;
+      expect(await findKept(own.app, { limit: 10 })).toEqual([]);
+      await fetch(`${own.url}/api/health/ready?again`);
+      await storeKept(own.app);
+      expect(await own.app.db.collection('kept_requests').countDocuments({})).toBe(1);
+
+      const many = Array.from({ length: 10_005 }, (_, n) => ({ _id: new Date(nowMs - 60_000 + n).toISOString() }));
+      await own.app.db.collection('kept_requests').insertMany(many as never);
+      await fetch(`${own.url}/api/health/ready?third`);
+      await storeKept(own.app);
+      expect(await own.app.db.collection('kept_requests').countDocuments({})).toBe(10_000);
+    } finally {
+      await own.close();
+    }
   });
 });
 

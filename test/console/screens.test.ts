@@ -94,6 +94,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
       storage: () => at(stage, 'storage'),
       'edited bucket': () => at(stage, 'storage?edit=1'),
       requests: () => '#/requests?live=off',
+      'failed requests': () => '#/requests?kept=true',
       operators: () => '#/operators',
       'new operator': () => '#/operators?open=:new',
       server: () => '#/server',

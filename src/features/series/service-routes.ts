@@ -3,6 +3,7 @@ import {
   listOf,
   naming,
   ok,
+  flagParameter,
   parameter,
   route,
   type RouteList,
@@ -29,6 +30,7 @@ import { ofAllProjects, OPERATOR, owner } from '../access/operator-access.js';
 import { FIGURES, type SeriesName } from './rings.js';
 import { RANGES, readFigures } from './series.js';
 import { VERSION } from '../../package.js';
+import { findKept } from './requests/kept-requests.js';
 import { recentRequests } from './requests/recent-requests.js';
 import { readStatus } from './status.js';
 
@@ -171,7 +173,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         id: 'listRequests',
         summary: 'The last requests that this process has answered, the newest first',
         description:
-          'Of the last 10,000. No query, no body; of an address the network. Each process of the service keeps its own.',
+          'Of the last 10,000. No query, no body; of an address the network. Each process of the service keeps its own; with `kept` those of all processes that were 5xx or took a second, of seven days and 10,000 at most, stored every ten seconds.',
         access: ofAllProjects(OPERATOR),
         query: {
           project: parameter('Only those of the project with this id', text({ maxLength: 100 })),
@@ -181,17 +183,15 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
           ),
           status: parameter('Only this status, or `2` to `5` for all that begin so', oneOf(...STATUSES)),
           minMs: parameter('Only those that took as many milliseconds or more', oneOf('100', '300', '1000', '3000')),
+          kept: flagParameter('Failed and slow ones of the last seven days'),
           limit: wholeNumberParameter('Number of requests', 100, { max: MAX_REQUESTS }),
         },
         answers: ok(listOf(REQUEST), 'Requests'),
         refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
-        handle({ app, query: { status, minMs, ...query } }) {
+        async handle({ app, query: { status, minMs, kept, ...query } }) {
           const filter = { ...query, status: numberOf(status), minMs: numberOf(minMs) };
-          return wholeList(
-            recentRequests(app)
-              .find(filter)
-              .map(({ atMs, ...request }) => ({ at: new Date(atMs).toISOString(), ...request })),
-          );
+          const found = kept ? await findKept(app, filter) : recentRequests(app).find(filter);
+          return wholeList(found.map(({ atMs, ...request }) => ({ at: new Date(atMs).toISOString(), ...request })));
         },
       }),
     ],

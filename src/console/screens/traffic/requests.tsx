@@ -48,17 +48,28 @@ const toneOf = (status: number): string =>
 export function Requests() {
   const { query } = place.value;
   const of = (name: string): string => query.get(name) ?? '';
-  const isHeld = of('live') === 'off';
-  const path = `/api/admin/requests${queryOf({ q: of('q'), status: of('status'), minMs: of('minMs'), project: of('project'), limit: 200 })}`;
+  const isKept = of('kept') === 'true';
+  const isHeld = isKept || of('live') === 'off';
+  const path = `/api/admin/requests${queryOf({ kept: isKept ? 'true' : '', q: of('q'), status: of('status'), minMs: of('minMs'), project: of('project'), limit: 200 })}`;
   const list = useLoad<{ items: SeenRequest[] }>(path, isHeld ? undefined : EVERY_MS);
   const opened = list.data?.items.find(({ requestId }) => requestId === query.get('open'));
   return (
     <>
       <PageHead title="Requests">
-        <a class="button" href={linkHere({ live: isHeld ? null : 'off' })}>
-          {isHeld ? 'Go on' : 'Hold'}
-        </a>
+        {!isKept && (
+          <a class="button" href={linkHere({ live: isHeld ? null : 'off' })}>
+            {isHeld ? 'Go on' : 'Hold'}
+          </a>
+        )}
       </PageHead>
+      <nav class="tabs" aria-label="Which requests">
+        <a href={linkHere({ kept: null, open: null })} aria-current={isKept ? undefined : 'page'}>
+          Latest
+        </a>
+        <a href={linkHere({ kept: 'true', open: null })} aria-current={isKept ? 'page' : undefined}>
+          Failed and slow
+        </a>
+      </nav>
       <Filters
         fields={[
           { name: 'q', label: 'Path, id, user or network holds' },

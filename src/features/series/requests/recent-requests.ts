@@ -9,6 +9,9 @@ import type { ActingOperator } from '../../access/require-operator.js';
 /** Of a process, the newest. */
 export const MOST_SEEN = 10_000;
 const MAX_PATH_CHARACTERS = 200;
+const SLOW_MS = 1_000;
+/** Between two looks: an hour of failures must not cost what answers cost. */
+const MOST_TO_KEEP = 100;
 
 /** A request as it was answered: no query, no body, and of the address the network. */
 export interface SeenRequest {
@@ -40,26 +43,38 @@ export interface RequestFilter {
 class RecentRequests {
   readonly #ring: SeenRequest[] = [];
   #next = 0;
+  #toKeep: SeenRequest[] = [];
 
-  add(request: SeenRequest): void {
+  add(request: SeenRequest, isKept: boolean): void {
     this.#ring[this.#next] = request;
     this.#next = (this.#next + 1) % MOST_SEEN;
+    if (isKept && this.#toKeep.length < MOST_TO_KEEP) this.#toKeep.push(request);
   }
 
   /** The newest first. */
-  find({ project, q, status, minMs = 0, limit }: RequestFilter): SeenRequest[] {
+  find(filter: RequestFilter): SeenRequest[] {
     const found: SeenRequest[] = [];
-    const wanted = q?.toLowerCase();
     const { length } = this.#ring;
-    for (let back = 1; back <= length && found.length < limit; back++) {
+    for (let back = 1; back <= length && found.length < filter.limit; back++) {
       const each = this.#ring[(this.#next - back + length) % length]!;
-      if (project !== undefined && each.project !== project) continue;
-      if (status !== undefined && each.status !== status && Math.floor(each.status / 100) !== status) continue;
-      if (each.ms < minMs || (wanted !== undefined && !textOf(each).includes(wanted))) continue;
-      found.push(each);
+      if (isLike(each, filter)) found.push(each);
     }
     return found;
   }
+
+  /** The first of those to keep since the last call. */
+  takeToKeep(): SeenRequest[] {
+    const taken = this.#toKeep;
+    this.#toKeep = [];
+    return taken;
+  }
+}
+
+/** True for a request that a filter asks for. */
+export function isLike(request: SeenRequest, { project, q, status, minMs = 0 }: RequestFilter): boolean {
+  if (project !== undefined && request.project !== project) return false;
+  if (status !== undefined && request.status !== status && Math.floor(request.status / 100) !== status) return false;
+  return request.ms >= minMs && (q === undefined || textOf(request).includes(q.toLowerCase()));
 }
 
 const textOf = ({ path, route, requestId, user, network }: SeenRequest): string =>
@@ -77,7 +92,15 @@ export function recentRequests(app: Pick<App, 'hints'>): RecentRequests {
 /** Notes each request when its answer is settled. */
 export function noteRequests(app: App): Observer {
   const ring = recentRequests(app);
-  return (ctx, ms) => ring.add(describe(ctx, app.clock.now(), ms));
+  return (ctx, ms) => {
+    const request = describe(ctx, app.clock.now(), ms);
+    ring.add(request, isToKeep(ctx, request));
+  };
+}
+
+/** True for a 5xx and for what was slow though nobody had asked it to wait. */
+function isToKeep({ query, response }: Context, { status, ms }: SeenRequest): boolean {
+  return status >= 500 || (ms >= SLOW_MS && query.wait === undefined && response.type !== 'text/event-stream');
 }
 
 function describe(ctx: Context, atMs: number, ms: number): SeenRequest {
