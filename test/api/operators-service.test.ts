@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findBackupAge } from '../../src/features/backups/backup-age.js';
-import { findKept, storeKept } from '../../src/features/series/requests/kept-requests.js';
+import { findKeptRequests, storeKeptRequests } from '../../src/features/series/requests/kept-requests.js';
 import { sendTestMail } from '../../src/features/mail/sending/send-test-mail.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
@@ -120,20 +120,20 @@ describe('requests that failed or were slow', () => {
       own.app.db.ping = () => Promise.reject(new Error('away'));
       await fetch(`${own.url}/api/health/ready`);
       await fetch(`${own.url}/nothing`);
-      await storeKept(own.app);
+      await storeKeptRequests(own.app);
       expect(await list()).toEqual(['503 /api/health/ready']);
       expect(await list('&status=4')).toEqual([]);
 
       nowMs += 8 * 86_400_000;
-      expect(await findKept(own.app, { limit: 10 })).toEqual([]);
+      expect(await findKeptRequests(own.app, { limit: 10 })).toEqual([]);
       await fetch(`${own.url}/api/health/ready?again`);
-      await storeKept(own.app);
+      await storeKeptRequests(own.app);
       expect(await own.app.db.collection('kept_requests').countDocuments({})).toBe(1);
 
       const many = Array.from({ length: 10_005 }, (_, n) => ({ _id: new Date(nowMs - 60_000 + n).toISOString() }));
       await own.app.db.collection('kept_requests').insertMany(many as never);
       await fetch(`${own.url}/api/health/ready?third`);
-      await storeKept(own.app);
+      await storeKeptRequests(own.app);
       expect(await own.app.db.collection('kept_requests').countDocuments({})).toBe(10_000);
     } finally {
       await own.close();

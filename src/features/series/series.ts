@@ -4,7 +4,7 @@ import { unlessDuplicate } from '../../platform/database/database.js';
 import { isRestoring } from '../../platform/database/restore-mark.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { openRing, FIGURES, type Ring, type Sample, type SeriesName } from './rings.js';
-import { storeKept } from './requests/kept-requests.js';
+import { storeKeptRequests } from './requests/kept-requests.js';
 import { compareLooks, type Contribution } from './sample.js';
 
 const SECOND_MS = 1_000;
@@ -86,7 +86,7 @@ export function startSeries(app: App): Series {
       }
       before = { parts, atMs: nowMs };
       delay.reset();
-      await storeKept(app);
+      await storeKeptRequests(app);
     },
     rings: { '1h': fine, '24h': coarse },
     stop() {

@@ -30,7 +30,7 @@ import { ofAllProjects, OPERATOR, owner } from '../access/operator-access.js';
 import { FIGURES, type SeriesName } from './rings.js';
 import { RANGES, readFigures } from './series.js';
 import { VERSION } from '../../package.js';
-import { findKept } from './requests/kept-requests.js';
+import { findKeptRequests } from './requests/kept-requests.js';
 import { recentRequests } from './requests/recent-requests.js';
 import { readStatus } from './status.js';
 
@@ -190,7 +190,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
         refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
         async handle({ app, query: { status, minMs, kept, ...query } }) {
           const filter = { ...query, status: numberOf(status), minMs: numberOf(minMs) };
-          const found = kept ? await findKept(app, filter) : recentRequests(app).find(filter);
+          const found = kept ? await findKeptRequests(app, filter) : recentRequests(app).find(filter);
           return wholeList(found.map(({ atMs, ...request }) => ({ at: new Date(atMs).toISOString(), ...request })));
         },
       }),

@@ -18,7 +18,7 @@ const keptStore = storeOf<KeptRequest>('kept_requests');
  * Stores the failed and slow requests of this process that were noted since the last call, at most a hundred, and
  * removes those that are too old or too many.
  */
-export async function storeKept(app: App): Promise<void> {
+export async function storeKeptRequests(app: App): Promise<void> {
   const noted = recentRequests(app).takeToKeep();
   if (noted.length === 0 || (await isRestoring(app.db))) return;
   await keptStore(app).insertMany(noted.map((request) => ({ _id: idOf(request.atMs, request.requestId), ...request })));
@@ -28,7 +28,7 @@ export async function storeKept(app: App): Promise<void> {
 }
 
 /** The failed and slow requests of all processes, the newest first. */
-export async function findKept(app: App, filter: RequestFilter): Promise<SeenRequest[]> {
+export async function findKeptRequests(app: App, filter: RequestFilter): Promise<SeenRequest[]> {
   const found: SeenRequest[] = [];
   const since = idOf(app.clock.now() - KEPT_DAYS * DAY_MS);
   for await (const { _id, ...request } of keptStore(app)
