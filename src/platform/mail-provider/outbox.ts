@@ -74,7 +74,6 @@ export async function removeFromOutbox(app: { db: Database }, keys: readonly str
 export async function forgetOutbox(db: Database, until: Date, most: number): Promise<number> {
   const found = await outboxStore(db)
     .find({ createdAt: { $lte: until } })
-    .sort({ createdAt: 1, _id: 1 })
     .project<Pick<StoredMessage, '_id'>>({ _id: 1 })
     .limit(most)
     .toArray();
