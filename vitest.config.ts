@@ -49,6 +49,7 @@ const DEEP = [
     'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment readers repair',
   ),
   ...list('engine/pipeline', 'compile'),
+  ...list('engine/damage', 'side-by-side'),
   ...list('engine/power-cut', 'power-cut'),
   ...list(
     'features',

@@ -77,7 +77,7 @@ export class CommitQueue {
   }
 
   remove(key: Buffer): void {
-    this.environment.guard.check(key);
+    this.environment.guard.checkRemoval(key);
     this.size.entries++;
     this.environment.store.removeSync(key);
   }

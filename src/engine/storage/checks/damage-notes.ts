@@ -33,9 +33,8 @@ export class DamageNotes {
   judge(error: unknown, ns: string | null): unknown {
     const known = translateStorageError(error, this.file, ns);
     if (!(known instanceof StorageError) || known.code !== 'DAMAGED') return known;
-    const named = known.ns === null && ns !== null ? withNamespace(known, ns) : known;
-    this.note(named);
-    return named;
+    this.note(known);
+    return known;
   }
 
   /** What was met since `forget`, the oldest first, each finding once. */
@@ -68,8 +67,4 @@ export class DamageNotes {
       // The note is a help; what was asked for is answered all the same.
     }
   }
-}
-
-function withNamespace({ message, cause }: StorageError, ns: string): StorageError {
-  return new StorageError('DAMAGED', message.startsWith(ns) ? message : `${ns}: ${message}`, cause, ns);
 }

@@ -5,7 +5,7 @@ import { isMainThread } from 'node:worker_threads';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../../codec/decode.js';
 import { encodeDocument } from '../../codec/encode.js';
-import { guardReads } from './guard-reads.js';
+import { guardReads, takeSnapshot } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
 import { LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError, readFirstPages } from './page-file.js';
 import { damagedFile } from '../damage.js';
@@ -112,12 +112,12 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   } catch (error) {
     throw translateStorageError(error, path);
   }
-  const guard = new PageGuard(path);
+  const guard = new PageGuard(path, () => takeSnapshot(store));
   guardReads(store, guard);
   const lastCommit = new LastCommit(store, path);
   const preallocation = new Preallocation(path, store);
   // A thread that is ended would end the locks of its process with the lock file.
-  const pages = new PageRanges(path, isMainThread ? () => lastCommit.note() : undefined, guard);
+  const pages = new PageRanges(path, guard, isMainThread ? () => lastCommit.note() : undefined);
   let refusal: StorageError | null = null;
   let placeSeenAt = 0;
   const environment: Environment = {
@@ -140,6 +140,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
       if (performance.now() - placeSeenAt > PLACE_MS) environment.checkPlace();
       if (refusal !== null) throw refusal;
       lastCommit.follow((state) => {
+        guard.renew();
         const size = work();
         if (size !== undefined) preallocation.ensure(state(), size);
       });

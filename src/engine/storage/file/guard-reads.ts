@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type { RootDatabase, Transaction } from 'lmdb';
 import type { PageGuard } from './page-guard.js';
 
@@ -19,6 +20,7 @@ interface Reads {
   useReadTransaction(): Snapshot;
   resetReadTxn(): void;
   ensureReadTxn(): void;
+  readonly env: { readonly writeTxn: object | null | undefined };
 }
 
 /**
@@ -30,6 +32,10 @@ export function guardReads(store: Store, guard: PageGuard): void {
   // Its types know neither `iterate` nor that methods may be overridden.
   const reads = store as unknown as Reads;
   const { getBinaryFast, getRange } = reads;
+  // Its own `on` knows other events alone.
+  EventEmitter.prototype.on.call(store, 'begin-transaction', () => {
+    guard.renew();
+  });
   // On the store itself: views of it with other encodings inherit them.
   reads.getBinaryFast = function (key, options) {
     try {
@@ -102,6 +108,19 @@ function guarded(iterator: Iterator<unknown> | number, reads: Reads, checks?: Ch
     }
   };
   return iterator;
+}
+
+/**
+ * Makes this turn read a snapshot if it does not yet: lmdb takes one with the first entry alone. Returns what ends it.
+ */
+export function takeSnapshot(store: Store): () => void {
+  // Its types leave out what it knows of a transaction that writes: nobody else writes then.
+  const reads = store as unknown as Reads;
+  if (reads.env.writeTxn) return () => undefined;
+  const taken = reads.useReadTransaction();
+  return () => {
+    taken.done();
+  };
 }
 
 /**

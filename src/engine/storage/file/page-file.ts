@@ -66,6 +66,11 @@ export interface PageState {
   readonly root: number | null;
 }
 
+/** A state with what else its page says: whether it is a meta page at all. */
+interface MetaState extends PageState {
+  readonly isMeta: boolean;
+}
+
 /** A page of one of the trees, checked for itself. */
 export interface Page {
   readonly number: number;
@@ -92,8 +97,11 @@ export class PageError extends Error {}
  */
 export class PageFile {
   private readonly file: number;
-  /** The two meta pages; empty before the size of pages is known. */
+  /** The first page and the second one's head, empty before the size of pages is known; and room to read them again. */
   private metas: Buffer = Buffer.alloc(0);
+  private reread: Buffer = Buffer.alloc(0);
+  /** What the two say; null while they have not been read twice alike. */
+  private states: readonly [MetaState, MetaState] | null = null;
 
   constructor(path: string) {
     this.file = openSync(path, 'r');
@@ -147,31 +155,39 @@ export class PageFile {
   }
 
   /**
-   * The part of the newest meta page that a walk uses, but not of a later transaction than `most` if there is another;
-   * in one call, as it is read for every count.
+   * The part of the newest meta page that a walk uses, but not of a later transaction than `most` if there is another.
+   * It is read for every count, so it is one call while nobody commits.
    */
   readState(most = Infinity): PageState {
-    if (this.metas.length === 0) this.metas = Buffer.allocUnsafeSlow(this.readMeta().pageBytes + META_BYTES);
-    const { metas } = this;
-    const second = metas.length - META_BYTES;
-    if (readSync(this.file, metas, 0, metas.length, 0) !== metas.length) throw new PageError('a meta page is damaged');
-    const first = numberAt(metas, TRANSACTION_AT);
-    const other = numberAt(metas, second + TRANSACTION_AT);
-    const newest = first >= other ? 0 : second;
-    const older = Math.min(first, other);
-    const at = Math.max(first, other) > most && older <= most ? second - newest : newest;
-    if (metas.readUInt32LE(at + MAGIC_AT) !== MAGIC || metas.readUInt32LE(at + PAGE_BYTES_AT) !== second) {
-      throw new PageError('a meta page is damaged');
+    const [first, second] = this.readMetas();
+    const newest = first.transaction >= second.transaction ? first : second;
+    const older = newest === first ? second : first;
+    const state = newest.transaction > most && older.transaction <= most ? older : newest;
+    if (!state.isMeta) throw new PageError('a meta page is damaged');
+    return state;
+  }
+
+  /** Another process may write one of the pages at this moment: what is read twice alike is whole. */
+  private readMetas(): readonly [MetaState, MetaState] {
+    if (this.metas.length === 0) {
+      const bytes = this.readMeta().pageBytes + META_BYTES;
+      this.metas = Buffer.alloc(bytes);
+      this.reread = Buffer.allocUnsafeSlow(bytes);
     }
-    const root = at + MAIN_TREE_AT + ROOT_AT;
-    const isEmpty = metas.readUInt32LE(root) === 0xffff_ffff && metas.readUInt32LE(root + 4) === 0xffff_ffff;
-    return {
-      pageBytes: second,
-      lastPage: numberAt(metas, at + LAST_PAGE_AT),
-      transaction: numberAt(metas, at + TRANSACTION_AT),
-      depth: metas.readUInt16LE(at + MAIN_TREE_AT + DEPTH_AT),
-      root: isEmpty ? null : numberAt(metas, root),
-    };
+    for (let n = 0; n < MAX_READS; n++) {
+      const { metas, reread } = this;
+      if (readSync(this.file, reread, 0, reread.length, 0) !== reread.length) {
+        throw new PageError('a meta page is damaged');
+      }
+      if (reread.equals(metas)) {
+        this.states ??= [readMetaState(metas, 0), readMetaState(metas, metas.length - META_BYTES)];
+        return this.states;
+      }
+      this.metas = reread;
+      this.reread = metas;
+      this.states = null;
+    }
+    throw new PageError('its first two pages change all the time');
   }
 
   /**
@@ -203,17 +219,21 @@ export class PageFile {
   }
 
   /** The value of a leaf's node, from pages of its own where it is large. */
-  readValue({ bytes, size, isBig }: Value, meta: Pages): { value: Buffer; first: number; pages: number } {
-    if (!isBig) return { value: bytes, first: 0, pages: 0 };
-    const first = numberAt(bytes, 0);
-    // A value that shrank within its transaction keeps all of its pages.
-    const pages = numberAt(bytes, BIG_VALUE_PAGES_AT);
-    const needed = Math.ceil((HEADER_BYTES + size) / meta.pageBytes);
-    if (pages < needed || first + pages - 1 > meta.lastPage) throw new PageError('a large value has another size');
+  readValue(value: Value, meta: Pages): { value: Buffer; first: number; pages: number } {
+    if (!value.isBig) return { value: value.bytes, first: 0, pages: 0 };
+    const { first, pages, needed } = placeOf(value, meta);
     const content = this.read(first, needed, meta);
-    checkHeader(content, first, OVERFLOW, meta.transaction);
-    if (content.readUInt32LE(OVERFLOW_PAGES_AT) !== pages) throw new PageError('a large value has another size');
-    return { value: content.subarray(HEADER_BYTES, HEADER_BYTES + size), first, pages };
+    checkBigHeader(content, first, pages, meta);
+    return { value: content.subarray(HEADER_BYTES, HEADER_BYTES + value.size), first, pages };
+  }
+
+  /** Checks that a large value lies where its node says, without reading it. */
+  checkBigValue(value: Value, meta: Pages): void {
+    const { first, pages } = placeOf(value, meta);
+    const head = Buffer.allocUnsafe(HEADER_BYTES);
+    const length = readSync(this.file, head, 0, HEADER_BYTES, first * meta.pageBytes);
+    if (length !== HEADER_BYTES) throw new PageError('the file ends before it');
+    checkBigHeader(head, first, pages, meta);
   }
 
   /**
@@ -253,6 +273,21 @@ export class PageFile {
     }
     return bytes;
   }
+}
+
+/** `metas`: the first page and the second one's head; `at`: where the meta page begins. */
+function readMetaState(metas: Buffer, at: number): MetaState {
+  const pageBytes = metas.length - META_BYTES;
+  const root = at + MAIN_TREE_AT + ROOT_AT;
+  const isEmpty = metas.readUInt32LE(root) === 0xffff_ffff && metas.readUInt32LE(root + 4) === 0xffff_ffff;
+  return {
+    pageBytes,
+    lastPage: numberAt(metas, at + LAST_PAGE_AT),
+    transaction: numberAt(metas, at + TRANSACTION_AT),
+    depth: metas.readUInt16LE(at + MAIN_TREE_AT + DEPTH_AT),
+    root: isEmpty ? null : numberAt(metas, root),
+    isMeta: metas.readUInt32LE(at + MAGIC_AT) === MAGIC && metas.readUInt32LE(at + PAGE_BYTES_AT) === pageBytes,
+  };
 }
 
 /** Others may commit between two reads of the first pages. */
@@ -314,6 +349,23 @@ export function numberAt(bytes: Buffer, at: number): number {
 /** The transaction that wrote a page. */
 export function writerOf(page: Buffer): number {
   return numberAt(page, 8);
+}
+
+/** The first page of a large value, how many it has, and how many of them its bytes take. */
+function placeOf({ bytes, size }: Value, meta: Pages): { first: number; pages: number; needed: number } {
+  const first = numberAt(bytes, 0);
+  // A value that shrank within its transaction keeps all of its pages.
+  const pages = numberAt(bytes, BIG_VALUE_PAGES_AT);
+  const needed = Math.ceil((HEADER_BYTES + size) / meta.pageBytes);
+  if (pages < needed || first < 2 || first + pages - 1 > meta.lastPage) {
+    throw new PageError('a large value has another size');
+  }
+  return { first, pages, needed };
+}
+
+function checkBigHeader(head: Buffer, first: number, pages: number, { transaction }: Pages): void {
+  checkHeader(head, first, OVERFLOW, transaction);
+  if (head.readUInt32LE(OVERFLOW_PAGES_AT) !== pages) throw new PageError('a large value has another size');
 }
 
 function checkHeader(bytes: Buffer, number: number, kind: number, transaction: number): void {

@@ -6,18 +6,14 @@ import {
   PageError,
   PageFile,
   type PageState,
-  writerOf,
 } from './page-file.js';
+import { type Branch, BranchPages, type PageReading, took } from './branch-pages.js';
 import type { PageGuard } from './page-guard.js';
 import { childOf, childrenIn, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';
 
 /** The question to a range, and the findings so far. */
-interface Walk {
-  readonly state: PageState;
+interface Walk extends PageReading {
   readonly visit: VisitValue | null;
-  /** Pages still to be read. */
-  left: number;
-  pages: number;
   entries: number;
   accepted: number;
   next: Buffer | null;
@@ -43,11 +39,6 @@ export interface KeyBounds {
   readonly end: Buffer;
 }
 
-/** Where pages are read, and how many were. */
-type Reading = Pick<Walk, 'state' | 'left' | 'pages'>;
-
-/** Branch pages that are remembered, of 4 KB each. */
-const MAX_BRANCHES = 1024;
 /** Leaves, and branches, below a branch that are looked at to estimate the entries of all of them. */
 const LEAF_SAMPLES = 4;
 /** Branches may be nearly empty beside full ones. */
@@ -58,22 +49,6 @@ const MAX_FACTS = 500;
 const MAX_FACT_BRANCHES = 256;
 
 /**
- * A branch page as it was read. LMDB changes no page in place: as long as the number leads to a page of the same
- * transaction, everything below it is the same as well.
- */
-interface Branch {
-  /** Another one each time that a page is read. */
-  readonly serial: number;
-  readonly bytes: Buffer;
-  readonly nodes: number;
-  /** The transaction that wrote it, and the last one in whose state it was found. */
-  readonly written: number;
-  seenIn: number;
-  /** How many entries there are below each child; -1: not known yet. */
-  readonly below: Int32Array;
-}
-
-/**
  * Counts and shows the entries of ranges by the pages of the file: where LMDB steps from entry to entry, a page says
  * how many it holds, and what was counted below a branch stays true until that is written again. A state may be read
  * while a snapshot is held that is not newer: its pages are not used again then.
@@ -82,17 +57,18 @@ export class PageRanges {
   private readonly file: PageFile;
   private readonly head = Buffer.allocUnsafeSlow(HEADER_BYTES);
   private leaf = Buffer.alloc(0);
-  private readonly branches = new Map<number, Branch>();
+  private readonly branches: BranchPages;
   private readonly facts = new Map<string, { readonly serials: readonly number[]; readonly value: number }>();
-  private serials = 0;
 
   constructor(
     path: string,
+    /** Checks the leaves that are counted or shown. */
+    private readonly guard: PageGuard | null = null,
     /** The transaction that readers begin from at this moment. */
     private readonly noted: () => number = () => Infinity,
-    private readonly guard: PageGuard | null = null,
   ) {
     this.file = new PageFile(path);
+    this.branches = new BranchPages(this.file);
   }
 
   close(): void {
@@ -116,8 +92,8 @@ export class PageRanges {
     const { root } = state;
     if (root !== null && start.compare(end) < 0) {
       if (visit !== null) this.checkRange({ start, end });
-      this.checkWays(start, end);
-      this.descend(walk, root, 1, start, end);
+      this.checkGaps(start, end);
+      this.descend(walk, root, 1, start, start, end);
     }
     return walk;
   }
@@ -157,7 +133,7 @@ export class PageRanges {
     for (let n = 0; n < samples; n++) {
       const child = unknown[Math.floor(((n + 0.5) * unknown.length) / samples)]!;
       const entries = this.guess(walk, childOf(bytes, child), level + 1, null, null);
-      if (level === depth - 1) below[child] = entries;
+      if (level === depth - 1 && this.guard?.isOver !== false) below[child] = entries;
       sampled += entries;
     }
     return samples === 0 ? sum : Math.round(sum + (sampled * unknown.length) / samples);
@@ -166,7 +142,7 @@ export class PageRanges {
   /** How many bytes the leaves take that have something of the range. Reads the branches above them. */
   bytesOf(state: PageState, start: Buffer, end: Buffer): number {
     const { root, depth, pageBytes } = state;
-    const reading: Reading = { state, left: 0, pages: 0 };
+    const reading: PageReading = { state, left: 0, pages: 0 };
     const leaves = (page: number, level: number, from: Buffer | null, to: Buffer | null): number => {
       if (level === depth) return 1;
       const { bytes, nodes } = this.branch(reading, page);
@@ -188,8 +164,8 @@ export class PageRanges {
   keyAt(state: PageState, start: Buffer, end: Buffer, before: number): Buffer | null {
     const { root } = state;
     if (root === null || start.compare(end) >= 0) return null;
-    this.checkWays(start, end);
-    return this.seek({ state, left: 0, pages: 0, before }, root, 1, start, end);
+    this.checkGaps(start, end);
+    return this.seek({ state, left: 0, pages: 0, before }, root, 1, start, start, end);
   }
 
   /** To be called before all keys of a range are read. Throws PageError when one of them may be damaged. */
@@ -197,19 +173,25 @@ export class PageRanges {
     this.guard?.checkRange(start, end);
   }
 
-  /** What lies at the ends of a range is found by the keys between pages. */
-  private checkWays(...keys: Buffer[]): void {
-    for (const key of keys) this.guard?.checkWay(key);
+  private checkGaps(...keys: Buffer[]): void {
+    for (const key of keys) this.guard?.checkGap(key);
+  }
+
+  /** `low`: everything in the leaf is at least this. */
+  private checkLeaf(low: Buffer): void {
+    this.guard?.checkWay(low);
   }
 
   private seek(
-    seeking: Reading & { before: number },
+    seeking: PageReading & { before: number },
     page: number,
     level: number,
+    low: Buffer,
     start: Buffer | null,
     end: Buffer | null,
   ): Buffer | null {
     if (level === seeking.state.depth) {
+      this.checkLeaf(low);
       const { from, to } = this.loadLeaf(seeking, page, start, end);
       if (seeking.before < to - from) return nodeKey(this.leaf, from + seeking.before);
       seeking.before -= to - from;
@@ -224,7 +206,7 @@ export class PageRanges {
         seeking.before -= below[n]!;
         continue;
       }
-      const found = this.seek(seeking, childOf(bytes, n), level + 1, from, to);
+      const found = this.seek(seeking, childOf(bytes, n), level + 1, n === first ? low : nodeKey(bytes, n), from, to);
       if (found !== null) return found;
     }
     return null;
@@ -235,10 +217,11 @@ export class PageRanges {
    * read, and before which key it ends, null for the last one. Throws PageError as `read` does.
    */
   readLeafOf(state: PageState, key: Buffer, leaf: Buffer): { nodes: number; pages: number; upTo: Buffer | null } {
-    const reading: Reading = { state, left: 0, pages: 1 };
+    const reading: PageReading = { state, left: 0, pages: 1 };
     let upTo: Buffer | null = null;
     let page = state.root;
     if (page === null) return { nodes: 0, pages: 0, upTo };
+    this.checkLeaf(key);
     for (let level = 1; level < state.depth; level++) {
       const { bytes, nodes } = this.branch(reading, page);
       const child = lowerBound(bytes, 1, nodes, key, true) - 1;
@@ -276,7 +259,7 @@ export class PageRanges {
     const { root, depth } = state;
     if (root === null || depth < 2) return null;
     const serials: number[] = [];
-    const reading: Reading = { state, left: 0, pages: 0 };
+    const reading: PageReading = { state, left: 0, pages: 0 };
     const add = (page: number, level: number, start: Buffer | null, end: Buffer | null): void => {
       const { serial, bytes, nodes } = this.branch(reading, page);
       if (level === depth - 1) {
@@ -292,9 +275,17 @@ export class PageRanges {
     return serials.length > MAX_FACT_BRANCHES ? null : serials;
   }
 
-  /** Null bounds: everything below the page is in the range. */
-  private descend(walk: Walk, page: number, level: number, start: Buffer | null, end: Buffer | null): void {
+  /** Null bounds: everything below the page, which begins with `low`, is in the range. */
+  private descend(
+    walk: Walk,
+    page: number,
+    level: number,
+    low: Buffer,
+    start: Buffer | null,
+    end: Buffer | null,
+  ): void {
     if (level === walk.state.depth) {
+      this.checkLeaf(low);
       this.readLeaf(walk, page, start, end);
       return;
     }
@@ -313,7 +304,7 @@ export class PageRanges {
         return;
       }
       const before = walk.entries;
-      this.descend(walk, childOf(bytes, n), level + 1, from, to);
+      this.descend(walk, childOf(bytes, n), level + 1, n === first ? low : nodeKey(bytes, n), from, to);
       if (walk.next !== null) return;
       if (isWhole) below[n] = walk.entries - before;
     }
@@ -334,7 +325,7 @@ export class PageRanges {
 
   /** Reads a page into `leaf`; which of its nodes are in the range. */
   private loadLeaf(
-    { state }: Reading,
+    { state }: PageReading,
     page: number,
     start: Buffer | null,
     end: Buffer | null,
@@ -346,29 +337,8 @@ export class PageRanges {
     return { from, to: end === null ? nodes : firstFrom(leaf, from, nodes, end) };
   }
 
-  private branch(reading: Reading, page: number): Branch {
-    const { state } = reading;
-    const { branches, head } = this;
-    const known = branches.get(page);
-    if (known?.seenIn === state.transaction) return known;
-    took(reading);
-    if (known !== undefined) {
-      branches.delete(page);
-      this.file.readHead(page, false, state, head, HEADER_BYTES);
-      if (writerOf(head) === known.written) {
-        known.seenIn = state.transaction;
-        branches.set(page, known);
-        return known;
-      }
-    }
-    const bytes = Buffer.allocUnsafeSlow(state.pageBytes);
-    const nodes = this.file.readHead(page, false, state, bytes, bytes.length);
-    const below = new Int32Array(nodes).fill(-1);
-    const serial = ++this.serials;
-    const branch: Branch = { serial, bytes, nodes, written: writerOf(bytes), seenIn: state.transaction, below };
-    if (branches.size >= MAX_BRANCHES) branches.delete(branches.keys().next().value!);
-    branches.set(page, branch);
-    return branch;
+  private branch(reading: PageReading, page: number): Branch {
+    return this.branches.get(reading, page);
   }
 
   private visitNode(state: PageState, n: number, visit: VisitValue): boolean {
@@ -386,11 +356,6 @@ export class PageRanges {
     if (from + size > leaf.length) throw new PageError('a value runs over its end');
     return visit(leaf, from, from + size);
   }
-}
-
-function took(reading: Reading): void {
-  reading.left--;
-  reading.pages++;
 }
 
 function nameOf(ranges: readonly KeyBounds[]): string {

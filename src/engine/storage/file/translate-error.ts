@@ -31,7 +31,8 @@ export function failsTransaction(error: unknown): boolean {
  * the namespace that was read or written, if it is one.
  */
 export function translateStorageError(error: unknown, path: string, ns: string | null = null): unknown {
-  if (error instanceof StorageError || !(error instanceof Error)) return error;
+  if (error instanceof StorageError) return ns === null ? error : naming(error, ns);
+  if (!(error instanceof Error)) return error;
   const text = `${(error as NodeJS.ErrnoException).code ?? ''} ${error.message}`;
   if (/MDB_MAP_FULL/.test(text) && !isMapFull(path)) {
     return damagedFile(path, 'its list of free pages names pages beyond the end', { cause: error, ns });
@@ -56,6 +57,13 @@ export function translateStorageError(error: unknown, path: string, ns: string |
   }
   if (/MDB_/.test(text)) return new StorageError('BUSY', `${path} cannot be used just now; try again.`, error);
   return error;
+}
+
+/** Of damage that was found without knowing whose it is. */
+function naming(error: StorageError, ns: string): StorageError {
+  if (error.code !== 'DAMAGED' || error.ns !== null) return error;
+  const { message, cause } = error;
+  return new StorageError('DAMAGED', message.startsWith(ns) ? message : `${ns}: ${message}`, cause, ns);
 }
 
 /** The map is far larger than the file: a page beyond its end was taken from a damaged list of free pages. */
