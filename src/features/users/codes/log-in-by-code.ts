@@ -11,7 +11,7 @@ import { completeSignIn } from '../sign-in/complete-sign-in.js';
 import { accountDisabled, type SignedIn } from '../sign-in/signed-in.js';
 import type { User } from '../user.js';
 import { accountChanged, findUserByEmail } from '../user-store.js';
-import { checkCode, codeInvalid } from './one-time-code.js';
+import { codeInvalid, takeCode } from './one-time-code.js';
 import { claimAccount, createProvenUser } from './proven-address.js';
 import { sendCode } from './send-code.js';
 
@@ -43,8 +43,7 @@ export async function logInByCode(
   requireCodeLogin(project);
   // Before the code is spent: without its tokens the sign-in would be lost.
   requireSigningKey(app, project);
-  const code = await checkCode(app, project, 'login', email, otp);
-  if (!(await code.spend())) throw codeInvalid();
+  await takeCode(app, project, 'login', email, otp);
   const user = await findProvenUser(app, project, email);
   return { user, tokens: await completeSignIn(app, project, user, client, { method: 'otp' }) };
 }

@@ -150,12 +150,7 @@ export async function findCode(
   code: string,
 ): Promise<CheckedCode | null> {
   const id = codeId(app, project._id, purpose, email);
-  const now = app.clock.now();
-  const live = { $gt: new Date(now), $lte: new Date(now + CODE_LIFETIME_MS + CLOCKS_DIFFER_MS) };
-  const open = await codeStore(app).findOneAndUpdate(
-    { _id: id, tries: { $lt: MAX_TRIES }, expiresAt: live, $nor: [{ dayTries: { $gte: MAX_TRIES_A_DAY } }] },
-    { $inc: { tries: 1, dayTries: 1 } },
-  );
+  const open = await codeStore(app).findOneAndUpdate(triable(app, id), { $inc: { tries: 1, dayTries: 1 } });
   if (!open || !isSameCode(app, id, code, open.codeHash)) return null;
   return {
     userId: open.userId ?? null,
@@ -168,6 +163,35 @@ export async function findCode(
       return spent.modifiedCount === 1;
     },
   };
+}
+
+/** checkCode that spends the code by the very write which counts the try. */
+export async function takeCode(
+  app: App,
+  project: Project,
+  purpose: CodePurpose,
+  email: string,
+  code: string,
+): Promise<void> {
+  const id = codeId(app, project._id, purpose, email);
+  const isRight = { $eq: ['$codeHash', { $literal: hashCode(app, id, code) }] };
+  const open = await codeStore(app).findOneAndUpdate(triable(app, id), [
+    {
+      $set: {
+        tries: { $cond: [isRight, MAX_TRIES, { $add: ['$tries', 1] }] },
+        dayTries: { $add: [{ $ifNull: ['$dayTries', 0] }, 1] },
+        codeHash: { $cond: [isRight, '', '$codeHash'] },
+      },
+    },
+  ]);
+  if (!open || !isSameCode(app, id, code, open.codeHash)) throw codeInvalid();
+}
+
+/** A code that may be tried once more. */
+function triable(app: App, id: string) {
+  const now = app.clock.now();
+  const live = { $gt: new Date(now), $lte: new Date(now + CODE_LIFETIME_MS + CLOCKS_DIFFER_MS) };
+  return { _id: id, tries: { $lt: MAX_TRIES }, expiresAt: live, $nor: [{ dayTries: { $gte: MAX_TRIES_A_DAY } }] };
 }
 
 export function codeInvalid(): Error {

@@ -10,7 +10,7 @@ import { PASSWORD } from '../accounts/describe-user.js';
 import { FACTOR_FIELDS, takeFactor, type GivenFactor } from '../factors/check-factor.js';
 import { hasPasskey } from '../accounts/passkey.js';
 import { asksForCode, findLevel } from '../factors/factors.js';
-import { checkCode, codeInvalid } from '../codes/one-time-code.js';
+import { takeCode } from '../codes/one-time-code.js';
 import { isSessionOf } from '../sessions/end-sessions.js';
 import { proofOf, type ProofMethod, type SessionProof } from '../sessions/proof.js';
 import { sessionStore } from '../sessions/session.js';
@@ -73,8 +73,7 @@ export async function checkProof(
     return 'pwd';
   }
   if (otp === undefined || user.email === undefined) return null;
-  const code = await checkCode(app, project, 'login', user.email, otp);
-  if (!(await code.spend())) throw codeInvalid();
+  await takeCode(app, project, 'login', user.email, otp);
   return 'otp';
 }
 
