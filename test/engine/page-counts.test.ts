@@ -177,7 +177,7 @@ describe('counting by the pages of the file', () => {
       const count = () => pages.read(pages.readState(), Buffer.from([0]), Buffer.from([0xff]), Infinity, null);
       const first = count();
       expect(first.pages).toBeGreaterThan(300);
-      expect(count()).toMatchObject({ entries: first.entries, pages: 2 });
+      expect(count()).toMatchObject({ entries: first.entries, pages: 0 });
       await items().insertOne(make('001000-'));
       const afterwards = count();
       expect(afterwards.entries).toBe(first.entries + 1);

@@ -24,6 +24,22 @@ export interface Branch {
   seenIn: number;
   /** How many entries there are below each child; -1: not known yet. */
   readonly below: Int32Array;
+  /** How many there are of parts of leaves, as lists count them again and again. */
+  readonly parts: Map<string, number>;
+}
+
+/** Parts that are remembered of each. */
+const MAX_PARTS = 128;
+
+/** By what a part of a leaf is remembered: which child it is of, and its bounds. */
+export function nameOfPart(child: number, start: Buffer | null, end: Buffer | null): string {
+  return `${child} ${start?.length ?? ''} ${start?.latin1Slice() ?? ''}${end?.latin1Slice() ?? ''}`;
+}
+
+/** Remembers how many entries a part has; it stays true as long as the branch does. */
+export function notePart({ parts }: Branch, name: string, entries: number): void {
+  if (parts.size >= MAX_PARTS) parts.clear();
+  parts.set(name, entries);
 }
 
 /** Remembers branch pages: each is read once, and its header once in each later state. */
@@ -54,7 +70,8 @@ export class BranchPages {
     const nodes = this.file.readHead(page, false, state, bytes, bytes.length);
     const below = new Int32Array(nodes).fill(-1);
     const serial = ++this.serials;
-    const branch: Branch = { serial, bytes, nodes, written: writerOf(bytes), seenIn: state.transaction, below };
+    const written = writerOf(bytes);
+    const branch: Branch = { serial, bytes, nodes, written, seenIn: state.transaction, below, parts: new Map() };
     if (branches.size >= MAX_BRANCHES) branches.delete(branches.keys().next().value!);
     branches.set(page, branch);
     return branch;

@@ -7,7 +7,7 @@ import {
   PageFile,
   type PageState,
 } from './page-file.js';
-import { type Branch, BranchPages, type PageReading, took } from './branch-pages.js';
+import { type Branch, BranchPages, nameOfPart, notePart, type PageReading, took } from './branch-pages.js';
 import type { PageGuard } from './page-guard.js';
 import { childOf, childrenIn, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';
 
@@ -289,14 +289,18 @@ export class PageRanges {
       this.readLeaf(walk, page, start, end);
       return;
     }
-    const { bytes, nodes, below } = this.branch(walk, page);
+    const branch = this.branch(walk, page);
+    const { bytes, nodes, below, parts } = branch;
     const { first, last } = childrenIn(bytes, nodes, start, end);
+    const isCount = walk.visit === null;
     for (let n = first; n <= last; n++) {
       const from = n === first ? start : null;
       const to = n === last ? end : null;
-      const isWhole = from === null && to === null && walk.visit === null;
-      if (isWhole && below[n]! >= 0) {
-        walk.entries += below[n]!;
+      const isWhole = from === null && to === null && isCount;
+      const part = isCount && !isWhole && level === walk.state.depth - 1 ? nameOfPart(n, from, to) : null;
+      const known = isWhole ? below[n]! : part === null ? -1 : (parts.get(part) ?? -1);
+      if (known >= 0) {
+        walk.entries += known;
         continue;
       }
       if (walk.left <= 0 && n > first) {
@@ -307,6 +311,7 @@ export class PageRanges {
       this.descend(walk, childOf(bytes, n), level + 1, n === first ? low : nodeKey(bytes, n), from, to);
       if (walk.next !== null) return;
       if (isWhole) below[n] = walk.entries - before;
+      if (part !== null) notePart(branch, part, walk.entries - before);
     }
   }
 
