@@ -46,7 +46,7 @@ const DEEP = [
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
   ...list(
     'engine',
-    'bit-flips conversion crash damaged-page data-file fairness held-snapshots insert-together mongoose one-moment readers repair',
+    'bit-flips conversion crash damaged-page data-file fairness insert-together mongoose one-moment repair',
   ),
   ...list('engine/pipeline', 'compile'),
   ...list('engine/damage', 'side-by-side'),
@@ -71,7 +71,7 @@ const ALONE = [
   ...list('api/attacks', 'event-loop json-bombs'),
   ...list('client', 'follow'),
   ...list('e2e', 'faults-clock redis'),
-  ...list('engine', 'conformance one-turn'),
+  ...list('engine', 'conformance held-snapshots one-turn readers'),
   ...list('engine/damage', 'damage'),
   ...list('helpers', 'watch-replies'),
   ...list('http', 'strangers'),
