@@ -12,7 +12,8 @@ import { threadMicros } from './process-cost.js';
 
 /*
  * What writes of writes.md cost: processor time of whole requests with the secret key, of all threads of the server,
- * beside the plain write that each is compared with; the least of several interleaved blocks. Linux only.
+ * beside the plain write that each is compared with; the least of several interleaved blocks. Then how long others wait
+ * beside batches of 100: the 99th of a hundred reads in the quietest block. Linux only.
  *
  * npm run bench writes -- 5 400      blocks, requests of a block
  */
@@ -32,7 +33,7 @@ const BODY = { title: 'A title of some words', state: 'open', n: 1, tags: ['one'
 const id = await store('plain', BODY);
 const board = await store('boards', {});
 
-type Sent = readonly [method: string, path: string, body: (n: number) => object];
+type Sent = readonly [method: string, path: string, body: ((n: number) => object) | null];
 const CASES: Readonly<Record<string, Sent>> = {
   update: ['PATCH', `/api/data/plain/${id}`, (n) => ({ n })],
   operator: ['PATCH', `/api/data/plain/${id}`, () => ({ $inc: { n: 1 } })],
@@ -40,11 +41,7 @@ const CASES: Readonly<Record<string, Sent>> = {
   constrained: ['POST', '/api/data/constrained', () => BODY],
   reference: ['POST', '/api/data/cards', () => ({ ...BODY, board })],
   checked: ['POST', '/api/data/checked', () => ({ ...BODY, board })],
-  batch: [
-    'POST',
-    '/api/batch',
-    () => ({ operations: Array.from({ length: BATCH }, () => ({ op: 'insert', collection: 'plain', body: BODY })) }),
-  ],
+  batch: ['POST', '/api/batch', () => batchOf(BATCH)],
 };
 
 const least = new Map<string, number>();
@@ -72,6 +69,24 @@ const more = of('checked') - of('reference');
 const figures = `${of('checked').toFixed(0)} - ${of('reference').toFixed(0)} = ${more.toFixed(1)} µs`;
 console.log(`${'checked'.padEnd(14)}${figures.padEnd(24)}goal 10 µs ${more <= 10 ? 'met' : 'missed'}`);
 
+const LARGE_BATCH = 100;
+const beside = new Agent({ keepAlive: true, maxSockets: 1 });
+const alone = await quietest(() => waits(REQUESTS));
+const crowded = await quietest(async () => {
+  let isDone = false;
+  const batches = (async () => {
+    while (!isDone) await send(['POST', '/api/batch', () => batchOf(LARGE_BATCH)], 0, beside);
+  })();
+  const found = await waits(REQUESTS);
+  isDone = true;
+  await batches;
+  return found;
+});
+const later = crowded - alone;
+const waited = `${crowded.toFixed(1)} - ${alone.toFixed(1)} = ${later.toFixed(1)} ms`;
+console.log(`${'p99 beside'.padEnd(14)}${waited.padEnd(24)}goal 4 ms ${later <= 4 ? 'met' : 'missed'}`);
+
+beside.destroy();
 agent.destroy();
 await server.stop();
 await dir.remove();
@@ -107,10 +122,31 @@ async function store(collection: string, body: object): Promise<string> {
   return (JSON.parse(stored) as { _id: string })._id;
 }
 
-function send([method, path, body]: Sent, n: number): Promise<string> {
+function batchOf(length: number): object {
+  return { operations: Array.from({ length }, () => ({ op: 'insert', collection: 'plain', body: BODY })) };
+}
+
+async function quietest(block: () => Promise<number>): Promise<number> {
+  let found = Infinity;
+  for (let n = 0; n < BLOCKS; n++) found = Math.min(found, await block());
+  return found;
+}
+
+/** The 99th of a hundred waits for the read of one document, in milliseconds. */
+async function waits(requests: number): Promise<number> {
+  const taken: number[] = [];
+  for (let n = 0; n < requests; n++) {
+    const begun = performance.now();
+    await send(['GET', `/api/data/plain/${id}`, null], n);
+    taken.push(performance.now() - begun);
+  }
+  return taken.sort((a, b) => a - b)[Math.floor(taken.length * 0.99)]!;
+}
+
+function send([method, path, body]: Sent, n: number, through = agent): Promise<string> {
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' };
   return new Promise((resolve, reject) => {
-    const sent = request(`${url}${path}`, { method, agent, headers }, (reply) => {
+    const sent = request(`${url}${path}`, { method, agent: through, headers }, (reply) => {
       const parts: Buffer[] = [];
       reply.on('data', (part: Buffer) => parts.push(part));
       reply.on('end', () => {
@@ -120,6 +156,6 @@ function send([method, path, body]: Sent, n: number): Promise<string> {
       });
     });
     sent.on('error', reject);
-    sent.end(JSON.stringify(body(n)));
+    sent.end(body === null ? undefined : JSON.stringify(body(n)));
   });
 }

@@ -38,10 +38,10 @@ const MAX_VALUES = 200;
 const templates = new WeakMap<CollectionEntry, Map<string, Template>>();
 
 /**
- * The plan for a filter of equalities and lists of values, possibly with one `$or` of such. An equality on `_id` leads
- * to its document at once; any other shape of fields and sort is planned by `choose` once and then filled with the
- * values of each query, for as long as the collection's definition stays what it is. A choice is `probed` when it hung
- * on how frequent the values are.
+ * The plan for a filter. An equality on `_id` leads to its document at once, whatever else is asked. A filter of
+ * equalities and lists of values, possibly with one `$or` of such, is planned by `choose` once for each shape of fields
+ * and sort and then filled with the values of each query, for as long as the collection's definition stays what it is.
+ * A choice is `probed` when it hung on how frequent the values are.
  */
 export function planByShape(
   collection: CollectionEntry,
@@ -51,7 +51,8 @@ export function planByShape(
   choose: () => { plan: Plan; probed: boolean },
 ): Plan {
   const { equalities } = filter;
-  const point = equalities === null ? null : planPoint(collection, equalities);
+  const id = equalities === null ? filter.conjuncts.find(isPlainId) : equalities.find(({ path }) => path === '_id');
+  const point = id === undefined ? null : planPoint(collection, id.value as PlainValue, equalities?.length === 1);
   if (point !== null) return point;
   const conditions = equalities === null ? readConditions(filter) : { own: equalities, branches: NO_BRANCHES };
   const shape = conditions === null ? null : shapeOf(collection, conditions, sort);
@@ -75,25 +76,25 @@ export function planByShape(
 
 const NO_BRANCHES: Conditions['branches'] = [];
 
-/** The plan for an equality on `_id`; null when there is none or its value is too long for a key. */
-function planPoint(collection: CollectionEntry, equalities: readonly Equality[]): Plan | null {
-  for (const { path, value } of equalities) {
-    if (path !== '_id') continue;
-    const start = writer.reset(DOCUMENT_SPACE, collection.id).component(value, false, MAX_ID_BYTES).take();
-    if (writer.cut) return null;
-    return {
-      index: null,
-      ranges: [{ start, end: start, shared: start.length }],
-      reverse: false,
-      sorted: true,
-      repeats: false,
-      exact: equalities.length === 1 && collection.definition.longIds !== true,
-      bounds: { points: [[value]], range: null },
-      single: true,
-      ...ALONE,
-    };
-  }
-  return null;
+function isPlainId({ path, op, value }: Conjunct): boolean {
+  return path === '_id' && op === 'eq' && isPlainValue(value);
+}
+
+/** The plan for an equality on `_id`, alone or not; null when its value is too long for a key. */
+function planPoint(collection: CollectionEntry, id: PlainValue, alone: boolean): Plan | null {
+  const start = writer.reset(DOCUMENT_SPACE, collection.id).component(id, false, MAX_ID_BYTES).take();
+  if (writer.cut) return null;
+  return {
+    index: null,
+    ranges: [{ start, end: start, shared: start.length }],
+    reverse: false,
+    sorted: true,
+    repeats: false,
+    exact: alone && collection.definition.longIds !== true,
+    bounds: { points: [[id]], range: null },
+    single: true,
+    ...ALONE,
+  };
 }
 
 /** Null for a filter that asks for anything else than equalities, lists and one `$or` of them. */

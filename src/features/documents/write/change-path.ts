@@ -7,6 +7,8 @@ const ARRAY_POSITION = /^(?:0|[1-9]\d{0,5})$/;
 /** Something that must hold of the stored document at the moment of the update, and what to answer when it does not. */
 export interface Condition {
   filter: Record<string, unknown>;
+  /** Asked by the write in place of the filter: the rest of it the database refuses by itself. */
+  quick?: Record<string, unknown>;
   problem: FieldProblem;
   /** Answered instead of 400 with the problem. */
   refusal?: () => AppError;

@@ -54,7 +54,7 @@ export function planUpdate(
   const own = [
     ...ownerFilter(place, change),
     ...guarded.map(({ filter }) => filter),
-    ...change.conditions.map(({ filter }) => filter),
+    ...change.conditions.map(({ filter, quick }) => quick ?? filter),
   ];
   if (alongside) own.push(alongside.filter);
   if (expected) own.push(versionFilter(expected));

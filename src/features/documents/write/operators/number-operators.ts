@@ -12,6 +12,12 @@ function inRange(path: string, { from, to }: NumberRange): Document {
   return { [path]: { $gte: from, $lte: to, $not: { $type: 'array' } } };
 }
 
+/** inRange, or nothing at all where that fits: cheap for the database, which itself changes nothing but numbers. */
+function outOfNoRange(path: string, { from, to }: NumberRange, isAbsentFitting: boolean): Document {
+  if (!isAbsentFitting) return { [path]: { $gte: from, $lte: to } };
+  return { $nor: [{ [path]: { $gt: to } }, { [path]: { $lt: from } }] };
+}
+
 function arithmeticRow(
   name: '$inc' | '$mul',
   { of, fromNothing }: { of: (operand: number) => Arithmetic; fromNothing: (operand: number) => number },
@@ -36,22 +42,24 @@ function arithmeticRow(
       const wanted = { from: Math.max(min ?? -Infinity, EXACT.from), to: Math.min(max ?? Infinity, EXACT.to) };
       const values = declared.enum as number[] | undefined;
       const fitting: Document[] = [];
+      const range = values ? null : rangeBefore(arithmetic, wanted);
       if (values) {
         fitting.push({ [path]: { $in: values.filter((value) => values.includes(arithmetic.apply(value))) } });
-      } else {
-        const range = rangeBefore(arithmetic, wanted);
-        if (range) fitting.push(inRange(path, range));
+      } else if (range) {
+        fitting.push(inRange(path, range));
       }
       const first = fromNothing(operand);
       const absent = { [path]: { $exists: false } };
-      if (isFitting(shape, first, now) && first >= wanted.from && first <= wanted.to) fitting.push(absent);
+      const isAbsentFitting = isFitting(shape, first, now) && first >= wanted.from && first <= wanted.to;
+      if (isAbsentFitting) fitting.push(absent);
       if (fitting.length === 0) {
         problems.add(name, resultText(name, shape), path);
         return null;
       }
+      const condition = oneOfFilters(path, fitting, name, resultText(name, shape));
       return {
         operand,
-        conditions: [oneOfFilters(path, fitting, name, resultText(name, shape))],
+        conditions: [range ? { ...condition, quick: outOfNoRange(path, range, isAbsentFitting) } : condition],
         resultIn(results) {
           const before: Document[] = [];
           for (const result of results) {

@@ -17,12 +17,14 @@ const STEPS_FROM_GUESS = 8n;
 
 /** The largest number that is admitted, where every smaller one is too; null when none is. */
 function largest(guess: number, admits: (value: number) => boolean): number | null {
+  const near = rankOf(Math.min(Math.max(guess, -Number.MAX_VALUE), Number.MAX_VALUE));
   let low = rankOf(-Number.MAX_VALUE);
   let high = rankOf(Number.MAX_VALUE);
+  // Most guesses are right.
+  if (near < high && admits(numberAt(near)) && !admits(numberAt(near + 1n))) return numberAt(near);
   if (!admits(numberAt(low))) return null;
   if (admits(numberAt(high))) return numberAt(high);
   // Near the guess as a rule: then few numbers are tried.
-  const near = rankOf(Math.min(Math.max(guess, -Number.MAX_VALUE), Number.MAX_VALUE));
   const [below, above] = [near - STEPS_FROM_GUESS, near + STEPS_FROM_GUESS];
   if (below > low && admits(numberAt(below))) low = below;
   if (above < high && !admits(numberAt(above))) high = above;
