@@ -226,6 +226,31 @@ describe('a file that belongs to a document', () => {
     expect((await kept()).some((name) => name.includes(id))).toBe(false);
   });
 
+  it('does not belong to another document that comes under the same id', async () => {
+    const collection = await buildCollection(test.app, owner.project, {
+      fields: ['title:String', 'owner:String', 'members:Array(String)'].map(parseFieldSpec),
+      rules: { ...BOARD_RULES, read: 'doc.owner = user.id', create: 'doc.owner = user.id' },
+    });
+    const id = await addBoard(undefined, collection);
+    const path = (await attach(as(people.ada), id, collection)).body.path!;
+    const url = (await link(as(people.ada), path)).body.url!;
+    expect((await send(as(people.ada), 'DELETE', `data/${collection.name}/${id}?permanent=true`)).status).toBe(200);
+    clock.advance(1);
+    const taken = { _id: id, title: 'mine now', owner: people.cleo };
+    expect((await send(as(people.cleo), 'POST', `data/${collection.name}`, taken)).status).toBe(201);
+    for (const who of [as(people.cleo), server()])
+      expect(codeOf(await link(who, path))).toEqual([404, 'FILE_NOT_FOUND']);
+    const remove = await send(as(people.cleo), 'DELETE', 'storage/file', { path });
+    expect(codeOf(remove)).toEqual([404, 'FILE_NOT_FOUND']);
+    const own = (await attach(as(people.cleo), id, collection)).body.path!;
+
+    const asked = await jobStore(test.app).findOne({ name: REMOVE_ATTACHED.name, 'payload.id': id });
+    await removeAttachedJob.run(test.app, asked!.payload as never, job);
+    expect((await fetch(url)).status).toBe(404);
+    expect((await link(as(people.cleo), own)).status).toBe(200);
+    expect((await kept()).filter((name) => name.includes(id)).map((name) => name.endsWith(own))).toEqual([true]);
+  });
+
   it('is found by the sweep, however its document went', async () => {
     const collection = await buildBoards();
     const [purged, there] = [await addBoard(undefined, collection), await addBoard(undefined, collection)];

@@ -46,7 +46,7 @@ export interface FileRecord {
   /** The end user who was signed in when it was uploaded, with whichever key. */
   uploadedBy?: string;
   /** The document whose file it is: read and written by those who may read and change that (writes.md 5). */
-  attachedTo?: { collectionId: ObjectId; id: ObjectId };
+  attachedTo?: FileDocument;
   /** Read by links that the secret key asks for, and by no public address. */
   isPrivate?: true;
   /** Which of the project's own buckets. */
@@ -62,6 +62,19 @@ export interface FileRecord {
    * forgotten. On a confirmed file only while it may have left objects behind.
    */
   dueAt?: Date;
+}
+
+/** A document that has files. */
+export interface FileDocument {
+  collectionId: ObjectId;
+  id: ObjectId;
+  /** When it was stored: one that comes later under the same id is another one, to which the file does not belong. */
+  since: Date | null;
+}
+
+/** True if a document that was stored at that moment is the one whose file it is. */
+export function isSince({ since }: FileDocument, createdAt: Date | null | undefined): boolean {
+  return (createdAt?.getTime() ?? null) === (since?.getTime() ?? null);
 }
 
 /** Who reads a file: anybody by its address, or by links those who may read its document, or the secret key alone. */

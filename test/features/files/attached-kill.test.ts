@@ -47,9 +47,10 @@ const place = () => ({ collection: cards, writer: null });
 const addCard = async (): Promise<ObjectId> =>
   new ObjectId((await insertDocument(app, place(), { n: 1 }))._id as string);
 
-function attach(to: App, id: ObjectId): Promise<FileRecord> {
+async function attach(to: App, id: ObjectId): Promise<FileRecord> {
   const file = { filename: 'a.png', contentType: 'image/png', body: Readable.from([Buffer.alloc(500)]) };
-  return uploadFile(to, project, file, null, { attachedTo: { collectionId: cards._id, id } });
+  const { createdAt: since } = (await storedDocuments(app, cards).findOne({ _id: id }))!;
+  return uploadFile(to, project, file, null, { attachedTo: { collectionId: cards._id, id, since } });
 }
 
 const attachedTo = (id: ObjectId) => ({

@@ -1,35 +1,38 @@
+import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
+import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import { matchShown } from '../store/shown-documents.js';
 import { matching, requireDocumentId, requireWriteTarget, writeRuled } from './write-target.js';
 
 /**
  * Throws what an update by the caller of no field at all would throw: 404 without such an active document, 401 or 403
- * where the caller may not change it. Answers the collection. Nothing is written.
+ * where the caller may not change it. Answers where it is and when it was stored. Nothing is written.
  */
 export async function requireUpdatable(
   app: App,
   caller: Caller,
   collectionName: string,
   idText: string,
-): Promise<Collection> {
+): Promise<{ collection: Collection; createdAt: Date | null }> {
   const _id = requireDocumentId(idText);
   const place = await requireWriteTarget(app, caller, collectionName);
   const { collection } = place;
   const state = { _id, isDeleted: false };
   const nothing = { set: {}, unset: [] };
-  const find = (filters: Parameters<Parameters<typeof writeRuled>[4]>[0]): Promise<unknown> =>
+  const find = (filters: readonly Document[]): Promise<StoredDocument | null> =>
     matchShown(
       app,
       collection,
       async (shown) =>
         await documentStore(app, collection).findOne(
           { ...matching(state, filters), ...shown },
-          { projection: { _id: 1 } },
+          { projection: { createdAt: 1 } },
         ),
     );
-  await writeRuled(app, place, state, { action: 'update', change: nothing }, find, () => undefined);
-  return collection;
+  const ruled = { action: 'update', change: nothing } as const;
+  const { createdAt } = await writeRuled(app, place, state, ruled, find, () => undefined);
+  return { collection, createdAt: createdAt ?? null };
 }

@@ -10,7 +10,7 @@ import { USERS } from '../../collections/users-collection.js';
 import { requireUpdatable } from '../../documents/write/require-updatable.js';
 import type { Project } from '../../projects/project.js';
 import { isPublicBucket } from '../bucket/public-bucket.js';
-import type { FileRecord } from '../file.js';
+import { isSince, type FileDocument, type FileRecord } from '../file.js';
 import { choosePlace, openPlace } from '../file-places.js';
 import { fileMissing } from '../file-store.js';
 import type { SeenBy } from '../uploads/new-file.js';
@@ -53,9 +53,9 @@ export async function requireUploader(app: App, caller: Caller, said: SaidVisibi
   if (attach) {
     if (visibility !== undefined && visibility !== 'attached') throw wrongVisibility();
     if (attach.collection === USERS) throw forbidden('USERS_BLOCKED', 'Users have no attached files');
-    const collection = await requireUpdatable(app, caller, attach.collection, attach.id);
+    const { collection, createdAt: since } = await requireUpdatable(app, caller, attach.collection, attach.id);
     await requirePrivatePlace(app, project);
-    return { attachedTo: { collectionId: collection._id, id: new ObjectId(attach.id) } };
+    return { attachedTo: { collectionId: collection._id, id: new ObjectId(attach.id), since } };
   }
   if (visibility === 'private') {
     if (key.type !== 'secret') throw forbidden('SECRET_KEY_REQUIRED', 'Private files are uploaded with the secret key');
@@ -92,15 +92,12 @@ export async function requireRemover(app: App, caller: Caller, file: FileRecord)
   throw forbidden('OWNER_MISMATCH', 'With a publishable key a user deletes only what the same user has uploaded');
 }
 
-async function requireFileWriter(
-  app: App,
-  caller: Caller,
-  attachedTo: NonNullable<FileRecord['attachedTo']>,
-): Promise<void> {
+async function requireFileWriter(app: App, caller: Caller, attachedTo: FileDocument): Promise<void> {
   const name = await findName(app, caller.project, attachedTo.collectionId);
   if (name === null) throw fileMissing();
   try {
-    await requireUpdatable(app, caller, name, attachedTo.id.toHexString());
+    const { createdAt } = await requireUpdatable(app, caller, name, attachedTo.id.toHexString());
+    if (!isSince(attachedTo, createdAt)) throw fileMissing();
   } catch (error) {
     throw error instanceof AppError && error.kind === 'missing' ? fileMissing() : error;
   }

@@ -3,7 +3,7 @@ import { AppError } from '../../../errors.js';
 import { takeTurns } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
 import { getDocument } from '../../documents/read/get-document.js';
-import { objectOf, visibilityOf, type FileRecord } from '../file.js';
+import { isSince, objectOf, visibilityOf, type FileRecord } from '../file.js';
 import { openPlace } from '../file-places.js';
 import { fileMissing, findFile } from '../file-store.js';
 import { findName } from './attach-file.js';
@@ -63,9 +63,11 @@ async function mayRead(app: App, caller: Caller, file: FileRecord): Promise<bool
   const name = await findName(app, caller.project, collectionId);
   if (name === null) return false;
   try {
-    const reply = await getDocument(app, caller, name, id.toHexString(), 'fields=_id');
+    const reply = await getDocument(app, caller, name, id.toHexString(), 'fields=createdAt');
+    const json = typeof reply === 'string' ? reply : [...reply.parts].join('');
     if (typeof reply !== 'string') reply.release();
-    return true;
+    const { createdAt } = JSON.parse(json) as { createdAt?: string };
+    return isSince(file.attachedTo, createdAt === undefined ? null : new Date(createdAt));
   } catch (error) {
     if (error instanceof AppError && isRefused(error, caller)) return false;
     throw error;

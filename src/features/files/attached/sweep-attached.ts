@@ -6,13 +6,16 @@ import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { attachedPrefix, type AttachedTo } from '../../documents/store/attached-files.js';
 import { documentStore } from '../../documents/store/document-store.js';
 import { projectStore } from '../../projects/project-store.js';
-import { deletion, type FileRecord } from '../file.js';
+import { deletion, isSince, type FileRecord } from '../file.js';
 import { fileStore, SERVED_FILES } from '../file-store.js';
 import { settleFiles } from '../uploads/settle-files.js';
 
 const BATCH = 500;
 
-/** Deletes the files of one document if it is gone for good; their number. Harmless to repeat. */
+/**
+ * Deletes the files of one document if it is gone for good, whatever has its id since; their number. Harmless to
+ * repeat.
+ */
 export function removeAttached(app: App, document: AttachedTo): Promise<number> {
   const prefix = attachedPrefix(document);
   return sweepRange(app, new ObjectId(document.projectId), prefix, `${prefix.slice(0, -1)}.`);
@@ -66,11 +69,15 @@ async function findLost(app: App, projectId: ObjectId, files: readonly FileRecor
     const there = collection
       ? await documentStore(app, collection)
           .find({ _id: { $in: ids.map((id) => new ObjectId(id)) }, isDeleted: { $ne: REMOVED } }, app.db.confirmedReads)
-          .project<{ _id: ObjectId }>({ _id: 1 })
+          .project<{ _id: ObjectId; createdAt?: Date | null }>({ createdAt: 1 })
           .toArray()
       : [];
-    const known = new Set(there.map(({ _id }) => _id.toHexString()));
-    lost.push(...some.filter(({ attachedTo }) => !known.has(attachedTo!.id.toHexString())));
+    const known = new Map(there.map(({ _id, createdAt }) => [_id.toHexString(), createdAt]));
+    for (const file of some) {
+      const { id } = file.attachedTo!;
+      const isThere = known.has(id.toHexString()) && isSince(file.attachedTo!, known.get(id.toHexString()));
+      if (!isThere) lost.push(file);
+    }
   }
   return lost;
 }

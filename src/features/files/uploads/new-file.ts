@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ObjectId } from 'bson';
 import { attachedPrefix } from '../../documents/store/attached-files.js';
 import type { Project } from '../../projects/project.js';
-import type { FilePlace, FileRecord } from '../file.js';
+import type { FileDocument, FilePlace, FileRecord } from '../file.js';
 import { UNCONFIRMED_MS } from '../file.js';
 
 const MAX_NAME_CHARACTERS = 100;
@@ -21,7 +21,7 @@ export interface NewFile {
 
 /** Who reads a file, and its document where it has one. */
 export interface SeenBy {
-  attachedTo?: { collectionId: ObjectId; id: ObjectId };
+  attachedTo?: FileDocument;
   isPrivate?: true;
 }
 
