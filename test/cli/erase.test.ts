@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { requireCollection } from '../../src/features/collections/collection-store.js';
 import { fileStore } from '../../src/features/files/file-store.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
+import { storedDocuments } from '../helpers/build-project.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
 
@@ -92,5 +94,48 @@ describe('bsvc data erase', () => {
     const files = (await bsvc(['file', 'list', '--json'])).stdout;
     expect([files.includes(ids.ann!), files.includes(ids.bob!)]).toEqual([false, true]);
     expect(await bsvc([...words, '--yes'])).toMatchObject({ code: 1 });
+  });
+});
+
+describe('bsvc data erase among references that keep what they refer to', () => {
+  const erase = ['data', 'erase', 'bob@example.com', '--yes', '--json'];
+  const put = (collection: string, document: object) =>
+    bsvc(['data', 'import', collection, '-', '--format', 'ndjson'], { stdin: JSON.stringify(document) });
+
+  it('deletes nothing while one of others keeps the account, and what is theirs in an order that goes', async () => {
+    const owned = (name: string, field: string) =>
+      bsvc(['collection', 'add', name, '--field', field, '--field', 'userId:String', '--rls', 'private']);
+    await owned('albums', 'title:String');
+    await owned('songs', 'album:Ref(albums)!{onDelete:restrict}');
+    await bsvc(['collection', 'add', 'seats', '--field', 'guest:Ref(users){onDelete:restrict}']);
+    const { bob, ann } = ids;
+    const album = new ObjectId().toHexString();
+    expect((await put('albums', { _id: album, title: 'a', userId: bob })).code).toBe(0);
+    expect((await put('songs', { album, userId: bob })).code).toBe(0);
+    await put('seats', { guest: bob });
+    const asked = await bsvc(['data', 'erase', 'bob@example.com', '--dry-run', '--json']);
+    expect(asked.json<{ mentioned: object[] }>().mentioned).toContainEqual({
+      ...{ kind: 'documents', place: 'seats.guest', count: 1, onDelete: 'restrict' },
+    });
+    const refused = await bsvc(erase);
+    expect([refused.code === 0, refused.stderr]).toEqual([
+      false,
+      expect.stringMatching(/1 document refers to the user by seats\.guest.*--also seats\.guest/s),
+    ]);
+    expect(await Promise.all(['albums', 'songs', 'seats'].map(count))).toEqual([1, 1, 1]);
+
+    // A song of somebody else keeps the album of Bob, until it is gone.
+    await put('songs', { album, userId: ann });
+    const also = [...erase, '--also', 'seats.guest'];
+    expect(await bsvc(also)).toMatchObject({ stderr: expect.stringContaining('refer') as string });
+    expect(await Promise.all(['albums', 'songs', 'seats'].map(count))).toEqual([1, 1, 0]);
+    await withApp({ BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed' }, async (app) => {
+      const songs = await requireCollection(app, (await requireProject(app, 'shop'))._id, 'songs');
+      await storedDocuments(app, songs).deleteMany({});
+    });
+    expect((await bsvc(also)).json<{ removed: object[] }>().removed).toContainEqual({
+      ...{ kind: 'documents', place: 'albums.userId', count: 1 },
+    });
+    expect(await count('albums')).toBe(0);
   });
 });

@@ -11,10 +11,19 @@ const REMAINS = [
   'what others wrote about them, and mails that they were sent',
 ];
 
+/** What becomes of documents that refer to the user. */
+const FATES = {
+  none: 'stays: refers to the user',
+  restrict: 'keeps the account: change it, or name it with --also',
+  unset: 'stays without the reference',
+  trash: 'goes to the trash',
+  remove: 'is deleted',
+} as const;
+
 export default defineUserCommand({
   details: [
     'For a person’s request to be forgotten. The documents that the user owns (by the owner field of the collection, or a stamp) go for good, in the trash too; so do the files they uploaded, the logs of mails to them alone, and the account with its sessions.',
-    'Documents that only refer to the user (Ref(users)) are counted and stay; --also says which of them are the user’s. What was broken off goes on when it is run again.',
+    'Documents that only refer to the user (Ref(users)) are counted and stay, or go as the onDelete of their field says; --also says which of them are the user’s. What was broken off goes on when it is run again.',
   ].join('\n'),
   examples: [
     'bsvc data erase ann@example.com --project shop --dry-run',
@@ -38,7 +47,7 @@ export default defineUserCommand({
       text: async (view) => {
         const rows = [
           ...removed.map(({ kind, place, count }) => [kind, place, count, dryRun ? 'would be deleted' : 'deleted']),
-          ...mentioned.map(({ kind, place, count }) => [kind, place, count, 'stays: refers to the user']),
+          ...mentioned.map(({ kind, place, count, onDelete }) => [kind, place, count, FATES[onDelete ?? 'none']]),
           ['account', nameOf(user), 1, dryRun ? 'would be deleted' : 'deleted'],
         ];
         const lines = [await view.table(['what', 'where', 'number', 'state'], rows)];

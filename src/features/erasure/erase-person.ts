@@ -1,8 +1,9 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { AppError, invalid } from '../../errors.js';
+import { AppError, conflict, invalid } from '../../errors.js';
 import type { Collection } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
+import type { OnDelete } from '../collections/fields/constraints/constraint.js';
 import type { Field } from '../collections/fields/field.js';
 import { USERS } from '../collections/users-collection.js';
 import { visibleDocuments } from '../documents/store/document.js';
@@ -24,17 +25,20 @@ export interface PersonalData {
   /** The collection of documents, with the field that names the person. */
   place: string;
   count: number;
+  /** Of a field that refers to the user: what becomes of its documents when the account goes. */
+  onDelete?: OnDelete;
 }
 
 export interface Erasure {
   removed: PersonalData[];
-  /** Documents of others that name the person; they stay. */
+  /** Documents of others that name the person; they stay, or go as their field's `onDelete` says. */
   mentioned: PersonalData[];
 }
 
 interface Place {
   collection: Collection;
   field: string;
+  onDelete?: OnDelete | undefined;
 }
 
 export interface ErasureOptions {
@@ -47,7 +51,8 @@ export interface ErasureOptions {
 /**
  * Deletes for good what a user owns (documents by their owner field or a stamp, in the trash too; uploaded files; logs
  * of mail to the address alone), and the account last: what was broken off is carried on by calling it again. The
- * account is disabled first, so that nothing is added on the way. 400 INVALID_FIELD for a place that there is not.
+ * account is disabled first, so that nothing is added on the way. 400 INVALID_FIELD for a place that there is not, 409
+ * DOCUMENT_REFERRED_TO where a reference of others keeps the account, then before anything goes, or a document of theirs.
  */
 export async function erasePerson(
   app: App,
@@ -60,11 +65,14 @@ export async function erasePerson(
   const isOwn = ({ collection, field }: Place): boolean =>
     own.some((place) => place.collection === collection && place.field === field);
   const naming = collections.flatMap(namingPlaces).filter((place) => !isOwn(place));
-  if (!dryRun) await disableUser(app, project, user);
-  const removed = [await removeFiles(app, project, user, dryRun, stop), await removeLogs(app, project, user, dryRun)];
-  for (const place of own) removed.push(await removeDocuments(app, place, user._id, dryRun, stop));
   const mentioned: PersonalData[] = [];
   for (const place of naming) mentioned.push(await countDocuments(app, place, user._id));
+  if (!dryRun) {
+    for (const place of naming) await requireFree(app, place, user._id);
+    await disableUser(app, project, user);
+  }
+  const removed = [await removeFiles(app, project, user, dryRun, stop), await removeLogs(app, project, user, dryRun)];
+  removed.push(...(await removeOwn(app, own, user._id, dryRun, stop)));
   if (!dryRun) await deleteUser(app, project, user);
   const isSome = ({ count }: PersonalData): boolean => count > 0;
   return { removed: removed.filter(isSome), mentioned: mentioned.filter(isSome) };
@@ -81,7 +89,25 @@ function ownPlaces(collection: Collection): Place[] {
 function namingPlaces(collection: Collection): Place[] {
   const refers = ({ type, ref, items }: Field): boolean =>
     (type === 'Ref' && ref === USERS) || (items?.type === 'Ref' && items.ref === USERS);
-  return collection.fields.filter(refers).map(({ name }) => ({ collection, field: name }));
+  return collection.fields
+    .filter(refers)
+    .map(({ name, onDelete, items }) => ({ collection, field: name, onDelete: onDelete ?? items?.onDelete }));
+}
+
+/** 409 where a reference of a document that stays keeps the account. */
+async function requireFree(app: App, { collection, field, onDelete }: Place, userId: ObjectId): Promise<void> {
+  if (onDelete !== 'restrict') return;
+  const count = await documentStore(app, collection).countDocuments({
+    [field]: userId.toHexString(),
+    isDeleted: false,
+  });
+  if (count === 0) return;
+  const place = `${collection.name}.${field}`;
+  const documents = count === 1 ? '1 document refers' : `${count} documents refer`;
+  throw conflict(
+    'DOCUMENT_REFERRED_TO',
+    `${documents} to the user by ${place}, which keeps the account (onDelete: restrict): change what they say, or delete them too with --also ${place}. Nothing was deleted.`,
+  );
 }
 
 function requirePlace(collections: readonly Collection[], place: string): Place {
@@ -100,29 +126,63 @@ function placeFilter({ field }: Place, userId: ObjectId): Record<string, unknown
 
 async function countDocuments(app: App, place: Place, userId: ObjectId): Promise<PersonalData> {
   const count = await documentStore(app, place.collection).countDocuments(placeFilter(place, userId));
-  return { kind: 'documents', place: `${place.collection.name}.${place.field}`, count };
+  const { collection, field, onDelete } = place;
+  return { kind: 'documents', place: `${collection.name}.${field}`, count, ...(onDelete && { onDelete }) };
 }
 
+/**
+ * Deletes the documents of all places, those that others keep once the others are gone: in rounds, as long as one of
+ * them removes any. 409 DOCUMENT_REFERRED_TO where documents that stay keep some.
+ */
+async function removeOwn(
+  app: App,
+  places: readonly Place[],
+  userId: ObjectId,
+  dryRun: boolean,
+  stop: AbortSignal | undefined,
+): Promise<PersonalData[]> {
+  const removed: PersonalData[] = [];
+  for (const place of places) removed.push(await countDocuments(app, place, userId));
+  if (dryRun) return removed;
+  for (const data of removed) data.count = 0;
+  for (;;) {
+    let count = 0;
+    let kept: AppError | null = null;
+    for (const [at, place] of places.entries()) {
+      const round = await removeDocuments(app, place, userId, stop);
+      removed[at]!.count += round.count;
+      count += round.count;
+      kept ??= round.kept;
+    }
+    if (kept === null) return removed;
+    if (count === 0) throw kept;
+  }
+}
+
+/** Deletes what can be deleted of a place: how many, and why another one is kept. */
 async function removeDocuments(
   app: App,
   place: Place,
   userId: ObjectId,
-  dryRun: boolean,
   stop: AbortSignal | undefined,
-): Promise<PersonalData> {
-  const counted = await countDocuments(app, place, userId);
-  if (dryRun) return counted;
+): Promise<{ count: number; kept: AppError | null }> {
   const { collection } = place;
   let count = 0;
+  let kept: AppError | null = null;
   // By ascending ids, so that one which cannot be deleted at this moment does not come again.
   let after: ObjectId | null = null;
   for (;;) {
     stop?.throwIfAborted();
     const ids = await findIdsAfter(app, place, userId, after);
-    if (ids.length === 0) return { ...counted, count };
+    if (ids.length === 0) return { count, kept };
     after = ids.at(-1)!;
     for (const id of ids) {
-      count += await unlessGone(() => deleteDocument(app, { collection, writer: null }, id.toHexString()));
+      try {
+        count += await unlessGone(() => deleteDocument(app, { collection, writer: null }, id.toHexString()));
+      } catch (error) {
+        if (!(error instanceof AppError && error.code === 'DOCUMENT_REFERRED_TO')) throw error;
+        kept ??= error;
+      }
     }
   }
 }
