@@ -140,6 +140,16 @@ export default defineConfig({
           env: { BSVC_TEST_TRANSPORT: 'wire' },
         },
       },
+      {
+        // A MongoDB with transactions, as far as one can be had here.
+        test: {
+          ...everywhere,
+          name: 'replica-set',
+          include: list('api', 'batch batch-rules references references-properties write-matching'),
+          isolate: false,
+          env: { BSVC_TEST_TRANSPORT: 'replica-set' },
+        },
+      },
       { test: { ...everywhere, name: 'driver-alone', include: OWN_MODULES, env: { BSVC_TEST_TRANSPORT: 'wire' } } },
     ],
   },

@@ -18,7 +18,7 @@ import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { checkChanges } from './check-changes.js';
-import { listReferenceChecks } from './check-references.js';
+import { checkTransactions } from './check-transactions.js';
 import { checkAccessRules } from './check-rules.js';
 import { checkClock } from './check-clock.js';
 import { checkConsole } from './check-console.js';
@@ -118,7 +118,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await checkIndexes(app, options),
     await checkChanges(app),
     await checkAccessRules(app),
-    ...(await listReferenceChecks(app)),
+    ...(await checkTransactions(app)),
     await checkClock(app),
     ...(await checkCookies(app)),
     await checkBackups(app),

@@ -27,6 +27,7 @@ import { invalid, unavailable } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
+import { writeInTransaction } from './mongodb-transactions.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
 import { findOutage } from './outages.js';
 import { SlowReads, type TimedRead } from './slow-reads.js';
@@ -55,7 +56,7 @@ export interface Database {
   /**
    * Carries writes out in their order, each seeing those before it, so that every reader sees all of them or none, also
    * after a crash. A refusal leaves none: an error with `step`, the position of the write, and its `cause`, null where
-   * no document matched. Only the embedded engine has it.
+   * no document matched. A MongoDB has it as a replica set or sharded cluster.
    */
   writeTogether?(steps: readonly AppStep[]): Promise<AppModified[]>;
   /**
@@ -209,6 +210,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     kind: 'mongodb',
     summary: server.summary,
     warnings: server.warnings,
+    ...(server.hasTransactions && { writeTogether: (steps) => writeInTransaction(client, db, steps) }),
     confirmedReads: hasMembers ? { readConcern: { level: 'majority' } } : {},
     collection: (collection, options) => db.collection(collection, options),
     async createIndexes(collection, indexes) {

@@ -37,6 +37,8 @@ export interface ServerJudgement {
   refusal: string | null;
   /** Shortcomings that do not stop bsvc from working. */
   warnings: string[];
+  /** Whether several writes can be one there; servers that are only like MongoDB are not trusted with it. */
+  hasTransactions: boolean;
 }
 
 /** The name under which the embedded engine's wire transport introduces itself. */
@@ -56,6 +58,7 @@ export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswer
     summary,
     refusal,
     warnings,
+    hasTransactions: (topology === 'replica set' || topology === 'sharded cluster') && isMongodbItself(build),
   });
   if ((hello.maxWireVersion ?? 0) < MIN_WIRE_VERSION) {
     return judge(

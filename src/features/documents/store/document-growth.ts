@@ -1,6 +1,6 @@
 import { calculateObjectSize, type Document } from 'bson';
 import type { App } from '../../../app.js';
-import { tooLarge } from '../../../errors.js';
+import { tooLarge, type AppError } from '../../../errors.js';
 
 /** A document that is too large already, since it was imported, may still be marked. */
 const SMALL_CHANGE_BYTES = 1024;
@@ -25,6 +25,6 @@ export function growthFilter(
   return { $expr: { $or: [fits, { $gt: [{ $bsonSize: '$$ROOT' }, most] }] } };
 }
 
-export function grownTooLarge(): Error {
+export function grownTooLarge(): AppError {
   return tooLarge('DOCUMENT_TOO_LARGE', 'The document would grow beyond the server’s BSVC_DOCUMENT_MAX');
 }

@@ -1,3 +1,4 @@
+import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
@@ -8,6 +9,7 @@ import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import { removeAttachedLater } from './attached-files.js';
 import type { StoredDocument } from './document.js';
+import { growthFilter, grownTooLarge } from './document-growth.js';
 import { checkReferences, concernsReferences, type CheckedWrite, type ReferenceCheck } from './reference-checks.js';
 import { removedUpdate, together, updateOf, type RecordWrite } from './record-update.js';
 import { explainWriteError, PathBlocked } from './refused-writes.js';
@@ -44,14 +46,15 @@ export async function writeRecordsTogether(
     await ofWrite(index, async () => {
       const planned = await planReferences(app, write);
       checked.push(planned);
-      const step = await readStep(app, planned.write);
+      const growth = growthOf(app, planned.write);
+      const step = await readStep(app, planned.write, growth);
       // Whether the writer may at all comes first, and nothing is written before all is checked.
       if (planned.checks.length > 0 && 'filter' in step) {
         const { collection, filter } = step;
         plan.push({ index, step: { collection, filter, matches: true } });
       }
       for (const check of planned.checks) plan.push({ index, step: await readCheck(app, check), check });
-      plan.push({ index, step, isWrite: true });
+      plan.push({ index, step, isWrite: true, growth });
     });
   }
   for (const write of writes) if ('removed' in write) await removeAttachedLater(app, write.collection, write.id);
@@ -61,7 +64,7 @@ export async function writeRecordsTogether(
   try {
     written = await app.db.writeTogether(last ? [...steps, last] : steps);
   } catch (error) {
-    throw await readRefusal(error, plan, writes.length);
+    throw await readRefusal(app, error, plan, writes.length);
   }
   await settle();
   const documents: StoredDocument[] = [];
@@ -82,6 +85,8 @@ interface PlannedStep {
   index: number;
   step: WriteStep;
   isWrite?: boolean;
+  /** Part of the step's filter: what the document must meet so that it does not grow too large. */
+  growth?: Document | null;
   check?: ReferenceCheck;
 }
 
@@ -94,7 +99,7 @@ async function readCheck(app: App, { collection, filter, matches }: ReferenceChe
   return { collection: documentsName(collection), filter: { ...filter, ...shown }, matches };
 }
 
-async function readStep(app: App, write: RecordWrite): Promise<WriteStep> {
+async function readStep(app: App, write: RecordWrite, growth: Document | null): Promise<WriteStep> {
   const { collection } = write;
   const name = documentsName(collection);
   if ('insert' in write) {
@@ -110,7 +115,22 @@ async function readStep(app: App, write: RecordWrite): Promise<WriteStep> {
   const { isOwn = false, set, operators } = record;
   if (!isOwn) await requireRoomFor(app, collection.projectId, { change: { ...operators, ...set } });
   const entry = await queueEvents(app, collection, record.action);
-  return { collection: name, filter, update: together(outboxOperators(entry), updateOf(record)) };
+  const fitting = growth ? { $and: [filter, growth] } : filter;
+  return { collection: name, filter: fitting, update: together(outboxOperators(entry), updateOf(record)) };
+}
+
+function growthOf(app: App, write: RecordWrite): Document | null {
+  if (!('record' in write) || write.record.isOwn) return null;
+  const { set, unset = [], operators } = write.record;
+  return growthFilter(app, { ...operators, ...set }, unset);
+}
+
+/** Whether a document would be changed but for its size. */
+async function isGrowing(app: App, step: WriteStep, growth: Document): Promise<boolean> {
+  if (!('filter' in step)) return false;
+  const [filter] = (step.filter as { $and: Document[] }).$and;
+  const stored = app.db.collection<StoredDocument>(step.collection);
+  return (await stored.findOne({ $and: [filter!, { $nor: [growth] }] }, { projection: { _id: 1 } })) !== null;
 }
 
 async function ofWrite(index: number, work: () => Promise<void>): Promise<void> {
@@ -122,11 +142,24 @@ async function ofWrite(index: number, work: () => Promise<void>): Promise<void> 
 }
 
 /** What the database says of a batch, for its caller; faults that are no refusal stay as they are. */
-async function readRefusal(error: unknown, plan: readonly PlannedStep[], lastIndex: number): Promise<unknown> {
+async function readRefusal(
+  app: App,
+  error: unknown,
+  plan: readonly PlannedStep[],
+  lastIndex: number,
+): Promise<unknown> {
   const { step, cause } = error as { step?: unknown; cause?: unknown };
   if (typeof step !== 'number') return error;
-  const { index, check } = plan[step] ?? { index: lastIndex };
+  const {
+    index,
+    check,
+    growth,
+    step: refused,
+  }: Partial<PlannedStep> & { index: number } = plan[step] ?? {
+    index: lastIndex,
+  };
   if (cause === null) {
+    if (growth && refused && (await isGrowing(app, refused, growth))) return new WriteRefused(index, grownTooLarge());
     const refusal = (await check?.refusal()) ?? null;
     return new WriteRefused(index, refusal, check !== undefined && refusal === null);
   }
@@ -136,6 +169,6 @@ async function readRefusal(error: unknown, plan: readonly PlannedStep[], lastInd
 }
 
 function transactionsUnavailable(): AppError {
-  const text = 'A batch needs the embedded engine: send its operations one by one';
+  const text = 'A batch needs transactions, which a MongoDB has as a replica set only: send its operations one by one';
   return conflict('TRANSACTIONS_UNAVAILABLE', text);
 }

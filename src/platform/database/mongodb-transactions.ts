@@ -1,0 +1,86 @@
+import type { Db, Document, MongoClient, ClientSession } from 'mongodb';
+import { ObjectId } from 'bson';
+import type { AppModified, AppStep } from '../../engine/index.js';
+
+/**
+ * A step was refused, or matched nothing, or something that it must not (`cause` is null then): none of the steps was
+ * carried out.
+ */
+class StepRefused extends Error {
+  constructor(
+    readonly step: number,
+    override readonly cause: unknown,
+  ) {
+    super(`step ${step} of a batch was refused`);
+  }
+}
+
+/** Written into a document on which a transaction depends, so that no other one changes it meanwhile. */
+const HELD_PATH = '_bsvc.held';
+
+/**
+ * Carries writes out together by a transaction of a MongoDB that has them, with the meaning of `Database.writeTogether`.
+ * What others change at the same moment has the driver begin the transaction again; a commit whose answer was lost it
+ * repeats.
+ */
+export async function writeInTransaction(
+  client: MongoClient,
+  db: Db,
+  steps: readonly AppStep[],
+): Promise<AppModified[]> {
+  let at = 0;
+  try {
+    return await client.withSession((session) =>
+      session.withTransaction(
+        async () => {
+          const modified: AppModified[] = [];
+          for (const [n, step] of steps.entries()) {
+            at = n;
+            modified.push(await carryOut(db, session, step));
+          }
+          return modified;
+        },
+        { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' }, readPreference: 'primary' },
+      ),
+    );
+  } catch (error) {
+    if (error === NOTHING_MATCHED) throw new StepRefused(at, null);
+    // Of the others the one who asked makes a refusal or a fault.
+    throw isRefusal(error) ? new StepRefused(at, error) : error;
+  }
+}
+
+const NOTHING_MATCHED = new Error('nothing matched');
+
+/** True for what the server says of a step; not for one that could not be asked. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && error.name === 'MongoServerError';
+}
+
+async function carryOut(db: Db, session: ClientSession, step: AppStep): Promise<AppModified> {
+  const stored = db.collection<Document & { _id: unknown }>(step.collection);
+  if ('insert' in step) {
+    await stored.insertOne(step.insert as Document & { _id: unknown }, { session });
+    return { before: null, after: step.insert as AppModified['after'] };
+  }
+  if ('matches' in step) {
+    const found = step.matches
+      ? await stored.findOneAndUpdate(
+          step.filter,
+          { $set: { [HELD_PATH]: new ObjectId() } },
+          { session, projection: ID },
+        )
+      : await stored.findOne(step.filter, { session, projection: ID });
+    if ((found !== null) !== step.matches) throw NOTHING_MATCHED;
+    return { before: null, after: null };
+  }
+  const before =
+    'remove' in step
+      ? await stored.findOneAndDelete(step.filter, { session })
+      : await stored.findOneAndUpdate(step.filter, step.update, { session, returnDocument: 'before' });
+  if (before === null) throw NOTHING_MATCHED;
+  const after = 'remove' in step ? null : await stored.findOne({ _id: before._id }, { session });
+  return { before, after };
+}
+
+const ID = { _id: 1 } as const;
