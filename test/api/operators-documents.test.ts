@@ -94,10 +94,38 @@ describe('one document of a project, for operators', () => {
     expect(codeOf(await call('post', `${path}/${ids[2]!}/recover`).expect(409))).toBe('DUPLICATE_VALUE');
   });
 
+  it('has its files, in the trash too, each with a link', async () => {
+    const { project, secret } = await buildProject(test.app);
+    const { name } = await buildCollection(test.app, project, { fields: [{ name: 'n', type: 'Number' }] });
+    const headers = { 'x-api-key': secret };
+    const stored = await fetch(`${test.url}/api/data/${name}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: '{"n":1}',
+    });
+    const { _id: id } = (await stored.json()) as { _id: string };
+    const at = `/api/projects/${project._id.toHexString()}/collections/${name}/documents/${id}`;
+    const filesOf = async () => dataOf<{ items: Record<string, string>[] }>(await call('get', `${at}/files`)).items;
+    expect(await filesOf()).toEqual([]);
+    const form = new FormData();
+    form.set('attach', JSON.stringify({ collection: name, id }));
+    form.set('file', new File(['bytes'], 'plan.txt', { type: 'text/plain' }));
+    expect((await fetch(`${test.url}/api/storage/upload`, { method: 'POST', headers, body: form })).status).toBe(201);
+    for (const body of [undefined, {}]) {
+      if (body) await call('delete', at).expect(200);
+      const [file, ...others] = await filesOf();
+      expect(file).toMatchObject({ name: 'plan.txt', visibility: 'attached', attachedTo: id, url: null });
+      expect(others).toEqual([]);
+      expect(await (await fetch(file!.link!)).text()).toBe('bytes');
+    }
+    expect((await call('get', `${at.slice(0, -24)}${NOBODY}/files`)).status).toBe(404);
+  });
+
   it('is refused for end users, whose names begin with users', async () => {
     const users = path.replace(/collections\/[^/]+/, 'collections/users');
     for (const [method, rest, body] of [
       ['get', `/${NOBODY}`],
+      ['get', `/${NOBODY}/files`],
       ['post', '', {}],
       ['patch', `/${NOBODY}`, { a: 1 }],
       ['delete', `/${NOBODY}`],

@@ -59,6 +59,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
       document: () => at(stage, `documents/posts?open=${stage.ids[3]!}`),
       'document as JSON': () => at(stage, `documents/posts?open=${stage.ids[3]!}&tab=json`),
       'references of a document': () => at(stage, `documents/posts?open=${stage.ids[3]!}&tab=references`),
+      'files of a document': () => at(stage, `documents/posts?open=${stage.ids[3]!}&tab=files`),
       'access to a document': () => at(stage, `documents/posts?open=${stage.ids[3]!}&tab=access`),
       'new document': () => at(stage, 'documents/posts?open=new'),
       'import of documents': () => at(stage, 'documents/posts?import=1'),

@@ -1,10 +1,16 @@
-import { useEffect, useState } from 'preact/hooks';
 import { bytes, moment } from '../format.js';
 import { Copy } from '../parts/basics.js';
 import { Drawer } from '../parts/drawer.js';
 import { linkTo, place } from '../routes.js';
 import { mayChange } from '../session.js';
-import { isImage, isText, previewAddress, publicAddress, type StoredFile } from './stored-file.js';
+import { Preview } from './preview.js';
+import { previewAddress, publicAddress, type StoredFile } from './stored-file.js';
+
+const NO_ADDRESS: Readonly<Record<StoredFile['visibility'], string>> = {
+  public: 'none: the bucket has no public address',
+  attached: 'none: it is read by links, by those who may read its document',
+  private: 'none: it is read by links, with the secret key',
+};
 
 /** A file with what can be shown of it. */
 export function FileDrawer({
@@ -20,7 +26,7 @@ export function FileDrawer({
   const { uploadedBy } = file;
   return (
     <Drawer title={file.name} onClose={onClose}>
-      <Preview file={file} />
+      <Preview file={file} url={previewAddress(file.url)} />
       <dl class="pairs">
         <dt>Type</dt>
         <dd>{file.contentType}</dd>
@@ -45,7 +51,7 @@ export function FileDrawer({
         <dt>Address</dt>
         <dd>
           {address === null ? (
-            'none: the bucket has no public address'
+            NO_ADDRESS[file.visibility]
           ) : (
             <>
               <a href={address} target="_blank" rel="noopener noreferrer">
@@ -65,45 +71,5 @@ export function FileDrawer({
         </p>
       )}
     </Drawer>
-  );
-}
-
-function Preview({ file }: { file: StoredFile }) {
-  const url = previewAddress(file);
-  const [isBroken, setBroken] = useState(false);
-  if (url !== null && isImage(file) && !isBroken) {
-    return (
-      <p class="file-preview">
-        <img src={url} alt={`Preview of ${file.name}`} onError={() => setBroken(true)} />
-      </p>
-    );
-  }
-  if (url !== null && isText(file)) return <TextPreview url={url} size={file.size ?? 0} />;
-  return (
-    <p class="file-preview muted">{isBroken ? 'The image cannot be shown.' : 'There is no preview of such a file.'}</p>
-  );
-}
-
-/** Bytes of a text that are shown. */
-const SHOWN = 32 * 1024;
-
-function TextPreview({ url, size }: { url: string; size: number }) {
-  const [text, setText] = useState<string | null>(null);
-  useEffect(() => {
-    const ending = new AbortController();
-    const headers = { range: `bytes=0-${SHOWN - 1}` };
-    fetch(url, { signal: ending.signal, ...(size > SHOWN && { headers }) })
-      .then(async (reply) => setText(reply.ok ? await reply.text() : 'The file could not be read.'))
-      .catch(() => !ending.signal.aborted && setText('The file could not be read.'));
-    return () => ending.abort();
-  }, [url, size]);
-  if (text === null) return <p class="empty">Loading…</p>;
-  return (
-    <>
-      <pre tabIndex={0} aria-label="Beginning of the file" dir="auto">
-        {text}
-      </pre>
-      {size > SHOWN && <p class="muted">The first {bytes(SHOWN)} of it.</p>}
-    </>
   );
 }

@@ -156,7 +156,7 @@ function Deletion({
 
 /** The image itself where it is small; else what stands for a file. */
 function Thumbnail({ file }: { file: StoredFile }) {
-  const url = previewAddress(file);
+  const url = previewAddress(file.url);
   if (url === null || !isImage(file) || (file.size ?? 0) > MAX_THUMBNAIL) return <Icon name="files" />;
   return <img src={url} alt="" width={20} height={20} loading="lazy" />;
 }

@@ -6,6 +6,7 @@ export interface StoredFile {
   size: number | null;
   provider: string;
   url: string | null;
+  visibility: 'public' | 'attached' | 'private';
   uploadedBy: string | null;
   createdAt: string;
 }
@@ -19,7 +20,7 @@ export const isImage = (file: StoredFile): boolean => IMAGE.test(typeOf(file));
 export const isText = (file: StoredFile): boolean => TEXT.test(typeOf(file));
 
 /** Where the page may read the file: at the service itself. null for one elsewhere, which only a link leads to. */
-export function previewAddress({ url }: StoredFile): string | null {
+export function previewAddress(url: string | null): string | null {
   return url !== null && URL.canParse(url) && new URL(url).origin === location.origin ? url : null;
 }
 

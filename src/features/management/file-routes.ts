@@ -9,21 +9,19 @@ import { receiveUpload, UPLOAD_FORM, UPLOAD_REFUSALS } from '../files/uploads/re
 
 const PATH = text({ minLength: 1, maxLength: 1024 });
 const OUTAGES = ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'];
-const FILE = object(
-  {
-    path: TEXT,
-    name: TEXT,
-    contentType: TEXT,
-    size: orNull(WHOLE),
-    provider: oneOf('internal', 'external'),
-    url: orNull(TEXT),
-    visibility: oneOf('public', 'attached', 'private'),
-    attachedTo: { ...orNull(ID), description: 'The document whose file it is.' },
-    uploadedBy: orNull(TEXT),
-    createdAt: MOMENT,
-  },
-  'StoredFile',
-);
+export const FILE_FIELDS = {
+  path: TEXT,
+  name: TEXT,
+  contentType: TEXT,
+  size: orNull(WHOLE),
+  provider: oneOf('internal', 'external'),
+  url: orNull(TEXT),
+  visibility: oneOf('public', 'attached', 'private'),
+  attachedTo: { ...orNull(ID), description: 'The document whose file it is.' },
+  uploadedBy: orNull(TEXT),
+  createdAt: MOMENT,
+};
+const FILE = object(FILE_FIELDS, 'StoredFile');
 
 export const PROJECT_FILE_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/files',

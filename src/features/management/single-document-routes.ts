@@ -28,6 +28,7 @@ import {
 } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { operatorCaller } from '../access/operator-caller.js';
+import { ownAddress } from '../access/own-origin.js';
 import { findHistory } from '../documents/read/find-history.js';
 import { getDocument } from '../documents/read/get-document.js';
 import { wrapReply } from '../documents/read/stored-documents.js';
@@ -39,7 +40,9 @@ import { recoverDocument } from '../documents/write/recover-document.js';
 import { deleteDocument, trashDocument } from '../documents/write/trash-document.js';
 import { updateDocument } from '../documents/write/update-document.js';
 import { requireWriteTarget, type WriteTarget } from '../documents/write/write-target.js';
+import { listAttached, MAX_ATTACHED } from '../files/attached/list-attached.js';
 import type { Project } from '../projects/project.js';
+import { FILE_FIELDS } from './file-routes.js';
 import { MAX_DOCUMENTS_AT_ONCE, writeEach } from './write-each.js';
 import { requireNamed } from './require-named.js';
 
@@ -64,6 +67,11 @@ const HISTORY = object(
     next: { ...orNull(WHOLE), description: 'For `before` of the next request; null: there is nothing older.' },
   },
   'DocumentHistory',
+);
+
+const ATTACHED_FILE = object(
+  { ...FILE_FIELDS, link: { ...orNull(TEXT), description: 'Null where its storage is not there any more.' } },
+  'FileOfDocument',
 );
 
 interface InCollection {
@@ -164,6 +172,17 @@ export const SINGLE_DOCUMENT_ROUTES = [
     async handle({ app, project, params, query: { before, limit } }) {
       const collection = await requireNamed(app, project, params.collection);
       return findHistory(app, collection, params.document, { before: before ?? null, limit });
+    },
+  }),
+  route(`GET ${PATH}/:document/files`, {
+    id: 'listDocumentFiles',
+    summary: `List the files of a document, ${MAX_ATTACHED} at most, each with a link of ten minutes`,
+    access: PROJECT_OPERATOR,
+    answers: ok(object({ items: arrayOf(ATTACHED_FILE) }), 'Files of the document'),
+    refuses: { 403: USERS_BLOCKED, 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },
+    async handle({ app, ctx, project, params }) {
+      const collection = await requireNamed(app, project, params.collection);
+      return { items: await listAttached(app, project, collection, params.document, ownAddress(app, ctx)) };
     },
   }),
   route(`PATCH ${PATH}/:document`, {

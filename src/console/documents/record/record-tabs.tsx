@@ -2,6 +2,7 @@ import type { ComponentType } from 'preact';
 import { useState } from 'preact/hooks';
 import { JsonEditor } from '../../parts/json-editor.js';
 import { AccessTab } from './access-tab.js';
+import { FilesTab } from './files-tab.js';
 import { HistoryTab } from './history-tab.js';
 import { RecordForm } from './record-form.js';
 import { ReferencesTab } from './references-tab.js';
@@ -23,6 +24,7 @@ export const RECORD_TABS: readonly RecordTab[] = [
   { name: 'json', label: 'JSON', View: JsonTab },
   { name: 'history', label: 'History', ofStored: true, View: HistoryTab },
   { name: 'references', label: 'References', ofStored: true, View: ReferencesTab },
+  { name: 'files', label: 'Files', ofStored: true, View: FilesTab },
   { name: 'access', label: 'Access', ofStored: true, View: AccessTab },
 ];
 

@@ -2,6 +2,7 @@ import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import { takeTurns } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
+import type { Project } from '../../projects/project.js';
 import { getDocument } from '../../documents/read/get-document.js';
 import { isSince, objectOf, visibilityOf, type FileRecord } from '../file.js';
 import { openPlace } from '../file-places.js';
@@ -25,10 +26,22 @@ export async function linkFile(app: App, caller: Caller, path: string, serviceUr
   const { project } = caller;
   const file = await findFile(app, project._id, path);
   if (file?.state !== 'confirmed' || !(await mayRead(app, caller, file))) throw fileMissing();
+  const url = await signLink(app, project, file, serviceUrl);
+  if (url === null) throw fileMissing();
+  return { url, expiresIn: '10m' };
+}
+
+/** The address of a link; null where the storage of the file is not there any more. */
+export async function signLink(
+  app: App,
+  project: Project,
+  file: FileRecord,
+  serviceUrl: string,
+): Promise<string | null> {
   const store = await openPlace(app, project, file);
-  if (!store) throw fileMissing();
+  if (!store) return null;
   const object = store.kind === 's3' ? objectOf(file) : file.path;
-  return { url: await store.signGetUrl(object, LINK_MS, serviceUrl), expiresIn: '10m' };
+  return store.signGetUrl(object, LINK_MS, serviceUrl);
 }
 
 /** Links to several files, in their order; null for those that linkFile refuses. */
