@@ -91,6 +91,17 @@ describe.runIf(HAS_TRANSACTIONS)('POST /api/batch', () => {
       expect(reply.body.details[0], JSON.stringify(operation)).toMatchObject({ index: 1, code });
       expect(await countOf(things)).toBe(1);
     }
+    const lists = await build(['tags:Array(Number)'], { indexes: ['tags'] });
+    const list = (from: number) => ({
+      ...{ op: 'insert', collection: lists.name },
+      body: { tags: Array.from({ length: 3000 }, (_, n) => from + n) },
+    });
+    const wide = await batch([0, 1, 2, 3].map(list));
+    if (process.env.BSVC_TEST_TRANSPORT !== 'replica-set') {
+      expect([wide.status, wide.body.details[0].index]).toEqual([413, 3]);
+      expect(wide.body.message).toContain('what is written together may have 10000 index entries');
+      expect(await countOf(lists)).toBe(0);
+    }
     // Refused by what an earlier operation of the batch has made of it.
     const reply = await batch([
       { op: 'update', collection: things.name, id, body: { $inc: { n: -1 } } },

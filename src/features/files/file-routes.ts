@@ -152,12 +152,13 @@ export const FILE_ROUTES: RouteList = {
     route('POST /api/storage/links', {
       id: 'linkFiles',
       summary: `Get addresses that read up to ${MAX_LINKS} files for ten minutes`,
+      description: 'In the order of the paths; `url` is null where linkFile is 404.',
       access: READS_DOCUMENTS,
       body: object({ paths: arrayOf(PATH, { minItems: 1, maxItems: MAX_LINKS }) }),
       example: { paths: ['66f0c0ffee0ddba11c0de001/7d9e…_photo.png'] },
       answers: ok(
         object({ links: arrayOf(object({ path: TEXT, url: orNull(TEXT), 'expiresIn?': LINK.expiresIn })) }),
-        'In the order of the paths; `url` is null where linkFile is 404',
+        'Links to the files',
       ),
       refuses: { 503: OUTAGES },
       async handle({ app, ctx, caller, body: { paths } }) {

@@ -225,7 +225,8 @@ function afterOthers(error: AppError, done: number): AppError {
 
 function countDiffers(count: number, confirm: number | null): AppError {
   const said = confirm === null ? 'without it nothing is changed' : `not ${confirm}`;
-  const message = `${count} documents match: say so with confirm=${count}, ${said}`;
+  const matching = count === 1 ? '1 document matches' : `${count} documents match`;
+  const message = `${matching}: say so with confirm=${count}, ${said}`;
   return conflict('COUNT_DIFFERS', message, { details: [{ field: 'confirm', rule: 'count', message: String(count) }] });
 }
 

@@ -1,6 +1,6 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, conflict } from '../../../errors.js';
+import { AppError, conflict, tooLarge } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
 import { documentsName } from '../../collections/collection.js';
 import { findShown } from '../../collections/indexes/insert-series.js';
@@ -12,7 +12,7 @@ import type { StoredDocument } from './document.js';
 import { growthFilter, grownTooLarge } from './document-growth.js';
 import { checkReferences, concernsReferences, type CheckedWrite, type ReferenceCheck } from './reference-checks.js';
 import { removedUpdate, together, updateOf, type RecordWrite } from './record-update.js';
-import { explainWriteError, PathBlocked } from './refused-writes.js';
+import { explainWriteError, PathBlocked, TRANSACTION_TOO_LARGE } from './refused-writes.js';
 import { settleLater } from './settle-later.js';
 import { tellOf } from './tell-of.js';
 
@@ -163,10 +163,16 @@ async function readRefusal(
     const refusal = (await check?.refusal()) ?? null;
     return new WriteRefused(index, refusal, check !== undefined && refusal === null);
   }
+  if (lastIndex > 1 && (cause as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
+    return new WriteRefused(index, tooLarge('DOCUMENT_TOO_LARGE', TOO_MANY_TOGETHER));
+  }
   const explained = explainWriteError(cause);
   if (explained instanceof PathBlocked) return new WriteRefused(index, null);
   return explained instanceof AppError ? new WriteRefused(index, explained) : explained;
 }
+
+const TOO_MANY_TOGETHER =
+  'Too large: what is written together may have 10000 index entries, one for each item of an indexed array';
 
 function transactionsUnavailable(): AppError {
   const text = 'A batch needs transactions, which a MongoDB has as a replica set only: send its operations one by one';
