@@ -303,6 +303,9 @@ describe('a file that belongs to a document', () => {
     expect((await send(key, 'POST', 'storage/upload-confirm', { filePath: path, size: 3 })).status).toBe(200);
     const { url } = (await link(key, path)).body as unknown as { url: string };
     expect(url).toMatch(/X-Amz-Expires=600/);
+    // What the bucket is to say of it is signed with the rest.
+    expect(new URL(url).searchParams.get('response-cache-control')).toBe('private, max-age=300');
+    expect((await fetch(url.replace('max-age%3D300', 'max-age%3D999'))).status).toBe(403);
     const read = await fetch(url);
     expect([read.status, await read.text()]).toEqual([200, 'abc']);
     expect((await fetch(url.replace(/[?].*/, ''))).status).toBe(403);

@@ -110,6 +110,13 @@ describe('bsvc byok bucket', () => {
       ['attached files', true],
       ['cors', false],
     ]);
+    const saidOfAttached = async (): Promise<string> =>
+      (await bucket(['check', '--json']))
+        .json<{ checks: { name: string; detail: string }[] }>()
+        .checks.find(({ name }) => name === 'attached files')!.detail;
+    expect(await saidOfAttached()).toBe('are refused: anybody can read the objects of this bucket');
+    double.closeBucket();
+    expect(await saidOfAttached()).toBe('nobody reads the objects without a link');
     expect((await bucket(['cors', '--origin', 'https://shop.example'])).code).toBe(0);
     expect((await bucket(['check', '--origin', 'https://shop.example'])).code).toBe(0);
     expect((await bucket(['check', '--origin', 'https://evil.example'])).code).toBe(1);
