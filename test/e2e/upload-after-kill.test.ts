@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../src/app.js';
-import { objectOf, type FileRecord } from '../../src/features/files/file.js';
-import { fileStore, filesOf } from '../../src/features/files/file-store.js';
-import { measureStorage } from '../../src/features/files/measure-storage.js';
 import { sweepUploads } from '../../src/features/files/uploads/sweep-uploads.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { startService } from '../helpers/run-binary.js';
 import { listStoredFiles, openStorageClient, putSigned } from '../helpers/storage-client.js';
+import { expectWholeFiles } from '../helpers/stored-files.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
 
@@ -78,14 +76,8 @@ describe('uploads while the server is killed (kill -9)', { timeout: 240_000 }, (
 
 async function expectConsistent(app: App, confirmed: ReadonlySet<string>, deleted: ReadonlySet<string>): Promise<void> {
   await sweepUploads(app);
-  const files = (await fileStore(app).find(filesOf(owner.project._id)).toArray()) as FileRecord[];
-  const live = files.filter((file) => file.state === 'confirmed');
+  const live = await expectWholeFiles(app, dir.path, owner.project);
   const livePaths = new Set(live.map((file) => file.path));
   expect([...confirmed].filter((path) => !livePaths.has(path))).toEqual([]);
   expect([...deleted].filter((path) => livePaths.has(path))).toEqual([]);
-  expect(files.filter((file) => file.state !== 'confirmed' && !file.settled)).toEqual([]);
-  const stored = await listStoredFiles(dir.path);
-  expect(stored.map((path) => path.split('/files/')[1]).sort()).toEqual(live.map(objectOf).sort());
-  const bytes = live.reduce((sum, file) => sum + file.size!, 0);
-  expect((await measureStorage(app, owner.project)).bytes).toBe(bytes);
 }

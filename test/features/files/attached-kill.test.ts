@@ -7,9 +7,8 @@ import { deleteDocument, trashDocument } from '../../../src/features/documents/w
 import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
 import { purgeTrash } from '../../../src/features/documents/write/purge-trash.js';
 import { removeAttached, sweepAttached } from '../../../src/features/files/attached/sweep-attached.js';
-import { objectOf, type FileRecord } from '../../../src/features/files/file.js';
+import type { FileRecord } from '../../../src/features/files/file.js';
 import { fileStore, filesOf } from '../../../src/features/files/file-store.js';
-import { measureStorage } from '../../../src/features/files/measure-storage.js';
 import { sweepUploads } from '../../../src/features/files/uploads/sweep-uploads.js';
 import { uploadFile } from '../../../src/features/files/uploads/upload-file.js';
 import type { Project } from '../../../src/features/projects/project.js';
@@ -19,8 +18,8 @@ import { drainJobs } from '../../../src/worker.js';
 import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { listStoredFiles } from '../../helpers/storage-client.js';
-import { Crash, crashAfter, sleepBefore } from './crashing-app.js';
+import { expectWholeFiles } from '../../helpers/stored-files.js';
+import { crashAfter, killAtEachChange, sleepBefore } from './crashing-app.js';
 
 const TWO_HOURS = 2 * 60 * 60 * 1000;
 
@@ -65,49 +64,28 @@ function dying(after: number): App {
   return { ...mortal, jobs: openJobQueue(mortal.db, app.clock, null) };
 }
 
-/**
- * What holds once jobs and sweeps have come by: the files that are there are those of these cards, their bytes are all
- * that is kept and counted.
- */
+/** What holds once jobs and sweeps have come by: the files that are there are those of these cards. */
 async function expectFilesOf(counts: readonly [ObjectId, number][]): Promise<void> {
   clock.advance(TWO_HOURS);
   while ((await drainJobs(app)) > 0);
   await sweepAttached(app);
   await sweepUploads(app);
-  const files = (await fileStore(app).find(filesOf(project._id)).toArray()) as FileRecord[];
-  const confirmed = files.filter(({ state }) => state === 'confirmed');
-  expect(files.filter(({ state, settled }) => state !== 'confirmed' && !settled)).toEqual([]);
+  const confirmed = await expectWholeFiles(app, test.dataDir, project);
   for (const [id, count] of counts) {
     expect(confirmed.filter((file) => file.attachedTo!.id.equals(id))).toHaveLength(count);
   }
   expect(confirmed).toHaveLength(counts.reduce((sum, [, count]) => sum + count, 0));
-  expect((await measureStorage(app, project)).bytes).toBe(confirmed.length * 500);
-  const kept = (await listStoredFiles(test.dataDir)).filter((path) => path.includes(project._id.toHexString()));
-  expect(kept.map((path) => path.split('/files/')[1]).sort()).toEqual(confirmed.map(objectOf).sort());
 }
 
 const isThere = async (id: ObjectId): Promise<boolean> =>
   (await storedDocuments(app, cards).findOne({ _id: id })) !== null;
 
-/** Runs `act` in a process that dies after its first change, its second, and so on until it lives; how many deaths. */
-async function killEverywhere<T>(
+function killEverywhere<T>(
   prepare: () => Promise<T>,
   act: (mortal: App, prepared: T) => Promise<unknown>,
   check: (prepared: T, died: boolean) => Promise<void>,
 ): Promise<number> {
-  for (let after = 1; ; after++) {
-    await begin();
-    const prepared = await prepare();
-    const died = await act(dying(after), prepared).then(
-      () => false,
-      (error: unknown) => {
-        if (!(error instanceof Crash)) throw error;
-        return true;
-      },
-    );
-    await check(prepared, died);
-    if (!died) return after - 1;
-  }
+  return killAtEachChange(dying, () => begin().then(prepare), act, check);
 }
 
 describe('a process killed between any two changes', () => {

@@ -82,3 +82,27 @@ export function sleepBefore(app: App, step: number): SleepingApp {
   };
   return { app: crashAfter(app, Infinity, pause).app, reached, wake: () => wake() };
 }
+
+/**
+ * Runs `act` in a process that dies after its first change, its second, and so on until it lives to the end; `check`
+ * judges each. Tells how many deaths there were.
+ */
+export async function killAtEachChange<T>(
+  dyingAfter: (changes: number) => App,
+  prepare: () => Promise<T>,
+  act: (mortal: App, prepared: T) => Promise<unknown>,
+  check: (prepared: T, died: boolean) => Promise<void>,
+): Promise<number> {
+  for (let after = 1; ; after++) {
+    const prepared = await prepare();
+    let died = false;
+    try {
+      await act(dyingAfter(after), prepared);
+    } catch (error) {
+      if (!(error instanceof Crash)) throw error;
+      died = true;
+    }
+    await check(prepared, died);
+    if (!died) return after - 1;
+  }
+}

@@ -20,8 +20,8 @@ import { updateProject } from '../../../src/features/projects/update-project.js'
 import { buildProject } from '../../helpers/build-project.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { listStoredFiles } from '../../helpers/storage-client.js';
-import { Crash, crashAfter } from './crashing-app.js';
+import { expectWholeFiles } from '../../helpers/stored-files.js';
+import { Crash, crashAfter, killAtEachChange } from './crashing-app.js';
 
 const TWO_HOURS = 2 * 60 * 60 * 1000;
 const TWO_DAYS = 48 * 60 * 60 * 1000;
@@ -72,46 +72,23 @@ async function findFiles(): Promise<FileRecord[]> {
   return (await fileStore(app).find(filesOf(project._id)).toArray()) as FileRecord[];
 }
 
-/**
- * What must hold once the sweep has come by: the counter is the sum of the confirmed files, and their bytes are all
- * that is kept.
- */
 async function expectConsistent(): Promise<FileRecord[]> {
   clock.advance(TWO_HOURS);
   await sweepUploads(app);
-  const files = await findFiles();
-  const confirmed = files.filter((file) => file.state === 'confirmed');
-  expect(files.filter((file) => file.state !== 'confirmed' && !file.settled)).toEqual([]);
-  const sum = confirmed.reduce((bytes, file) => bytes + file.size!, 0);
-  expect((await measureStorage(app, project)).bytes).toBe(sum);
-  const kept = (await listStoredFiles(test.dataDir)).filter((path) => path.includes(project._id.toHexString()));
-  expect(kept.map((path) => path.split('/files/')[1]).sort()).toEqual(confirmed.map(objectOf).sort());
-  return confirmed;
+  return expectWholeFiles(app, test.dataDir, project);
 }
 
-/**
- * Runs `act` in a process that dies after its first change, its second, and so on until it lives to the end; `check`
- * judges each. Tells how many deaths there were.
- */
-async function killEverywhere<T>(
+/** Of a project of its own each time. */
+function killEverywhere<T>(
   prepare: () => Promise<T>,
   act: (mortal: App, prepared: T) => Promise<unknown>,
   check: (prepared: T, died: boolean) => Promise<void>,
 ): Promise<number> {
-  for (let after = 1; ; after++) {
+  const begin = async (): Promise<T> => {
     ({ project } = await buildProject(app));
-    const prepared = await prepare();
-    const { app: mortal } = crashAfter(app, after);
-    let died = false;
-    try {
-      await act(mortal, prepared);
-    } catch (error) {
-      if (!(error instanceof Crash)) throw error;
-      died = true;
-    }
-    await check(prepared, died);
-    if (!died) return after - 1;
-  }
+    return prepare();
+  };
+  return killAtEachChange((changes) => crashAfter(app, changes).app, begin, act, check);
 }
 
 describe('a process killed between any two changes', () => {
