@@ -18,14 +18,18 @@ const BODY_AT = HEAD_BYTES + 5;
 const SET_NAME = 'rs0';
 const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify']);
 const FREE = new Set(['hello', 'ismaster', 'isMaster', 'ping', 'endSessions', 'buildInfo', 'killCursors', 'getMore']);
-/** Every so many of either is answered as a real one may answer. */
-const CONFLICT_EVERY = 7;
+/** Of so many transactions one meets a conflict, at one of its first writes. */
+const CONFLICT_EVERY = 4;
+const WRITES_BEFORE = 3;
+/** Of so many commits one is not answered. */
 const LOST_COMMIT_EVERY = 5;
 
 interface Transaction {
   key: string;
   /** What the collections held that it has written to. */
   before: Map<string, Document[]>;
+  /** Writes until one conflicts. */
+  left: number;
 }
 
 /**
@@ -39,7 +43,7 @@ export async function startReplicaSet(engine: Engine): Promise<ReplicaSet> {
   const ended = { committed: 0, aborted: 0, conflicts: 0, lostCommits: 0 };
   let open: Transaction | null = null;
   let working = 0;
-  let asked = 0;
+  let begun = 0;
   let waiting: (() => void)[] = [];
   const wake = (): void => {
     const all = waiting;
@@ -93,7 +97,12 @@ export async function startReplicaSet(engine: Engine): Promise<ReplicaSet> {
     if (command.startTransaction === true) {
       await claim(
         () => open === null && working === 0,
-        () => (open = { key, before: new Map() }),
+        () => {
+          begun++;
+          // The next attempt goes through, however many writes it has.
+          const left = begun % CONFLICT_EVERY === 0 ? 1 + (begun % WRITES_BEFORE) : Infinity;
+          open = { key, before: new Map(), left };
+        },
       );
     }
     if (name === 'commitTransaction') {
@@ -110,7 +119,7 @@ export async function startReplicaSet(engine: Engine): Promise<ReplicaSet> {
       return { ok: 1 };
     }
     if (!WRITES.has(name)) return null;
-    if (++asked % CONFLICT_EVERY === 0) {
+    if (--open.left === 0) {
       ended.conflicts++;
       await putBack(open);
       finish('aborted');

@@ -1,5 +1,6 @@
 import type { Db, Document, MongoClient, ClientSession } from 'mongodb';
 import { ObjectId } from 'bson';
+import { conflict } from '../../errors.js';
 import type { AppModified, AppStep } from '../../engine/index.js';
 
 /**
@@ -20,8 +21,8 @@ const HELD_PATH = '_bsvc.held';
 
 /**
  * Carries writes out together by a transaction of a MongoDB that has them, with the meaning of `Database.writeTogether`.
- * What others change at the same moment has the driver begin the transaction again; a commit whose answer was lost it
- * repeats.
+ * What others change at the same moment has the driver begin the transaction again, 409 DOCUMENT_CHANGING after twenty
+ * times; a commit whose answer was lost it repeats.
  */
 export async function writeInTransaction(
   client: MongoClient,
@@ -29,10 +30,13 @@ export async function writeInTransaction(
   steps: readonly AppStep[],
 ): Promise<AppModified[]> {
   let at = 0;
+  let attempts = 0;
   try {
     return await client.withSession((session) =>
       session.withTransaction(
         async () => {
+          // The driver alone would try for two minutes.
+          if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
           const modified: AppModified[] = [];
           for (const [n, step] of steps.entries()) {
             at = n;
@@ -48,6 +52,14 @@ export async function writeInTransaction(
     // Of the others the one who asked makes a refusal or a fault.
     throw isRefusal(error) ? new StepRefused(at, error) : error;
   }
+}
+
+const MAX_ATTEMPTS = 20;
+
+function changedByOthers(): Error {
+  return conflict('DOCUMENT_CHANGING', 'Its documents are being changed by others: try again', {
+    retryAfterSeconds: 1,
+  });
 }
 
 const NOTHING_MATCHED = new Error('nothing matched');
