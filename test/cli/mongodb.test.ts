@@ -106,6 +106,17 @@ describe('a standalone MongoDB', () => {
       detail: 'MongoDB 7.0.14, standalone answers',
       hint: expect.stringContaining('Run it as a replica set') as string,
     });
+    const { checks } = json<{ checks: object[] }>();
+    expect(checks).toContainEqual({
+      ...{ name: 'batches', ok: true, detail: 'the database has no transactions' },
+      hint: expect.stringContaining('409 TRANSACTIONS_UNAVAILABLE') as string,
+    });
+    expect(checks).not.toContainEqual(expect.objectContaining({ name: 'references' }));
+    await bsvc(uri, 'collection', 'add', 'cards', '--project', 'shop', '--field', 'board:Ref(boards){check}');
+    const again = await bsvc(uri, 'doctor', '--json');
+    expect(again.json<{ checks: object[] }>().checks).toContainEqual(
+      expect.objectContaining({ name: 'references', detail: '1 reference, checked, not locked' }),
+    );
   });
 
   it('makes bsvc serve warn once in its log, and other commands say nothing', async () => {
