@@ -187,11 +187,10 @@ const PATIENT_OPTIONS: MongoClientOptions = {
 };
 
 async function openMongodb(uri: string, config: Config): Promise<Database> {
-  const name = config.mongodbName;
   // The server's own limit on a read comes first, so that the error says the reason.
   const socketTimeoutMS = Math.max(SILENCE_MS, config.queryTimeoutMs + 10_000);
   const client = await connectMongodb(uri, { ...CLIENT_OPTIONS, socketTimeoutMS });
-  const db = client.db(name);
+  const db = client.db(config.mongodbName);
   let server: ServerJudgement;
   try {
     server = judgeServer(await askServer(client.db('admin')));
@@ -220,7 +219,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
       });
       const connected = await patient;
       await connected
-        .db(name)
+        .db(config.mongodbName)
         .collection(collection)
         .createIndexes(indexes, hasMembers ? { commitQuorum: 'majority' } : {});
     },

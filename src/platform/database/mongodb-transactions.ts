@@ -1,7 +1,7 @@
 import type { Db, Document, MongoClient, ClientSession } from 'mongodb';
 import { ObjectId } from 'bson';
 import { conflict } from '../../errors.js';
-import type { AppModified, AppStep } from '../../engine/index.js';
+import type { WriteStep, WrittenStep } from './database.js';
 
 /**
  * A step was refused, or matched nothing, or something that it must not (`cause` is null then): none of the steps was
@@ -20,15 +20,15 @@ class StepRefused extends Error {
 const HELD_PATH = '_bsvc.held';
 
 /**
- * Carries writes out together by a transaction of a MongoDB that has them, with the meaning of `Database.writeTogether`.
- * What others change at the same moment has the driver begin the transaction again, 409 DOCUMENT_CHANGING after twenty
- * times; a commit whose answer was lost it repeats.
+ * Carries writes out together by a transaction of a MongoDB that has them, as `Database.writeTogether` says. What others
+ * change at the same moment has the driver begin the transaction again, 409 DOCUMENT_CHANGING after twenty times; a
+ * commit whose answer was lost it repeats.
  */
 export async function writeInTransaction(
   client: MongoClient,
   db: Db,
-  steps: readonly AppStep[],
-): Promise<AppModified[]> {
+  steps: readonly WriteStep[],
+): Promise<WrittenStep[]> {
   let at = 0;
   let attempts = 0;
   try {
@@ -37,7 +37,7 @@ export async function writeInTransaction(
         async () => {
           // The driver alone would try for two minutes.
           if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
-          const modified: AppModified[] = [];
+          const modified: WrittenStep[] = [];
           for (const [n, step] of steps.entries()) {
             at = n;
             modified.push(await carryOut(db, session, step));
@@ -69,11 +69,11 @@ function isRefusal(error: unknown): boolean {
   return error instanceof Error && error.name === 'MongoServerError';
 }
 
-async function carryOut(db: Db, session: ClientSession, step: AppStep): Promise<AppModified> {
+async function carryOut(db: Db, session: ClientSession, step: WriteStep): Promise<WrittenStep> {
   const stored = db.collection<Document & { _id: unknown }>(step.collection);
   if ('insert' in step) {
     await stored.insertOne(step.insert as Document & { _id: unknown }, { session });
-    return { before: null, after: step.insert as AppModified['after'] };
+    return { before: null, after: step.insert as WrittenStep['after'] };
   }
   if ('matches' in step) {
     const found = step.matches
