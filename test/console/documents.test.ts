@@ -261,6 +261,23 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     expect(found).toMatchObject([{ name: 'A "fine" cup; blue', price: 3.5, sold: true }]);
   });
 
+  it('shows the files of a document, each by its link', async () => {
+    const form = new FormData();
+    form.set('attach', JSON.stringify({ collection: 'articles', id: ids[4]! }));
+    form.set('file', new File(['what the plan says'], 'plan.txt', { type: 'text/plain' }));
+    const headers = { 'x-api-key': stage.secret };
+    const sent = await fetch(`${stage.test.url}/api/storage/upload`, { method: 'POST', headers, body: form });
+    expect(sent.status).toBe(201);
+    const page = await openConsole(stage, { hash: at(stage, `documents/articles?open=${ids[4]!}&tab=files`) });
+    await page.getByText('what the plan says').waitFor();
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    await visit(page, at(stage, `documents/articles?open=${ids[5]!}&tab=files`));
+    await page.getByText('No file is attached to the document').waitFor();
+    await visit(page, at(stage, 'files'));
+    await page.getByText('plan.txt').click();
+    await page.getByText('it is read by links, by those who may read its document').waitFor();
+  });
+
   it('deletes for good what is in the trash, after its number was typed', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'documents/articles?views_gte=58') });
     await page.getByText('2 shown').waitFor();

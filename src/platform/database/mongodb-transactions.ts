@@ -1,7 +1,19 @@
 import type { Db, Document, MongoClient, ClientSession } from 'mongodb';
 import { ObjectId } from 'bson';
 import { conflict } from '../../errors.js';
-import type { WriteStep, WrittenStep } from './database.js';
+
+/** As the engine takes them; only the database's own module knows that. */
+type WriteStep = { collection: string } & (
+  | { insert: object }
+  | { filter: object; update: object }
+  | { filter: object; remove: true }
+  | { filter: object; matches: boolean }
+);
+
+interface WrittenStep {
+  before: Document | null;
+  after: Document | null;
+}
 
 /**
  * A step was refused, or matched nothing, or something that it must not (`cause` is null then): none of the steps was
@@ -20,9 +32,9 @@ class StepRefused extends Error {
 const HELD_PATH = '_bsvc.held';
 
 /**
- * Carries writes out together by a transaction of a MongoDB that has them, as `Database.writeTogether` says. What others
- * change at the same moment has the driver begin the transaction again, 409 DOCUMENT_CHANGING after twenty times; a
- * commit whose answer was lost it repeats.
+ * Carries writes out together by a transaction of a MongoDB that has them, as `Database.writeTogether` says. What
+ * others change at the same moment has the driver begin the transaction again, 409 DOCUMENT_CHANGING after twenty
+ * times; a commit whose answer was lost it repeats.
  */
 export async function writeInTransaction(
   client: MongoClient,
@@ -73,7 +85,7 @@ async function carryOut(db: Db, session: ClientSession, step: WriteStep): Promis
   const stored = db.collection<Document & { _id: unknown }>(step.collection);
   if ('insert' in step) {
     await stored.insertOne(step.insert as Document & { _id: unknown }, { session });
-    return { before: null, after: step.insert as WrittenStep['after'] };
+    return { before: null, after: step.insert };
   }
   if ('matches' in step) {
     const found = step.matches
