@@ -7,6 +7,7 @@ import { defaultUsersCollection } from '../../src/features/collections/users-col
 import { REMOVE_ATTACHED } from '../../src/features/documents/store/attached-files.js';
 import { removeAttachedJob, sweepAttachedJob } from '../../src/features/files/attached/attached.job.js';
 import { setBucket } from '../../src/features/files/bucket/set-bucket.js';
+import { fileStore } from '../../src/features/files/file-store.js';
 import { measureStorage } from '../../src/features/files/measure-storage.js';
 import { jobStore } from '../../src/platform/jobs/job.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
@@ -249,6 +250,17 @@ describe('a file that belongs to a document', () => {
     expect((await fetch(url)).status).toBe(404);
     expect((await link(as(people.cleo), own)).status).toBe(200);
     expect((await kept()).filter((name) => name.includes(id)).map((name) => name.endsWith(own))).toEqual([true]);
+  });
+
+  it('stays with its document where an earlier version has not noted which one that was', async () => {
+    const id = await addBoard();
+    const path = (await attach(as(people.ada), id)).body.path!;
+    const before = await fileStore(test.app).updateOne({ path }, { $unset: { 'attachedTo.since': 1 } });
+    expect(before.modifiedCount).toBe(1);
+    await sweepAttachedJob.run(test.app, {}, job);
+    expect((await link(as(people.ada), path)).status).toBe(200);
+    expect((await kept()).some((name) => name.endsWith(path))).toBe(true);
+    expect((await send(as(people.ada), 'DELETE', 'storage/file', { path })).status).toBe(200);
   });
 
   it('is found by the sweep, however its document went', async () => {

@@ -68,13 +68,16 @@ export interface FileRecord {
 export interface FileDocument {
   collectionId: ObjectId;
   id: ObjectId;
-  /** When it was stored: one that comes later under the same id is another one, to which the file does not belong. */
-  since: Date | null;
+  /**
+   * When it was stored: one that comes later under the same id is another one, to which the file does not belong. Absent
+   * from records of earlier versions, whose files belong to whatever has the id.
+   */
+  since?: Date | null;
 }
 
 /** True if a document that was stored at that moment is the one whose file it is. */
 export function isSince({ since }: FileDocument, createdAt: Date | null | undefined): boolean {
-  return (createdAt?.getTime() ?? null) === (since?.getTime() ?? null);
+  return since === undefined || (createdAt?.getTime() ?? null) === (since?.getTime() ?? null);
 }
 
 /** Who reads a file: anybody by its address, or by links those who may read its document, or the secret key alone. */
