@@ -185,7 +185,7 @@ describe.runIf(process.platform === 'linux')(
       expect(service.stderr()).toContain('is stuck and is ended');
     });
 
-    it('cuts the connections that those had been given, so that no client waits for ever', async () => {
+    it('ends the connections that all of those had been given, so that no client waits for ever', async () => {
       const service = await serve(2, {}, await findFreePort());
       const shares = childrenOf(service.ready.pid);
       // They take nothing any more: what the supervisor gives them stays on the way.
@@ -196,8 +196,9 @@ describe.runIf(process.platform === 'linux')(
       const connected = (): number => countConnections(new URL(service.ready.url).port);
       await eventually('the connections stand', () => connected() >= 8);
       for (const share of shares) process.kill(share, 'SIGKILL');
+      // Cut where no process was there any more, answered where a new one was there already.
       const ends = await Promise.all(requests);
-      expect(ends.filter((end) => end === 200)).toEqual([]);
+      expect(ends.filter((end) => typeof end === 'number' && end !== 200)).toEqual([]);
       await eventually('there are others that answer', () => answers(service.ready.url), PATIENCE_MS);
     });
 
