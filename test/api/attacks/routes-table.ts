@@ -341,6 +341,14 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('GET', '/api/userAuth/invites', 'the secret key', '200', '200'),
   row(
     'POST',
+    '/api/userAuth/handovers',
+    'the secret key',
+    '400 HANDOVER_INVALID',
+    '400 HANDOVER_INVALID',
+    json({ handover: 'unknown' }),
+  ),
+  row(
+    'POST',
     '/api/userAuth/invites/accept',
     'an end user',
     '404 INVITE_NOT_FOUND',
