@@ -69,8 +69,8 @@ export interface FileDocument {
   collectionId: ObjectId;
   id: ObjectId;
   /**
-   * When it was stored: one that comes later under the same id is another one, to which the file does not belong. Absent
-   * from records of earlier versions, whose files belong to whatever has the id.
+   * When it was stored: one that comes later under the same id is another one, to which the file does not belong.
+   * Absent from records of earlier versions, whose files belong to whatever has the id.
    */
   since?: Date | null;
 }
