@@ -2,6 +2,7 @@ import { repairStore, hasStore, type RepairReport } from '../../src/platform/dat
 import { conflict, missing } from '../../src/errors.js';
 import { defineCommand, flag } from '../shell/command.js';
 import type { TextStyle } from '../view/output.js';
+import { openGivenNames } from '../../src/features/collections/given-names.js';
 import { countOf } from '../view/present-amount.js';
 import { Interrupted } from '../view/exit.js';
 
@@ -41,19 +42,25 @@ export default defineCommand({
     // That it opens is the last proof; the run is recorded there.
     if (report.damagedFile !== null) await context.app('diagnosis');
     const { problems, collections, documents, damagedFile } = report;
+    const named = await openGivenNames(problems.length > 0 ? await context.app('diagnosis').catch(() => null) : null);
     return {
       json: { whole: problems.length === 0, dryRun, problems, collections, documents, damagedFile },
       quiet: damagedFile ?? 'unchanged',
-      text: (view) => presentRepair(view, report, dryRun),
+      text: (view) => presentRepair(view, report, dryRun, named),
     };
   },
 });
 
-async function presentRepair(view: TextStyle, report: RepairReport, dryRun: boolean): Promise<string> {
+async function presentRepair(
+  view: TextStyle,
+  report: RepairReport,
+  dryRun: boolean,
+  named: (text: string) => string,
+): Promise<string> {
   const { problems, collections, documents, damagedFile } = report;
   if (problems.length === 0) return 'The store is whole: there is nothing to repair.';
   const rows = collections.map(({ ns, documents, lost, rebuilt, logBeginsAnew }) => [
-    ns.slice(ns.indexOf('.') + 1),
+    named(ns.slice(ns.indexOf('.') + 1)),
     documents,
     lost ?? 'unknown',
     rebuilt.join(', '),
@@ -62,14 +69,14 @@ async function presentRepair(view: TextStyle, report: RepairReport, dryRun: bool
   const more = problems.length > MOST_LINES ? [`… and ${problems.length - MOST_LINES} more: --json lists all.`] : [];
   return [
     'Damaged:',
-    ...[...problems.slice(0, MOST_LINES), ...more].map((line) => `  ${view.hang(2, line)}`),
+    ...[...problems.slice(0, MOST_LINES), ...more].map((line) => `  ${view.hang(2, named(line))}`),
     '',
     ...(rows.length > 0
       ? [await view.table(['collection', 'documents kept', 'lost', 'indexes built anew', 'log of changes'], rows), '']
       : []),
     ...collections.flatMap(({ ns, ids, lost, notes }) => [
-      ...(ids.length > 0 ? [`Lost of ${ns}: ${ids.join(', ')}${lost !== null && lost > ids.length ? ', …' : ''}`] : []),
-      ...notes.map((note) => `${ns}: ${note}`),
+      ...(ids.length > 0 ? [`Lost of ${named(ns)}: ${ids.join(', ')}${lost !== null && lost > ids.length ? ', …' : ''}`] : []),
+      ...notes.map((note) => `${named(ns)}: ${note}`),
     ]),
     dryRun
       ? `${countOf(documents, 'document')} would be kept. Nothing was changed (--dry-run).`

@@ -1,8 +1,10 @@
 import { stat } from 'node:fs/promises';
-import { verifyUnopened, type Database } from '../../src/platform/database/database.js';
+import type { App } from '../../src/app.js';
+import { verifyUnopened } from '../../src/platform/database/database.js';
 import { failed, passed, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure } from '../view/exit.js';
+import { openGivenNames } from '../../src/features/collections/given-names.js';
 
 export const CONTENT = 'content';
 const RESTORE =
@@ -26,12 +28,12 @@ export async function checkContent(context: Context): Promise<CheckResult> {
     },
   };
   try {
-    const db = await openStore(context);
-    const problems = await (db?.verify ? db.verify(options) : verifyUnopened(config, options));
+    const app = await openApp(context);
+    const problems = await (app?.db.verify ? app.db.verify(options) : verifyUnopened(config, options));
     if (problems.length === 0) {
       return passed(CONTENT, 'every page, document, index entry and count is as it was stored');
     }
-    return failed(CONTENT, problems.join('\n'), RESTORE);
+    return failed(CONTENT, (await openGivenNames(app))(problems.join('\n')), RESTORE);
   } catch (error) {
     if (context.stop.aborted) throw new Interrupted();
     return failed(CONTENT, presentFailure(error).message, RESTORE);
@@ -41,9 +43,6 @@ export async function checkContent(context: Context): Promise<CheckResult> {
 }
 
 /** Null for a store that cannot be opened: then its file is read as it is. */
-async function openStore(context: Context): Promise<Database | null> {
-  return context.app('diagnosis').then(
-    (app) => app.db,
-    () => null,
-  );
+function openApp(context: Context): Promise<App | null> {
+  return context.app('diagnosis').catch(() => null);
 }

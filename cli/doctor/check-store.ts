@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { App } from '../../src/app.js';
 import type { Database } from '../../src/platform/database/database.js';
+import { openGivenNames } from '../../src/features/collections/given-names.js';
 import { presentBytes } from '../view/present-amount.js';
 import { failed, passed, type CheckResult } from './check.js';
 
@@ -16,18 +18,18 @@ const HELD_MS = 1_000;
  * The file of the embedded store: its size, what of it is free, and who keeps free pages from being used; nothing for a
  * MongoDB.
  */
-export async function checkStore(db: Database): Promise<CheckResult[]> {
-  if (!db.stats || !db.listSnapshots) return [];
-  return [...(await checkFile(db)), ...checkDamage(db)];
+export async function checkStore(app: App): Promise<CheckResult[]> {
+  if (!app.db.stats || !app.db.listSnapshots) return [];
+  return [...(await checkFile(app.db)), ...(await checkDamage(app))];
 }
 
 /** What servers, workers and commands met while they worked. */
-function checkDamage(db: Database): CheckResult[] {
-  const met = db.listDamage?.() ?? [];
+async function checkDamage(app: App): Promise<CheckResult[]> {
+  const met = app.db.listDamage?.() ?? [];
   if (met.length === 0) return [];
   const first = [...new Set(met.map(({ message }) => message))].slice(0, MOST_DAMAGE);
   const lines = first.map((message) => `met ${met.find((one) => one.message === message)!.at}: ${message}`);
-  return [failed('damage', lines.join('\n'), DAMAGE_HINT)];
+  return [failed('damage', (await openGivenNames(app))(lines.join('\n')), DAMAGE_HINT)];
 }
 
 async function checkFile(db: Database): Promise<CheckResult[]> {

@@ -111,7 +111,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
   const { summary, warnings } = app.db;
   return [
     { ...passed('database', `${summary} answers`), hint: warnings.length > 0 ? warnings.join(' ') : null },
-    ...(await checkStore(app.db)),
+    ...(await checkStore(app)),
     await checkKept(app.db),
     await checkMasterKey(app),
     await checkMigrations(app),

@@ -74,6 +74,7 @@ describe('bsvc repair', () => {
     const server = await startService(['serve'], env);
     const doctor = await runBinary(['doctor', '--deep'], { env });
     expect([doctor.code, doctor.stdout]).toEqual([1, expect.stringContaining('bsvc repair')]);
+    expect(doctor.stdout).toContain('notes of project shop');
     const read = await runBinary(['data', 'export', 'notes'], { env });
     expect([read.code, read.stderr]).toEqual([1, expect.stringContaining('bsvc repair')]);
     const refused = await runBinary(['repair'], { env });
@@ -91,6 +92,7 @@ describe('bsvc repair', () => {
     const before = readFileSync(file());
     const { code, stdout } = await runBinary(['repair'], { env });
     expect(code).toBe(0);
+    expect(stdout).toContain('Lost of notes of project shop: ');
     expect(stdout).toMatch(/The damaged file is \S+bsvc\.mdb\.damaged-\d{8}T\d{6}Z\./);
     const damagedFile = readdirSync(data).find((name) => name.startsWith('bsvc.mdb.damaged-'))!;
     expect(readFileSync(join(data, damagedFile)).equals(before)).toBe(true);

@@ -38,14 +38,14 @@ describe('the watch over snapshots', () => {
     const reader = await holdSnapshot(test.dataDir);
     try {
       reader.kill('SIGSTOP');
-      const [stopped] = await checkStore(test.app.db);
+      const [stopped] = await checkStore(test.app);
       expect(stopped).toMatchObject({ name: 'data file', ok: false });
       expect(stopped!.hint).toContain(`kill -CONT ${reader.pid}`);
       expect(await told('oldestSnapshotMs')).toBeGreaterThanOrEqual(1000);
     } finally {
       await killHard(reader);
     }
-    expect(await checkStore(test.app.db)).toMatchObject([{ name: 'data file', ok: true }]);
+    expect(await checkStore(test.app)).toMatchObject([{ name: 'data file', ok: true }]);
     await eventually('no snapshot is old', async () => (await told('oldestSnapshotMs')) < 1000);
   });
 });

@@ -13,6 +13,7 @@ import { readOrCreateMasterKey } from '../../platform/secrets/master-key.js';
 import { RESTORES } from '../../platform/database/restore-mark.js';
 import { VERSION } from '../../package.js';
 import { BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
+import { openGivenNames } from '../collections/given-names.js';
 import { SERIES } from '../collections/indexes/insert-series.js';
 import { readIndexes, readRaw } from './copy-collection.js';
 import { makeWorkFolder, nameDraft, removeDrafts } from './drafts.js';
@@ -45,7 +46,7 @@ export async function backUp(
   let frozen: Database | null = null;
   try {
     frozen = await app.db.freeze(workDir);
-    await requireWhole(frozen, options.stop);
+    await requireWhole(app, frozen, options.stop);
     const lines = writeLines(app, frozen, counts, options);
     const output = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true });
     await pipeline(Readable.from(inChunks(lines)), createGzip(), output, { signal: options.stop });
@@ -71,12 +72,12 @@ function inOrder(names: string[]): string[] {
  * Refuses a damaged store with 409 STORE_DAMAGED, so that it never becomes a backup that looks whole; MongoDB checks
  * its reads itself.
  */
-async function requireWhole(frozen: Database, stop: AbortSignal): Promise<void> {
+async function requireWhole(app: App, frozen: Database, stop: AbortSignal): Promise<void> {
   const problems = (await frozen.verify?.({ signal: stop })) ?? [];
   if (problems.length === 0) return;
   throw conflict(
     'STORE_DAMAGED',
-    `The store is damaged, so no backup was made: ${problems[0]!} "bsvc doctor --deep" names everything.`,
+    `The store is damaged, so no backup was made: ${(await openGivenNames(app))(problems[0]!)} "bsvc doctor --deep" names everything.`,
   );
 }
 
