@@ -75,7 +75,9 @@ async function presentRepair(
       ? [await view.table(['collection', 'documents kept', 'lost', 'indexes built anew', 'log of changes'], rows), '']
       : []),
     ...collections.flatMap(({ ns, ids, lost, notes }) => [
-      ...(ids.length > 0 ? [`Lost of ${named(ns)}: ${ids.join(', ')}${lost !== null && lost > ids.length ? ', …' : ''}`] : []),
+      ...(ids.length > 0
+        ? [`Lost of ${named(ns)}: ${ids.join(', ')}${lost !== null && lost > ids.length ? ', …' : ''}`]
+        : []),
       ...notes.map((note) => `${named(ns)}: ${note}`),
     ]),
     dryRun
