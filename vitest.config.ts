@@ -132,7 +132,7 @@ export default defineConfig({
             ...list('api', 'operators-access reply-budget'),
             ...list(
               'api/attacks',
-              'edge-rules event-loop fuzz http-messages json-bombs keys-and-routes refused-bodies slow-requests uploads',
+              'account-bodies edge-rules event-loop fuzz http-messages json-bombs keys-and-routes refused-bodies slow-requests uploads',
             ),
             // Who may do what is decided before a database is asked; of operators no request gets as far as one.
             ...list('api/attacks', 'mass-assignment operator-injection other-projects'),

@@ -38,6 +38,8 @@ export const HOSTILE_JSON = [
   '{}',
   '{"$ne":null}',
   '{"$gt":""}',
+  '{"$regex":".*"}',
+  '[{"$ne":null}]',
   '{"a.b":1}',
   '{"":1}',
   '{"__proto__":{"polluted":true}}',

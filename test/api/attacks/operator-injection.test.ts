@@ -42,20 +42,9 @@ const FIELD = { name: 'title', type: 'String' };
 
 /**
  * Every field of every body that a route reads. What may be anything by its nature (documents, variables of a mail) is
- * not here.
+ * not here, and those of accounts are in account-bodies.test.ts.
  */
 const BODIES: readonly [method: string, path: string, pass: Pass, fields: Record<string, unknown>][] = [
-  ['POST', '/api/userAuth/signup', 'a key', { email: 'a@example.test', password: 'long enough', name: 'Ann' }],
-  ['POST', '/api/userAuth/login', 'a key', { email: ':email', password: ':password' }],
-  ['POST', '/api/userAuth/request-password-reset', 'a key', { email: ':email' }],
-  ['POST', '/api/userAuth/resend-verification-otp', 'a key', { email: ':email' }],
-  ['POST', '/api/userAuth/reset-password', 'a key', { email: ':email', otp: '123456', newPassword: 'long enough' }],
-  ['POST', '/api/userAuth/verify-email', 'a key', { email: ':email', otp: '123456' }],
-  ['POST', '/api/userAuth/social/exchange', 'a key', { rtCode: 'x' }],
-  ['POST', '/api/userAuth/social/:provider/id-token', 'a key', { idToken: 'x', nonce: 'x' }],
-  ['POST', '/api/userAuth/social/link', 'an end user', { rtCode: 'x' }],
-  ['PATCH', '/api/userAuth/update-profile', 'an end user', { name: 'Ann', email: 'b@example.test' }],
-  ['POST', '/api/userAuth/change-password', 'an end user', { currentPassword: 'x', newPassword: 'long enough' }],
   ['POST', '/api/storage/upload-request', 'the secret key', { filename: 'a', contentType: 'text/plain', size: 1 }],
   ['POST', '/api/storage/upload-confirm', 'the secret key', { filePath: ':pendingPath', size: 1 }],
   ['DELETE', '/api/storage/file', 'the secret key', { path: ':path' }],
@@ -144,14 +133,6 @@ const BODIES: readonly [method: string, path: string, pass: Pass, fields: Record
   ['POST', '/api/projects/:projectId/collections/:collection/rename', 'an owner', { name: 'other' }],
   ['POST', '/api/projects/:projectId/keys', 'an owner', { type: 'secret' }],
   ['POST', '/api/projects/:projectId/keys/rotate', 'an owner', { type: 'publishable', grace: '1h' }],
-  [
-    'POST',
-    '/api/projects/:projectId/users',
-    'an owner',
-    { email: 'n@b.co', password: 'long enough', emailVerified: true },
-  ],
-  ['PATCH', '/api/projects/:projectId/users/:user', 'an owner', { name: 'Ann', email: 'm@b.co', emailVerified: true }],
-  ['POST', '/api/projects/:projectId/users/:user/set-password', 'an owner', { password: 'long enough' }],
   ['PUT', '/api/projects/:projectId/mail/templates/:template', 'an owner', { subject: 's', html: 'h', text: 't' }],
   [
     'POST',

@@ -104,7 +104,7 @@ export const NEW_USER: Schema<JsonObject> = claimed({
 export const GUEST: Schema<JsonObject> = claimed({
   title: 'Guest',
   type: 'object',
-  properties: { email: false, password: false, name: TEXT },
+  properties: { email: false, password: false },
 });
 
 /** The body of a new account that the project makes. */
@@ -129,9 +129,9 @@ export const PROFILE_CHANGES: Schema<JsonObject> = claimed({
   properties: {
     email: EMAIL,
     password: { ...NEW_PASSWORD, description: 'Of a guest who asks for an address, for the account to be.' },
-    currentPassword: text({
-      maxBytes: MAX_PASSWORD_BYTES,
+    currentPassword: {
+      ...orNull(text({ maxBytes: MAX_PASSWORD_BYTES })),
       description: 'Needed for another address where the account has a password.',
-    }),
+    },
   },
 });
