@@ -27,7 +27,7 @@ export async function requireMigrated(db: Database, { converts }: { converts: bo
   }
   if (converts || !(await holdsProjects(db))) return void (await migrateAlone(db));
   db.refuseWrites?.(
-    `The store was written by an earlier version and waits for ${numberOf(pending)}. It is only read until "bsvc migrate up", "bsvc serve" or "bsvc worker" runs them, after which earlier versions refuse it: make a backup before.`,
+    `The store was written by an earlier version and waits for ${numberOf(pending)}. It is only read until "bsvc migrate up", "bsvc serve" or "bsvc worker" runs them, after which earlier versions refuse it: make a backup before, by "bsvc backup make --out <file>".`,
   );
 }
 

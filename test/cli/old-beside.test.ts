@@ -110,7 +110,7 @@ describe('a store of an earlier version', () => {
     const write = await runBinary(['data', 'insert', 'notes', '{"n":1}'], { env });
     expect([write.code, write.stderr]).toEqual([
       3,
-      expect.stringContaining('make a backup with the earlier version before'),
+      expect.stringContaining('make a backup before, by "bsvc backup make --out <file>"'),
     ]);
     const serve = await runBinary(['serve'], { env });
     expect([serve.code, serve.stderr]).toEqual([3, expect.stringContaining('end ')]);

@@ -7,7 +7,7 @@ import { translateStorageError } from '../file/translate-error.js';
 
 const OLDER = 'was written by an earlier version.';
 const CONVERT =
-  'It is only read until "bsvc migrate up", "bsvc serve" or "bsvc worker" converts it, for which earlier versions cannot read it any more: make a backup with the earlier version before.';
+  'It is only read until "bsvc migrate up", "bsvc serve" or "bsvc worker" converts it, after which earlier versions cannot read it: make a backup before, by "bsvc backup make --out <file>".';
 
 /**
  * Makes a file of format 1 one of today's, in one short transaction: only the catalog is rewritten. What is stored in
