@@ -71,7 +71,7 @@ const OWN: Record<string, { path?: string; status?: number; body?: unknown }> = 
 const NEEDS_PROVIDER = /\/mail\/(audiences|broadcasts)\b/;
 
 /** Routes that only read although their method is none that says so. */
-const READS = new Set(['aggregateForOperator', 'explainRead']);
+const READS = new Set(['aggregateForOperator', 'checkRules', 'explainRead']);
 
 const ROUTES = ROUTE_LISTS.flatMap((list) => list.routes).filter(({ path }) => path.startsWith('/api/projects'));
 const changes = ({ id, method }: Route): boolean => method !== 'GET' && !READS.has(id);

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import supertest from 'supertest';
 import { addCollection } from '../../src/features/collections/add-collection.js';
+import { documentsName } from '../../src/features/collections/collection.js';
+import { requireCollection } from '../../src/features/collections/collection-store.js';
 import { signUp } from '../../src/features/users/sign-up.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -110,6 +112,59 @@ describe('explaining rules', () => {
     expect(await outcome('/rules/none/explain')).toEqual([404, 'COLLECTION_NOT_FOUND']);
     expect(await outcome('/rules/users/explain')).toEqual([403, 'USERS_BLOCKED']);
     expect(await outcome('/rules/cards/explain?filter=cost%3D4')).toEqual([400, 'FIELD_NOT_READABLE']);
+  });
+});
+
+describe('checking rules that are not saved', () => {
+  const check = async (body: object, collection = 'cards') => {
+    const answer = await supertest(test.server)
+      .post(`/api/projects/${owner.project._id.toHexString()}/rules/${collection}/check`)
+      .set({ authorization: `Bearer ${ADMIN}` })
+      .send(body);
+    const { code, data } = answer.body as { code?: string; data?: Review };
+    return answer.status === 200 ? data : [answer.status, code];
+  };
+  interface Review {
+    findings: { code: string; message: string; details?: { field: string; rule: string }[] }[];
+    loosens: string[];
+  }
+
+  it('says of each mistake where it is', async () => {
+    const rules = { read: 'doc.open or doc.bord = "x"', update: 'doc.open or', delete: 'user' };
+    const { findings, loosens } = (await check({ rules })) as Review;
+    expect(findings.map(({ code, details }) => [code, details?.[0]?.field, details?.[0]?.rule])).toEqual([
+      ['INVALID_RULE', 'rules.read', '12'],
+      ['INVALID_RULE', 'rules.update', '11'],
+    ]);
+    expect(loosens).toEqual([]);
+  });
+
+  it('says what they loosen, what no index serves, and which documents misfit, and changes nothing', async () => {
+    const read = 'doc.open or doc.board in members[user = user.id].board';
+    expect(await check({ rules: { read, update: '"staff" in user.roles' } })).toEqual({ findings: [], loosens: [] });
+    expect(await check({})).toEqual({ findings: [], loosens: [] });
+    expect(await check({ rules: null })).toMatchObject({ findings: [], loosens: [`rule read: ${read} -> none`] });
+    const wide = { read: 'anyone' };
+    expect(await check({ rules: wide })).toMatchObject({ loosens: [`rule read: ${read} -> anyone`] });
+    const { app } = test;
+    const names = Array.from({ length: 9 }, (_, n) => `f${n}`);
+    const fields = names.map((name) => ({ name, type: 'String' as const }));
+    const { collection } = await addCollection(app, owner.project, { name: 'wide', mode: 'flexible', fields });
+    const { insertedId } = await app.db.collection(documentsName(collection)).insertOne({ f0: ['a', 'b'] });
+    const rules = { read: names.map((name) => `doc.${name} = user.id`).join(' or ') };
+    const { findings } = (await check({ rules, data: true }, 'wide')) as Review;
+    expect(findings).toMatchObject([
+      { code: 'RULE_MISFITS', details: [{ field: String(insertedId) }] },
+      { code: 'UNINDEXED', message: expect.stringContaining('doc.f8') as string },
+    ]);
+    const stored = await requireCollection(app, owner.project._id, 'wide');
+    expect(stored.rules ?? null).toBeNull();
+  });
+
+  it('is refused like what it asks about', async () => {
+    expect(await check({ rules: { read: 'anyone' } }, 'none')).toEqual([404, 'COLLECTION_NOT_FOUND']);
+    expect(await check({ rules: { read: 'anyone' } }, 'users')).toEqual([403, 'USERS_BLOCKED']);
+    expect(await check({ rules: { raed: 'anyone' } })).toEqual([400, 'VALIDATION_FAILED']);
   });
 });
 

@@ -91,6 +91,33 @@ describe('bsvc rules check', () => {
       expect.stringContaining('posts: rule read: doc.owner = user.id -> anyone'),
     ]);
     expect((await inShop('rules', 'check')).stdout).toContain('sound');
+    const foreign = { format: 'bsvc/1', projects: [{ name: 'other', collections: [] }] };
+    writeFileSync(file, JSON.stringify(foreign));
+    expect((await inShop('rules', 'check', '-f', file)).stderr).toContain('declares no project "shop"');
+  });
+
+  it('looks at rules that are not saved yet, beside the stored documents', async () => {
+    const check = (...argv: string[]) => inShop('rules', 'check', ...argv);
+    await inShop('collection', 'add', 'notes', '--flexible', '--field', 'owner:String', '--field', 'open:Boolean');
+    await inShop('collection', 'rules', 'notes', '--read', 'doc.open');
+    await inShop('data', 'insert', 'notes', '{"owner":["a","b"]}');
+    const wider = await check('notes', '--read', 'doc.open or doc.owner = user.id');
+    expect([wider.code, wider.stdout]).toEqual([1, expect.stringContaining('loosens rule read: doc.open -> doc.open')]);
+    const stricter = await check('notes', '--read', 'doc.open and doc.owner = user.id');
+    expect([stricter.code, stricter.stdout]).toEqual([0, expect.stringContaining('The rules of notes are sound')]);
+    const misfit = await check('notes', '--read', 'doc.open and doc.owner = user.id', '--data');
+    expect([misfit.code, misfit.stdout]).toEqual([1, expect.stringContaining('1 stored documents of "notes"')]);
+    const wrong = await check('notes', '--read', 'doc.opn', '--update', 'user and');
+    expect(wrong.stdout).toMatch(/read: .*opn.*\n.*update: .*character 9/);
+    expect((await check('--read', 'user')).code).toBe(2);
+    const rules = { read: 'doc.open and doc.owner = user.id' };
+    const file = join(home.dir, 'planned.json');
+    const projects = [{ name: 'shop', collections: [{ name: 'notes', rules }] }];
+    writeFileSync(file, JSON.stringify({ format: 'bsvc/1', projects }));
+    const planned = await check('-f', file, '--data');
+    expect([planned.code, planned.stdout]).toEqual([1, expect.stringContaining('1 stored documents of "notes"')]);
+    const shown = (await inShop('collection', 'show', 'notes', '--json')).json<{ rules: { read: string } }>();
+    expect(shown.rules.read).toBe('doc.open');
   });
 });
 

@@ -48,7 +48,15 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
       input.selectionEnd,
     ]);
     expect(selected).toEqual([12, 13]);
+    await page.getByLabel('update', { exact: true }).fill('user and');
+    await page.getByRole('button', { name: 'Check without saving' }).click();
+    await page.getByRole('button', { name: 'Go to character 9' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(2);
+    await page.getByLabel('update', { exact: true }).fill('');
     await read.fill('doc.open or doc.owner = user.id');
+    await page.getByRole('button', { name: 'Check without saving' }).click();
+    await page.getByText('Lets somebody do more than now: rule read').waitFor();
+    expect([await page.getByRole('alert').count(), await findBarriers(page)]).toEqual([0, []]);
     await page.getByRole('button', { name: 'Save the rules' }).click();
     await page.getByLabel(/^Type/).fill('shop');
     await page.getByRole('button', { name: 'Change the rules' }).click();
@@ -94,6 +102,12 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     expect(await page.getByText('of others').count()).toBe(0);
     expect(await page.getByRole('link', { name: 'New document' }).count()).toBe(0);
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    await page.locator('a.opens').first().click();
+    await page.getByRole('link', { name: 'Access' }).click();
+    await page.getByRole('columnheader', { name: ADA }).waitFor();
+    const row = page.getByRole('row', { name: /^read/ });
+    expect(await row.locator('.tag').textContent()).toBe('yes');
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
     await visit(page, at(stage, 'documents/tasks?as=anyone'));
     await settle(page);
     expect([await page.getByText('for all').count(), await page.getByText('of Ada').count()]).toEqual([1, 0]);

@@ -1,10 +1,11 @@
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
-import { RULE_NAMES, SERVER_ONLY } from '../../../src/features/collections/rules/collection-rules.js';
+import { SERVER_ONLY } from '../../../src/features/collections/rules/collection-rules.js';
 import { planRules, setRules } from '../../../src/features/collections/set-rules.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { defineCommand, flag, option } from '../../shell/command.js';
+import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
+import { defineCommand, flag } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import { presentRules } from './present.js';
 
@@ -24,18 +25,12 @@ export default defineCommand({
   parameters: {
     collection: collectionArgument,
     project: projectOption,
-    read: option('--read <rule>', 'who reads a document, in lists, joins and changes alike'),
-    create: option('--create <rule>', 'who stores a document'),
-    update: option('--update <rule>', 'who changes a document: holds before and afterwards'),
-    delete: option('--delete <rule>', 'who trashes and removes a document'),
-    updateTo: option('--update-to <rule>', 'what an update may lead to, where that is something else than --update'),
+    ...RULE_OPTIONS,
     serverOnly: flag('--server-only', 'the secret key alone'),
     off: flag('--off', 'no rules: everybody reads, the secret key writes'),
   },
   async run(context, input) {
-    const given = Object.fromEntries(
-      RULE_NAMES.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])),
-    );
+    const given = givenRules(input);
     const ways = [Object.keys(given).length > 0, input.serverOnly, input.off].filter(Boolean).length;
     if (ways !== 1) throw new UsageError('Give rules such as --read user, or --server-only, or --off.');
     const { app, project, collection } = await chooseCollection(context, input);

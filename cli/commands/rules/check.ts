@@ -1,58 +1,121 @@
+import type { App } from '../../../src/app.js';
+import type { Collection } from '../../../src/features/collections/collection.js';
+import { requireStoredCollection } from '../../../src/features/collections/collection-store.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
-import { reviewRules, type RuleFinding } from '../../../src/features/collections/rules/review-rules.js';
-import { listLoosenedBy } from '../../../src/features/collections/schema/plan-schema.js';
+import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
+import {
+  findUnindexed,
+  reviewNamedRules,
+  reviewNewRules,
+  reviewRules,
+  type RuleFinding,
+} from '../../../src/features/collections/rules/review-rules.js';
+import {
+  listLoosenedBy,
+  settleChange,
+  type SchemaChange,
+} from '../../../src/features/collections/schema/plan-schema.js';
 import { planProjects } from '../../../src/features/declaration/plan-projects.js';
-import { conflict } from '../../../src/errors.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import { conflict, invalid } from '../../../src/errors.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
-import { defineCommand, flag, option } from '../../shell/command.js';
-import { presentFailure } from '../../view/exit.js';
+import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
+import type { Context } from '../../shell/context.js';
+import { presentFailure, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
+
+interface Found {
+  findings: RuleFinding[];
+  /** What somebody could do more than now. */
+  loosens: string[];
+}
 
 export default defineCommand({
   details: [
-    'Looks at the rules of all collections of a project: grammar, names and types, and alternatives that no index serves (UNINDEXED, a warning). With --data stored documents too: whether they hold what the rules take them for.',
-    'With --file it says besides what applying that file would let somebody do more than now. Ends with 1 when something is wrong or would be loosened, for CI.',
+    'Looks at the rules of all collections of a project, or of one: grammar, names and types, and alternatives that no index serves (UNINDEXED, a warning). With --data stored documents too: whether they hold what the rules take them for.',
+    'Rules that are not saved yet are looked at before they are: those of a collection with --read and so on (a rule that is not given stays as it is), those of a file with --file. Then it says besides what saving or applying them would let somebody do more than now. Nothing is changed. Ends with 1 when something is wrong or would be loosened, for CI.',
   ].join('\n'),
   examples: [
     'bsvc rules check --project board',
     'bsvc rules check --project board --data',
+    "bsvc rules check cards --project board --read 'user.id in doc.members' --data",
     'bsvc rules check --project board -f bsvc.yaml',
   ],
   parameters: {
+    collection: optionalArgument('collection', 'name of the collection; all of them when left out'),
     project: projectOption,
+    ...RULE_OPTIONS,
     data: flag('--data', 'look at stored documents too'),
     file: option('-f, --file <file>', 'YAML or JSON file that is going to be applied'),
   },
-  async run(context, { project: named, data, file }): Promise<Result> {
+  async run(context, { project: named, collection, data, file, ...texts }): Promise<Result> {
+    const given = givenRules(texts);
+    const isGiven = Object.keys(given).length > 0;
+    if (isGiven && collection === undefined) throw new UsageError('Say of which collection the rules are to be.');
+    if (file !== undefined && collection !== undefined) {
+      throw new UsageError('A file is looked at whole: leave the collection out, or the file.');
+    }
     const { app, project } = await chooseProject(context, named);
-    const findings: RuleFinding[] = [];
-    for (const collection of await listCollections(app, project._id)) {
-      findings.push(...(await reviewRules(app, collection, { data })));
-    }
-    let loosens: string[] = [];
-    if (file !== undefined) {
-      const { projects } = await readProjects(context, file);
-      const own = projects.filter(({ name }) => name === project.name);
-      const plans = await planProjects(app, own, { prune: false });
-      loosens = plans.flatMap((plan) => [...plan.loosens, ...listLoosenedBy(plan.collections)]);
-    }
-    const errors = findings.filter(({ code }) => code !== 'UNINDEXED');
-    const bad = errors.length + loosens.length;
+    const only = collection === undefined ? null : await requireStoredCollection(app, project._id, collection);
+    const { findings, loosens } =
+      file !== undefined
+        ? await reviewFile(context, app, project, file, data)
+        : only && isGiven
+          ? await reviewNewRules(app, only, completeRules({ ...only.rules, ...given }), { data })
+          : await reviewStored(app, only ? [only] : await listCollections(app, project._id), data);
+    const bad = findings.filter(({ code }) => code !== 'UNINDEXED').length + loosens.length;
+    const what = collection ?? (file === undefined ? project.name : `${project.name} as the file says`);
     return {
       json: { findings, loosens },
-      quiet: [...findings.map(({ collection, code }) => `${collection} ${code}`), ...loosens],
+      quiet: [...findings.map(({ collection: name, code }) => `${name} ${code}`), ...loosens],
       text: ({ paint }) =>
         [
-          ...findings.map(({ collection, code, message }) =>
-            code === 'UNINDEXED'
-              ? `${paint.yellow('!')} ${collection}: ${message}`
-              : `${paint.red('✗')} ${collection}: ${message}`,
+          ...findings.map(({ collection: name, code, message }) =>
+            code === 'UNINDEXED' ? `${paint.yellow('!')} ${name}: ${message}` : `${paint.red('✗')} ${name}: ${message}`,
           ),
           ...loosens.map((line) => `${paint.red('✗')} loosens ${line}`),
-          ...(findings.length + loosens.length === 0 ? [`The rules of ${project.name} are sound.`] : []),
+          ...(findings.length + loosens.length === 0 ? [`The rules of ${what} are sound.`] : []),
         ].join('\n'),
       ...(bad > 0 && { failure: presentFailure(conflict('RULES_UNSOUND', `${bad} things are to be looked at`)) }),
     };
   },
 });
+
+async function reviewStored(app: App, collections: readonly Collection[], data: boolean): Promise<Found> {
+  const findings: RuleFinding[] = [];
+  for (const each of collections) findings.push(...(await reviewRules(app, each, { data })));
+  return { findings, loosens: [] };
+}
+
+/** The project as it would be: collections that the file leaves alone are looked at as they are. */
+async function reviewFile(context: Context, app: App, project: Project, file: string, data: boolean): Promise<Found> {
+  const { projects } = await readProjects(context, file);
+  const own = projects.filter(({ name }) => name === project.name);
+  if (own.length === 0) throw invalid('INVALID_FILE', `${file} declares no project "${project.name}".`);
+  const plans = await planProjects(app, own, { prune: false });
+  const changes = plans.flatMap(({ collections }) => collections);
+  const stored = await listCollections(app, project._id);
+  const isChanged = ({ name }: Collection): boolean => changes.some(({ collection }) => collection === name);
+  const { findings } = await reviewStored(
+    app,
+    stored.filter((each) => !isChanged(each)),
+    data,
+  );
+  for (const change of changes) findings.push(...(await reviewChange(app, stored, change, data)));
+  return { findings, loosens: plans.flatMap((plan) => [...plan.loosens, ...listLoosenedBy(plan.collections)]) };
+}
+
+/** The plan has refused what no collection can have: what is left is how the rules get on with what is stored. */
+async function reviewChange(
+  app: App,
+  stored: readonly Collection[],
+  change: SchemaChange,
+  data: boolean,
+): Promise<RuleFinding[]> {
+  const current = stored.find(({ name }) => name === change.collection);
+  if (change.action === 'add') return findUnindexed({ name: change.collection, rules: change.to.rules ?? null });
+  if (change.action === 'drop' || !current) return [];
+  return reviewNamedRules(app, { ...current, ...settleChange(current, change) }, { data });
+}

@@ -16,8 +16,17 @@ export interface Mistake {
 /** Characters that are shown before and after a mistake. */
 const AROUND = 40;
 
-/** The mistake that a refusal places in one of the rules; null where it is about something else. */
-export function findMistake({ code, details }: Refusal, texts: Readonly<Record<string, string>>): Mistake | null {
+/** What the server says of rules that are not saved. */
+export interface Review {
+  findings: (Pick<Refusal, 'code' | 'message'> & Partial<Pick<Refusal, 'details'>>)[];
+  loosens: string[];
+}
+
+/** The mistake that a refusal or a finding places in one of the rules; null where it is about something else. */
+export function findMistake(
+  { code, details = [] }: Review['findings'][number],
+  texts: Readonly<Record<string, string>>,
+): Mistake | null {
   const [detail] = details;
   const rule = detail?.field.replace(/^rules\./, '') ?? '';
   const text = texts[rule];

@@ -7,7 +7,7 @@ import { Confirm } from '../parts/confirm.js';
 import { Form } from '../parts/form.js';
 import { mayChange, project } from '../session.js';
 import { AccessMatrix } from './access-matrix.js';
-import { findMistake, type Mistake } from './mistake.js';
+import { findMistake, type Mistake, type Review } from './mistake.js';
 
 const RULES = ['read', 'create', 'update', 'delete', 'updateTo'] as const;
 type RuleName = (typeof RULES)[number];
@@ -37,6 +37,8 @@ export function RulesEditor({
   const { name, rules } = collection;
   const [typed, setTyped] = useState<Typed>(() => textsOf(rules));
   const [confirming, setConfirming] = useState<string | null>(null);
+  // Of the texts as they stand: whoever types on is told nothing of what was there before.
+  const [review, setReview] = useState<Review | null>(null);
   const path = `${base}/${encodeURIComponent(name)}/rules`;
   const body = { rules: rulesOf(typed) };
   const send = async (confirm?: string): Promise<void> => {
@@ -45,15 +47,23 @@ export function RulesEditor({
     onSaved();
   };
   const [busy, save, error] = useAction(async () => {
+    setReview(null);
     try {
       await send();
     } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      if (findMistake(refusal, typed)) setReview({ findings: [refusal], loosens: [] });
       // What lets somebody do more than before asks for the name of the project.
-      if (!(refusal instanceof Refusal) || refusal.code !== 'CONFIRMATION_REQUIRED') throw refusal;
-      setConfirming(refusal.message.replace(/: repeat it with .*$/, ''));
+      else if (refusal.code === 'CONFIRMATION_REQUIRED') {
+        setConfirming(refusal.message.replace(/: repeat it with .*$/, ''));
+      } else throw refusal;
     }
   });
-  const mistake = error && findMistake(error, typed);
+  const [checking, check, unchecked] = useAction(async () => {
+    const asked = `/api/projects/${id}/rules/${encodeURIComponent(name)}/check`;
+    setReview(await api<Review>('POST', asked, { ...body, data: true }));
+  });
+  const mistakes = (review?.findings ?? []).flatMap((each) => findMistake(each, typed) ?? []);
   const isDirty = RULES.some((rule) => typed[rule] !== textsOf(rules)[rule]);
   const owner = project.value?.name ?? '';
   return (
@@ -65,19 +75,26 @@ export function RulesEditor({
             key={rule}
             rule={rule}
             text={typed[rule]}
-            mistake={mistake?.rule === rule && mistake.text === typed[rule] ? mistake : null}
-            onText={(text) => setTyped({ ...typed, [rule]: text })}
+            mistake={mistakes.find((each) => each.rule === rule) ?? null}
+            onText={(text) => {
+              setTyped({ ...typed, [rule]: text });
+              setReview(null);
+            }}
           />
         ))}
-        {!mistake && <Trouble error={error} />}
+        <Trouble error={error ?? unchecked} />
         {mayChange.value && (
           <p class="row">
             <button class="primary" disabled={busy || !isDirty}>
               Save the rules
             </button>
+            <button type="button" disabled={checking || !isDirty} onClick={() => void check()}>
+              Check without saving
+            </button>
           </p>
         )}
       </Form>
+      {review && <Reviewed review={review} typed={typed} />}
       {!isDirty && <AccessMatrix id={id} collection={name} />}
       <CommandList
         lines={() => [
@@ -95,6 +112,23 @@ export function RulesEditor({
         />
       )}
     </>
+  );
+}
+
+/** What stands in the way of the rules besides mistakes, and what they would loosen. */
+function Reviewed({ review: { findings, loosens }, typed }: { review: Review; typed: Typed }) {
+  if (findings.length + loosens.length === 0) return <p role="status">Nothing is wrong with these rules.</p>;
+  const others = findings.filter((each) => !findMistake(each, typed));
+  if (others.length + loosens.length === 0) return null;
+  return (
+    <div role="status">
+      {[
+        ...others.map(({ message }) => message),
+        ...loosens.map((line) => `Lets somebody do more than now: ${line}`),
+      ].map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </div>
   );
 }
 

@@ -5,6 +5,7 @@ import { changeCollection } from './change-collection.js';
 import type { AccessRules, Collection } from './collection.js';
 import { listLoosenedRules } from './rules/compare-rules.js';
 import { requireKnownNames } from './rules/require-sound-rules.js';
+import { withRules } from './rules/review-rules.js';
 
 /**
  * What a collection would be with these rules, and what they loosen, one line each. 400 for a rule with a mistake: that
@@ -15,9 +16,9 @@ export async function planRules(
   current: Collection,
   rules: AccessRules | null,
 ): Promise<{ next: Pick<Collection, 'rules' | 'rls'>; loosened: string[] }> {
-  const next = { rules, rls: rules ? null : current.rls };
-  await requireKnownNames(app, { ...current, ...next });
-  return { next, loosened: listLoosenedRules(current, next) };
+  const next = withRules(current, rules);
+  await requireKnownNames(app, next);
+  return { next: { rules: next.rules ?? null, rls: next.rls }, loosened: listLoosenedRules(current, next) };
 }
 
 /**

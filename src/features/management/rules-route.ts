@@ -4,6 +4,7 @@ import {
   arrayOf,
   changes,
   claimed,
+  FLAG,
   ID,
   object,
   oneOf,
@@ -17,6 +18,7 @@ import { completeRules } from '../collections/rules/check-rules.js';
 import { COLLECTION } from '../collections/schema/describe-collection.js';
 import { explainAccess } from '../documents/read/explain-access.js';
 import { RULE_NAMES } from '../collections/rules/collection-rules.js';
+import { reviewNewRules } from '../collections/rules/review-rules.js';
 import { setRules } from '../collections/set-rules.js';
 import { PLAYED, playedUser } from './played-user.js';
 import { requireNamed } from './require-named.js';
@@ -75,6 +77,27 @@ const EXPLAINED = object(
   'ExplainedAccess',
 );
 
+const REVIEW = object(
+  {
+    findings: arrayOf(
+      object(
+        {
+          collection: TEXT,
+          code: { ...TEXT, description: '`UNINDEXED` is a warning, every other one a refusal of these rules.' },
+          message: TEXT,
+          'details?': arrayOf(object({ field: TEXT, rule: TEXT, message: TEXT })),
+        },
+        'RuleFinding',
+      ),
+    ),
+    loosens: {
+      ...arrayOf(TEXT),
+      description: 'The rules by which somebody may do more than now; empty where a rule has a mistake.',
+    },
+  },
+  'ReviewedRules',
+);
+
 /** Rules of a project, for operators who ask what they come to (rules.md 10). */
 export const RULES_ROUTES: RouteList = {
   prefix: '/api/projects/:projectId/rules',
@@ -83,6 +106,22 @@ export const RULES_ROUTES: RouteList = {
   about: 'Collections of a project and who may do what in them.',
   params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
   routes: [
+    route('POST /api/projects/:projectId/rules/:collection/check', {
+      id: 'checkRules',
+      summary: 'Look for what is wrong with rules before they are saved',
+      description:
+        'Changes nothing. `rules` as `setRules` takes them; left out, the stored ones are looked at. Each mistake with its place (`details[0].rule` is the position of its character), alternatives that no index serves, what the rules would loosen, and with `data` whether stored documents are what they take them for.',
+      access: PROJECT_OPERATOR,
+      body: object({ 'rules?': orNull(RULE_TEXTS), 'data?': FLAG }),
+      example: { rules: { read: 'anyone' }, data: true },
+      answers: ok(REVIEW, 'Rules checked'),
+      refuses: { 403: ['USERS_BLOCKED'] },
+      async handle({ app, project, params, body: { rules, data = false } }) {
+        const collection = await requireNamed(app, project, params.collection);
+        const asked = rules === undefined ? (collection.rules ?? null) : completeRules(rules);
+        return reviewNewRules(app, collection, asked, { data });
+      },
+    }),
     route('GET /api/projects/:projectId/rules/:collection/explain', {
       id: 'explainRules',
       summary: 'Explain what the rules of a collection come to for somebody',

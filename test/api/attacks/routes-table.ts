@@ -627,6 +627,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   inProject('PATCH', '/collections/:collection', 'an owner', '200', json({ mode: 'flexible' })),
   inProject('PUT', '/collections/:collection/rls', 'an owner', '200', json({ enabled: false })),
   inProject('PUT', '/collections/:collection/rules', 'an owner', '200', json({ rules: null })),
+  inProject('POST', '/rules/:collection/check', 'an operator', '200', json({ rules: null })),
   inProject('PUT', '/collections/:collection/changes', 'an owner', '200', json({ on: true })),
   inProject('POST', '/collections/:collection/rename', 'an owner', '200', once({ name: 'other' })),
   inProject('POST', '/keys', 'an owner', '201', json({ type: 'secret' })),

@@ -3,6 +3,7 @@ import { queryOf } from '../../api.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { Field, Form } from '../../parts/form.js';
+import { played } from '../../session.js';
 import type { RecordView } from './record-view.js';
 
 type Verdict = 'yes' | 'no' | 'depends';
@@ -21,8 +22,10 @@ const ANYONE = 'anyone';
 
 /** Who may do what with the document: each rule, decided for one user or for somebody who is not signed in. */
 export function AccessTab({ base, collection, record }: RecordView) {
-  const [typed, setTyped] = useState('');
-  const [as, setAs] = useState(ANYONE);
+  // Whoever looks as somebody asks first why that one is shown the document.
+  const first = played.value ?? ANYONE;
+  const [typed, setTyped] = useState(first === ANYONE ? '' : first);
+  const [as, setAs] = useState(first);
   const project = base.replace(/\/collections\/[^/]+\/documents$/, '');
   const query = queryOf({ as, id: record.stored?._id });
   const path = `${project}/rules/${encodeURIComponent(collection.name)}/explain${query}`;

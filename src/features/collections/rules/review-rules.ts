@@ -1,6 +1,8 @@
 import type { App } from '../../../app.js';
 import { AppError, type FieldProblem } from '../../../errors.js';
-import type { Collection } from '../collection.js';
+import type { AccessRules, Collection } from '../collection.js';
+import { RULE_NAMES, SERVER_ONLY } from './collection-rules.js';
+import { listLoosenedRules } from './compare-rules.js';
 import { requireKnownNames } from './require-sound-rules.js';
 import { requireRuleFit } from './rule-misfits.js';
 import { listUnindexedPaths } from './unindexed-rules.js';
@@ -14,32 +16,70 @@ export interface RuleFinding {
   details?: FieldProblem[];
 }
 
+interface Review {
+  /** Stored documents too: whether they are what the rules take them for. */
+  data: boolean;
+}
+
 /**
- * Looks at the rules of a collection as it is stored (rules.md 10): grammar, names and types, alternatives without an
- * index, and with `data` whether stored documents are what the rules take them for.
+ * Looks at the rules of a collection as they stand in it, stored or not (rules.md 10): grammar, names and types of each
+ * rule, then alternatives without an index, and stored documents.
  */
-export async function reviewRules(
-  app: App,
-  collection: Collection,
-  { data }: { data: boolean },
-): Promise<RuleFinding[]> {
-  const findings: RuleFinding[] = [];
-  const note = async (check: () => Promise<void>): Promise<boolean> => {
-    try {
-      await check();
-      return true;
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      const { code, message, details } = error;
-      findings.push({ collection: collection.name, code, message, ...(details && { details }) });
-      return false;
-    }
-  };
-  if (!(await note(() => requireKnownNames(app, collection)))) return findings;
-  if (data) await note(() => requireRuleFit(app, null, collection));
-  for (const path of listUnindexedPaths(collection)) {
-    const message = `rule read: no index finds documents by doc.${path}, so a list may look at all of them`;
-    findings.push({ collection: collection.name, code: 'UNINDEXED', message });
+export async function reviewRules(app: App, collection: Collection, review: Review): Promise<RuleFinding[]> {
+  const { rules } = collection;
+  // Each rule beside none: the mistake of one does not hide that of another.
+  const alone: (AccessRules | null)[] = rules
+    ? RULE_NAMES.flatMap((name) => (rules[name] === undefined ? [] : [{ ...SERVER_ONLY, [name]: rules[name] }]))
+    : [null];
+  const mistakes = new Map<string, RuleFinding>();
+  for (const each of alone) {
+    const found = await findRefusal(collection, () => requireKnownNames(app, { ...collection, rules: each }));
+    // Those of fields are found beside each.
+    for (const mistake of found) mistakes.set(mistake.message, mistake);
   }
-  return findings;
+  return mistakes.size > 0 ? [...mistakes.values()] : reviewNamedRules(app, collection, review);
+}
+
+/** As reviewRules, of rules whose names are known to be right. */
+export async function reviewNamedRules(app: App, collection: Collection, { data }: Review): Promise<RuleFinding[]> {
+  const misfits = data ? await findRefusal(collection, () => requireRuleFit(app, null, collection)) : [];
+  return [...misfits, ...findUnindexed(collection)];
+}
+
+/** The alternatives of the rule `read` that no index serves. */
+export function findUnindexed(collection: Pick<Collection, 'name' | 'rules'>): RuleFinding[] {
+  return listUnindexedPaths(collection).map((path) => ({
+    collection: collection.name,
+    code: 'UNINDEXED',
+    message: `rule read: no index finds documents by doc.${path}, so a list may look at all of them`,
+  }));
+}
+
+/** reviewRules of rules that the collection does not have yet, with what they let somebody do more than its own. */
+export async function reviewNewRules(
+  app: App,
+  current: Collection,
+  rules: AccessRules | null,
+  review: Review,
+): Promise<{ findings: RuleFinding[]; loosens: string[] }> {
+  const next = withRules(current, rules);
+  const findings = await reviewRules(app, next, review);
+  const isReadable = findings.every(({ code }) => !code.startsWith('INVALID_'));
+  return { findings, loosens: isReadable ? listLoosenedRules(current, next) : [] };
+}
+
+/** The collection with other rules: these take the place of row-level security. */
+export function withRules<T extends Pick<Collection, 'rules' | 'rls'>>(current: T, rules: AccessRules | null): T {
+  return { ...current, rules, rls: rules ? null : current.rls };
+}
+
+async function findRefusal({ name }: Collection, check: () => Promise<void>): Promise<RuleFinding[]> {
+  try {
+    await check();
+    return [];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const { code, message, details } = error;
+    return [{ collection: name, code, message, ...(details && { details }) }];
+  }
 }
