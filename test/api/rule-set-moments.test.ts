@@ -5,7 +5,6 @@ import { AppError } from '../../src/errors.js';
 import { playedCaller } from '../../src/features/access/operator-caller.js';
 import { addCollection } from '../../src/features/collections/add-collection.js';
 import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import type { StoredDocument } from '../../src/features/documents/store/document.js';
 import { insertDocumentRecord, removeDocumentRecord } from '../../src/features/documents/store/document-store.js';
 import { listDocuments } from '../../src/features/documents/read/list-documents.js';
 import { insertDocument } from '../../src/features/documents/write/insert-document.js';
@@ -13,6 +12,7 @@ import { deleteDocument } from '../../src/features/documents/write/trash-documen
 import { updateDocument } from '../../src/features/documents/write/update-document.js';
 import { requireWriteTarget } from '../../src/features/documents/write/write-target.js';
 import { buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { newRecord } from '../helpers/member-world.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
@@ -39,12 +39,6 @@ beforeAll(async () => {
   cards = (await addCollection(test.app, owner.project, { name: 'cards', fields: [text('board')], rules })).collection;
 });
 afterAll(() => test.close());
-
-const record = (fields: object): StoredDocument => {
-  const at = new Date();
-  const times = { isDeleted: false, deletedAt: null, createdAt: at, updatedAt: at };
-  return { _id: new ObjectId(), ...fields, ...times } as StoredDocument;
-};
 
 /** The app, where somebody else acts before each read and each write of cards and memberships. */
 function appWithOther(act: () => Promise<void>): App {
@@ -86,7 +80,7 @@ describe('a write while memberships change between any two of its steps', () => 
         await removeDocumentRecord(test.app, members, { _id: known, isDeleted: false });
         held.delete(board);
       } else {
-        const member = record({ board, user });
+        const member = newRecord({ board, user });
         await insertDocumentRecord(test.app, members, member);
         held.set(board, member._id);
       }
@@ -100,7 +94,7 @@ describe('a write while memberships change between any two of its steps', () => 
       await listDocuments(app, caller, 'cards', '');
       await toggle();
       const [from, to] = [random.pick(BOARDS), random.pick(BOARDS)];
-      const card = record({ board: from });
+      const card = newRecord({ board: from });
       await insertDocumentRecord(test.app, cards, card);
       const operation = random.pick(['create', 'update', 'remove'] as const);
       moments = [[...held.keys()]];

@@ -33,6 +33,13 @@ export interface MemberWorld {
 export const MEMBERS_READ =
   'doc.visibility = "public" or doc.board in members[user = user.id and role in ["viewer", "editor"]].board';
 
+/** A new document as it is stored. */
+export function newRecord(fields: object): StoredDocument {
+  const at = new Date();
+  const times = { isDeleted: false, deletedAt: null, createdAt: at, updatedAt: at };
+  return { _id: new ObjectId(), ...fields, ...times } as StoredDocument;
+}
+
 export async function buildMemberWorld(test: Pick<TestApp, 'app'>): Promise<MemberWorld> {
   const { app } = test;
   const owner = await buildProject(app);
@@ -57,16 +64,7 @@ export async function buildMemberWorld(test: Pick<TestApp, 'app'>): Promise<Memb
       .find({ isDeleted: { $in: [true, false] } })
       .toArray();
   const insert = async (collection: Collection, fields: object): Promise<void> => {
-    const at = new Date();
-    const document = {
-      _id: new ObjectId(),
-      ...fields,
-      isDeleted: false,
-      deletedAt: null,
-      createdAt: at,
-      updatedAt: at,
-    };
-    await insertDocumentRecord(app, collection, document as StoredDocument);
+    await insertDocumentRecord(app, collection, newRecord(fields));
   };
   const card = (random: Random) => ({
     board: random.pick(BOARDS),

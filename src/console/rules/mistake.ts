@@ -16,15 +16,9 @@ export interface Mistake {
 /** Characters that are shown before and after a mistake. */
 const AROUND = 40;
 
-/** What the server says of rules that are not saved. */
-export interface Review {
-  findings: (Pick<Refusal, 'code' | 'message'> & Partial<Pick<Refusal, 'details'>>)[];
-  loosens: string[];
-}
-
 /** The mistake that a refusal or a finding places in one of the rules; null where it is about something else. */
 export function findMistake(
-  { code, details = [] }: Review['findings'][number],
+  { code, details = [] }: Pick<Refusal, 'code'> & Partial<Pick<Refusal, 'details'>>,
   texts: Readonly<Record<string, string>>,
 ): Mistake | null {
   const [detail] = details;

@@ -7,7 +7,8 @@ import { Confirm } from '../parts/confirm.js';
 import { Form } from '../parts/form.js';
 import { mayChange, project } from '../session.js';
 import { AccessMatrix } from './access-matrix.js';
-import { findMistake, type Mistake, type Review } from './mistake.js';
+import { findMistake, type Mistake } from './mistake.js';
+import { mistakesOf, Reviewed, type Review } from './review.js';
 
 const RULES = ['read', 'create', 'update', 'delete', 'updateTo'] as const;
 type RuleName = (typeof RULES)[number];
@@ -46,24 +47,12 @@ export function RulesEditor({
     say('Rules changed');
     onSaved();
   };
-  const [busy, save, error] = useAction(async () => {
-    setReview(null);
-    try {
-      await send();
-    } catch (refusal) {
-      if (!(refusal instanceof Refusal)) throw refusal;
-      if (findMistake(refusal, typed)) setReview({ findings: [refusal], loosens: [] });
-      // What lets somebody do more than before asks for the name of the project.
-      else if (refusal.code === 'CONFIRMATION_REQUIRED') {
-        setConfirming(refusal.message.replace(/: repeat it with .*$/, ''));
-      } else throw refusal;
-    }
-  });
+  const [busy, save, error] = useAction(() => saveReviewed(send, typed, setReview, setConfirming));
   const [checking, check, unchecked] = useAction(async () => {
     const asked = `/api/projects/${id}/rules/${encodeURIComponent(name)}/check`;
     setReview(await api<Review>('POST', asked, { ...body, data: true }));
   });
-  const mistakes = (review?.findings ?? []).flatMap((each) => findMistake(each, typed) ?? []);
+  const mistakes = mistakesOf(review, typed);
   const isDirty = RULES.some((rule) => typed[rule] !== textsOf(rules)[rule]);
   const owner = project.value?.name ?? '';
   return (
@@ -83,18 +72,9 @@ export function RulesEditor({
           />
         ))}
         <Trouble error={error ?? unchecked} />
-        {mayChange.value && (
-          <p class="row">
-            <button class="primary" disabled={busy || !isDirty}>
-              Save the rules
-            </button>
-            <button type="button" disabled={checking || !isDirty} onClick={() => void check()}>
-              Check without saving
-            </button>
-          </p>
-        )}
+        {mayChange.value && <Buttons isBusy={busy || checking} isDirty={isDirty} onCheck={() => void check()} />}
       </Form>
-      {review && <Reviewed review={review} typed={typed} />}
+      <Reviewed review={review} texts={typed} />
       {!isDirty && <AccessMatrix id={id} collection={name} />}
       <CommandList
         lines={() => [
@@ -115,20 +95,36 @@ export function RulesEditor({
   );
 }
 
-/** What stands in the way of the rules besides mistakes, and what they would loosen. */
-function Reviewed({ review: { findings, loosens }, typed }: { review: Review; typed: Typed }) {
-  if (findings.length + loosens.length === 0) return <p role="status">Nothing is wrong with these rules.</p>;
-  const others = findings.filter((each) => !findMistake(each, typed));
-  if (others.length + loosens.length === 0) return null;
+/** Saves; a mistake becomes what a check finds, and what lets somebody do more asks for the name of the project. */
+async function saveReviewed(
+  send: () => Promise<void>,
+  typed: Typed,
+  review: (found: Review | null) => void,
+  confirm: (what: string) => void,
+): Promise<void> {
+  review(null);
+  try {
+    await send();
+  } catch (refusal) {
+    if (!(refusal instanceof Refusal)) throw refusal;
+    const isMistake = findMistake(refusal, typed) !== null;
+    if (isMistake) review({ findings: [refusal], loosens: [] });
+    const asks = refusal.code === 'CONFIRMATION_REQUIRED';
+    if (asks) confirm(refusal.message.replace(/: repeat it with .*$/, ''));
+    if (!isMistake && !asks) throw refusal;
+  }
+}
+
+function Buttons({ isBusy, isDirty, onCheck }: { isBusy: boolean; isDirty: boolean; onCheck: () => void }) {
   return (
-    <div role="status">
-      {[
-        ...others.map(({ message }) => message),
-        ...loosens.map((line) => `Lets somebody do more than now: ${line}`),
-      ].map((line) => (
-        <p key={line}>{line}</p>
-      ))}
-    </div>
+    <p class="row">
+      <button class="primary" disabled={isBusy || !isDirty}>
+        Save the rules
+      </button>
+      <button type="button" disabled={isBusy || !isDirty} onClick={onCheck}>
+        Check without saving
+      </button>
+    </p>
   );
 }
 
