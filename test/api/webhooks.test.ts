@@ -3,15 +3,18 @@ import { Webhook as SvixWebhook } from 'svix';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { projectStore } from '../../src/features/projects/project-store.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
+import { removeOldDeliveriesJob } from '../../src/features/webhooks/deliveries/remove-old-deliveries.job.js';
+import { sweepWebhooksJob } from '../../src/features/webhooks/outbox/sweep-webhooks.job.js';
 import { webhookStore } from '../../src/features/webhooks/webhook-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { settleWebhooks } from '../helpers/build-webhook.js';
+import { listAllDeliveries, settleWebhooks } from '../helpers/build-webhook.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const TOKEN = 'operator-token-for-tests';
 const HOUR = 3_600_000;
+const job = { signal: new AbortController().signal, stopping: new AbortController().signal } as never;
 
 let test: TestApp;
 let clock: FakeClock;
@@ -91,6 +94,7 @@ describe('POST /api/projects/:projectId/webhooks', () => {
         description: 'search',
         enabled: true,
         disabledReason: null,
+        keepsWaiting: false,
         failingSince: null,
         createdAt: expect.any(String),
         updatedAt: expect.any(String),
@@ -106,6 +110,17 @@ describe('POST /api/projects/:projectId/webhooks', () => {
     expect(list.text + one.text).not.toContain(secret);
     const stored = await webhookStore(test.app).findOne({ _id: owner.project._id });
     expect(JSON.stringify(stored)).not.toContain(secret.slice(6));
+  });
+
+  it('refuses an event of a collection that is not there, where that is asked for', async () => {
+    await buildCollection(test.app, owner.project, { name: 'posts' });
+    const strict = { url: receiver.url, strict: true };
+    const refused = await call('post', path(), { ...strict, events: ['*.insert', 'psots.insert'] }).expect(400);
+    expect(refused.body).toMatchObject({
+      code: 'INVALID_EVENTS',
+      message: 'There is no collection "psots" in this project',
+    });
+    await call('post', path(), { ...strict, events: ['posts.insert', 'users.*', '*'] }).expect(201);
   });
 
   it.each([
@@ -173,6 +188,56 @@ describe('PATCH /api/projects/:projectId/webhooks/:id', () => {
     });
     await call('patch', path(`/${id}`), {}).expect(400);
     await call('patch', path(`/${id}`), { enabled: 'yes' }).expect(400);
+  });
+
+  it('keeps what waits for one that is disabled, where that is asked for, until it is enabled again', async () => {
+    await buildCollection(test.app, owner.project, { name: 'posts' });
+    receiver.answer = (response) => void response.writeHead(500).end();
+    const { id } = await create();
+    const post = async (): Promise<string> =>
+      (
+        (await supertest(test.url).post('/api/data/posts').set('x-api-key', owner.secret).send({})).body as {
+          _id: string;
+        }
+      )._id;
+    const counts = async (): Promise<object> => {
+      await settleWebhooks(test.app);
+      return ((await call('get', path(`/${id}/counts`))).body as { data: object }).data;
+    };
+    const edit = (body: object) => call('patch', path(`/${id}`), body);
+    const kept = await post();
+    expect(await counts()).toMatchObject({ pending: 1, failed: 0 });
+    await edit({ waiting: 'keep' }).expect(400);
+    await edit({ enabled: true, waiting: 'keep' }).expect(400);
+    expect((await edit({ enabled: false, waiting: 'keep' }).expect(200)).body).toMatchObject({
+      data: { enabled: false, keepsWaiting: true },
+    });
+    await post();
+    // A change of something else, the next attempt's time, and the sweep.
+    await edit({ description: 'later' }).expect(200);
+    clock.advance(HOUR);
+    await sweepWebhooksJob.run(test.app, {}, job);
+    expect(await counts()).toMatchObject({ pending: 1, failed: 0 });
+    receiver.answer = (response) => void response.writeHead(200).end();
+    receiver.received = [];
+    expect((await edit({ enabled: true }).expect(200)).body).toMatchObject({ data: { keepsWaiting: false } });
+    expect(await counts()).toMatchObject({ pending: 0, delivered: 1 });
+    expect(receiver.received.map(({ event }) => event.documentId)).toEqual([kept]);
+
+    receiver.answer = (response) => void response.writeHead(500).end();
+    await post();
+    expect(await counts()).toMatchObject({ pending: 1 });
+    await edit({ enabled: false, waiting: 'keep' }).expect(200);
+    const states = async (days: number): Promise<string[]> => {
+      for (let day = 0; day < days; day++) {
+        // A clock that leaps is not believed.
+        clock.advance(24 * HOUR);
+        await removeOldDeliveriesJob.run(test.app, {}, job);
+      }
+      return (await listAllDeliveries(test.app)).map(({ state }) => state);
+    };
+    expect(await states(29)).toContain('pending');
+    expect(await states(2)).not.toContain('pending');
   });
 
   it('answers 404 for a webhook of another project', async () => {

@@ -61,6 +61,10 @@ describe('bsvc webhook', () => {
     );
     expect((await bsvc(['webhook', 'add', '--url', receiver.url])).code).toBe(2);
     expect((await bsvc(['webhook', 'add', '--events', '*'])).code).toBe(2);
+    expect(await bsvc(addArgv('--strict'))).toMatchObject({
+      code: 1,
+      stderr: 'bsvc: There is no collection "posts" in this project.\n',
+    });
     expect(await bsvc(addArgv('--events', 'posts'))).toMatchObject({ code: 1, stderr: expect.stringMatching(/posts/) });
     for (let n = 0; n < 3; n++) await bsvc(addArgv());
     expect(await bsvc(addArgv())).toMatchObject({
@@ -85,8 +89,13 @@ describe('bsvc webhook', () => {
       code: 2,
       stderr: expect.stringContaining('1 delivery waits and fails with it.'),
     });
+    const kept = await bsvc(['webhook', 'edit', id, '--disable', '--keep', '--json']);
+    expect(kept.json()).toMatchObject({ enabled: false, keepsWaiting: true });
+    expect((await bsvc(['webhook', 'edit', id, '--keep'])).code).toBe(2);
+    expect((await bsvc(['webhook', 'edit', id, '--disable', '--keep', '--drop'])).code).toBe(2);
     const edited = await bsvc(['webhook', 'edit', id, '--disable', '--yes', '--json']);
-    expect(edited.json()).toMatchObject({ enabled: false });
+    expect(edited.json()).toMatchObject({ enabled: false, keepsWaiting: false });
+    expect((await bsvc(['webhook', 'list', '--json'])).json()).toMatchObject([{ enabled: false }]);
     expect((await bsvc(['webhook', 'edit', id, '--enable', '--disable'])).code).toBe(2);
     expect((await bsvc(['webhook', 'remove', id])).code).toBe(2);
     expect(await bsvc(['webhook', 'remove', id, '--yes'])).toMatchObject({ code: 0 });

@@ -1,10 +1,10 @@
-import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
+import { addWebhook, listAbsentCollections } from '../../../src/features/webhooks/add-webhook.js';
 import { parseTargetUrl } from '../../../src/features/webhooks/webhook-url.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, option } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import { presentFound } from '../../view/present-found.js';
-import { listAbsent, presentAbsent, presentWithSecret, readEvents } from './present.js';
+import { presentAbsent, presentWithSecret, readEvents } from './present.js';
 
 export default defineCommand({
   details: [
@@ -21,9 +21,10 @@ export default defineCommand({
     url: option('--url <url>', 'https address that receives the events'),
     events: list('--events <events>', 'events to send, comma-separated (repeatable)'),
     description: option('--description <text>', 'what it is for'),
+    strict: flag('--strict', 'refuse an event of a collection that is not there (yet)'),
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
   },
-  async run(context, { project: named, url, events, description, ifNotExists }) {
+  async run(context, { project: named, url, events, description, strict, ifNotExists }) {
     const check = (answer: string): true | string => judgeUrl(context, answer);
     const target =
       url ?? (await context.ask.text('Address of the receiver:', 'No address given: add --url <url>', { check }));
@@ -37,11 +38,11 @@ export default defineCommand({
             ),
           ];
     const { app, project } = await chooseProject(context, named);
-    const input = { url: target, events: readEvents(wanted), description, ifNotExists };
+    const input = { url: target, events: readEvents(wanted), description, strict, ifNotExists };
     const { webhook, secret, created, unmet } = await addWebhook(app, project, input);
     const thing = `Webhook ${webhook.id.toHexString()} for ${webhook.url}`;
     const found = presentFound(thing, unmet, `Change it with "bsvc webhook edit ${webhook.id.toHexString()}".`);
-    const absent = await listAbsent(app, project, webhook);
+    const absent = await listAbsentCollections(app, project, webhook.events);
     return presentWithSecret(webhook, secret, { created, ...(!created && { unmet }), absent }, [
       created ? `${thing} is registered.` : found,
       ...presentAbsent(absent),

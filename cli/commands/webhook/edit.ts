@@ -1,5 +1,6 @@
 import type { App } from '../../../src/app.js';
 import type { Project } from '../../../src/features/projects/project.js';
+import { listAbsentCollections } from '../../../src/features/webhooks/add-webhook.js';
 import { countDeliveries } from '../../../src/features/webhooks/deliveries/list-deliveries.js';
 import { editWebhook } from '../../../src/features/webhooks/edit-webhook.js';
 import { presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
@@ -7,11 +8,11 @@ import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, option } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import { UsageError } from '../../view/exit.js';
-import { listAbsent, presentAbsent, presentState, readEvents, webhookArgument } from './present.js';
+import { presentAbsent, presentState, readEvents, webhookArgument } from './present.js';
 
 export default defineCommand({
   details:
-    'What is already on its way goes to the new address. --disable gives up what still waits: it asks before, and "bsvc webhook replay" sends it later.',
+    'What is already on its way goes to the new address. --disable asks what becomes of what still waits: --keep sends it when the webhook is enabled again, within 30 days; --drop gives it up, and "bsvc webhook replay" sends it later.',
   examples: [
     "bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --events 'posts.*'",
     'bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --enable',
@@ -26,21 +27,26 @@ export default defineCommand({
     description: option('--description <text>', 'what it is for'),
     enable: flag('--enable', 'send events again'),
     disable: flag('--disable', 'send no events'),
+    keep: flag('--keep', 'with --disable: send what still waits when it is enabled again'),
+    drop: flag('--drop', 'with --disable: give up what still waits'),
   },
-  async run(context, { webhookId, project: named, url, events, description, enable, disable }) {
+  async run(context, { webhookId, project: named, url, events, description, enable, disable, keep, drop }) {
     if (enable && disable) throw new UsageError('Give either --enable or --disable, not both.');
+    if (keep && drop) throw new UsageError('Give either --keep or --drop, not both.');
+    if ((keep || drop) && !disable) throw new UsageError('--keep and --drop go with --disable.');
     if (!enable && !disable && events.length === 0 && url === undefined && description === undefined) {
       throw new UsageError('Nothing to change: give --url, --events, --description, --enable or --disable.');
     }
     const { app, project } = await chooseProject(context, named);
-    if (disable) await confirmGivingUp(context, app, project, webhookId);
+    if (disable && !keep && !drop) await confirmGivingUp(context, app, project, webhookId);
     const webhook = await editWebhook(app, project, webhookId, {
       url,
       description,
       events: events.length > 0 ? readEvents(events) : undefined,
       enabled: enable ? true : disable ? false : undefined,
+      waiting: keep ? 'keep' : disable ? 'drop' : undefined,
     });
-    const absent = await listAbsent(app, project, webhook);
+    const absent = await listAbsentCollections(app, project, webhook.events);
     return {
       json: { ...presentWebhook(webhook), absent },
       quiet: webhookId,
@@ -58,5 +64,6 @@ async function confirmGivingUp(context: Context, app: App, project: Project, web
   const { pending } = await countDeliveries(app, project, webhookId);
   if (pending === 0) return;
   const waiting = pending === 1 ? '1 delivery waits and fails' : `${pending} deliveries wait and fail`;
-  await context.confirm({ what: `${waiting} with it.`, name: 'disable', reversible: true });
+  const what = `${waiting} with it. With --keep they wait until it is enabled again.`;
+  await context.confirm({ what, name: 'disable', reversible: true });
 }

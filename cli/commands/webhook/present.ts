@@ -1,8 +1,4 @@
 import { presentDelivery, presentWebhook } from '../../../src/features/webhooks/present-webhook.js';
-import type { App } from '../../../src/app.js';
-import { listCollections } from '../../../src/features/collections/list-collections.js';
-import type { Project } from '../../../src/features/projects/project.js';
-import { namedCollections } from '../../../src/features/webhooks/webhook-event.js';
 import type { Delivery } from '../../../src/features/webhooks/deliveries/delivery.js';
 import type { Webhook } from '../../../src/features/webhooks/webhook.js';
 import { argument } from '../../shell/command.js';
@@ -13,12 +9,6 @@ export const webhookArgument = argument('webhookId', 'id of the webhook ("bsvc w
 /** Splits `posts.insert,posts.update`; the option may also be repeated. */
 export function readEvents(given: readonly string[]): string[] {
   return given.flatMap((text) => text.split(',')).map((event) => event.trim());
-}
-
-/** Collections that the webhook names and the project does not have: perhaps not yet, perhaps mistyped. */
-export async function listAbsent(app: App, project: Project, { events }: Webhook): Promise<string[]> {
-  const present = new Set((await listCollections(app, project._id)).map(({ name }) => name));
-  return namedCollections(events).filter((name) => !present.has(name));
 }
 
 export function presentAbsent(names: readonly string[]): string[] {
@@ -37,7 +27,7 @@ export function presentWithSecret(webhook: Webhook, secret: string | null, more:
 }
 
 export function presentState(webhook: Webhook): string {
-  if (webhook.disabled) return `disabled (${webhook.disabled})`;
+  if (webhook.disabled) return `disabled (${webhook.disabled}${webhook.keepsWaiting ? ', keeps what waits' : ''})`;
   return webhook.failingSince ? `failing since ${webhook.failingSince.toISOString()}` : 'active';
 }
 

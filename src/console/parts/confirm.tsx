@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { api } from '../api.js';
 import { Copy, Dialog, Trouble, useAction } from './basics.js';
@@ -12,6 +13,7 @@ export function Confirm({
   asksPassword = false,
   action,
   commands,
+  children,
   onConfirm,
   onClose,
 }: {
@@ -24,6 +26,8 @@ export function Confirm({
   action: string;
   /** Shown here where no list of the screen has it. */
   commands?: CommandLine;
+  /** What else can be chosen. */
+  children?: ComponentChildren;
   onConfirm: () => Promise<void>;
   onClose: () => void;
 }) {
@@ -38,6 +42,7 @@ export function Confirm({
     <Dialog title={title} onClose={onClose}>
       <Form onSubmit={() => void (mayGo && run())}>
         <p>{text}</p>
+        {children}
         {name !== undefined && (
           <Field
             label={

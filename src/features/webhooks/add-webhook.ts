@@ -1,8 +1,9 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
+import { listCollections } from '../collections/list-collections.js';
 import type { Project } from '../projects/project.js';
-import { parseEvents } from './webhook-event.js';
+import { namedCollections, parseEvents } from './webhook-event.js';
 import { requireWebhookRoom } from './webhook-limit.js';
 import { createWebhookSecret } from './webhook-secret.js';
 import { changeWebhooks } from './webhook-store.js';
@@ -15,6 +16,8 @@ export interface NewWebhook {
   description?: string;
   /** False: it gets no events until it is enabled. */
   enabled?: boolean;
+  /** Refuse an event of a collection that the project does not have (yet). */
+  strict?: boolean;
   /** Answer an existing webhook with that address instead of adding a second one. */
   ifNotExists?: boolean;
 }
@@ -36,6 +39,8 @@ export const MAX_DESCRIPTION_CHARACTERS = 200;
  */
 export async function addWebhook(app: App, project: Project, input: NewWebhook): Promise<AddedWebhook> {
   const events = parseEvents(input.events);
+  const [absent] = input.strict ? await listAbsentCollections(app, project, events) : [];
+  if (absent !== undefined) throw invalid('INVALID_EVENTS', `There is no collection "${absent}" in this project`);
   const url = await requireTargetUrl(app, input.url);
   const now = new Date(app.clock.now());
   const id = new ObjectId();
@@ -60,6 +65,12 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
   });
   if (!existing) return { webhook, secret: value, created: true, unmet: [] };
   return { webhook: existing, secret: null, created: false, unmet: listUnmet(existing, webhook, input) };
+}
+
+/** Collections that a subscription names and the project does not have: perhaps not yet, perhaps mistyped. */
+export async function listAbsentCollections(app: App, project: Project, events: readonly string[]): Promise<string[]> {
+  const present = new Set((await listCollections(app, project._id)).map(({ name }) => name));
+  return namedCollections(events).filter((name) => !present.has(name));
 }
 
 function listUnmet(existing: Webhook, wanted: Webhook, { description }: NewWebhook): string[] {

@@ -3,6 +3,7 @@ import { invalid } from '../../errors.js';
 import type { Project } from '../projects/project.js';
 import { checkDescription } from './add-webhook.js';
 import { failPendingDeliveries } from './deliveries/claim-delivery.js';
+import { enqueueDelivery } from './deliveries/deliver-webhook.job.js';
 import { parseEvents } from './webhook-event.js';
 import { changeWebhook } from './webhook-store.js';
 import { requireTargetUrl } from './webhook-url.js';
@@ -13,10 +14,10 @@ export interface WebhookChanges {
   /** Replaces the subscription. */
   events?: readonly unknown[];
   description?: string;
-  /**
-   * Enabling one that was disabled for its failures gives it a new start; disabling gives up what still waits for it.
-   */
+  /** Enabling one that was disabled for its failures gives it a new start. */
   enabled?: boolean;
+  /** What becomes of what still waits for one that is disabled: dropped unless it is kept until it is enabled again. */
+  waiting?: 'keep' | 'drop';
 }
 
 /**
@@ -28,14 +29,20 @@ export async function editWebhook(app: App, project: Project, id: string, change
   if (changes.events !== undefined) $set.events = parseEvents(changes.events);
   if (changes.url !== undefined) $set.url = await requireTargetUrl(app, changes.url);
   if (changes.description !== undefined) $set.description = checkDescription(changes.description);
-  if (changes.enabled === true) Object.assign($set, { disabled: null, failingSince: null });
-  if (changes.enabled === false) $set.disabled = 'requested';
+  if (changes.enabled === true) Object.assign($set, { disabled: null, keepsWaiting: false, failingSince: null });
+  if (changes.enabled === false) {
+    Object.assign($set, { disabled: 'requested', keepsWaiting: changes.waiting === 'keep' });
+  }
+  if (changes.waiting !== undefined && changes.enabled !== false) {
+    throw invalid('INVALID_BODY', '"waiting" goes with "enabled": false alone');
+  }
   if (Object.keys($set).length === 0) throw invalid('INVALID_BODY', 'There is nothing to change');
   const changed = await changeWebhook(app, project._id, id, (webhook) => ({
     ...webhook,
     ...$set,
     updatedAt: new Date(app.clock.now()),
   }));
-  if (changed.disabled) await failPendingDeliveries(app, changed.id);
+  if (changed.disabled && !changed.keepsWaiting) await failPendingDeliveries(app, changed.id);
+  if (changes.enabled === true) await enqueueDelivery(app, { projectId: project._id, webhookId: changed.id });
   return changed;
 }

@@ -10,6 +10,7 @@ export function presentWebhook(webhook: Webhook) {
     description: webhook.description,
     enabled: webhook.disabled === null,
     disabledReason: webhook.disabled,
+    keepsWaiting: webhook.keepsWaiting ?? false,
     failingSince: webhook.failingSince?.toISOString() ?? null,
     createdAt: webhook.createdAt.toISOString(),
     updatedAt: webhook.updatedAt.toISOString(),

@@ -55,6 +55,7 @@ const FIELDS = {
   description: TEXT,
   enabled: FLAG,
   disabledReason: orNull(oneOf('requested', 'gone', 'failing')),
+  keepsWaiting: FLAG,
   failingSince: orNull(MOMENT),
   createdAt: MOMENT,
   updatedAt: MOMENT,
@@ -91,6 +92,12 @@ const EVENT = text({
 const URL = text({ examples: ['https://shop.example/hooks'] });
 const EVENTS = arrayOf(EVENT, { minItems: 1, maxItems: MAX_EVENTS, examples: [['orders.insert']] });
 const DESCRIPTION = text({ maxLength: MAX_DESCRIPTION_CHARACTERS });
+const STRICT = { ...FLAG, description: 'Refuse an event of a collection that is not there (yet).' };
+const WAITING = {
+  ...oneOf('keep', 'drop'),
+  description:
+    'With `enabled: false`: whether deliveries that wait are kept until the webhook is enabled again, for 30 days at most, or given up, as without it.',
+};
 
 const BAD_SETTINGS = ['INVALID_URL', 'PRIVATE_ADDRESS', 'INVALID_EVENTS'];
 
@@ -139,7 +146,10 @@ export const WEBHOOK_ROUTES: RouteList = {
       id: 'addWebhook',
       summary: 'Register a webhook',
       access: projectOwner('webhook add'),
-      body: object({ url: URL, events: EVENTS, 'description?': DESCRIPTION, 'enabled?': FLAG }, 'NewWebhook'),
+      body: object(
+        { url: URL, events: EVENTS, 'description?': DESCRIPTION, 'enabled?': FLAG, 'strict?': STRICT },
+        'NewWebhook',
+      ),
       example: { url: 'https://shop.example/hooks', events: ['orders.insert'] },
       answers: created(
         object({ ...FIELDS, secret: SECRET }, 'CreatedWebhook'),
@@ -174,7 +184,10 @@ export const WEBHOOK_ROUTES: RouteList = {
       id: 'editWebhook',
       summary: 'Change a webhook',
       access: projectOwner('webhook edit'),
-      body: changes({ url: URL, events: EVENTS, description: DESCRIPTION, enabled: FLAG }, 'WebhookChanges'),
+      body: changes(
+        { url: URL, events: EVENTS, description: DESCRIPTION, enabled: FLAG, waiting: WAITING },
+        'WebhookChanges',
+      ),
       example: { enabled: false },
       answers: ok(WEBHOOK, 'Webhook updated'),
       refuses: { 400: BAD_SETTINGS },

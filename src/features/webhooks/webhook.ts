@@ -19,6 +19,8 @@ export interface Webhook {
   events: string[];
   description: string;
   disabled: DisabledReason | null;
+  /** While it is disabled: what waits goes out when it is enabled again, instead of being given up. */
+  keepsWaiting?: boolean;
   /** Newest first. */
   secrets: WebhookSecret[];
   /** Since when no delivery has worked; null while they work. */

@@ -4,6 +4,7 @@ import { number } from '../../format.js';
 import { attempt } from '../../parts/basics.js';
 import { type CommandLine, ofProject } from '../../parts/commands.js';
 import { Confirm, Secret } from '../../parts/confirm.js';
+import { Tick } from '../../parts/form.js';
 import { goTo, linkHere, linkTo, place } from '../../routes.js';
 import type { Deliveries, Delivery, Webhook } from './webhook.js';
 
@@ -58,8 +59,8 @@ export function WebhookActions({
     (await api<Delivery>('POST', `${base}/test`)).state === 'delivered'
       ? 'The test event was delivered'
       : 'The test event was not delivered';
-  const enable = async (wanted: boolean): Promise<string> => {
-    await api('PATCH', base, { enabled: wanted });
+  const enable = async (wanted: boolean, waiting?: 'keep' | 'drop'): Promise<string> => {
+    await api('PATCH', base, { enabled: wanted, ...(waiting && { waiting }) });
     return wanted ? 'The webhook is enabled' : 'The webhook is disabled';
   };
   const mayDisableAtOnce = enabled && waiting === 0;
@@ -95,7 +96,7 @@ export function WebhookActions({
           host={new URL(url).host}
           waiting={waiting}
           onClose={() => ask(null)}
-          onDisable={() => run(() => enable(false))}
+          onDisable={(keeps) => run(() => enable(false, keeps ? 'keep' : 'drop'))}
           onRemoved={onChange}
           onSecret={setSecret}
         />
@@ -120,23 +121,26 @@ function Asked({
   host: string;
   waiting: number;
   onClose: () => void;
-  onDisable: () => Promise<void>;
+  onDisable: (keeps: boolean) => Promise<void>;
   onRemoved: () => void;
   onSecret: (secret: string) => void;
 }) {
+  const [keeps, setKeeps] = useState(false);
   if (what === 'disable') {
     const those = waiting === 1 ? '1 waiting delivery' : `${number(waiting)} waiting deliveries`;
     return (
       <Confirm
         title="Disable the webhook"
-        text={`${those} will count as failed; they can be tried again when it is enabled.`}
+        text={`${those} will count as failed, unless kept: then they go out when it is enabled, within 30 days.`}
         action="Disable the webhook"
         onClose={onClose}
         onConfirm={async () => {
-          await onDisable();
+          await onDisable(keeps);
           onClose();
         }}
-      />
+      >
+        <Tick label="Keep what waits" isOn={keeps} onTick={setKeeps} />
+      </Confirm>
     );
   }
   if (what === 'remove') {

@@ -1,6 +1,8 @@
 import type { ObjectId } from 'bson';
+import type { Filter } from 'mongodb';
 import type { App } from '../../../app.js';
-import { deliveryStore, type Delivery } from './delivery.js';
+import { DAY_MS } from '../../../platform/time/clock.js';
+import { deliveryStore, FAILED_KEPT_DAYS, type Delivery } from './delivery.js';
 
 /** Longer than an attempt can take: a delivery whose attempt was begun and never ended is due again after this. */
 const CLAIM_MS = 20_000;
@@ -90,8 +92,15 @@ export async function failPendingDeliveries(app: App, webhookId: ObjectId): Prom
   await failDeliveries(app, { webhookId }, 'The webhook was disabled or removed.');
 }
 
+/** Gives up what has waited too long for a webhook that is disabled and keeps it. */
+export async function failKeptDeliveries(app: App, webhookId: ObjectId): Promise<void> {
+  const until = new Date(app.clock.now() - FAILED_KEPT_DAYS * DAY_MS);
+  const error = `The webhook was disabled for ${FAILED_KEPT_DAYS} days.`;
+  await failDeliveries(app, { webhookId, createdAt: { $lte: until } }, error);
+}
+
 /** Gives up those of the deliveries that wait. */
-export async function failDeliveries(app: App, filter: Partial<Delivery>, error: string): Promise<void> {
+export async function failDeliveries(app: App, filter: Filter<Delivery>, error: string): Promise<void> {
   const now = new Date(app.clock.now());
   await deliveryStore(app).updateMany(
     { ...filter, state: 'pending' },

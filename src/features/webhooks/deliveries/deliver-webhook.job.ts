@@ -17,7 +17,7 @@ import type { Delivery } from './delivery.js';
 import { readPayload } from './payload.js';
 import { recordAttempt } from './record-attempt.js';
 import type { Webhook } from '../webhook.js';
-import { findWebhook } from '../webhook-store.js';
+import { findWebhook, forgetWebhooks, readProjectWebhooks } from '../webhook-store.js';
 
 /** Ids as text. */
 interface DeliverPayload {
@@ -71,7 +71,13 @@ async function deliverDue(run: Run): Promise<RunAgain | void> {
   try {
     while (!isOver(run)) {
       if (!(await findTarget(run))) {
-        await failPendingDeliveries(app, webhookId);
+        // As it is stored: it may have been enabled since, by a process that asked for this very run.
+        const projectId = new ObjectId(payload.projectId);
+        forgetWebhooks(app, projectId);
+        const { webhooks } = await readProjectWebhooks(app, projectId);
+        const stored = webhooks.find(({ id }) => id.equals(webhookId));
+        if (stored && !stored.disabled) continue;
+        if (!stored?.keepsWaiting) await failPendingDeliveries(app, webhookId);
         return;
       }
       if (ready.length === 0) ready = [...(await findDueLanes(app, webhookId, [...lanes.keys()]))];

@@ -48,14 +48,15 @@ async function recordHealth(
   const failingSince = works ? null : (webhook.failingSince ?? new Date(nowMs));
   const reason = disabledAfter(verdict, failingSince, nowMs);
   if (!reason && failingSince?.getTime() === webhook.failingSince?.getTime()) return;
+  let keepsWaiting = false;
   await changeWebhooks(app, projectId, (webhooks) =>
-    webhooks.map((current) =>
-      current.id.equals(webhook.id)
-        ? { ...current, failingSince, disabled: current.disabled ?? reason, updatedAt: new Date(nowMs) }
-        : current,
-    ),
+    webhooks.map((current) => {
+      if (!current.id.equals(webhook.id)) return current;
+      keepsWaiting = current.keepsWaiting ?? false;
+      return { ...current, failingSince, disabled: current.disabled ?? reason, updatedAt: new Date(nowMs) };
+    }),
   );
-  if (!reason) return;
+  if (!reason || keepsWaiting) return;
   await failPendingDeliveries(app, webhook.id);
   app.log.warn({ webhookId: webhook.id.toHexString(), reason }, 'a webhook was disabled');
 }

@@ -4,6 +4,7 @@ import { isClockSteady } from '../../../platform/database/clock-drift.js';
 import type { JobContext, JobDefinition } from '../../../platform/jobs/job.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 import { webhookStore } from '../webhook-store.js';
+import { failKeptDeliveries } from './claim-delivery.js';
 import { deliveryStore, FAILED_KEPT_DAYS, WEBHOOK_DELIVERIES, type Delivery } from './delivery.js';
 import { dropPayloads } from './drop-payloads.js';
 import { payloadKeptMs, payloadStore, WEBHOOK_PAYLOADS, payloadId } from './payload.js';
@@ -24,7 +25,8 @@ export const removeOldDeliveriesJob: JobDefinition<App> = {
     const nowMs = app.clock.now();
     const kept = await Promise.all([WEBHOOK_DELIVERIES, WEBHOOK_PAYLOADS].map((name) => app.db.measure(name)));
     const full = kept.reduce((sum, { bytes }) => sum + bytes, 0) > app.config.deliveriesMaxBytes;
-    for await (const { _id: projectId } of webhookStore(app).find({})) {
+    for await (const { _id: projectId, webhooks } of webhookStore(app).find({})) {
+      for (const { id, keepsWaiting } of webhooks) if (keepsWaiting) await failKeptDeliveries(app, id);
       await removeUntil(app, projectId, 'delivered', nowMs - app.config.deliveriesKeepMs, context);
       await removeUntil(app, projectId, 'failed', nowMs - FAILED_KEPT_DAYS * DAY_MS, context);
       if (full) await trimProject(app, projectId, context);

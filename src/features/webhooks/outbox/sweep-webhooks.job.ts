@@ -50,8 +50,9 @@ async function relayCollection(app: App, collection: Collection, context: JobCon
 
 async function wakeForgotten(app: App, context: JobContext): Promise<void> {
   for await (const { _id: projectId, webhooks } of webhookStore(app).find({})) {
-    for (const { id: webhookId } of webhooks) {
+    for (const { id: webhookId, disabled, keepsWaiting } of webhooks) {
       if (isOver(context)) return;
+      if (disabled && keepsWaiting) continue;
       await bringBackDeliveries(app, webhookId);
       const dueAt = await findNextDue(app, webhookId);
       if (dueAt && dueAt.getTime() <= app.clock.now() - LEFT_BEHIND_MS) {
