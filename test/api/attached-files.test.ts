@@ -319,8 +319,24 @@ describe('a file that belongs to a document', () => {
     expect(new URL(url).searchParams.get('response-cache-control')).toBe('private, max-age=300');
     expect((await fetch(url.replace('max-age%3D300', 'max-age%3D999'))).status).toBe(403);
     const read = await fetch(url);
-    expect([read.status, await read.text()]).toEqual([200, 'abc']);
+    expect([read.status, read.headers.get('cache-control'), await read.text()]).toEqual([
+      ...[200, 'private, max-age=300', 'abc'],
+    ]);
+    const part = await fetch(url, { headers: { range: 'bytes=1-' } });
+    expect([part.status, part.headers.get('content-range'), await part.text()]).toEqual([206, 'bytes 1-2/3', 'bc']);
+    expect((await fetch(url, { headers: { range: 'bytes=3-' } })).status).toBe(416);
+    // A bucket's signature is for the one method.
+    for (const method of ['HEAD', 'PUT', 'DELETE'])
+      expect([method, (await fetch(url, { method })).status]).toEqual([method, 403]);
     expect((await fetch(url.replace(/[?].*/, ''))).status).toBe(403);
+    expect((await fetch(url.replace('Expires=600', 'Expires=6000'))).status).toBe(403);
+    // What was given lasts its ten minutes, and nothing more is given.
+    expect((await send(key, 'DELETE', `data/${cards.name}/${id}`)).status).toBe(200);
+    expect(codeOf(await link(key, path))).toEqual([404, 'FILE_NOT_FOUND']);
+    expect((await fetch(url)).status).toBe(200);
+    double.setSkewMs(10 * 60_000 + 1_000);
+    expect((await fetch(url)).status).toBe(403);
+    double.setSkewMs(0);
     await storedDocuments(test.app, cards).deleteOne({ _id: new ObjectId(id) });
     await sweepAttachedJob.run(test.app, {}, job);
     expect(double.objects.size).toBe(0);

@@ -85,7 +85,7 @@ export async function openS3Double(): Promise<S3Double> {
     if (request.method === 'GET' && !request.headers.authorization && !isPresigned(url)) {
       if (!isOpen) return refuse(response, 403, 'AccessDenied');
       const found = bucket === BUCKET ? objects.get(key) : undefined;
-      return found ? send(response, found) : refuse(response, 404, 'NoSuchKey');
+      return found ? send(request, response, found) : refuse(response, 404, 'NoSuchKey');
     }
     const verdict = verifySignature(request, { ...secrets, region: REGION, now: () => Date.now() + skewMs });
     if (!verdict.ok) return refuse(response, 403, verdict.code);
@@ -144,7 +144,7 @@ export async function openS3Double(): Promise<S3Double> {
       return void response.writeHead(204).end();
     }
     if (!found) return refuse(response, 404, 'NoSuchKey', request.method === 'HEAD');
-    return send(response, found, request.method === 'HEAD');
+    return send(request, response, found);
   }
 
   const { url, close } = await listen(server);
@@ -189,14 +189,31 @@ function readMeta(request: IncomingMessage): Omit<StoredInDouble, 'bytes'> {
   };
 }
 
-function send(response: ServerResponse, found: StoredInDouble, headOnly = false): void {
-  response.writeHead(200, {
+/** The object, or the part of it that is asked for, under the headers that a signed address asks for. */
+function send(request: IncomingMessage, response: ServerResponse, found: StoredInDouble): void {
+  const [part, status, range] = partOf(found.bytes, request.headers.range);
+  if (!part) return refuse(response, 416, 'InvalidRange', request.method === 'HEAD');
+  const cacheControl = new URL(request.url!, 'http://double').searchParams.get('response-cache-control');
+  response.writeHead(status, {
     'content-type': found.contentType,
-    'content-length': found.bytes.length,
+    'content-length': part.length,
     etag: etag(found.bytes),
+    'accept-ranges': 'bytes',
+    ...(range && { 'content-range': range }),
+    ...(cacheControl && { 'cache-control': cacheControl }),
     ...(found.disposition && { 'content-disposition': found.disposition }),
   });
-  response.end(headOnly ? undefined : found.bytes);
+  response.end(request.method === 'HEAD' ? undefined : part);
+}
+
+/** Null for a range that begins behind the end. */
+function partOf(bytes: Buffer, range: string | undefined): [Buffer | null, number, string | null] {
+  const [, from = '', to = ''] = /^bytes=(\d*)-(\d*)$/.exec(range ?? '') ?? [];
+  if (from === '' && to === '') return [bytes, 200, null];
+  const start = from === '' ? Math.max(0, bytes.length - Number(to)) : Number(from);
+  const end = from === '' || to === '' ? bytes.length : Math.min(bytes.length, Number(to) + 1);
+  if (start >= end) return [null, 416, null];
+  return [bytes.subarray(start, end), 206, `bytes ${start}-${end - 1}/${bytes.length}`];
 }
 
 function refuse(response: ServerResponse, status: number, code: string, headOnly = false): void {
