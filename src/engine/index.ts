@@ -8,7 +8,12 @@ import type { DataDb } from './transports/in-process/contract.js';
 import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
 import { openDataDb } from './transports/in-process/database.js';
 import { insertTogether } from './transports/in-process/insert-together.js';
-import { type AppModified, type AppStep, writeTogetherInProcess } from './transports/in-process/write-together.js';
+import {
+  type AppCondition,
+  type AppModified,
+  type AppStep,
+  writeTogetherInProcess,
+} from './transports/in-process/write-together.js';
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { copyDataFile } from './storage/backup.js';
@@ -37,7 +42,7 @@ export type {
 export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
-export type { AppModified, AppStep };
+export type { AppCondition, AppModified, AppStep };
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
@@ -97,7 +102,11 @@ export interface Engine {
    * Stores new documents, each with its `_id`, in one transaction: every reader sees all of them or none, and a refusal
    * (the driver's error) leaves none. 257 when they take more than 10,000 index entries.
    */
-  insertTogether(namespace: { db: string; collection: string }, documents: readonly object[]): Promise<void>;
+  insertTogether(
+    namespace: { db: string; collection: string },
+    documents: readonly object[],
+    conditions?: readonly AppCondition[],
+  ): Promise<void>;
   /**
    * Carries writes of one database out in one transaction, in their order, each seeing those before it: all or none. A
    * refusal is an error with `step`, the position of the write, and as its `cause` the driver's error, or null where no
@@ -235,8 +244,8 @@ export function openEngine(options: EngineOptions): Engine {
     probe: () => probe.run(),
     damage: () => storage.damage.read(),
     expire: (now) => expireDocuments(storage, now),
-    insertTogether: (namespace, documents) =>
-      insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
+    insertTogether: (namespace, documents, conditions = []) =>
+      insertTogether(core, namespace, documents as Record<string, unknown>[], conditions, { ignoreUndefined }),
     writeTogether: (name, steps) => writeTogetherInProcess(core, name, steps, { ignoreUndefined }),
     changeLogs: (name) => openChangeLogs(storage, name),
     db: (name) => openDataDb(core, name, { ignoreUndefined }),

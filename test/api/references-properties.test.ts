@@ -52,6 +52,12 @@ function mortal(app: App, writes: number): App {
           };
         },
       }),
+    ...(db.insertTogether && {
+      insertTogether: (...given) => {
+        live();
+        return db.insertTogether!(...given);
+      },
+    }),
     ...(db.writeTogether && {
       writeTogether: (steps) => {
         live();

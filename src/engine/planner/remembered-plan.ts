@@ -51,7 +51,7 @@ export function planByShape(
   choose: () => { plan: Plan; probed: boolean },
 ): Plan {
   const { equalities } = filter;
-  const id = equalities === null ? filter.conjuncts.find(isPlainId) : equalities.find(({ path }) => path === '_id');
+  const id = idCondition(filter);
   const point = id === undefined ? null : planPoint(collection, id.value as PlainValue, equalities?.length === 1);
   if (point !== null) return point;
   const conditions = equalities === null ? readConditions(filter) : { own: equalities, branches: NO_BRANCHES };
@@ -76,14 +76,26 @@ export function planByShape(
 
 const NO_BRANCHES: Conditions['branches'] = [];
 
+/** The condition of a filter that its documents have one plain `_id`. */
+export function idCondition(filter: Filter): { readonly value: unknown } | undefined {
+  const { equalities } = filter;
+  return equalities === null ? filter.conjuncts.find(isPlainId) : equalities.find(({ path }) => path === '_id');
+}
+
 function isPlainId({ path, op, value }: Conjunct): boolean {
   return path === '_id' && op === 'eq' && isPlainValue(value);
 }
 
+/** The key of the document with an `_id`; null when that is too long for one. */
+export function pointKey(collection: CollectionEntry, id: unknown): Buffer | null {
+  const key = writer.reset(DOCUMENT_SPACE, collection.id).component(id, false, MAX_ID_BYTES).take();
+  return writer.cut ? null : key;
+}
+
 /** The plan for an equality on `_id`, alone or not; null when its value is too long for a key. */
 function planPoint(collection: CollectionEntry, id: PlainValue, alone: boolean): Plan | null {
-  const start = writer.reset(DOCUMENT_SPACE, collection.id).component(id, false, MAX_ID_BYTES).take();
-  if (writer.cut) return null;
+  const start = pointKey(collection, id);
+  if (start === null) return null;
   return {
     index: null,
     ranges: [{ start, end: start, shared: start.length }],

@@ -12,6 +12,7 @@ import type {
 } from 'mongodb';
 import type {
   AppModified,
+  AppCondition,
   AppStep,
   ChangeLogs,
   DataCollection,
@@ -49,14 +50,13 @@ export interface Database {
   readonly confirmedReads: { readConcern?: ReadConcernLike };
   collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
   /**
-   * Stores new documents, each with its `_id`, so that every reader sees all of them or none, also after a crash; a
-   * refusal leaves none. Only the embedded engine has it: a MongoDB may be one without transactions.
+   * Stores new documents, each with its `_id`, so that every reader sees all or none, also after a crash; a refusal
+   * leaves none, nor does a condition that does not hold then (the error's `step` is its number). The engine's alone.
    */
-  insertTogether?(name: string, documents: readonly Document[]): Promise<void>;
+  insertTogether?(name: string, documents: readonly Document[], conditions?: readonly AppCondition[]): Promise<void>;
   /**
-   * Carries writes out in their order, each seeing those before it, so that every reader sees all of them or none, also
-   * after a crash. A refusal leaves none: an error with `step`, the position of the write, and its `cause`, null where
-   * no document matched. A MongoDB has it as a replica set or sharded cluster.
+   * The same for writes in their order, each seeing those before it. A refusal is an error with `step`, the position of
+   * the write, and its `cause`, null where no document matched. A MongoDB has it as a replica set or sharded cluster.
    */
   writeTogether?(steps: readonly AppStep[]): Promise<AppModified[]>;
   /**
@@ -308,7 +308,7 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
       warnings: [],
       confirmedReads: {},
       collection: (name) => db.collection(name),
-      insertTogether: (name, documents) => engine.insertTogether({ db: EMBEDDED_NAME, collection: name }, documents),
+      insertTogether: (collection, ...what) => engine.insertTogether({ db: EMBEDDED_NAME, collection }, ...what),
       writeTogether: (steps) => engine.writeTogether(EMBEDDED_NAME, steps),
       changeLogs: engine.changeLogs(EMBEDDED_NAME),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),

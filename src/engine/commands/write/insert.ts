@@ -62,16 +62,6 @@ function storedForm(document: unknown): Buffer {
   return withIdFirst(encodeDocument(document));
 }
 
-/** Stores all of the documents in one transaction, or throws an EngineError and stores none. */
-export function storeTogether(storage: Storage, ns: string, documents: readonly Buffer[]): Promise<void> {
-  return storage.queue.write(() => {
-    // Nothing is put before everything is checked, so that a refusal does not undo what others write in this turn.
-    const collection = storage.catalog.find(ns);
-    if (collection === null && documents.length === 0) return;
-    storage.documents.insertTogether(collection ?? storage.catalog.create(ns), documents);
-  });
-}
-
 /** The collection to write to, made when it does not exist yet. Inside a transaction. */
 export function openCollection(storage: Storage, ns: string): CollectionEntry {
   return storage.catalog.find(ns) ?? storage.catalog.create(ns);

@@ -4,9 +4,12 @@ import { encodeDocument } from '../../codec/encode.js';
 import { spliceDocument } from '../../codec/splice.js';
 import { ObjectId } from '../../codec/bson.js';
 import { EngineError, immutableField } from '../../errors.js';
+import { idCondition, pointKey } from '../../planner/remembered-plan.js';
 import { keep } from '../../planner/scans/scan.js';
+import type { Filter } from '../../query/match/match.js';
 import type { KeyTuple } from '../../query/sort.js';
 import type { Update } from '../../query/update/update.js';
+import { translateStorageError } from '../../storage/file/translate-error.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import { openCollection } from './insert.js';
@@ -90,6 +93,9 @@ export function modifyInside(storage: Storage, ns: string, modification: Modific
 
 /** The first document that a query matches, inside a transaction; LATER when the search would take too long for it. */
 export function findInside(storage: Storage, collection: CollectionEntry, query: Query): Found | null | typeof LATER {
+  const id = query.hint === undefined && query.collation === null ? idCondition(query.filter) : undefined;
+  const known = id && findById(storage, collection, query.filter, id);
+  if (known !== undefined) return known;
   const plan = planQuery(storage, collection, query, 1);
   const { sort } = query;
   const collect = sort !== null && !plan.sorted;
@@ -103,6 +109,31 @@ export function findInside(storage: Storage, collection: CollectionEntry, query:
     if (scan.readChunk(visit, SEARCH_STEP) || scan.finished) return best;
   } while (scan.keysExamined < SEARCHED_INSIDE && !storage.queue.expired());
   return LATER;
+}
+
+/** The document of an `_id` if the filter, which asks for it, admits it; undefined where keys do not tell it. */
+function findById(
+  storage: Storage,
+  collection: CollectionEntry,
+  filter: Filter,
+  id: { readonly value: unknown },
+): Found | null | undefined {
+  const key = pointKey(collection, id.value);
+  if (key === null) return undefined;
+  const { documents } = storage;
+  try {
+    const value = documents.readKey(key);
+    if (value === undefined) {
+      documents.checkNeighbours(collection, null, key);
+      return null;
+    }
+    const bytes = documents.open(collection, documents.readKeySum(), value, () => key.subarray(5));
+    const admits =
+      filter.testBytes(bytes) ?? filter.matches(decodeDocument(bytes, 'engine', filter.fields ?? undefined));
+    return admits ? { bytes: keep(bytes), keys: null } : null;
+  } catch (error) {
+    throw translateStorageError(error, storage.environment.path, collection.ns);
+  }
 }
 
 function better(

@@ -9,9 +9,13 @@ import { findInside, LATER, modifyInside, type Modification, type Modified } fro
  * One step of several that are carried out together: a new document, the change of the one that matches, or a condition
  * of all of them: that a document matches, or that none does.
  */
-export type TogetherStep = { ns: string } & (
-  { insert: Buffer } | { modification: Modification } | { query: Query; matches: boolean }
-);
+export type TogetherStep = ({ ns: string } & ({ insert: Buffer } | { modification: Modification })) | StepCondition;
+
+export interface StepCondition {
+  ns: string;
+  query: Query;
+  matches: boolean;
+}
 
 /**
  * A step was refused, or matched nothing, or something that it must not (`cause` is null then): none of the steps was
@@ -46,6 +50,33 @@ export async function writeTogether(storage: Storage, steps: readonly TogetherSt
   }
 }
 
+/**
+ * Stores all of the documents in one transaction if the conditions hold then, or none: an EngineError says why, a
+ * StepRefused which condition does not hold.
+ */
+export function storeTogether(
+  storage: Storage,
+  ns: string,
+  documents: readonly Buffer[],
+  conditions: readonly StepCondition[],
+): Promise<void> {
+  return storage.queue.write(() => {
+    // Nothing is put before everything is checked, so that a refusal does not undo what others write in this turn.
+    const unmet = conditions.findIndex((condition) => !holds(storage, condition));
+    if (unmet >= 0) throw new StepRefused(unmet, null);
+    const collection = storage.catalog.find(ns);
+    if (collection === null && documents.length === 0) return;
+    storage.documents.insertTogether(collection ?? storage.catalog.create(ns), documents);
+  });
+}
+
+function holds(storage: Storage, { ns, query, matches }: StepCondition): boolean {
+  const collection = storage.catalog.find(ns);
+  const found = collection && findInside(storage, collection, query);
+  if (found === LATER) throw tooMany();
+  return (found !== null) === matches;
+}
+
 const NOTHING_MATCHED = new Error('nothing matched');
 
 function carryOut(storage: Storage, step: TogetherStep, budget: EntryBudget): Modified {
@@ -54,10 +85,7 @@ function carryOut(storage: Storage, step: TogetherStep, budget: EntryBudget): Mo
     return { before: null, after: step.insert, changed: true };
   }
   if ('query' in step) {
-    const collection = storage.catalog.find(step.ns);
-    const found = collection && findInside(storage, collection, step.query);
-    if (found === LATER) throw tooMany();
-    if ((found !== null) !== step.matches) throw NOTHING_MATCHED;
+    if (!holds(storage, step)) throw NOTHING_MATCHED;
     return { before: null, after: null, changed: false };
   }
   const modified = modifyInside(storage, step.ns, step.modification);

@@ -8,13 +8,19 @@ import { StepRefused, writeTogether, type TogetherStep } from '../../commands/wr
 import { toDriverError } from './driver-errors.js';
 import { openCommandSession, type CommandSession } from './session.js';
 
-/** A write as the application gives it, or a condition: whether a document `matches` the filter. */
-export type AppStep = { collection: string } & (
-  | { insert: object }
-  | { filter: object; update: object }
-  | { filter: object; remove: true }
-  | { filter: object; matches: boolean }
-);
+/** A write as the application gives it, or a condition. */
+export type AppStep =
+  | ({ collection: string } & (
+      { insert: object } | { filter: object; update: object } | { filter: object; remove: true }
+    ))
+  | AppCondition;
+
+/** Whether a document `matches` the filter. */
+export interface AppCondition {
+  collection: string;
+  filter: object;
+  matches: boolean;
+}
 
 /** A document before and after a write; null where there was or is none. */
 export interface AppModified {

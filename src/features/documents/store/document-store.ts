@@ -20,7 +20,14 @@ import { growthFilter, grownTooLarge } from './document-growth.js';
 import { writeWithImage, type Changed } from './image-before.js';
 import { describeRefusal, EXPLAINED_CODES, TRANSACTION_TOO_LARGE, type WriteRefusal } from './refused-writes.js';
 import { removedFields, together, updateOf, type DocumentUpdate, type RecordChange } from './record-update.js';
-import { checkReferences, concernsReferences, requireReferences } from './reference-checks.js';
+import {
+  checkReferences,
+  concernsReferences,
+  conditionOf,
+  requireReferences,
+  type ReferenceCheck,
+  type WriteCondition,
+} from './reference-checks.js';
 import { matchShown } from './shown-documents.js';
 import { tellOf, type ChangedDocuments } from './tell-of.js';
 import { write, writeNew } from './write.js';
@@ -44,20 +51,44 @@ export function documentStore(app: Pick<App, 'db'>, collection: Collection): Doc
  * REFERENCE_MISSING.
  */
 export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
-  await withReferences(app, { collection, insert: document }, () => insertPlain(app, collection, document));
+  const insert = { collection, insert: document };
+  await withReferences(app, insert, (_, checks) => insertPlain(app, collection, document, checks));
 }
 
-function insertPlain(app: App, collection: Collection, document: StoredDocument): Promise<StoredDocument> {
+function insertPlain(
+  app: App,
+  collection: Collection,
+  document: StoredDocument,
+  checks: readonly ReferenceCheck[],
+): Promise<StoredDocument> {
   return write(app, collection, {
     action: 'insert',
     adds: { documents: [document] },
     async run(stored, nextEvent) {
       const withEvent = withOutbox(document, await nextEvent());
-      await stored.insertOne(withEvent);
+      if (checks.length === 0) await stored.insertOne(withEvent);
+      else await insertReferring(app, collection, withEvent, checks);
       return withEvent;
     },
     changed: (withEvent) => ({ documents: [withEvent] }),
   });
+}
+
+/** Stores a document if what it refers to is there at that moment. */
+async function insertReferring(
+  app: App,
+  collection: Collection,
+  document: StoredDocument,
+  checks: readonly ReferenceCheck[],
+): Promise<void> {
+  const conditions: WriteCondition[] = [];
+  for (const check of checks) conditions.push(await conditionOf(app, check));
+  try {
+    await app.db.insertTogether!(documentsName(collection), [document], conditions);
+  } catch (error) {
+    const { step, cause } = error as { step?: unknown; cause?: unknown };
+    throw typeof step === 'number' && cause === null ? await checks[step]!.refusal() : error;
+  }
 }
 
 /** Stores those documents that can be stored, each for itself; answers for the others, by position, why not. */

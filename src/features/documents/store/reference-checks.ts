@@ -1,10 +1,12 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { type AppError, conflict, invalid } from '../../../errors.js';
+import type { WriteStep } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { findShown } from '../../collections/indexes/insert-series.js';
 import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
 import type { StoredDocument } from './document.js';
 import type { RecordChange, RecordWrite } from './record-update.js';
@@ -183,6 +185,15 @@ async function referredTo(app: App, { collection, field }: Reference, filter: Fi
   const documents = count === 1 ? '1 document of' : `${count} documents of`;
   const message = `${documents} "${collection.name}" refer to it by ${field}: change or remove ${count === 1 ? 'it' : 'them'} first`;
   return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field, rule: 'onDelete', message }] });
+}
+
+/** A condition among the steps of a write. */
+export type WriteCondition = Extract<WriteStep, { matches: boolean }>;
+
+/** A check as a condition of a write. */
+export async function conditionOf(app: App, { collection, filter, matches }: ReferenceCheck): Promise<WriteCondition> {
+  const shown = matches ? await findShown(app, collection._id) : {};
+  return { collection: documentsName(collection), filter: { ...filter, ...shown }, matches };
 }
 
 /**

@@ -10,7 +10,13 @@ import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import { removeAttachedLater } from './attached-files.js';
 import type { StoredDocument } from './document.js';
 import { growthFilter, grownTooLarge } from './document-growth.js';
-import { checkReferences, concernsReferences, type CheckedWrite, type ReferenceCheck } from './reference-checks.js';
+import {
+  checkReferences,
+  concernsReferences,
+  conditionOf,
+  type CheckedWrite,
+  type ReferenceCheck,
+} from './reference-checks.js';
 import { removedUpdate, together, updateOf, type RecordWrite } from './record-update.js';
 import { explainWriteError, PathBlocked, TRANSACTION_TOO_LARGE } from './refused-writes.js';
 import { settleLater } from './settle-later.js';
@@ -53,7 +59,7 @@ export async function writeRecordsTogether(
         const { collection, filter } = step;
         plan.push({ index, step: { collection, filter, matches: true } });
       }
-      for (const check of planned.checks) plan.push({ index, step: await readCheck(app, check), check });
+      for (const check of planned.checks) plan.push({ index, step: await conditionOf(app, check), check });
       plan.push({ index, step, isWrite: true, growth });
     });
   }
@@ -92,11 +98,6 @@ interface PlannedStep {
 
 async function planReferences(app: App, write: RecordWrite): Promise<CheckedWrite> {
   return (await concernsReferences(app, write)) ? checkReferences(app, write) : { write, checks: [], settled: null };
-}
-
-async function readCheck(app: App, { collection, filter, matches }: ReferenceCheck): Promise<WriteStep> {
-  const shown = matches ? await findShown(app, collection._id) : {};
-  return { collection: documentsName(collection), filter: { ...filter, ...shown }, matches };
 }
 
 async function readStep(app: App, write: RecordWrite, growth: Document | null): Promise<WriteStep> {
