@@ -12,6 +12,7 @@ import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { startService } from '../helpers/run-binary.js';
 import { openAuthenticator, type SoftAuthenticator } from '../helpers/soft-authenticator.js';
 import { openTempDir } from '../helpers/temp-dir.js';
+import { compareAddresses } from './account-addresses.js';
 import { threadMicros } from './process-cost.js';
 
 /*
@@ -20,6 +21,7 @@ import { threadMicros } from './process-cost.js';
  * are compared with those of a project that has switched nothing on. Linux only.
  *
  * npm run bench accounts -- 7 40      blocks, sign-ins of a block (requests: ten times as many)
+ * npm run bench accounts -- 0         only whether times tell which addresses have an account
  */
 
 const BLOCKS = Number(process.argv[2] ?? 7);
@@ -41,6 +43,7 @@ const env = {
   BSVC_BCRYPT_COST: '4',
   BSVC_RATE_LIMIT: 'off',
   BSVC_AUTH_RATE_LIMIT: 'off',
+  BSVC_ANONYMOUS_RATE_LIMIT: 'off',
 };
 const { config } = loadConfig([{ source: 'bench', values: env }]);
 const app = await openApp(config, openLogger({ level: 'warn', format: 'json' }));
@@ -74,7 +77,7 @@ for (const [{ publishable }, { token }] of [[plain, ofPlain] as const, [full, of
 }
 const device = await enrolPasskey(await openAccount(full));
 
-for (let block = -Math.ceil(WARM_SIGN_INS / SIGN_INS); block < BLOCKS; block++) {
+for (let block = BLOCKS === 0 ? 0 : -Math.ceil(WARM_SIGN_INS / SIGN_INS); block < BLOCKS; block++) {
   if (block === 0) spent.clear();
   const codes = await Promise.all(Array.from({ length: SIGN_INS }, () => prepareCode()));
   await measure('code sign-in', codes, (body) => ask('POST', '/userAuth/login/code/verify', full.publishable, body));
@@ -103,18 +106,24 @@ for (let block = -Math.ceil(WARM_SIGN_INS / SIGN_INS); block < BLOCKS; block++) 
   }
 }
 console.log(`load ${loadavg()[0]!.toFixed(1)}; processor µs of a request, median of ${BLOCKS} blocks`);
-for (const what of ['code sign-in', 'passkey sign-in', 'second factor']) {
+for (const what of BLOCKS === 0 ? [] : ['code sign-in', 'passkey sign-in', 'second factor']) {
   const micros = median(spent.get(what)!);
   const isMet = micros <= SIGN_IN_GOAL_MICROS ? 'met' : 'missed';
   console.log(`${what.padEnd(18)}${micros.toFixed(0).padStart(6)}   goal ${SIGN_IN_GOAL_MICROS} ${isMet}`);
 }
-for (const what of ['me', 'list']) {
+for (const what of BLOCKS === 0 ? [] : ['me', 'list']) {
   const [without, all] = [spent.get(`${what} plain`)!, spent.get(`${what} full`)!];
   const ratio = median(all.map((micros, block) => micros / without[block]!));
   const isMet = Math.abs(ratio - 1) <= SAME_GOAL ? 'met' : 'missed';
   const told = `${median(without).toFixed(0).padStart(6)} → ${median(all).toFixed(0)}`;
   console.log(`${what.padEnd(18)}${told}   ${ratio.toFixed(3)}x, goal 1 ± ${SAME_GOAL} ${isMet}`);
 }
+await compareAddresses(
+  async (method, path, body, token) => (await send(method, `/userAuth/${path}`, full.publishable, body, token)).status,
+  server.ready.pid,
+  (email) => ask('POST', '/userAuth/users', full.secret, { email, password: PASSWORD, emailVerified: true }),
+  async () => (await ask('POST', '/userAuth/signup/anonymous', full.publishable, {})).accessToken as string,
+);
 agent.destroy();
 await server.stop();
 await app.close();
@@ -169,7 +178,7 @@ async function prepareFactor(): Promise<object> {
   return { mfaToken, totp: totpCode(secret, Date.now()) };
 }
 
-function ask(
+async function ask(
   method: string,
   path: string,
   key: string,
@@ -177,6 +186,20 @@ function ask(
   token?: string,
   expected?: number,
 ): Promise<Record<string, unknown>> {
+  const { status, text } = await send(method, path, key, body, token);
+  if (expected === undefined ? status >= 300 : status !== expected) {
+    throw new Error(`${method} ${path}: ${status} ${text}`);
+  }
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+function send(
+  method: string,
+  path: string,
+  key: string,
+  body?: object,
+  token?: string,
+): Promise<{ status: number; text: string }> {
   const headers = {
     'x-api-key': key,
     'content-type': 'application/json',
@@ -186,12 +209,7 @@ function ask(
     const sent = request(`${server.ready.url}/api${path}`, { method, agent, headers }, (reply) => {
       let text = '';
       reply.setEncoding('utf8').on('data', (part: string) => (text += part));
-      reply.on('end', () => {
-        const { statusCode = 0 } = reply;
-        if (expected === undefined ? statusCode >= 300 : statusCode !== expected) {
-          reject(new Error(`${method} ${path}: ${statusCode} ${text}`));
-        } else resolve(JSON.parse(text) as Record<string, unknown>);
-      });
+      reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text }));
     });
     sent.on('error', reject).end(body && JSON.stringify(body));
   });

@@ -1,4 +1,5 @@
 import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
+import { CommitQueue } from '../../src/engine/storage/commit-queue.js';
 
 export interface SeenCommand {
   name: string;
@@ -26,6 +27,23 @@ export function listenToCommands(): CommandLog {
     named: (...names) => seen.filter(({ name }) => names.includes(name)),
     stop() {
       for (const { command, run } of originals) command.run = run;
+    },
+  };
+}
+
+/** Counts the write transactions of engines of this process until stopped, those that find nothing to change too. */
+export function countCommits(): { stop(): number } {
+  const queue = CommitQueue.prototype as unknown as { transaction: (work: () => void) => void };
+  const { transaction } = queue;
+  let count = 0;
+  queue.transaction = function (this: CommitQueue, work) {
+    count++;
+    transaction.call(this, work);
+  };
+  return {
+    stop() {
+      queue.transaction = transaction;
+      return count;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { created, done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
 import { missing } from '../../errors.js';
+import { useUp } from '../quota/use-up.js';
 import {
   claimed,
   FLAG,
@@ -18,7 +19,7 @@ import { presentUser } from './accounts/present-user.js';
 import { removePasskey } from './accounts/take-off-way-in.js';
 import { signedIn } from './describe-signed-in.js';
 import { beginPasskey, registerPasskey } from './factors/register-passkey.js';
-import { ASSERTION, beginPasskeyLogin, REGISTRATION, takePasskey } from './factors/verify-passkey.js';
+import { ASSERTION, beginPasskeyLogin, checkPasskey, REGISTRATION } from './factors/verify-passkey.js';
 import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
 import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
 import { REFRESH_MODE } from './sessions/describe-tokens.js';
@@ -64,9 +65,12 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     answers: signedIn(),
     refuses: { 401: ['PASSKEY_INVALID', 'INVALID_CREDENTIALS'], 403: ['PASSKEYS_OFF', 'ACCOUNT_DISABLED'] },
     async handle({ app, ctx, project, body: { response } }) {
-      const user = await takePasskey(app, project, response);
-      if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
-      const tokens = await completeSignIn(app, project, user, clientOf(ctx), { method: 'passkey' });
+      const { user, uses } = await checkPasskey(app, project, response);
+      if (user[HIDDEN_FIELD].disabledAt) {
+        await useUp(app.db, uses);
+        throw accountDisabled();
+      }
+      const tokens = await completeSignIn(app, project, user, clientOf(ctx), { method: 'passkey' }, uses);
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
     },
   }),

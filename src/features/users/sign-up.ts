@@ -65,7 +65,7 @@ export async function signUpSignedIn(
   const user = await signUp(app, project, body, setter, {
     gone: client.gone,
     async storeWith(fresh, store) {
-      tokens = await openSession(app, project, fresh, client, BY_PASSWORD, store);
+      tokens = await openSession(app, project, fresh, client, BY_PASSWORD, { storeUser: store });
     },
   });
   return { user, tokens: tokens! };
@@ -84,5 +84,5 @@ export async function signUpGuest(app: App, project: Project, body: unknown, cli
   const options = { setter: 'user', needsPassword: false, isGuest: true } as const;
   const { user } = readNewUser(collection, body, options, app.clock.now());
   const store = (): Promise<void> => insertUser(app, collection, user);
-  return { user, tokens: await openSession(app, project, user, client, { method: 'anon' }, store) };
+  return { user, tokens: await openSession(app, project, user, client, { method: 'anon' }, { storeUser: store }) };
 }

@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { storeOf } from '../../../platform/database/store-of.js';
+import type { Use } from '../../quota/use-up.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { keepRecord } from '../../quota/keep-record.js';
@@ -52,8 +53,8 @@ export async function openChallenge(
 export interface MetChallenge {
   userId: ObjectId | null;
   held: unknown;
-  /** Uses it up; false when another request was faster. */
-  use(): Promise<boolean>;
+  /** The write that uses it up. */
+  use: Use;
 }
 
 /** Counts a try first; null for a token that is unknown, used up, too old or tried too often. */
@@ -63,24 +64,30 @@ export async function meetChallenge(
   purpose: ChallengePurpose,
   token: string,
 ): Promise<MetChallenge | null> {
-  const now = app.clock.now();
-  const _id = sha256Hex(token);
   const met = await challengeStore(app).findOneAndUpdate(
-    {
-      _id,
-      purpose,
-      projectId: project._id,
-      tries: { $lt: MAX_TRIES },
-      expiresAt: { $gt: new Date(now), $lte: new Date(now + CHALLENGE_MS + CLOCKS_DIFFER_MS) },
-    },
+    { ...live(app, project, purpose, token), tries: { $lt: MAX_TRIES } },
     { $inc: { tries: 1 } },
   );
   if (!met) return null;
+  const { _id } = met;
   return {
     userId: met.userId,
     held: JSON.parse(app.secrets.open(met.sealed, sealContext(_id))) as unknown,
-    use: async () => (await challengeStore(app).findOneAndDelete({ _id })) !== null,
+    use: useOf(_id),
   };
+}
+
+const useOf = (_id: string): Use => ({ collection: ACCOUNT_CHALLENGES, filter: { _id }, remove: true });
+
+/** The write that uses a challenge up; null for one that is unknown, used or too old. */
+export async function findChallenge(
+  app: App,
+  project: Project,
+  purpose: ChallengePurpose,
+  token: string,
+): Promise<Use | null> {
+  const found = await challengeStore(app).findOne(live(app, project, purpose, token));
+  return found && useOf(found._id);
 }
 
 /** Uses a challenge up by one write, and answers what it held; null for one that is unknown, used or too old. */
@@ -90,16 +97,16 @@ export async function takeChallenge(
   purpose: ChallengePurpose,
   token: string,
 ): Promise<Pick<MetChallenge, 'userId' | 'held'> | null> {
-  const now = app.clock.now();
-  const taken = await challengeStore(app).findOneAndDelete({
-    _id: sha256Hex(token),
-    purpose,
-    projectId: project._id,
-    expiresAt: { $gt: new Date(now), $lte: new Date(now + CHALLENGE_MS + CLOCKS_DIFFER_MS) },
-  });
+  const taken = await challengeStore(app).findOneAndDelete(live(app, project, purpose, token));
   if (!taken) return null;
   const held = JSON.parse(app.secrets.open(taken.sealed, sealContext(taken._id))) as unknown;
   return { userId: taken.userId, held };
+}
+
+function live(app: App, project: Project, purpose: ChallengePurpose, token: string) {
+  const now = app.clock.now();
+  const expiresAt = { $gt: new Date(now), $lte: new Date(now + CHALLENGE_MS + CLOCKS_DIFFER_MS) };
+  return { _id: sha256Hex(token), purpose, projectId: project._id, expiresAt };
 }
 
 const sealContext = (id: string): string => `account-challenge:${id}`;

@@ -1,6 +1,7 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
+import { useUp } from '../../quota/use-up.js';
 import { text } from '../../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -10,7 +11,7 @@ import { nameOf, type User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
 import { hashRecoveryCode, openTotp } from './factors.js';
 import { findTotpStep } from './totp.js';
-import { ASSERTION, takePasskey } from './verify-passkey.js';
+import { ASSERTION, checkPasskey } from './verify-passkey.js';
 
 /** A second factor in a body. */
 export interface GivenFactor {
@@ -37,7 +38,7 @@ export async function takeFactor(
   { totp, recoveryCode, passkey }: GivenFactor,
 ): Promise<ProofMethod | null> {
   if (passkey !== undefined) {
-    await takePasskey(app, project, passkey, user);
+    await useUp(app.db, (await checkPasskey(app, project, passkey, user)).uses);
     return 'passkey';
   }
   const code = totp ?? recoveryCode;

@@ -1,14 +1,15 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { App } from '../../../app.js';
 import { forbidden, unauthenticated, type AppError } from '../../../errors.js';
+import { useUp, type Use, type Uses } from '../../quota/use-up.js';
 import { claimed, text, type Schema } from '../../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf, type PasskeySite } from '../../projects/sign-in-settings.js';
-import { isPasskeyOf, passkeyId, passkeyStore, type Passkey } from '../accounts/passkey.js';
+import { isPasskeyOf, passkeyId, PASSKEYS, passkeyStore, type Passkey } from '../accounts/passkey.js';
 import type { User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
-import { openChallenge, takeChallenge } from './account-challenge.js';
+import { findChallenge, openChallenge } from './account-challenge.js';
 import { settleReset } from './reset-factors.job.js';
 
 /** What a browser answers to a challenge, as JSON; the library reads it. */
@@ -58,46 +59,54 @@ export async function beginPasskeyLogin(app: App, project: Project) {
 }
 
 /**
- * The user whose passkey answered a challenge, which is used up by that. 401 PASSKEY_INVALID for anything else: another
- * site, project or key, an earlier owner's or one that was taken off; with `of` also for another user's.
+ * The user whose passkey answered a challenge, and the writes that use the answer up. 401 PASSKEY_INVALID for anything
+ * else, which uses the challenge up: another site, project or key, an earlier owner's or one that was taken off; with
+ * `of` also for another user's.
  */
-export async function takePasskey(
+export async function checkPasskey(
   app: App,
   project: Project,
   response: AuthenticationResponseJSON,
   of: User | null = null,
-): Promise<User> {
+): Promise<{ user: User; uses: Uses }> {
   const site = requirePasskeySite(project);
   const passkey = await passkeyStore(app).findOne({ _id: passkeyId(project, response.id) });
   const found = passkey && (await findUser(app, project._id, passkey.userId));
   const user = found && (await settleReset(app, project, found));
-  const counter = await verify(app, project, site, response, passkey);
-  if (!passkey || !user || counter === null || !isPasskeyOf(passkey, user)) throw passkeyInvalid();
-  if (of && !of._id.equals(user._id)) throw passkeyInvalid();
-  const used = await passkeyStore(app).updateOne(
-    { _id: passkey._id, counter: passkey.counter },
-    { $set: { counter, usedAt: new Date(app.clock.now()) } },
-  );
+  const { challenge, counter } = await verify(app, project, site, response, passkey);
+  const isOwn = user && isPasskeyOf(passkey, user) && (!of || of._id.equals(user._id));
+  if (!challenge || counter === null || !isOwn) {
+    if (challenge) await useUp(app.db, { steps: [challenge], refusal: passkeyInvalid });
+    throw passkeyInvalid();
+  }
   // A counter that two uses have at once says that one of them is a copy.
-  if (used.matchedCount === 0 && counter > 0) throw passkeyInvalid();
+  const counted: Use = {
+    collection: PASSKEYS,
+    filter: { _id: passkey._id, counter: passkey.counter },
+    update: { $set: { counter, usedAt: new Date(app.clock.now()) } },
+  };
   const { mfaResetAt } = user[HIDDEN_FIELD];
   if (mfaResetAt) await noteInAccount(app, project._id, { _id: user._id }, { [`${HIDDEN_FIELD}.mfaResetAt`]: null });
-  return user;
+  return { user, uses: { steps: [challenge, counted], refusal: passkeyInvalid } };
 }
 
-/** The counter that the device says; null when the answer is not right. The challenge is used up whether or not. */
+/** The challenge that was answered, and the counter that the device says; null where they are not right. */
 async function verify(
   app: App,
   project: Project,
   { rpId, origins }: PasskeySite,
   response: AuthenticationResponseJSON,
   passkey: Passkey | null,
-): Promise<number | null> {
+): Promise<{ challenge: Use | null; counter: number | null }> {
   const { verifyAuthenticationResponse } = await loadWebauthn();
+  let challenge: Use | null = null;
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response,
-      expectedChallenge: async (challenge) => (await takeChallenge(app, project, 'passkey-login', challenge)) !== null,
+      expectedChallenge: async (token) => {
+        challenge = await findChallenge(app, project, 'passkey-login', token);
+        return challenge !== null;
+      },
       expectedOrigin: origins,
       expectedRPID: rpId,
       credential: {
@@ -107,10 +116,10 @@ async function verify(
       },
       requireUserVerification: true,
     });
-    return verified ? authenticationInfo.newCounter : null;
+    return { challenge, counter: verified ? authenticationInfo.newCounter : null };
   } catch {
     // Whatever of it cannot be read is the client's.
-    return null;
+    return { challenge, counter: null };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ObjectId } from 'bson';
+import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
 import { isSessionOf } from './end-sessions.js';
@@ -7,6 +7,8 @@ import { findLiveSessions } from './session.js';
 import { findUserByEmail } from '../user-store.js';
 
 const MAX_SESSIONS = 100;
+/** Nobody's id. */
+const NOBODY = { _id: new ObjectId('0'.repeat(24)) };
 
 /**
  * The lock of an end user's account. A network from which the account has a live session is known: only its own five
@@ -15,8 +17,12 @@ const MAX_SESSIONS = 100;
 export function lockUser(app: App, projectId: ObjectId, email: string, ip: string): LoginLock {
   return loginLock(app, projectId, email, ip, async (network) => {
     const user = await findUserByEmail(app, projectId, email);
-    if (!user) return false;
-    const sessions = await findLiveSessions(app, projectId, user).limit(MAX_SESSIONS).toArray();
-    return sessions.some((session) => isSessionOf(session, user) && clientNetwork(session.ip) === network);
+    // Also where there is no account: the time must not tell it.
+    const sessions = await findLiveSessions(app, projectId, user ?? NOBODY)
+      .limit(MAX_SESSIONS)
+      .toArray();
+    return (
+      user !== null && sessions.some((session) => isSessionOf(session, user) && clientNetwork(session.ip) === network)
+    );
   });
 }

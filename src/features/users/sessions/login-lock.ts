@@ -117,8 +117,10 @@ export function loginLock(
         if (lock) throw lock;
       }
       if (!(await compare())) return false;
-      await failureStore(app).deleteOne({ _id: here });
-      await failureStore(app).updateOne({ _id: factor, count: { $gt: 0 } }, { $inc: { count: -1 } });
+      await Promise.all([
+        failureStore(app).deleteOne({ _id: here }),
+        failureStore(app).updateOne({ _id: factor, count: { $gt: 0 } }, { $inc: { count: -1 } }),
+      ]);
       return true;
     },
     clear: async () => void (await failureStore(app).deleteMany({ _id: { $in: [here, everywhere] } })),
@@ -166,6 +168,12 @@ async function addFailure(app: App, projectId: ObjectId, id: string, cap: Cap): 
   for (;;) {
     const now = app.clock.now();
     const expiresAt = new Date(now + cap.ms);
+    // Almost nobody has failures: a write that finds none costs as much as one that does.
+    const isFirst = (await failureStore(app).findOne({ _id: id }, { projection: { _id: 1 } })) === null;
+    if (isFirst) {
+      if (await unlessDuplicate(failureStore(app).insertOne({ _id: id, projectId, count: 1, expiresAt }))) return null;
+      continue;
+    }
     const counted = await failureStore(app).updateOne(
       { _id: id, count: { $lt: cap.max }, $nor: isOver(now, cap) },
       { $inc: { count: 1 }, ...(cap.sliding && { $set: { expiresAt } }) },
@@ -176,7 +184,6 @@ async function addFailure(app: App, projectId: ObjectId, id: string, cap: Cap): 
       { $set: { count: 1, expiresAt } },
     );
     if (restarted.matchedCount === 1) return null;
-    if (await unlessDuplicate(failureStore(app).insertOne({ _id: id, projectId, count: 1, expiresAt }))) return null;
     const lock = await findLock(app, id, cap);
     if (lock) return lock;
   }

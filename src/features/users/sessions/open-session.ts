@@ -5,6 +5,7 @@ import { levelOf } from '../../access/caller.js';
 import { signAccessToken } from '../../access/sign-access-token.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
+import type { Uses } from '../../quota/use-up.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
 import { BY_PASSWORD, proofOf, type Proof } from './proof.js';
@@ -20,6 +21,12 @@ export interface Client {
   gone?: AbortSignal;
 }
 
+/** What is stored together with a session. */
+interface BesideSession {
+  uses?: Uses;
+  storeUser?: () => Promise<void>;
+}
+
 /** The tokens of a client that has proved its identity. */
 export interface Tokens {
   accessToken: string;
@@ -27,10 +34,10 @@ export interface Tokens {
 }
 
 /**
- * Starts a session for a user just read. The account is looked at again after the session is stored: an operator who
- * disables it, deletes it or changes its password in between ends this session too, with 401. A user who is not stored
- * yet is stored by `storeUser` after the session, so that there is never an account whose sign-up was refused for its
- * session.
+ * Starts a session for a user just read, together with the writes that use its proof up. The account is looked at again
+ * after the session is stored: an operator who disables it, deletes it or changes its password in between ends this
+ * session too, with 401. A user who is not stored yet is stored by `storeUser` after the session, so that there is
+ * never an account whose sign-up was refused for its session.
  */
 export async function openSession(
   app: App,
@@ -38,7 +45,7 @@ export async function openSession(
   user: User,
   { ip, userAgent }: Client,
   { method, second, identity }: Proof,
-  storeUser: (() => Promise<void>) | null = null,
+  { uses, storeUser }: BesideSession = {},
 ): Promise<Tokens> {
   const id = randomUUID();
   const token = generateRefreshToken(app.secrets, id);
@@ -54,7 +61,7 @@ export async function openSession(
     accessToken: issueAccessToken(app, project, user, { _id: id, ...proof }, now),
     refreshToken: formatRefreshToken(token),
   };
-  await keepRecord(app, 'sessions', {
+  const session: Session = {
     _id: id,
     projectId: project._id,
     userId: user._id,
@@ -69,7 +76,8 @@ export async function openSession(
     revokedFor: null,
     ip,
     userAgent,
-  });
+  };
+  await keepRecord(app, 'sessions', session, uses);
   try {
     await storeUser?.();
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { App } from '../../../app.js';
 import { unauthenticated, type AppError } from '../../../errors.js';
+import type { Uses } from '../../quota/use-up.js';
 import { levelOf } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -32,10 +33,11 @@ export async function completeSignIn(
   user: User,
   client: Client,
   proof: Proof,
+  uses?: Uses,
 ): Promise<Tokens> {
   const current = await settleReset(app, project, user);
   if (levelOf([proof.method]) === 2 || !asksForCode(app, current)) {
-    return openSession(app, project, current, client, proof);
+    return openSession(app, project, current, client, proof, { uses });
   }
   const held: HeldProof = { proof, stamp: current[HIDDEN_FIELD].stamp ?? null };
   const mfaToken = await openChallenge(app, project, { purpose: 'mfa', userId: current._id, held });
@@ -64,8 +66,9 @@ export async function completeWithFactor(
   if ((user[HIDDEN_FIELD].stamp ?? null) !== stamp) throw tokenInvalid();
   if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
   const second = await takeFactor(app, project, { user, ip: client.ip }, factor);
-  if (second === null || !(await challenge.use())) throw tokenInvalid();
-  return { user, tokens: await openSession(app, project, user, client, { ...proof, second }) };
+  if (second === null) throw tokenInvalid();
+  const uses: Uses = { steps: [challenge.use], refusal: tokenInvalid };
+  return { user, tokens: await openSession(app, project, user, client, { ...proof, second }, { uses }) };
 }
 
 function tokenInvalid(): AppError {

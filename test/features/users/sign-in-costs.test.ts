@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { changeProject } from '../../../src/features/declaration/change-project.js';
+import { findLetter, openCode } from '../../../src/features/users/codes/one-time-code.js';
+import { totpCode } from '../../../src/features/users/factors/totp.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { countCommits, listenToCommands, type CommandLog } from '../../helpers/command-log.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openAuthenticator } from '../../helpers/soft-authenticator.js';
+import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+
+// What signing in costs the store (accounts.md 6), counted: a commit takes longer than all else of a sign-in together.
+
+const STEP_MS = 30_000;
+const SITE = { rpId: 'shop.example', origin: 'https://app.shop.example' };
+const device = openAuthenticator(SITE.rpId, SITE.origin);
+const clock = createFakeClock();
+let test: TestApp;
+let shop: TestProject;
+let client: UserClient;
+let log: CommandLog;
+
+beforeAll(async () => {
+  test = await openTestApp({ settings: { BSVC_BCRYPT_COST: '4' }, clock });
+  const made = await buildProject(test.app);
+  const passkeys = { rpId: SITE.rpId, origins: [SITE.origin] };
+  const signIn = { codeLogin: 'existing', mfa: 'optional', passkeys } as const;
+  shop = { ...made, project: await changeProject(test.app, made.project, { signIn }) };
+  client = openUserClient(test, shop.publishable);
+  log = listenToCommands();
+});
+afterAll(async () => {
+  log.stop();
+  await test.close();
+});
+
+interface Account {
+  email: string;
+  token: string;
+}
+
+async function buildAccount(): Promise<Account> {
+  const email = buildEmail();
+  await openUserClient(test, shop.secret).post('/users', { email, password: PASSWORD, emailVerified: true });
+  const { accessToken } = (await client.logIn(email)).body as { accessToken: string };
+  return { email, token: accessToken };
+}
+
+/** An account with an app, and the code of its next half minute. */
+async function buildFactored(): Promise<Account & { nextCode(): string }> {
+  const account = await buildAccount();
+  const begun = await client.post('/mfa/totp', {}, bearer(account.token));
+  const { secret } = (begun.body as { data: { secret: string } }).data;
+  await client.post('/mfa/totp/confirm', { code: totpCode(secret, clock.now()) }, bearer(account.token));
+  clock.advance(STEP_MS);
+  return { ...account, nextCode: () => totpCode(secret, clock.now()) };
+}
+
+const challenge = async (): Promise<{ challenge: string }> =>
+  (await client.post('/login/passkey/options')).body as { challenge: string };
+
+async function halfSignedIn(email: string): Promise<string> {
+  return ((await client.logIn(email)).body as { data: { mfaToken: string } }).data.mfaToken;
+}
+
+/** Each prepares a sign-in and answers how to send it. */
+const WAYS = {
+  async 'a password'() {
+    const { email } = await buildAccount();
+    return () => client.logIn(email);
+  },
+  async 'a mailed code'() {
+    const { email } = await buildAccount();
+    const id = await openCode(test.app, shop.project._id, 'login', email, () => Promise.resolve(true));
+    const { code: otp } = (await findLetter(test.app, id!))!;
+    return () => client.post('/login/code/verify', { email, otp });
+  },
+  async 'a passkey'() {
+    const { token } = await buildAccount();
+    const begun = (await client.post('/passkeys/options', {}, bearer(token))).body as { challenge: string };
+    await client.post('/passkeys', { response: device.create(begun) }, bearer(token));
+    const response = device.get(await challenge());
+    return () => client.post('/login/passkey', { response });
+  },
+  async 'a second factor'() {
+    const { email, nextCode } = await buildFactored();
+    const mfaToken = await halfSignedIn(email);
+    return () => client.post('/login/mfa', { mfaToken, totp: nextCode() });
+  },
+};
+
+it.each([
+  ['a password', 1],
+  ['a mailed code', 2],
+  ['a passkey', 1],
+  ['a second factor', 6],
+] as const)('%s opens a session by %i commits', async (way, most) => {
+  const send = await WAYS[way]();
+  await test.app.backgroundTasks.idle();
+  const count = countCommits();
+  const reply = await send();
+  const commits = count.stop();
+  expect(reply.status).toBe(200);
+  expect(commits).toBe(most);
+});
+
+it('asks an account with an app for its code at the cost of one read more', async () => {
+  const commandsOf = async (email: string, status: number): Promise<string[]> => {
+    const from = log.seen.length;
+    expect((await client.logIn(email)).status).toBe(status);
+    return log.seen.slice(from).map(({ name }) => name);
+  };
+  const [plain, factored] = [await buildAccount(), await buildFactored()];
+  await commandsOf(plain.email, 200);
+  const without = await commandsOf(plain.email, 200);
+  const asked = await commandsOf(factored.email, 401);
+  const reads = (names: readonly string[]): number => names.filter((name) => name === 'find').length;
+  expect(asked.length - reads(asked)).toBe(without.length - reads(without));
+  expect(reads(asked)).toBeLessThanOrEqual(reads(without) + 1);
+});
