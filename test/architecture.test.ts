@@ -9,6 +9,9 @@ const MAX_FILES = 20;
 /** From this share of a limit a warning is printed: what is full stops the next change, which is about neither. */
 const WARNED = 0.9;
 
+/** Made from the routes, and as long as these are many. */
+const MADE = ['src/console/api-routes.ts'];
+
 /** Folders that only grow: a released migration stays. */
 const GROWING = ['src/migrations'];
 
@@ -89,8 +92,9 @@ describe('the house keeps its walls', () => {
   });
 
   it('has no file that has grown into several', () => {
-    warn(files.map(({ path, lines }) => [`${path}: ${lines} of ${MAX_LINES} lines`, lines / MAX_LINES]));
-    expect(files.filter((file) => file.lines > MAX_LINES).map((file) => `${file.path}: ${file.lines} lines`)).toEqual(
+    const written = files.filter(({ path }) => !MADE.includes(path));
+    warn(written.map(({ path, lines }) => [`${path}: ${lines} of ${MAX_LINES} lines`, lines / MAX_LINES]));
+    expect(written.filter((file) => file.lines > MAX_LINES).map((file) => `${file.path}: ${file.lines} lines`)).toEqual(
       [],
     );
   });

@@ -9,6 +9,7 @@ import { loadConfig, SETTINGS } from '../src/config/config.js';
 import { projectsFileSchema } from '../src/features/declaration/project-declaration.js';
 import { renderCommandsPage, renderSettingsPage } from './helpers/generated-docs.js';
 import { renderFilterFiles } from './helpers/generated-filters.js';
+import { CONSOLE_ROUTES, renderConsoleRoutes } from './helpers/generated-routes.js';
 import { readGuides } from './helpers/guide-examples.js';
 import { runCli } from './helpers/run-cli.js';
 
@@ -170,6 +171,12 @@ describe('compose.yaml and Dockerfile', () => {
       expect(mounts.map((mount) => mount.split(':')[0]!).filter((name) => !(name in volumes))).toEqual([]);
     }
     expect(dockerfile).toMatch(/^HEALTHCHECK .*\n.*\/api\/health\/live/m);
+  });
+});
+
+describe('src/console/api-routes.ts', () => {
+  it('types the console’s requests as the routes are (npm run docs)', async () => {
+    expect(readFileSync(join(import.meta.dirname, '..', CONSOLE_ROUTES), 'utf8')).toBe(await renderConsoleRoutes());
   });
 });
 

@@ -1,4 +1,13 @@
 import { signal } from '@preact/signals';
+import {
+  queryOf,
+  type Address,
+  type ApiPath,
+  type AskedOf,
+  type DataOf,
+  type Method,
+  type RouteOf,
+} from './api-paths.js';
 
 /** One broken rule of a field, by the field's path. */
 export interface FieldProblem {
@@ -62,10 +71,36 @@ function untilSignedIn(): Promise<void> {
   }));
 }
 
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
 /** Addresses are relative to the page, whatever a proxy in front has taken away of the path. */
 export const addressOf = (path: string): string => new URL(`..${path}`, document.baseURI).href;
+
+interface Options {
+  signal?: AbortSignal;
+  /** Refused without a session, it does not wait for one. */
+  isSignIn?: boolean;
+  headers?: Readonly<Record<string, string>>;
+}
+
+type Sendable = Options & { query?: object; body?: unknown; form?: FormData };
+
+/** What a route takes beside its path; nothing has to be given where nothing has to be sent. */
+type Asked<M extends Method, P extends ApiPath> =
+  RouteOf<M, P> extends { body: unknown } | { form: unknown }
+    ? [asked: AskedOf<M, P> & Options]
+    : [asked?: AskedOf<M, P> & Options];
+
+/**
+ * Sends a request to the operators' API and answers its `data`, both typed by the API document. Throws `Refusal`, and
+ * with `AbortError` when `signal` ends it. Without a session it waits until somebody signs in again.
+ */
+export async function call<M extends Method, P extends ApiPath<M>>(
+  method: M,
+  address: Address<P>,
+  ...[asked]: Asked<M, P>
+): Promise<DataOf<M, P>> {
+  const { query = {}, body, form, ...options }: Sendable = asked ?? {};
+  return api(method, address + queryOf(query), form ?? body, options);
+}
 
 /**
  * Sends a request to the operators' API and answers its `data`. Throws `Refusal`, and with `AbortError` when `signal`
@@ -131,12 +166,4 @@ async function send(
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** A query string without what is empty. */
-export function queryOf(values: Readonly<Record<string, string | number | null | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(values)) {
-    if (value !== undefined && value !== null && value !== '') query.set(name, String(value));
-  }
-  const written = query.toString();
-  return written === '' ? '' : `?${written}`;
-}
+export { queryOf };

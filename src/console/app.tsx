@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks';
-import { api, passwordAgain, Refusal, signInAgain, trouble } from './api.js';
+import { call, passwordAgain, Refusal, signInAgain, trouble } from './api.js';
+import { pathTo } from './api-paths.js';
 import { Header } from './frame/header.js';
 import { Menu } from './frame/menu.js';
 import { Palette } from './frame/palette.js';
@@ -9,7 +10,7 @@ import { Dialog, Notes, tellRefusal } from './parts/basics.js';
 import { PasswordAgain } from './parts/confirm.js';
 import { place } from './routes.js';
 import { SignIn, signInByLink, takeLink } from './screens/service/sign-in.js';
-import { loadProjects, me, recallMe, settleMe, type Me } from './session.js';
+import { loadProjects, me, recallMe, settleMe } from './session.js';
 import { isStale, watchServer, watchVersion } from './stale-page.js';
 
 /** Begins before anything is drawn: the form, or a screen and its requests, wait for no answer. */
@@ -40,7 +41,7 @@ async function begin(link: string | null): Promise<void> {
   if (me.value) void loadProjects().catch(tellRefusal);
   try {
     const wasKnown = me.value !== null && me.value !== undefined;
-    settleMe(await api<Me>('GET', '/api/admin/me', undefined, { isSignIn: true }));
+    settleMe(await call('GET', pathTo('/api/admin/me'), { isSignIn: true }));
     if (!wasKnown) void loadProjects().catch(tellRefusal);
     signInAgain.value?.done();
   } catch (error) {

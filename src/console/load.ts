@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { Address, ApiPath, DataOf } from './api-paths.js';
 import { api, refusalOf, type Refusal } from './api.js';
 
 export interface Loaded<T> {
@@ -22,6 +23,8 @@ interface Answered<T> {
 const FIRST_WAIT_MS = 2_000;
 const MAX_WAIT_MS = 30_000;
 
+export function useLoad<P extends ApiPath<'GET'>>(path: Address<P> | null, everyMs?: number): Loaded<DataOf<'GET', P>>;
+export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T>;
 /** Loads a path, again whenever it changes, and every `everyMs` while the page is looked at. null loads nothing. */
 export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T> {
   const [turn, setTurn] = useState(0);

@@ -34,6 +34,15 @@ export function linkTo(parts: readonly string[], query: Query = {}): string {
   return `#/${parts.map(encodeURIComponent).join('/')}${written === '' ? '' : `?${written}`}`;
 }
 
+/** What the query of the place has under a name, where it is one of the choices. */
+export function chosenOf<Value extends string>(
+  name: string,
+  choices: readonly (readonly [value: Value, shown: string])[],
+): Value | null {
+  const given = place.value.query.get(name);
+  return choices.find(([value]) => value === given)?.[0] ?? null;
+}
+
 /** The present place with another query: what is null goes, what is not named stays. */
 export function linkHere(change: Query): string {
   const { parts, query } = place.value;

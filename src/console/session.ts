@@ -1,22 +1,15 @@
 import { computed, effect, signal } from '@preact/signals';
-import { api } from './api.js';
+import { call } from './api.js';
+import { pathTo } from './api-paths.js';
+import type { ApiSchemas } from './api-routes.js';
 import { place } from './routes.js';
 
-export interface Me {
-  email: string;
-  role: 'owner' | 'viewer';
-  projects: string[] | null;
-}
-
-export interface ShownProject {
-  id: string;
-  name: string;
-  plan: string;
-}
+/** What the page goes by of who is signed in. */
+type Me = Pick<ApiSchemas['Me'], 'email' | 'role' | 'projects'>;
 
 /** undefined until it is known; null = nobody is signed in; without an address, as it was when they came last. */
 export const me = signal<Me | null | undefined>(undefined);
-export const projects = signal<ShownProject[]>([]);
+export const projects = signal<ApiSchemas['Project'][]>([]);
 
 /**
  * The operator who was signed in here last, without the address: what a page needs to begin with, while it asks the
@@ -58,7 +51,7 @@ export const menuProject = computed(
 );
 
 export async function loadProjects(): Promise<void> {
-  projects.value = (await api<{ items: ShownProject[] }>('GET', '/api/projects')).items;
+  projects.value = (await call('GET', pathTo('/api/projects'))).items;
 }
 
 type Theme = 'auto' | 'light' | 'dark';

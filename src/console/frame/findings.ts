@@ -1,4 +1,5 @@
-import { api, queryOf } from '../api.js';
+import { call } from '../api.js';
+import { pathTo } from '../api-paths.js';
 import type { IconName } from '../parts/icon.js';
 import { linkTo } from '../routes.js';
 import { mayChange, menuProject, projects, seesAll } from '../session.js';
@@ -83,7 +84,7 @@ export function findPlaces(typed: string, collections: readonly string[]): Findi
 export async function loadCollectionNames(): Promise<string[]> {
   const project = menuProject.value;
   if (!project) return [];
-  const { items } = await api<{ items: { name: string }[] }>('GET', `/api/projects/${project.id}/collections`);
+  const { items } = await call('GET', pathTo('/api/projects/{projectId}/collections', { projectId: project.id }));
   return items.map(({ name }) => name);
 }
 
@@ -93,11 +94,13 @@ const MOST_USERS = 5;
 export async function findUsers(typed: string, signal: AbortSignal): Promise<Finding[]> {
   const project = menuProject.value;
   if (!project || !/^[^\s]{2,100}$/.test(typed) || ID.test(typed)) return [];
-  const path = `/api/projects/${project.id}/users${queryOf({ email: typed, limit: MOST_USERS })}`;
-  const { items } = await api<{ items: { _id: string; email: string }[] }>('GET', path, undefined, { signal });
+  const { items } = await call('GET', pathTo('/api/projects/{projectId}/users', { projectId: project.id }), {
+    query: { email: typed, limit: MOST_USERS },
+    signal,
+  });
   return items.map(({ _id, email }) => ({
     icon: 'users',
-    text: email,
+    text: email ?? _id,
     hint: 'user',
     link: linkTo(['p', project.id, 'users'], { open: _id }),
   }));

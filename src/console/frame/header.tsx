@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
+import { call } from '../api.js';
+import { pathTo } from '../api-paths.js';
 import { countDrafts, forgetDrafts } from '../drafts.js';
 import { howMany } from '../format.js';
 import { tellRefusal } from '../parts/basics.js';
@@ -53,7 +54,7 @@ export function Header() {
 
 async function signOut(): Promise<void> {
   try {
-    await api('POST', '/api/admin/logout');
+    await call('POST', pathTo('/api/admin/logout'));
     // The next user of this browser reads none.
     forgetDrafts();
     settleMe(null);

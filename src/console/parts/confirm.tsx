@@ -1,9 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
+import { call } from '../api.js';
+import { pathTo } from '../api-paths.js';
 import { Copy, Dialog, Trouble, useAction } from './basics.js';
 import { Commands, type CommandLine } from './commands.js';
 import { Field, Form, PasswordField } from './form.js';
+
+const PROOF = pathTo('/api/admin/me/confirm');
 
 /** Something that cannot be undone: the name of what it ends has to be typed, for some of it the own password too. */
 export function Confirm({
@@ -35,7 +38,7 @@ export function Confirm({
   const [password, setPassword] = useState('');
   const mayGo = (name === undefined || typed === name) && (!asksPassword || password !== '');
   const [busy, run, error] = useAction(async () => {
-    if (asksPassword) await api('POST', '/api/admin/me/confirm', { password });
+    if (asksPassword) await call('POST', PROOF, { body: { password } });
     await onConfirm();
   });
   return (
@@ -82,7 +85,7 @@ export function Secret({ what, value, onClose }: { what: 'Key' | 'Secret'; value
 export function PasswordAgain({ onDone }: { onDone: (isGiven: boolean) => void }) {
   const [password, setPassword] = useState('');
   const [busy, run, error] = useAction(async () => {
-    await api('POST', '/api/admin/me/confirm', { password });
+    await call('POST', PROOF, { body: { password } });
     onDone(true);
   });
   return (

@@ -1,24 +1,12 @@
 import { signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { pathTo } from '../api-paths.js';
+import type { ApiSchemas } from '../api-routes.js';
 import { useLoad } from '../load.js';
 import { place } from '../routes.js';
 
-/** The state of the service, as the operators' API tells it. */
-export interface Status {
-  version: string;
-  store: string;
-  storedBytes: number | null;
-  uptimeSeconds: number;
-  processes: number;
-  memoryBytes: number;
-  disk: { freeBytes: number; totalBytes: number } | null;
-  jobs: { queued: number; running: number; dead: number };
-  backup: { at: string | null; isLate: boolean } | null;
-  problems: { kind: string; project: string | null; id: string | null; text: string; since: string | null }[];
-}
-
 /** Problems as they were last told, by whichever part of the page asked. */
-export const problems = signal<Status['problems'] | null>(null);
+export const problems = signal<ApiSchemas['ServiceStatus']['problems'] | null>(null);
 
 const OLD_MS = 30_000;
 
@@ -29,7 +17,7 @@ const OLD_MS = 30_000;
 export function Health() {
   const { parts, query } = place.value;
   const isOverview = parts.length === 0;
-  const { data, reload } = useLoad<Status>(isOverview ? null : '/api/admin/status');
+  const { data, reload } = useLoad(isOverview ? null : pathTo('/api/admin/status'));
   const askedAt = useRef(performance.now());
   useEffect(() => {
     if (data) problems.value = data.problems;

@@ -1,4 +1,6 @@
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, pathTo } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { bytes, howMany, moment, number } from '../../format.js';
 import { useLoad, type Loaded } from '../../load.js';
 import { attempt, Copy } from '../../parts/basics.js';
@@ -7,35 +9,20 @@ import { Empty, PageHead } from '../../parts/page-head.js';
 import { List, type Column } from '../../parts/table.js';
 import { mayChange } from '../../session.js';
 
-interface Backups {
-  place: string | null;
-  schedule: string;
-  keep: { days: number; weeks: number; months: number };
-  isLate: boolean;
-  problem: string | null;
-  items: Backup[];
-}
+type KeptBackups = ApiSchemas['Backups'];
+type Backup = KeptBackups['items'][number];
 
-interface Backup {
-  name: string;
-  at: string;
-  bytes: number;
-  verified: { documents: number; files: number } | null;
-  fault: string | null;
-  checkedAt: string | null;
-}
-
-const PATH = '/api/admin/backups';
+const PATH = pathTo('/api/admin/backups');
 /** A backup that was asked for appears by itself. */
 const LOOK_MS = 5_000;
 
 /** The backups that the service keeps. They are restored where it runs. */
 export function Backups() {
-  const list = useLoad<Backups>(PATH, LOOK_MS);
+  const list = useLoad(PATH, LOOK_MS);
   const { data, reload } = list;
   const make = (): Promise<void> =>
     attempt(async () => {
-      await api('POST', PATH);
+      await call('POST', PATH);
       reload();
       return 'A worker makes the backup and reads it back: it appears here when it is whole';
     });
@@ -57,7 +44,7 @@ export function Backups() {
   );
 }
 
-function Problems({ of: { isLate, problem } }: { of: Backups }) {
+function Problems({ of: { isLate, problem } }: { of: KeptBackups }) {
   return (
     <>
       {isLate && (
@@ -83,7 +70,7 @@ const NoPlace = () => (
   </Empty>
 );
 
-function Kept({ list }: { list: Loaded<Backups> }) {
+function Kept({ list }: { list: Loaded<KeptBackups> }) {
   const { data } = list;
   return (
     <>
@@ -141,7 +128,7 @@ const ACTIONS: Column<Backup> = {
       <button class="small" onClick={() => void check(name)}>
         Check<span class="hidden"> {name}</span>
       </button>
-      <a class="button small" href={`${PATH}/${name}/file`} download={name}>
+      <a class="button small" href={below(PATH, '/{name}/file', { name })} download={name}>
         Download<span class="hidden"> {name}</span>
       </a>
     </span>
@@ -150,7 +137,7 @@ const ACTIONS: Column<Backup> = {
 
 const check = (name: string): Promise<void> =>
   attempt(async () => {
-    await api('POST', `${PATH}/${name}/check`);
+    await call('POST', below(PATH, '/{name}/check', { name }));
     return 'A worker reads the backup to its end: what it finds appears here';
   });
 

@@ -1,19 +1,12 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { say, useAction } from '../../parts/basics.js';
 import { quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
 import { Choice, Field, PasswordField, Tick } from '../../parts/form.js';
 import { projects } from '../../session.js';
-
-export interface OperatorAccount {
-  id: string;
-  email: string;
-  role: 'owner' | 'viewer';
-  /** Ids; null = all. */
-  projects: string[] | null;
-  createdAt: string;
-}
 
 const ROLES = [
   ['owner', 'owner: changes everything it sees'],
@@ -27,8 +20,8 @@ export function OperatorDrawer({
   onClose,
   onSaved,
 }: {
-  base: string;
-  stored: OperatorAccount | null;
+  base: Address<'/api/admin/operators'>;
+  stored: ApiSchemas['OperatorAccount'] | null;
   onClose: () => void;
   onSaved: () => void;
 }) {
@@ -41,14 +34,14 @@ export function OperatorDrawer({
   const hasOtherRights =
     role !== (stored?.role ?? 'viewer') ||
     JSON.stringify(seen && [...seen].sort()) !== JSON.stringify(stored?.projects ? [...stored.projects].sort() : null);
-  const path = stored ? `${base}/${stored.id}` : base;
+  const path = stored && below(base, '/{operator}', { operator: stored.id });
   const rights = { role, projects: seen };
   const [busy, save, error] = useAction(async () => {
-    if (!stored) {
-      await api('POST', base, { email, password, ...rights });
+    if (!path) {
+      await call('POST', base, { body: { email, password, ...rights } });
     } else {
-      if (hasOtherRights) await api('PATCH', path, rights);
-      if (password !== '') await api('POST', `${path}/password`, { password });
+      if (hasOtherRights) await call('PATCH', path, { body: rights });
+      if (password !== '') await call('POST', below(path, '/password'), { body: { password } });
     }
     say(stored ? 'The operator is changed' : 'The operator can sign in now');
     onSaved();
@@ -68,12 +61,12 @@ export function OperatorDrawer({
       busy={busy}
       error={error}
       commands={
-        stored
+        path
           ? { method: 'PATCH', path, body: rights }
           : {
               cli: `bsvc operator add --email ${quote(email || 'bob@example.com')} --role ${role}${words}`,
               method: 'POST',
-              path,
+              path: base,
               body: { email, password: '…', ...rights },
             }
       }

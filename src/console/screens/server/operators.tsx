@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, pathTo } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say } from '../../parts/basics.js';
@@ -10,14 +12,16 @@ import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { goTo, linkHere, place } from '../../routes.js';
 import { mayChange, me, projects } from '../../session.js';
-import { OperatorDrawer, type OperatorAccount } from './operator-drawer.js';
+import { OperatorDrawer } from './operator-drawer.js';
 
-const BASE = '/api/admin/operators';
+type OperatorAccount = ApiSchemas['OperatorAccount'];
+
+const BASE = pathTo('/api/admin/operators');
 const NEW = ':new';
 
 /** Those who look after the service, and which projects each sees. */
 export function Operators() {
-  const list = useLoad<{ items: OperatorAccount[] }>(BASE);
+  const list = useLoad(BASE);
   const open = place.value.query.get('open');
   const stored = list.data?.items.find(({ id }) => id === open);
   const [removing, setRemoving] = useState<OperatorAccount | null>(null);
@@ -105,7 +109,7 @@ function RemoveOperator({
   onClose: () => void;
   onDone: () => void;
 }) {
-  const path = `${BASE}/${id}`;
+  const path = below(BASE, '/{operator}', { operator: id });
   return (
     <Confirm
       title="Remove the operator"
@@ -116,7 +120,7 @@ function RemoveOperator({
       commands={{ cli: `bsvc operator remove ${quote(email)}`, method: 'DELETE', path }}
       onClose={onClose}
       onConfirm={async () => {
-        await api('DELETE', path);
+        await call('DELETE', path);
         say('The operator is removed');
         onDone();
       }}

@@ -1,4 +1,5 @@
 import { cell } from '../../format.js';
+import { pathTo } from '../../api-paths.js';
 import { useLoad } from '../../load.js';
 import { Commands } from '../../parts/commands.js';
 import { Filters } from '../../parts/filters.js';
@@ -6,18 +7,11 @@ import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { place } from '../../routes.js';
 
-interface Setting {
-  name: string;
-  env: string;
-  value: string | number | boolean | null;
-  /** `flag`, `environment`, a file's name, or `default`. */
-  source: string;
-  text: string;
-}
+const PATH = pathTo('/api/admin/settings');
 
 /** The settings as the process that answers has them. They are changed where it is started. */
 export function ServerSettings() {
-  const list = useLoad<{ items: Setting[] }>('/api/admin/settings');
+  const list = useLoad(PATH);
   const { query } = place.value;
   const [wanted, from] = [(query.get('name') ?? '').toLowerCase(), query.get('from')];
   const shown = list.data?.items.filter(
@@ -62,7 +56,7 @@ export function ServerSettings() {
           { name: 'Meaning', show: ({ text }) => <span title={text}>{text}</span> },
         ]}
       />
-      <Commands cli="bsvc settings" path="/api/admin/settings" />
+      <Commands cli="bsvc settings" path={PATH} />
     </>
   );
 }

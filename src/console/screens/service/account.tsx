@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { pathTo } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { attempt, say, Trouble, useAction } from '../../parts/basics.js';
@@ -9,21 +10,16 @@ import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { me } from '../../session.js';
 
-interface Session {
-  createdAt: string;
-  expiresAt: string;
-  usedAt: string | null;
-  console: boolean;
-  current: boolean;
-}
+const SESSIONS = pathTo('/api/admin/me/sessions');
+const PASSWORD = pathTo('/api/admin/me/password');
 
 export function Account() {
-  const list = useLoad<{ items: Session[] }>('/api/admin/me/sessions');
+  const list = useLoad(SESSIONS);
   const { reload } = list;
   const [currentPassword, setCurrent] = useState('');
   const [newPassword, setNew] = useState('');
   const [busy, change, refused] = useAction(async () => {
-    await api('POST', '/api/admin/me/password', { currentPassword, newPassword });
+    await call('POST', PASSWORD, { body: { currentPassword, newPassword } });
     setCurrent('');
     setNew('');
     say('The password is changed; your other sessions have ended');
@@ -31,7 +27,7 @@ export function Account() {
   });
   const endOthers = (): Promise<void> =>
     attempt(async () => {
-      const { ended } = await api<{ ended: number }>('DELETE', '/api/admin/me/sessions');
+      const { ended } = await call('DELETE', SESSIONS);
       reload();
       return `${ended} sessions have ended`;
     });
@@ -62,13 +58,13 @@ export function Account() {
       </p>
       <Commands
         name="Sessions"
-        path="/api/admin/me/sessions"
+        path={SESSIONS}
         more={[
-          { name: 'End all other sessions', method: 'DELETE', path: '/api/admin/me/sessions' },
+          { name: 'End all other sessions', method: 'DELETE', path: SESSIONS },
           {
             name: 'Change the password',
             method: 'POST',
-            path: '/api/admin/me/password',
+            path: PASSWORD,
             body: { currentPassword: '…', newPassword: '…' },
           },
         ]}

@@ -1,4 +1,4 @@
-import { queryOf } from '../../api.js';
+import { pathTo, withQuery } from '../../api-paths.js';
 import { cell, moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Commands, quote } from '../../parts/commands.js';
@@ -8,24 +8,21 @@ import { List } from '../../parts/table.js';
 import { place } from '../../routes.js';
 import { projects, seesAll } from '../../session.js';
 
-export interface Act {
-  id: string;
-  at: string;
-  actor: string;
-  action: string;
-  input: Record<string, unknown>;
-  outcome: string;
-  code: string | null;
-}
-
 const PAGE = 50;
 
 export function Audit() {
   const { query } = place.value;
   const of = (name: string): string => query.get(name) ?? '';
   const project = of('project') || (seesAll.value ? '' : (projects.value[0]?.id ?? ''));
-  const path = `/api/admin/audit${queryOf({ limit: PAGE, project, actor: of('actor'), action: of('action'), since: of('since'), before: of('before') })}`;
-  const list = useLoad<{ items: Act[] }>(seesAll.value || project !== '' ? path : null);
+  const path = withQuery(pathTo('/api/admin/audit'), {
+    limit: PAGE,
+    project,
+    actor: of('actor'),
+    action: of('action'),
+    since: of('since'),
+    before: of('before'),
+  });
+  const list = useLoad(seesAll.value || project !== '' ? path : null);
   const { data } = list;
   const options = [of('actor') && ` --actor ${quote(of('actor'))}`, of('action') && ` --action ${quote(of('action'))}`];
   return (

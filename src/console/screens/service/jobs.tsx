@@ -1,4 +1,6 @@
-import { api, queryOf } from '../../api.js';
+import { call } from '../../api.js';
+import { pathTo, withQuery } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { attempt } from '../../parts/basics.js';
@@ -6,32 +8,26 @@ import { Commands } from '../../parts/commands.js';
 import { Filters } from '../../parts/filters.js';
 import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
-import { place } from '../../routes.js';
+import { chosenOf, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 
-interface Job {
-  id: string;
-  name: string;
-  state: string;
-  attempts: number;
-  runAt: string;
-  error: string | null;
-}
+type Job = ApiSchemas['Job'];
 
-const STATES = ['queued', 'running', 'dead', 'done'].map((state) => [state, state] as const);
+const STATES = (['queued', 'running', 'dead', 'done'] as const).map((state) => [state, state] as const);
 
+const retryOf = (jobId: string) => pathTo('/api/admin/jobs/{jobId}/retry', { jobId });
 const mayRunNow = ({ state }: Job): boolean => state === 'dead' || state === 'queued';
 
 export function Jobs() {
   const { query } = place.value;
-  const state = query.get('state') ?? '';
+  const state = chosenOf('state', STATES) ?? '';
   const name = query.get('name') ?? '';
-  const path = `/api/admin/jobs${queryOf({ state, name })}`;
-  const list = useLoad<{ items: Job[] }>(path);
+  const path = withQuery(pathTo('/api/admin/jobs'), { state, name });
+  const list = useLoad(path);
   const { data, reload } = list;
   const retry = (id: string): Promise<void> =>
     attempt(async () => {
-      await api('POST', `/api/admin/jobs/${id}/retry`);
+      await call('POST', retryOf(id));
       reload();
       return 'The job is due';
     });
@@ -42,7 +38,7 @@ export function Jobs() {
           name: `Run now, such as ${again.name}`,
           cli: `bsvc jobs retry ${again.id}`,
           method: 'POST',
-          path: `/api/admin/jobs/${again.id}/retry`,
+          path: retryOf(again.id),
         },
       ]
     : [];

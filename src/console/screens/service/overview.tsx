@@ -1,26 +1,23 @@
 import { useEffect, useMemo } from 'preact/hooks';
 import { bytes, duration, moment, number } from '../../format.js';
+import { pathTo, withQuery, type DataOf } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
-import { problems, type Status } from '../../parts/health.js';
+import { problems } from '../../parts/health.js';
 import { Icon } from '../../parts/icon.js';
 import { Empty, PageHead } from '../../parts/page-head.js';
 import { loadDrawing, Plot } from '../../parts/plot.js';
 import { goTo, linkHere, linkTo, place } from '../../routes.js';
 import { mayChange, projects, seesAll } from '../../session.js';
 import { NewProject } from '../project/new-project.js';
-import type { Act } from './audit.js';
 
 const EVERY_MS = 10_000;
-const RANGES = ['1h', '24h', '30d'];
+const RANGES = ['1h', '24h', '30d'] as const;
 
-interface Series {
-  version: string;
-  from: string;
-  stepMs: number;
-  series: Record<string, (number | null)[]>;
-}
+type Series = DataOf<'GET', '/api/admin/series'>;
+type SeriesName = keyof Series['series'];
 
 export function Overview() {
   return (
@@ -40,9 +37,9 @@ export function Overview() {
 
 function Service() {
   const range = RANGES.find((each) => each === place.value.query.get('range')) ?? '1h';
-  const status = useLoad<Status>('/api/admin/status', EVERY_MS);
-  const series = useLoad<Series>(`/api/admin/series?range=${range}`, EVERY_MS);
-  const acts = useLoad<{ items: Act[] }>('/api/admin/audit?limit=6', 6 * EVERY_MS);
+  const status = useLoad(pathTo('/api/admin/status'), EVERY_MS);
+  const series = useLoad(withQuery(pathTo('/api/admin/series'), { range }), EVERY_MS);
+  const acts = useLoad(withQuery(pathTo('/api/admin/audit'), { limit: 6 }), 6 * EVERY_MS);
   const { data } = status;
   useEffect(() => void loadDrawing(), []);
   useEffect(() => {
@@ -110,7 +107,7 @@ function Service() {
 }
 
 /** Where a problem is mended, or what it comes from can be read. */
-function repairOf({ kind, project, id }: Status['problems'][number]): string {
+function repairOf({ kind, project, id }: ApiSchemas['ServiceStatus']['problems'][number]): string {
   if (kind === 'webhook' && project && id) return linkTo(['p', project, 'webhooks', id]);
   if (kind === 'jobs') return linkTo(['jobs'], { state: 'dead' });
   return kind === 'backup' ? linkTo(['backups']) : linkTo(['server'], { name: 'data_dir' });
@@ -127,21 +124,21 @@ function Tile({ name, value }: { name: string; value: string }) {
 
 function perSecond(data: Series | null): string {
   if (!data) return '…';
-  const kinds = ['requests2xx', 'requests3xx', 'requests4xx', 'requests5xx'];
-  const at = data.series.requests2xx?.findLastIndex((value) => value !== null) ?? -1;
-  return at < 0 ? '–' : number(kinds.reduce((sum, kind) => sum + (data.series[kind]?.[at] ?? 0), 0));
+  const kinds = ['requests2xx', 'requests3xx', 'requests4xx', 'requests5xx'] as const;
+  const at = data.series.requests2xx.findLastIndex((value) => value !== null);
+  return at < 0 ? '–' : number(kinds.reduce((sum, kind) => sum + (data.series[kind][at] ?? 0), 0));
 }
 
 /** A series of rates a second as counts. */
-function countOf(data: Series | null, name: string): string {
+function countOf(data: Series | null, name: SeriesName): string {
   if (!data) return '…';
-  const sum = (data.series[name] ?? []).reduce<number>((all, value) => all + (value ?? 0), 0);
+  const sum = data.series[name].reduce<number>((all, value) => all + (value ?? 0), 0);
   return number(Math.round((sum * data.stepMs) / 1000));
 }
 
-function lastValue(data: Series | null, name: string, show: (value: number) => string): string {
+function lastValue(data: Series | null, name: SeriesName, show: (value: number) => string): string {
   if (!data) return '…';
-  const last = data.series[name]?.findLast((value) => value !== null);
+  const last = data.series[name].findLast((value) => value !== null);
   return last === undefined || last === null ? '–' : show(last);
 }
 
@@ -199,7 +196,7 @@ function Plots({ data }: { data: Series | null }) {
       PLOTS.map(({ title, unit, lines }) => ({
         title,
         unit,
-        lines: lines.map(([name, colour, series]) => ({ name, colour, values: data.series[series] ?? [] })),
+        lines: lines.map(([name, colour, series]) => ({ name, colour, values: data.series[series] })),
       })),
     [data],
   );

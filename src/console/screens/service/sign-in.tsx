@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { pathTo } from '../../api-paths.js';
 import { Trouble, useAction } from '../../parts/basics.js';
 import { Field, Form, PasswordField } from '../../parts/form.js';
 import { replaceWith } from '../../routes.js';
@@ -13,14 +14,14 @@ export function takeLink(): string | null {
 }
 
 export async function signInByLink(link: string): Promise<void> {
-  await api('POST', '/api/admin/login/link', { link }, { isSignIn: true });
+  await call('POST', pathTo('/api/admin/login/link'), { body: { link }, isSignIn: true });
 }
 
 export function SignIn({ onDone, isAgain = false }: { onDone: () => void; isAgain?: boolean }) {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const [busy, run, error] = useAction(async () => {
-    await api('POST', '/api/admin/login', { email, password, cookie: true }, { isSignIn: true });
+    await call('POST', pathTo('/api/admin/login'), { body: { email, password, cookie: true }, isSignIn: true });
     setPassword('');
     onDone();
   });
