@@ -1,3 +1,4 @@
+import { OURS, takeTurns } from '../../../turns.js';
 import type { AppValueOptions } from '../../codec/app-values.js';
 import { decodeDocument } from '../../codec/decode.js';
 import type { Doc } from '../../codec/document.js';
@@ -7,6 +8,9 @@ import { readModification } from '../../commands/write/update.js';
 import { StepRefused, writeTogether, type TogetherStep } from '../../commands/write/write-together.js';
 import { toDriverError } from './driver-errors.js';
 import { openCommandSession, type CommandSession } from './session.js';
+
+/** Many steps are read and shown in turns of so much: what they have between them takes a long one. */
+const TURN_MS = 2;
 
 /** A write as the application gives it, or a condition. */
 export type AppStep =
@@ -40,11 +44,21 @@ export async function writeTogetherInProcess(
 ): Promise<AppModified[]> {
   const session = openCommandSession(core, db, options);
   try {
-    const modified = await writeTogether(
-      core.storage,
-      steps.map((step) => readStep(session, db, step)),
-    );
-    return modified.map(({ before, after }) => ({ before: present(before), after: present(after) }));
+    const turn = takeTurns(OURS, TURN_MS);
+    const read: TogetherStep[] = [];
+    for (const step of steps) {
+      await turn();
+      read.push(readStep(session, db, step));
+    }
+    const modified = await writeTogether(core.storage, read);
+    const shown: AppModified[] = [];
+    for (const [n, { before, after }] of modified.entries()) {
+      await turn();
+      const step = steps[n]!;
+      // What was given is what is stored.
+      shown.push({ before: present(before), after: 'insert' in step ? (step.insert as Doc) : present(after) });
+    }
+    return shown;
   } catch (error) {
     if (!(error instanceof StepRefused) || error.cause === null) throw error;
     const ns = `${db}.${steps[error.step]!.collection}`;

@@ -2,14 +2,14 @@ import { serialize, type Document, type ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict, forbidden } from '../../../errors.js';
 import { loadMatchers, type WriteStep } from '../../../platform/database/database.js';
-import { takeTurns } from '../../../turns.js';
+import { OURS, takeTurns } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
 import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { USERS } from '../../collections/users-collection.js';
 import { REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import type { RecordWrite } from '../store/record-update.js';
-import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
+import { TOGETHER_MS, writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 import { presentWritten } from '../write/guard-fields.js';
 import { runIdempotent } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
@@ -126,7 +126,7 @@ async function planAll(
       .filter(({ document, isExact }) => isExact && document.isDeleted === false)
       .flatMap(({ document }): Document[] => (matcher.matches(Buffer.from(serialize(document))) ? [document] : []));
   };
-  const turn = takeTurns();
+  const turn = takeTurns(OURS, TOGETHER_MS);
   for (const [index, operation] of operations.entries()) {
     await turn();
     const plannedOne = await ofOperation(index, async () => {

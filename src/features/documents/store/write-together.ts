@@ -2,6 +2,7 @@ import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict, tooLarge } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
+import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName } from '../../collections/collection.js';
 import { findShown } from '../../collections/indexes/insert-series.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
@@ -34,6 +35,11 @@ export class WriteRefused extends Error {
   }
 }
 
+/** So many documents take less than a turn of the event loop. */
+const FEW = 10;
+/** What precedes and follows a transaction of many is done in turns of so much; it has one of its own. */
+export const TOGETHER_MS = 2;
+
 /**
  * Carries writes out in one transaction, in their order, each seeing those before it; answers the documents as they are
  * afterwards, a removed one as it was. All or, as a WriteRefused says, none; followers and webhooks are told of each,
@@ -48,7 +54,10 @@ export async function writeRecordsTogether(
   if (!app.db.writeTogether) throw transactionsUnavailable();
   const plan: PlannedStep[] = [];
   const checked: CheckedWrite[] = [];
+  const isLarge = writes.length > FEW;
+  const turn = takeTurns(OURS, isLarge ? TOGETHER_MS : Infinity);
   for (const [index, write] of writes.entries()) {
+    await turn();
     await ofWrite(index, async () => {
       const planned = await planReferences(app, write);
       checked.push(planned);
@@ -68,7 +77,9 @@ export async function writeRecordsTogether(
   const settle = await settleLater(app, checked);
   let written;
   try {
+    if (isLarge) await ownTurn();
     written = await app.db.writeTogether(last ? [...steps, last] : steps);
+    if (isLarge) await ownTurn();
   } catch (error) {
     throw await readRefusal(app, error, plan, writes.length);
   }
@@ -76,6 +87,7 @@ export async function writeRecordsTogether(
   const documents: StoredDocument[] = [];
   for (const [at, { index, isWrite }] of plan.entries()) {
     if (!isWrite) continue;
+    await turn();
     const { before, after } = written[at] as { before: StoredDocument | null; after: StoredDocument | null };
     const write = writes[index]!;
     const action = 'insert' in write ? 'insert' : 'removed' in write ? 'delete' : write.record.action;
