@@ -21,6 +21,7 @@ export function judge(round: Round, ownerOf: OwnerOf, { ends }: Records): string
     ...round.opened.flatMap((each) => judgeOpened(round, each, ownerOf, ends)),
     ...[...round.after.values()].flatMap((account) => judgeProof(round, account, ownerOf)),
     ...[...round.before.values()].flatMap((account) => judgeLevel(round, account)),
+    ...[...round.before.values()].flatMap((account) => judgeGuest(round, account)),
   ];
 }
 
@@ -91,6 +92,13 @@ function judgeLevel({ after, deeds, byProject }: Round, was: Account): string[] 
   return changedWays(was, is)
     .filter((change) => !isAllowed(change))
     .map((change) => `2: ${change} of ${was.id} changed by ${deeds.map(({ what }) => what).join(', ')}`);
+}
+
+/** A guest keeps the id, whatever is added: gone is only who was deleted. */
+function judgeGuest({ after, deeds, byProject }: Round, was: Account): string[] {
+  if (!was.user._bsvc.anonymous || after.has(was.id) || byProject.has(was.id)) return [];
+  const isDeleted = deeds.some(({ what, user }) => what === 'delete' && user === was.id);
+  return isDeleted ? [] : [`7: the guest ${was.id} is gone by ${deeds.map(({ what }) => what).join(', ')}`];
 }
 
 /** True if a round ended the sessions of an account, as far as its record shows. */
