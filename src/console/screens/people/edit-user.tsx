@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
 import { Field, Form, listIn, TextArea, Tick } from '../../parts/form.js';
 import { changedFields, ownFields, readFields, type User } from './user.js';
@@ -11,20 +12,20 @@ export function EditUser({
   onDirty,
   onSaved,
 }: {
-  path: string;
+  path: Address<'/api/projects/{projectId}/users/{user}'>;
   stored: User;
   onDirty: (isDirty: boolean) => void;
   onSaved: () => void;
 }) {
   const own = ownFields(stored);
-  const [email, setEmail] = useState(stored.email);
+  const [email, setEmail] = useState(stored.email ?? '');
   const [isVerified, setVerified] = useState(stored.emailVerified);
   const [roles, setRoles] = useState((stored.roles ?? []).join(', '));
   const [json, setJson] = useState(Object.keys(own).length === 0 ? '' : JSON.stringify(own, null, 2));
   const read = readFields(json);
   const changes = {
     ...('fields' in read && changedFields(own, read.fields)),
-    ...(email.trim() !== stored.email && { email: email.trim() }),
+    ...(email.trim() !== (stored.email ?? '') && { email: email.trim() }),
     ...(isVerified !== stored.emailVerified && { emailVerified: isVerified }),
   };
   const wanted = listIn(roles);
@@ -32,8 +33,8 @@ export function EditUser({
   const hasChanges = Object.keys(changes).length > 0;
   const isDirty = hasChanges || hasNewRoles || 'problem' in read;
   const [busy, save, error] = useAction(async () => {
-    if (hasChanges) await api('PATCH', path, changes);
-    if (hasNewRoles) await api('PUT', `${path}/roles`, { roles: wanted });
+    if (hasChanges) await call('PATCH', path, { body: changes });
+    if (hasNewRoles) await call('PUT', below(path, '/roles'), { body: { roles: wanted } });
     say('The user is changed');
     onDirty(false);
     onSaved();

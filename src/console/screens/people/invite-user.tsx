@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address, type DataOf } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad, type Loaded } from '../../load.js';
 import { attempt, say, useAction } from '../../parts/basics.js';
@@ -9,18 +10,19 @@ import { Choice, Field, listIn } from '../../parts/form.js';
 import { List } from '../../parts/table.js';
 import { linkTo, place } from '../../routes.js';
 
-interface Invite {
-  id: string;
-  email: string;
-  roles: string[];
-  expiresAt: string;
-}
+type Invites = '/api/projects/{projectId}/invites';
 
 /** Invites by mail, and shows which invitations are open. */
-export function InviteUser({ project, onClose }: { project: string; onClose: () => void }) {
-  const path = `${project}/invites`;
-  const invites = useLoad<{ items: Invite[] }>(path);
-  const { data } = useLoad<{ signIn: { redirects: string[] } }>(project);
+export function InviteUser({
+  project,
+  onClose,
+}: {
+  project: Address<'/api/projects/{projectId}'>;
+  onClose: () => void;
+}) {
+  const path = below(project, '/invites');
+  const invites = useLoad(path);
+  const { data } = useLoad(project);
   const redirects = data?.signIn.redirects ?? [];
   const [email, setEmail] = useState('');
   const [roles, setRoles] = useState('');
@@ -29,7 +31,7 @@ export function InviteUser({ project, onClose }: { project: string; onClose: () 
   const wanted = listIn(roles);
   const body = { email, redirect, ...(wanted.length > 0 && { roles: wanted }) };
   const [busy, send, error] = useAction(async () => {
-    await api('POST', path, body);
+    await call('POST', path, { body });
     say(`An invitation to ${email} is on its way`);
     setEmail('');
     invites.reload();
@@ -76,10 +78,10 @@ export function InviteUser({ project, onClose }: { project: string; onClose: () 
   );
 }
 
-function OpenInvites({ path, of }: { path: string; of: Loaded<{ items: Invite[] }> }) {
+function OpenInvites({ path, of }: { path: Address<Invites>; of: Loaded<DataOf<'GET', Invites>> }) {
   const withdraw = (id: string): Promise<void> =>
     attempt(async () => {
-      await api('DELETE', `${path}/${id}`);
+      await call('DELETE', below(path, '/{invite}', { invite: id }));
       of.reload();
       return 'The invitation is withdrawn';
     });

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import type { Address } from '../../api-paths.js';
 import { say, useAction } from '../../parts/basics.js';
 import { ofProject, quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
@@ -7,7 +8,15 @@ import { Field, PasswordField, TextArea, Tick } from '../../parts/form.js';
 import { readFields } from './user.js';
 
 /** A user that the project makes: the address is known to be theirs, or they are mailed a code. */
-export function NewUser({ base, onClose, onDone }: { base: string; onClose: () => void; onDone: () => void }) {
+export function NewUser({
+  base,
+  onClose,
+  onDone,
+}: {
+  base: Address<'/api/projects/{projectId}/users'>;
+  onClose: () => void;
+  onDone: () => void;
+}) {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const [isVerified, setVerified] = useState(false);
@@ -16,7 +25,7 @@ export function NewUser({ base, onClose, onDone }: { base: string; onClose: () =
   const fields = 'fields' in read ? read.fields : {};
   const body = { ...fields, email, password, ...(isVerified && { emailVerified: true }) };
   const [busy, create, error] = useAction(async () => {
-    await api('POST', base, body);
+    await call('POST', base, { body });
     say(`${email} can sign in now`);
     onDone();
   });

@@ -1,21 +1,13 @@
 import { useState } from 'preact/hooks';
-import { addressOf, api } from '../../api.js';
+import { addressOf, call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { say, useAction } from '../../parts/basics.js';
 import { type CommandLine, ofProject, quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
 import { Choice, Field, listIn, PasswordField, TextArea } from '../../parts/form.js';
 
-export interface Provider {
-  name: string;
-  issuer: string;
-  clientId: string;
-  scopes: string[];
-  redirectUrls: string[];
-  tokenInAddress: boolean;
-  updatedAt: string;
-}
-
-type NewProvider = Pick<Provider, 'clientId' | 'redirectUrls'> & { clientSecret: string; issuer?: string };
+type NewProvider = ApiSchemas['ApiRoutes']['PUT /api/projects/{projectId}/social/{provider}']['body'];
 
 function commandOf(name: string, path: string, body: NewProvider): CommandLine {
   const pages = body.redirectUrls.map((page) => ` --redirect-url ${quote(page)}`).join('');
@@ -41,8 +33,8 @@ export function ProviderDrawer({
   onClose,
   onSaved,
 }: {
-  base: string;
-  stored: Provider | null;
+  base: Address<'/api/projects/{projectId}/social'>;
+  stored: ApiSchemas['SocialProvider'] | null;
   onClose: () => void;
   onSaved: () => void;
 }) {
@@ -55,7 +47,7 @@ export function ProviderDrawer({
   const [pages, setPages] = useState(stored?.redirectUrls.join('\n') ?? '');
   const name = stored?.name ?? (kind === 'other' ? other.trim() : kind);
   const isOther = stored ? stored.name !== 'google' && stored.name !== 'github' : kind === 'other';
-  const path = `${base}/${encodeURIComponent(name)}`;
+  const path = below(base, '/{provider}', { provider: name });
   const body: NewProvider = {
     clientId: clientId.trim(),
     clientSecret,
@@ -65,7 +57,7 @@ export function ProviderDrawer({
     ...(stored?.tokenInAddress && { tokenInAddress: true }),
   };
   const [busy, save, error] = useAction(async () => {
-    await api('PUT', path, body);
+    await call('PUT', path, { body });
     say('The provider is stored');
     onSaved();
   });

@@ -1,12 +1,21 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
 import { Dialog, say, Trouble, useAction } from '../../parts/basics.js';
 import { Form, PasswordField } from '../../parts/form.js';
 
-export function SetPassword({ path, onClose, onDone }: { path: string; onClose: () => void; onDone: () => void }) {
+export function SetPassword({
+  path,
+  onClose,
+  onDone,
+}: {
+  path: Address<'/api/projects/{projectId}/users/{user}'>;
+  onClose: () => void;
+  onDone: () => void;
+}) {
   const [password, setPassword] = useState('');
   const [busy, save, refused] = useAction(async () => {
-    await api('POST', `${path}/set-password`, { password });
+    await call('POST', below(path, '/set-password'), { body: { password } });
     say('The password is set; every session has ended');
     onClose();
     onDone();

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, pathTo, type Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { useLoad } from '../../load.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
 import { Commands, projectWord, quote } from '../../parts/commands.js';
@@ -10,15 +12,7 @@ import { goTo, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 import { Providers } from './social-providers.js';
 
-interface SignIn {
-  codeLogin: 'off' | 'existing' | 'signup';
-  redirects: string[];
-  mfa: 'off' | 'optional' | 'required';
-  mfaResetDelay: string;
-  passkeys: { rpId: string; origins: string[] } | null;
-  anonymous: boolean;
-  tokens: 'HS256' | 'ES256';
-}
+type SignIn = ApiSchemas['SignInSettings'];
 
 const CODES = [
   ['off', 'off'],
@@ -45,8 +39,8 @@ const nameOf = (choices: readonly (readonly [string, string])[], value: string):
 /** How users of a project sign in. */
 export function SignInWays() {
   const { parts, query } = place.value;
-  const path = `/api/projects/${parts[1] ?? ''}`;
-  const { data, error, reload } = useLoad<{ signIn: SignIn }>(path);
+  const path = pathTo('/api/projects/{projectId}', { projectId: parts[1] ?? '' });
+  const { data, error, reload } = useLoad(path);
   const ways = data?.signIn;
   const close = (): void => goTo(linkHere({ edit: null }));
   return (
@@ -80,7 +74,7 @@ export function SignInWays() {
         </dl>
       )}
       <Commands cli={`bsvc project show ${projectWord()}`} path={path} />
-      <Providers base={`${path}/social`} />
+      <Providers base={below(path, '/social')} />
       {ways && query.get('edit') && mayChange.value && (
         <EditWays
           path={path}
@@ -156,7 +150,7 @@ function EditWays({
   onClose,
   onSaved,
 }: {
-  path: string;
+  path: Address<'/api/projects/{projectId}'>;
   stored: SignIn;
   onClose: () => void;
   onSaved: () => void;
@@ -168,7 +162,7 @@ function EditWays({
       setForm((before) => ({ ...before, [name]: value }));
   const changes = changesIn(form, stored);
   const [busy, save, error] = useAction(async () => {
-    await api('PATCH', path, { signIn: changes });
+    await call('PATCH', path, { body: { signIn: changes } });
     say('Sign-in is changed');
     onSaved();
   });

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say } from '../../parts/basics.js';
@@ -9,13 +10,13 @@ import { Empty } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { goTo, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
-import { ProviderDrawer, type Provider } from './provider-drawer.js';
+import { ProviderDrawer } from './provider-drawer.js';
 
 const NEW = ':new';
 
 /** Services whose accounts open an account here. */
-export function Providers({ base }: { base: string }) {
-  const list = useLoad<{ items: Provider[] }>(base);
+export function Providers({ base }: { base: Address<'/api/projects/{projectId}/social'> }) {
+  const list = useLoad(base);
   const open = place.value.query.get('provider');
   const stored = list.data?.items.find(({ name }) => name === open);
   const [removing, setRemoving] = useState<string | null>(null);
@@ -79,7 +80,7 @@ export function Providers({ base }: { base: string }) {
       {removing !== null && (
         <RemoveProvider
           name={removing}
-          path={`${base}/${encodeURIComponent(removing)}`}
+          path={below(base, '/{provider}', { provider: removing })}
           onClose={() => setRemoving(null)}
           onDone={() => {
             setRemoving(null);
@@ -98,7 +99,7 @@ function RemoveProvider({
   onDone,
 }: {
   name: string;
-  path: string;
+  path: Address<'/api/projects/{projectId}/social/{provider}'>;
   onClose: () => void;
   onDone: () => void;
 }) {
@@ -111,7 +112,7 @@ function RemoveProvider({
       commands={{ cli: `bsvc user social remove ${quote(name)} ${ofProject()}`, method: 'DELETE', path }}
       onClose={onClose}
       onConfirm={async () => {
-        await api('DELETE', path);
+        await call('DELETE', path);
         say('The provider is removed');
         onDone();
       }}

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { attempt, Copy, say, Trouble } from '../../parts/basics.js';
@@ -21,13 +22,13 @@ export function UserDrawer({
   onClose,
   onChange,
 }: {
-  base: string;
+  base: Address<'/api/projects/{projectId}/users'>;
   id: string;
   onClose: () => void;
   onChange: () => void;
 }) {
-  const path = `${base}/${encodeURIComponent(id)}`;
-  const { data, error, reload } = useLoad<User>(path);
+  const path = below(base, '/{user}', { user: id });
+  const { data, error, reload } = useLoad(path);
   const [asked, ask] = useState<Question | null>(null);
   const [isDirty, setDirty] = useState(false);
   const [turn, setTurn] = useState(0);
@@ -36,9 +37,9 @@ export function UserDrawer({
     onChange();
     onClose();
   };
-  const run = (method: 'POST' | 'DELETE', rest: string, text: string): Promise<void> =>
+  const run = (request: () => Promise<User>, text: string): Promise<void> =>
     attempt(async () => {
-      await api(method, `${path}${rest}`);
+      await request();
       ask(null);
       renew();
       return text;
@@ -59,8 +60,8 @@ export function UserDrawer({
               <button
                 onClick={() =>
                   void (data.disabled
-                    ? run('POST', '/enable', 'The account works again')
-                    : run('POST', '/disable', 'The account is disabled'))
+                    ? run(() => call('POST', below(path, '/enable')), 'The account works again')
+                    : run(() => call('POST', below(path, '/disable')), 'The account is disabled'))
                 }
               >
                 {data.disabled ? 'Enable' : 'Disable'}
@@ -81,7 +82,9 @@ export function UserDrawer({
               path={path}
               user={data}
               onClose={() => ask(null)}
-              onReset={() => run('DELETE', '/mfa', 'The reset is noted; the user is told by mail')}
+              onReset={() =>
+                run(() => call('DELETE', below(path, '/mfa')), 'The reset is noted; the user is told by mail')
+              }
               onPassword={renew}
               onDeleted={onGone}
             />
@@ -102,7 +105,7 @@ function Asked({
   onDeleted,
 }: {
   what: Question;
-  path: string;
+  path: Address<'/api/projects/{projectId}/users/{user}'>;
   user: User;
   onClose: () => void;
   onReset: () => Promise<void>;
@@ -125,11 +128,11 @@ function Asked({
     <Confirm
       title="Delete the account"
       text="For good. The user’s documents stay, except where a field says otherwise (onDelete)."
-      name={user.email}
+      name={user.email ?? user._id}
       action="Delete the account"
       onClose={onClose}
       onConfirm={async () => {
-        await api('DELETE', path);
+        await call('DELETE', path);
         say('The account is deleted');
         onDeleted();
       }}
@@ -178,8 +181,8 @@ function Kept({ user }: { user: User }) {
   );
 }
 
-function commandsOf(path: string, { email, disabled }: User): CommandLine[] {
-  const cli = (words: string, more = ''): string => `bsvc user ${words} ${quote(email)} ${ofProject()}${more}`;
+function commandsOf(path: string, { _id, email, disabled }: User): CommandLine[] {
+  const cli = (words: string, more = ''): string => `bsvc user ${words} ${quote(email ?? _id)} ${ofProject()}${more}`;
   const sessions = `${path}/sessions`;
   if (!mayChange.value) return [{ cli: cli('sessions'), path: sessions }];
   const switched = disabled ? 'enable' : 'disable';

@@ -1,24 +1,21 @@
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
 import { cell, moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { attempt } from '../../parts/basics.js';
 import { List } from '../../parts/table.js';
 import { mayChange } from '../../session.js';
 
-interface Session {
-  id: string;
-  createdAt: string;
-  usedAt: string;
-  ip: string | null;
-  userAgent: string | null;
-}
+type OneSession = Address<'/api/projects/{projectId}/users/{user}/sessions/{session}'>;
+type OneUser = Address<'/api/projects/{projectId}/users/{user}'>;
 
 /** Where a user is signed in. */
-export function UserSessions({ path }: { path: string }) {
-  const sessions = useLoad<{ items: Session[] }>(`${path}/sessions`);
-  const end = (rest: string, text: string): Promise<void> =>
+export function UserSessions({ path }: { path: OneUser }) {
+  const all = below(path, '/sessions');
+  const sessions = useLoad(all);
+  const end = (which: typeof all | OneSession, text: string): Promise<void> =>
     attempt(async () => {
-      await api('DELETE', `${path}/sessions${rest}`);
+      await call('DELETE', which);
       sessions.reload();
       return text;
     });
@@ -42,7 +39,7 @@ export function UserSessions({ path }: { path: string }) {
                 <button
                   class="small"
                   aria-label={`End the session of ${moment(session.createdAt)}`}
-                  onClick={() => void end(`/${session.id}`, 'The session has ended')}
+                  onClick={() => void end(below(all, '/{session}', { session: session.id }), 'The session has ended')}
                 >
                   End
                 </button>
@@ -52,7 +49,7 @@ export function UserSessions({ path }: { path: string }) {
       />
       {mayChange.value && (sessions.data?.items.length ?? 0) > 0 && (
         <p class="row">
-          <button onClick={() => void end('', 'All sessions have ended')}>End all sessions</button>
+          <button onClick={() => void end(all, 'All sessions have ended')}>End all sessions</button>
         </p>
       )}
     </>
@@ -60,8 +57,8 @@ export function UserSessions({ path }: { path: string }) {
 }
 
 /** Accounts of other services that open this one; nothing where there are none. */
-export function UserIdentities({ path }: { path: string }) {
-  const { data } = useLoad<{ items: { provider: string; linkedAt: string }[] }>(`${path}/identities`);
+export function UserIdentities({ path }: { path: OneUser }) {
+  const { data } = useLoad(below(path, '/identities'));
   if (!data || data.items.length === 0) return null;
   return (
     <>

@@ -1,16 +1,7 @@
+import type { ApiSchemas } from '../../api-routes.js';
+
 /** An end user as operators see it; further fields are those of the project's collection `users`. */
-export interface User {
-  _id: string;
-  email: string;
-  emailVerified: boolean;
-  disabled: boolean;
-  hasPassword: boolean;
-  createdAt: string;
-  updatedAt: string;
-  roles?: string[];
-  mfa?: { since: string; resetAt: string | null };
-  [field: string]: unknown;
-}
+export type User = ApiSchemas['Account'];
 
 const BUILT_IN = new Set([
   ...['_id', 'email', 'emailVerified', 'disabled', 'hasPassword', 'createdAt', 'updatedAt', 'roles', 'mfa'],

@@ -1,4 +1,4 @@
-import { queryOf } from '../../api.js';
+import { below, pathTo, withQuery } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
@@ -10,24 +10,16 @@ import { goTo, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 import { InviteUser } from './invite-user.js';
 import { NewUser } from './new-user.js';
-import type { User } from './user.js';
 import { UserDrawer } from './user-drawer.js';
-
-interface UserPage {
-  items: User[];
-  total: number;
-  page: number;
-  limit: number;
-}
 
 export function Users() {
   const { parts, query } = place.value;
-  const project = `/api/projects/${parts[1] ?? ''}`;
-  const base = `${project}/users`;
+  const project = pathTo('/api/projects/{projectId}', { projectId: parts[1] ?? '' });
+  const base = below(project, '/users');
   const page = Number(query.get('page') ?? 1) || 1;
   const [email, q] = [query.get('email') ?? '', query.get('q') ?? ''];
-  const path = `${base}${queryOf({ email, q, page: page > 1 ? page : null })}`;
-  const list = useLoad<UserPage>(path);
+  const path = withQuery(base, { email, q, page: page > 1 ? page : null });
+  const list = useLoad(path);
   const open = query.get('open');
   const close = (): void => goTo(linkHere({ open: null, new: null, invite: null }));
   return (
@@ -61,7 +53,7 @@ export function Users() {
             name: 'E-mail',
             show: (user) => (
               <a class="opens" href={linkHere({ open: user._id })}>
-                {user.email}
+                {user.email ?? user._id}
               </a>
             ),
           },

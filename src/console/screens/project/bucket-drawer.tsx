@@ -1,18 +1,13 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import type { Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { say, useAction } from '../../parts/basics.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
 import { Field, PasswordField, Tick } from '../../parts/form.js';
 
-export interface Bucket {
-  bucket: string;
-  endpoint: string | null;
-  region: string;
-  accessKeyId: string;
-  publicUrl: string | null;
-  forcePathStyle: boolean;
-  setAt: string;
-}
+/** A bucket of the project's own. */
+export type OwnBucket = Exclude<ApiSchemas['Bucket'], { bucket: null }>;
 
 /** The own bucket of a project: it is tried before it is stored, and its secret is given again each time. */
 export function BucketDrawer({
@@ -21,8 +16,8 @@ export function BucketDrawer({
   onClose,
   onSaved,
 }: {
-  path: string;
-  stored: Bucket | null;
+  path: Address<'/api/projects/{projectId}/bucket'>;
+  stored: OwnBucket | null;
   onClose: () => void;
   onSaved: () => void;
 }) {
@@ -43,7 +38,7 @@ export function BucketDrawer({
     forcePathStyle,
   };
   const [busy, save, error] = useAction(async () => {
-    await api('PUT', path, body);
+    await call('PUT', path, { body });
     say('New files go to the bucket');
     onSaved();
   });

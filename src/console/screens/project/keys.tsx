@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, pathTo } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say, tellRefusal } from '../../parts/basics.js';
@@ -11,36 +13,27 @@ import { List } from '../../parts/table.js';
 import { place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 
-interface Key {
-  id: string;
-  type: 'publishable' | 'secret';
-  name: string | null;
-  last4: string;
-  createdAt: string;
-  expiresAt: string | null;
-  revokedAt: string | null;
-  lastUsedAt: string | null;
-  live: boolean;
-}
+type Key = ApiSchemas['Key'];
 
-const ROTATION = { type: 'secret', grace: '24h' };
+const ROTATION = { type: 'secret', grace: '24h' } as const;
 
 /** API keys of a project. */
 export function Keys() {
-  const base = `/api/projects/${place.value.parts[1] ?? ''}/keys`;
-  const list = useLoad<{ items: Key[] }>(base);
+  const base = pathTo('/api/projects/{projectId}/keys', { projectId: place.value.parts[1] ?? '' });
+  const list = useLoad(base);
   const { reload } = list;
   const [made, setMade] = useState<string | null>(null);
   const [name, setName] = useState('');
   const called = name.trim() === '' ? {} : { name: name.trim() };
   const [revoking, setRevoking] = useState<Key | null>(null);
   const [isRotating, setRotating] = useState(false);
-  const create = async (path: string, body: object): Promise<void> => {
-    setMade((await api<{ value: string }>('POST', path, body)).value);
+  const show = ({ value }: ApiSchemas['CreatedKey']): void => {
+    setMade(value);
     setName('');
     reload();
   };
-  const make = (type: Key['type']): void => void create(base, { type, ...called }).catch(tellRefusal);
+  const make = (type: Key['type']): void =>
+    void call('POST', base, { body: { type, ...called } }).then(show, tellRefusal);
   return (
     <>
       <PageHead title="API keys" count={list.data?.items.filter(({ live }) => live).length} />
@@ -101,7 +94,7 @@ export function Keys() {
                   name: 'Rotate',
                   cli: `bsvc key rotate ${ofProject()} --type secret --grace 24h`,
                   method: 'POST',
-                  path: `${base}/rotate`,
+                  path: below(base, '/rotate'),
                   body: ROTATION,
                 },
               ]
@@ -116,7 +109,7 @@ export function Keys() {
           action="Rotate the secret key"
           onClose={() => setRotating(false)}
           onConfirm={async () => {
-            await create(`${base}/rotate`, ROTATION);
+            show(await call('POST', below(base, '/rotate'), { body: ROTATION }));
             setRotating(false);
           }}
         />
@@ -130,12 +123,12 @@ export function Keys() {
           commands={{
             cli: `bsvc key revoke ${revoking.id} ${ofProject()}`,
             method: 'DELETE',
-            path: `${base}/${revoking.id}`,
+            path: below(base, '/{keyId}', { keyId: revoking.id }),
           }}
           action="Revoke the key"
           onClose={() => setRevoking(null)}
           onConfirm={async () => {
-            await api('DELETE', `${base}/${revoking.id}`);
+            await call('DELETE', below(base, '/{keyId}', { keyId: revoking.id }));
             say('The key is revoked');
             setRevoking(null);
             reload();

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { pathTo, type DataOf } from '../../api-paths.js';
 import { Copy, say, useAction } from '../../parts/basics.js';
 import { quote } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
@@ -13,10 +14,9 @@ const PLANS = [
   ['pro', 'pro'],
 ] as const;
 
-interface Made {
-  project: { id: string; name: string };
-  keys: { publishable: string; secret: string };
-}
+const PATH = pathTo('/api/projects');
+/** One that was not there before: keys are told once. */
+type Made = Extract<DataOf<'POST', '/api/projects'>, { created: true }>;
 
 /** A project with its first two keys, which are shown once. */
 export function NewProject({ onClose }: { onClose: () => void }) {
@@ -25,7 +25,8 @@ export function NewProject({ onClose }: { onClose: () => void }) {
   const [made, setMade] = useState<Made | null>(null);
   const body = { name: name.trim(), plan };
   const [busy, create, error] = useAction(async () => {
-    setMade(await api<Made>('POST', '/api/projects', body));
+    const answer = await call('POST', PATH, { body });
+    if (answer.created) setMade(answer);
     say('The project is created');
     await loadProjects();
   });
@@ -40,7 +41,7 @@ export function NewProject({ onClose }: { onClose: () => void }) {
       commands={{
         cli: `bsvc project create ${quote(name.trim() || 'shop')} --plan ${plan}`,
         method: 'POST',
-        path: '/api/projects',
+        path: PATH,
         body,
       }}
       onSubmit={() => void create()}
@@ -52,7 +53,7 @@ export function NewProject({ onClose }: { onClose: () => void }) {
   );
 }
 
-function FirstKeys({ project, keys, onClose }: Made & { onClose: () => void }) {
+function FirstKeys({ project, keys, onClose }: Pick<Made, 'project' | 'keys'> & { onClose: () => void }) {
   return (
     <Drawer title={`Keys of ${project.name}`} onClose={onClose}>
       <p>They are shown only now. The publishable key is for apps, the secret one for your server alone.</p>

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import type { Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { say, useAction } from '../../parts/basics.js';
 import { quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
@@ -7,22 +9,11 @@ import { Choice, Field, listIn, TextArea, Tick } from '../../parts/form.js';
 import { readSize, writeSize } from './size.js';
 import { seesAll } from '../../session.js';
 
-/** A project as its operators see it. */
-export interface Details {
-  id: string;
-  name: string;
-  plan: string;
-  allowedDomains: string[];
-  /** Its own, by name; others are the plan's. */
-  limits: Record<string, number>;
-  storage: { publishableUploads: boolean };
-  createdAt: string;
-}
-
-const PLANS = ['free', 'pro'];
+const PLANS = ['free', 'pro'] as const;
+type Limit = keyof ApiSchemas['ProjectDetails']['limits'];
 /** Limits in bytes: typed with their unit. */
-const SIZES = new Set(['storage', 'database']);
-const LIMITS: readonly (readonly [name: string, label: string])[] = [
+const SIZES = new Set<Limit>(['storage', 'database']);
+const LIMITS: readonly (readonly [name: Limit, label: string])[] = [
   ['mail', 'Mails a month'],
   ['webhooks', 'Webhooks'],
   ['storage', 'Size of all files'],
@@ -33,7 +24,7 @@ const LIMITS: readonly (readonly [name: string, label: string])[] = [
 ];
 
 /** A limit as it is typed: `10 GB` of 10737418240. */
-const written = (limit: string, value: number | undefined): string =>
+const written = (limit: Limit, value: number | undefined): string =>
   value === undefined ? '' : SIZES.has(limit) ? writeSize(value) : String(value);
 
 /** Settings of a project; plan and limits are for operators who see all projects. Sends what was changed alone. */
@@ -43,8 +34,8 @@ export function ProjectEditor({
   onClose,
   onSaved,
 }: {
-  path: string;
-  stored: Details;
+  path: Address<'/api/projects/{projectId}'>;
+  stored: ApiSchemas['ProjectDetails'];
   onClose: () => void;
   onSaved: () => void;
 }) {
@@ -71,7 +62,7 @@ export function ProjectEditor({
   };
   const isDirty = Object.keys(body).length > 0;
   const [busy, save, error] = useAction(async () => {
-    await api('PATCH', path, body);
+    await call('PATCH', path, { body });
     say('The project is changed');
     onSaved();
   });

@@ -1,24 +1,16 @@
 import { useState } from 'preact/hooks';
 import { howMany, number } from '../../format.js';
+import { below, type Address } from '../../api-paths.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { Commands, projectWord } from '../../parts/commands.js';
 import { Table } from '../../parts/table.js';
 import { Usage } from '../../parts/usage.js';
 
-interface Counted {
-  documents: number;
-  collections: { name: string; documents: number; trashed: number; bytes: number }[];
-  storage: { files: number; bytes: number; limit: number | null };
-  mail: { used: number; limit: number | null };
-  webhooks: number;
-  limits: { webhooks: number | null; database: number | null };
-}
-
 /** Counts every collection, so only when somebody asks. */
-export function ProjectUsage({ base }: { base: string }) {
+export function ProjectUsage({ base }: { base: Address<'/api/projects/{projectId}'> }) {
   const [asked, setAsked] = useState(false);
-  const { data, error, loading, reload } = useLoad<Counted>(asked ? `${base}/usage` : null);
+  const { data, error, loading, reload } = useLoad(asked ? below(base, '/usage') : null);
   return (
     <>
       <h2>Usage</h2>
@@ -51,7 +43,7 @@ export function ProjectUsage({ base }: { base: string }) {
           />
         </>
       )}
-      <Commands cli={`bsvc project usage ${projectWord()}`} path={`${base}/usage`} />
+      <Commands cli={`bsvc project usage ${projectWord()}`} path={below(base, '/usage')} />
     </>
   );
 }

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { pathTo } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { moment, number } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Copy, say, Trouble } from '../../parts/basics.js';
@@ -8,14 +10,14 @@ import { Confirm } from '../../parts/confirm.js';
 import { PageHead } from '../../parts/page-head.js';
 import { goTo, linkHere, place } from '../../routes.js';
 import { loadProjects, mayChange, projects } from '../../session.js';
-import { ProjectEditor, type Details } from './project-edit.js';
+import { ProjectEditor } from './project-edit.js';
 import { ProjectUsage } from './project-usage.js';
 
 export function Settings() {
   const { parts, query } = place.value;
   const id = parts[1] ?? '';
-  const base = `/api/projects/${id}`;
-  const { data, error, reload } = useLoad<Details>(base);
+  const base = pathTo('/api/projects/{projectId}', { projectId: id });
+  const { data, error, reload } = useLoad(base);
   const [isDeleting, setDeleting] = useState(false);
   const close = (): void => goTo(linkHere({ edit: null }));
   return (
@@ -66,7 +68,7 @@ export function Settings() {
           action="Delete the project"
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
-            await api('DELETE', base);
+            await call('DELETE', base);
             say('The project is deleted');
             projects.value = projects.value.filter((each) => each.id !== id);
             goTo('#/');
@@ -77,7 +79,11 @@ export function Settings() {
   );
 }
 
-function Pairs({ details: { name, id, plan, allowedDomains, limits, storage, createdAt } }: { details: Details }) {
+function Pairs({
+  details: { name, id, plan, allowedDomains, limits, storage, createdAt },
+}: {
+  details: ApiSchemas['ProjectDetails'];
+}) {
   const own = Object.entries(limits).map(([limit, value]) => `${limit} ${number(value)}`);
   return (
     <dl class="pairs">

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, pathTo, type Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
@@ -9,19 +11,12 @@ import { Empty, PageHead } from '../../parts/page-head.js';
 import { Table } from '../../parts/table.js';
 import { goTo, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
-import { BucketDrawer, type Bucket } from './bucket-drawer.js';
-
-interface Check {
-  name: string;
-  ok: boolean;
-  detail: string;
-  hint: string | null;
-}
+import { BucketDrawer, type OwnBucket } from './bucket-drawer.js';
 
 /** Where new files of a project go. */
 export function Storage() {
-  const base = `/api/projects/${place.value.parts[1] ?? ''}/bucket`;
-  const { data, error, reload } = useLoad<Bucket | { bucket: null }>(base);
+  const base = pathTo('/api/projects/{projectId}/bucket', { projectId: place.value.parts[1] ?? '' });
+  const { data, error, reload } = useLoad(base);
   const [isClearing, setClearing] = useState(false);
   const close = (): void => goTo(linkHere({ edit: null }));
   const stored = data && data.bucket !== null ? data : null;
@@ -47,7 +42,7 @@ export function Storage() {
       )}
       {stored && <Facts bucket={stored} />}
       <Commands cli={`bsvc byok show ${ofProject()}`} path={base} />
-      {stored && mayChange.value && <Checks path={`${base}/check`} />}
+      {stored && mayChange.value && <Checks path={below(base, '/check')} />}
       {data && place.value.query.get('edit') && mayChange.value && (
         <BucketDrawer
           path={base}
@@ -67,7 +62,7 @@ export function Storage() {
           commands={{ cli: `bsvc byok bucket clear ${ofProject()}`, method: 'DELETE', path: base }}
           onClose={() => setClearing(false)}
           onConfirm={async () => {
-            await api('DELETE', base);
+            await call('DELETE', base);
             say('New files go to the server’s own storage');
             setClearing(false);
             reload();
@@ -78,7 +73,7 @@ export function Storage() {
   );
 }
 
-function Facts({ bucket: { bucket, endpoint, region, accessKeyId, publicUrl, setAt } }: { bucket: Bucket }) {
+function Facts({ bucket: { bucket, endpoint, region, accessKeyId, publicUrl, setAt } }: { bucket: OwnBucket }) {
   return (
     <dl class="pairs">
       <dt>Bucket</dt>
@@ -100,9 +95,9 @@ function Facts({ bucket: { bucket, endpoint, region, accessKeyId, publicUrl, set
 }
 
 /** Tries what uploads need, when somebody asks. */
-function Checks({ path }: { path: string }) {
-  const [checks, setChecks] = useState<Check[] | null>(null);
-  const [busy, check, error] = useAction(async () => setChecks((await api<{ checks: Check[] }>('POST', path)).checks));
+function Checks({ path }: { path: Address<'/api/projects/{projectId}/bucket/check'> }) {
+  const [checks, setChecks] = useState<ApiSchemas['BucketCheck'][] | null>(null);
+  const [busy, check, error] = useAction(async () => setChecks((await call('POST', path)).checks));
   return (
     <>
       <h2>Check</h2>

@@ -1,26 +1,33 @@
-import { api, queryOf } from '../../api.js';
+import { call } from '../../api.js';
+import { below, withQuery, type Address, type DataOf } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { attempt } from '../../parts/basics.js';
 import { Commands, ofProject } from '../../parts/commands.js';
 import { Filters, Pager } from '../../parts/filters.js';
 import { List } from '../../parts/table.js';
-import { linkHere, place } from '../../routes.js';
+import { chosenOf, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 import { DeliveryDrawer } from './delivery-drawer.js';
-import type { Deliveries, Delivery, Webhook } from './webhook.js';
 import { commandsOf, WebhookActions } from './webhook-actions.js';
 
-const STATES = ['pending', 'delivered', 'failed'].map((state) => [state, state] as const);
+const STATES = (['pending', 'delivered', 'failed'] as const).map((state) => [state, state] as const);
+
+interface Props {
+  base: Address<'/api/projects/{projectId}/webhooks/{id}'>;
+  webhook: ApiSchemas['Webhook'];
+  onChange: () => void;
+}
 
 /** A webhook’s deliveries, and what can be done with it. */
-export function OneWebhook({ base, webhook, onChange }: { base: string; webhook: Webhook; onChange: () => void }) {
+export function OneWebhook({ base, webhook, onChange }: Props) {
   const { query } = place.value;
-  const state = query.get('state') ?? '';
-  const path = `${base}/deliveries${queryOf({ state, before: query.get('before') })}`;
-  const list = useLoad<Deliveries>(path);
+  const state = chosenOf('state', STATES) ?? '';
+  const path = withQuery(below(base, '/deliveries'), { state, before: query.get('before') });
+  const list = useLoad(path);
   const { data, reload } = list;
-  const counts = useLoad<Record<Delivery['state'], number>>(`${base}/counts`);
+  const counts = useLoad(below(base, '/counts'));
   const renew = (): void => {
     reload();
     counts.reload();
@@ -81,7 +88,7 @@ export function OneWebhook({ base, webhook, onChange }: { base: string; webhook:
           webhook={webhook.id}
           onReplay={(id) =>
             attempt(async () => {
-              await api('POST', `${base}/deliveries/${id}/replay`);
+              await call('POST', below(base, '/deliveries/{deliveryId}/replay', { deliveryId: id }));
               renew();
               return 'The delivery is tried again';
             })
@@ -92,7 +99,11 @@ export function OneWebhook({ base, webhook, onChange }: { base: string; webhook:
   );
 }
 
-function Counts({ of: { delivered, failed, pending } }: { of: Record<Delivery['state'], number> }) {
+function Counts({
+  of: { delivered, failed, pending },
+}: {
+  of: DataOf<'GET', '/api/projects/{projectId}/webhooks/{id}/counts'>;
+}) {
   return (
     <p>
       Last 24 hours: <span class="good">{delivered} delivered</span>,{' '}

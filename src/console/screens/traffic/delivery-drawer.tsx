@@ -1,3 +1,4 @@
+import { below, type Address } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
@@ -5,7 +6,6 @@ import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
 import { goTo, linkHere } from '../../routes.js';
 import { mayChange } from '../../session.js';
-import type { Delivery } from './webhook.js';
 
 /** One delivery: what was sent, and what each attempt was answered. */
 export function DeliveryDrawer({
@@ -14,13 +14,13 @@ export function DeliveryDrawer({
   webhook,
   onReplay,
 }: {
-  base: string;
+  base: Address<'/api/projects/{projectId}/webhooks/{id}'>;
   id: string;
   webhook: string;
   onReplay: (id: string) => Promise<void>;
 }) {
-  const path = `${base}/deliveries/${id}`;
-  const { data, error, reload } = useLoad<Delivery>(path);
+  const path = below(base, '/deliveries/{deliveryId}', { deliveryId: id });
+  const { data, error, reload } = useLoad(path);
   return (
     <Drawer title={data ? `${data.event}: ${data.state}` : 'Delivery'} onClose={() => goTo(linkHere({ open: null }))}>
       <Trouble error={error} onRetry={reload} />
@@ -45,14 +45,14 @@ export function DeliveryDrawer({
           {data.body === null ? (
             <p class="empty">What was sent is no longer kept.</p>
           ) : (
-            <pre tabIndex={0}>{indent(data.body ?? '')}</pre>
+            <pre tabIndex={0}>{indent(data.body)}</pre>
           )}
         </>
       )}
       <Commands
         cli={`bsvc webhook replay ${webhook} ${quote(id)} ${ofProject()}`}
         method="POST"
-        path={`${path}/replay`}
+        path={below(path, '/replay')}
       />
     </Drawer>
   );

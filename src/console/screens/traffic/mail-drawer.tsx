@@ -1,31 +1,26 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { Trouble, useAction } from '../../parts/basics.js';
 import { moment } from '../../format.js';
 import { Commands, quote } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
 import { mayChange } from '../../session.js';
 
-export interface MailLog {
-  id: string;
-  to: string | string[];
-  subject: string;
-  status: string;
-  reason?: string | null;
-  sentAt: string;
-}
-
-interface MailText {
-  from: string;
-  text: string | null;
-  html: string | null;
-}
-
 /** One mail: what became of it, and its text where it is still kept. HTML is shown as text. */
-export function MailDrawer({ base, mail, onClose }: { base: string; mail: MailLog; onClose: () => void }) {
-  const path = `${base}/logs/${mail.id}/text`;
-  const [kept, setKept] = useState<MailText | null>(null);
-  const [busy, read, error] = useAction(async () => setKept(await api<MailText>('POST', path)));
+export function MailDrawer({
+  project,
+  mail,
+  onClose,
+}: {
+  project: Address<'/api/projects/{projectId}'>;
+  mail: ApiSchemas['MailLog'];
+  onClose: () => void;
+}) {
+  const path = below(project, '/mail/logs/{id}/text', { id: mail.id });
+  const [kept, setKept] = useState<ApiSchemas['MailText'] | null>(null);
+  const [busy, read, error] = useAction(async () => setKept(await call('POST', path)));
   const to = [mail.to].flat();
   return (
     <Drawer title={mail.subject} onClose={onClose}>

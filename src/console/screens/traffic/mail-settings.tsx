@@ -1,20 +1,14 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import type { Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { say, useAction } from '../../parts/basics.js';
 import { projectWord, quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
 import { Field, Tick } from '../../parts/form.js';
 
-export interface MailSettings {
-  /** The last characters of the key. */
-  providerApiKey: string | null;
-  providerFromEmail: string | null;
-  /** Masked. */
-  providerWebhookSecret: string | null;
-}
-
 /** A setting that was typed. */
-const given = (name: string, value: string): Record<string, string> =>
+const given = (name: 'providerApiKey' | 'providerWebhookSecret', value: string): ApiSchemas['ProjectChanges'] =>
   value.trim() === '' ? {} : { [name]: value.trim() };
 
 /** The project's own provider and sender: what is left empty stays as it is, a box takes it away. */
@@ -24,8 +18,8 @@ export function MailSettingsDrawer({
   onClose,
   onSaved,
 }: {
-  path: string;
-  stored: MailSettings;
+  path: Address<'/api/projects/{projectId}'>;
+  stored: ApiSchemas['ProjectDetails'];
   onClose: () => void;
   onSaved: () => void;
 }) {
@@ -39,7 +33,7 @@ export function MailSettingsDrawer({
     : { ...given('providerApiKey', key), ...given('providerWebhookSecret', secret) };
   const body = { ...(sender !== (stored.providerFromEmail ?? '') && { providerFromEmail: sender || null }), ...own };
   const [busy, save, error] = useAction(async () => {
-    await api('PATCH', key.trim() !== '' && !isRemoved ? `${path}?verify=true` : path, body);
+    await call('PATCH', path, { query: { verify: (key.trim() !== '' && !isRemoved) || null }, body });
     say('The mail settings are changed');
     onSaved();
   });

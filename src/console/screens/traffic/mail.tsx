@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api, queryOf } from '../../api.js';
+import { call } from '../../api.js';
+import { below, pathTo, withQuery, type Address } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
@@ -8,26 +9,26 @@ import { Filters } from '../../parts/filters.js';
 import { Field, Form } from '../../parts/form.js';
 import { PageHead } from '../../parts/page-head.js';
 import { List, Pages } from '../../parts/table.js';
-import { goTo, linkHere, place } from '../../routes.js';
+import { chosenOf, goTo, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
-import { MailDrawer, type MailLog } from './mail-drawer.js';
-import { MailSettingsDrawer, type MailSettings } from './mail-settings.js';
+import { MailDrawer } from './mail-drawer.js';
+import { MailSettingsDrawer } from './mail-settings.js';
 import { Templates } from './templates.js';
 
-const STATUSES = ['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'].map(
+const STATUSES = (['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'] as const).map(
   (each) => [each, each] as const,
 );
 const BAD = new Set(['bounced', 'complained', 'failed']);
 
 export function Mail() {
   const { parts, query } = place.value;
-  const base = `/api/projects/${parts[1] ?? ''}/mail`;
+  const project = pathTo('/api/projects/{projectId}', { projectId: parts[1] ?? '' });
   const page = Number(query.get('page') ?? 1) || 1;
-  const [status, to] = [query.get('status') ?? '', query.get('to') ?? ''];
-  const path = `${base}/logs${queryOf({ status, to, page: page > 1 ? page : null })}`;
-  const list = useLoad<{ items: MailLog[]; total: number; page: number; limit: number }>(path);
-  const project = `/api/projects/${parts[1] ?? ''}`;
-  const settings = useLoad<MailSettings>(project);
+  const status = chosenOf('status', STATUSES) ?? '';
+  const to = query.get('to') ?? '';
+  const path = withQuery(below(project, '/mail/logs'), { status, to, page: page > 1 ? page : null });
+  const list = useLoad(path);
+  const settings = useLoad(project);
   const open = list.data?.items.find(({ id }) => id === query.get('open'));
   const close = (): void => goTo(linkHere({ open: null, edit: null }));
   return (
@@ -78,9 +79,9 @@ export function Mail() {
         cli={`bsvc mail logs ${ofProject()}${status && ` --status ${status}`}${to && ` --to ${quote(to)}`}`}
         path={path}
       />
-      <Templates base={`${base}/templates`} />
-      {mayChange.value && <TestMail base={base} onSent={list.reload} />}
-      {open && <MailDrawer key={open.id} base={base} mail={open} onClose={close} />}
+      <Templates base={below(project, '/mail/templates')} />
+      {mayChange.value && <TestMail path={below(project, '/mail/test')} onSent={list.reload} />}
+      {open && <MailDrawer key={open.id} project={project} mail={open} onClose={close} />}
       {settings.data && query.get('edit') && mayChange.value && (
         <MailSettingsDrawer
           path={project}
@@ -96,10 +97,10 @@ export function Mail() {
   );
 }
 
-function TestMail({ base, onSent }: { base: string; onSent: () => void }) {
+function TestMail({ path, onSent }: { path: Address<'/api/projects/{projectId}/mail/test'>; onSent: () => void }) {
   const [to, setTo] = useState('');
   const [busy, send, error] = useAction(async () => {
-    await api('POST', `${base}/test`, { to });
+    await call('POST', path, { body: { to } });
     say(`A test mail to ${to} is on its way`);
     onSent();
   });
@@ -114,7 +115,7 @@ function TestMail({ base, onSent }: { base: string; onSent: () => void }) {
       <Commands
         cli={`bsvc mail test --to ${quote(to || 'me@example.com')} ${ofProject()}`}
         method="POST"
-        path={`${base}/test`}
+        path={path}
         body={{ to: to || 'me@example.com' }}
       />
     </>

@@ -1,4 +1,5 @@
-import { queryOf } from '../../api.js';
+import { pathTo, withQuery } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { moment, number } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Copy } from '../../parts/basics.js';
@@ -7,24 +8,8 @@ import { Drawer } from '../../parts/drawer.js';
 import { Filters } from '../../parts/filters.js';
 import { PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
-import { goTo, linkHere, linkTo, place } from '../../routes.js';
+import { chosenOf, goTo, linkHere, linkTo, place } from '../../routes.js';
 import { projects } from '../../session.js';
-
-/** A request as it was answered: no query, no body, and of the address the network. */
-interface SeenRequest {
-  at: string;
-  requestId: string;
-  method: string;
-  /** The route's pattern; null = no route took it. */
-  route: string | null;
-  path: string;
-  status: number;
-  ms: number;
-  project: string | null;
-  by: string;
-  user: string | null;
-  network: string;
-}
 
 const EVERY_MS = 3_000;
 const STATUSES = [
@@ -50,8 +35,15 @@ export function Requests() {
   const of = (name: string): string => query.get(name) ?? '';
   const isKept = of('kept') === 'true';
   const isHeld = isKept || of('live') === 'off';
-  const path = `/api/admin/requests${queryOf({ kept: isKept ? 'true' : '', q: of('q'), status: of('status'), minMs: of('minMs'), project: of('project'), limit: 200 })}`;
-  const list = useLoad<{ items: SeenRequest[] }>(path, isHeld ? undefined : EVERY_MS);
+  const path = withQuery(pathTo('/api/admin/requests'), {
+    kept: isKept || null,
+    q: of('q'),
+    status: chosenOf('status', STATUSES),
+    minMs: chosenOf('minMs', TIMES),
+    project: of('project'),
+    limit: 200,
+  });
+  const list = useLoad(path, isHeld ? undefined : EVERY_MS);
   const opened = list.data?.items.find(({ requestId }) => requestId === query.get('open'));
   return (
     <>
@@ -105,7 +97,7 @@ export function Requests() {
   );
 }
 
-function OneRequest({ request, onClose }: { request: SeenRequest; onClose: () => void }) {
+function OneRequest({ request, onClose }: { request: ApiSchemas['SeenRequest']; onClose: () => void }) {
   const { at, requestId, method, route, path, status, ms, project, by, user, network } = request;
   const [, collection, id] = DOCUMENT.exec(path) ?? [];
   const name = projects.value.find((each) => each.id === project)?.name ?? project;

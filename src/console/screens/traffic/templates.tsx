@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { addressOf, api } from '../../api.js';
+import { addressOf, call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { useLoad } from '../../load.js';
 import { Dialog, say, Trouble, useAction } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
@@ -9,23 +11,14 @@ import { List } from '../../parts/table.js';
 import { goTo, linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 
-interface TemplateSummary {
-  name: string;
-  scope: 'project' | 'system' | 'embedded';
-  subject: string;
-}
-
-interface Template extends TemplateSummary {
-  html?: string;
-  text?: string;
-}
+type Template = ApiSchemas['UsedTemplate'];
 
 /** `name` of the address: no template may be called so. */
 const NEW = ':new';
 
 /** Templates of a project's mails, and the service's own that they override. */
-export function Templates({ base }: { base: string }) {
-  const list = useLoad<{ items: TemplateSummary[] }>(base);
+export function Templates({ base }: { base: Address<'/api/projects/{projectId}/mail/templates'> }) {
+  const list = useLoad(base);
   const { reload } = list;
   const open = place.value.query.get('template');
   const close = (): void => goTo(linkHere({ template: null }));
@@ -75,21 +68,21 @@ export function Templates({ base }: { base: string }) {
 }
 
 interface Shared {
-  base: string;
+  base: Address<'/api/projects/{projectId}/mail/templates'>;
   onClose: () => void;
   onChange: () => void;
 }
 
 function OneTemplate({ name, ...shared }: Shared & { name: string }) {
-  const path = `${shared.base}/${encodeURIComponent(name)}`;
-  const { data, error, reload } = useLoad<Template>(path);
+  const path = below(shared.base, '/{name}', { name });
+  const { data, error, reload } = useLoad(path);
   return (
     <Dialog title={`Template ${name}`} onClose={shared.onClose} wide>
       <Trouble error={error} onRetry={reload} />
       {data && (mayChange.value ? <Editor {...shared} stored={data} /> : <Shown stored={data} />)}
       {data?.html !== undefined && (
         <p>
-          <a href={addressOf(`${path}/preview`)} target="_blank" rel="noopener noreferrer">
+          <a href={addressOf(below(path, '/preview'))} target="_blank" rel="noopener noreferrer">
             Look at the HTML as it is stored
           </a>
         </p>
@@ -116,10 +109,10 @@ function Editor({ base, stored, onChange }: Shared & { stored: Template | null }
   const [html, setHtml] = useState(stored?.html ?? '');
   const [text, setText] = useState(stored?.text ?? '');
   const [removing, setRemoving] = useState(false);
-  const path = `${base}/${encodeURIComponent(name.trim())}`;
+  const path = below(base, '/{name}', { name: name.trim() });
   const body = { subject, ...(html !== '' && { html }), ...(text !== '' && { text }) };
   const [busy, save, refused] = useAction(async () => {
-    await api('PUT', path, body);
+    await call('PUT', path, { body });
     say('Template stored');
     onChange();
   });
@@ -165,7 +158,7 @@ function Editor({ base, stored, onChange }: Shared & { stored: Template | null }
           action="Remove the template"
           onClose={() => setRemoving(false)}
           onConfirm={async () => {
-            await api('DELETE', path);
+            await call('DELETE', path);
             say('The template is removed');
             onChange();
           }}

@@ -1,26 +1,33 @@
 import { useState } from 'preact/hooks';
-import { api, queryOf } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address, type DataOf } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { number } from '../../format.js';
 import { attempt } from '../../parts/basics.js';
 import { type CommandLine, ofProject } from '../../parts/commands.js';
 import { Confirm, Secret } from '../../parts/confirm.js';
 import { Tick } from '../../parts/form.js';
 import { goTo, linkHere, linkTo, place } from '../../routes.js';
-import type { Deliveries, Delivery, Webhook } from './webhook.js';
+
+type OneWebhook = Address<'/api/projects/{projectId}/webhooks/{id}'>;
+type Deliveries = DataOf<'GET', '/api/projects/{projectId}/webhooks/{id}/deliveries'>;
 
 /** Of one click: each is a request. */
 const MAX_REPLAYED = 500;
 
 /** Tries the newest failed deliveries again, one by one; says how many. */
-async function replayFailed(base: string): Promise<string> {
+async function replayFailed(base: OneWebhook): Promise<string> {
+  const deliveries = below(base, '/deliveries');
   const failed: string[] = [];
   let before: string | null = null;
   do {
-    const listed: Deliveries = await api('GET', `${base}/deliveries${queryOf({ state: 'failed', before })}`);
+    const listed: Deliveries = await call('GET', deliveries, { query: { state: 'failed', before } });
     failed.push(...listed.items.map(({ id }) => id));
     before = listed.next;
   } while (before !== null && failed.length < MAX_REPLAYED);
-  for (const id of failed.slice(0, MAX_REPLAYED)) await api('POST', `${base}/deliveries/${id}/replay`);
+  for (const deliveryId of failed.slice(0, MAX_REPLAYED)) {
+    await call('POST', below(deliveries, '/{deliveryId}/replay', { deliveryId }));
+  }
   const { length } = failed.slice(0, MAX_REPLAYED);
   const more = before === null ? '' : `, the newest ${MAX_REPLAYED} of more`;
   return `${length === 1 ? '1 delivery is' : `${length} deliveries are`} tried again${more}`;
@@ -36,8 +43,8 @@ export function WebhookActions({
   hasFailed,
   onChange,
 }: {
-  base: string;
-  webhook: Webhook;
+  base: OneWebhook;
+  webhook: ApiSchemas['Webhook'];
   /** Deliveries that have not been answered yet. */
   waiting: number;
   hasFailed: boolean;
@@ -56,11 +63,11 @@ export function WebhookActions({
     setBusy(false);
   };
   const test = async (): Promise<string> =>
-    (await api<Delivery>('POST', `${base}/test`)).state === 'delivered'
+    (await call('POST', below(base, '/test'))).state === 'delivered'
       ? 'The test event was delivered'
       : 'The test event was not delivered';
   const enable = async (wanted: boolean, waiting?: 'keep' | 'drop'): Promise<string> => {
-    await api('PATCH', base, { enabled: wanted, ...(waiting && { waiting }) });
+    await call('PATCH', base, { body: { enabled: wanted, ...(waiting && { waiting }) } });
     return wanted ? 'The webhook is enabled' : 'The webhook is disabled';
   };
   const mayDisableAtOnce = enabled && waiting === 0;
@@ -117,7 +124,7 @@ function Asked({
   onSecret,
 }: {
   what: Question;
-  base: string;
+  base: OneWebhook;
   host: string;
   waiting: number;
   onClose: () => void;
@@ -152,7 +159,7 @@ function Asked({
         action="Remove the webhook"
         onClose={onClose}
         onConfirm={async () => {
-          await api('DELETE', base);
+          await call('DELETE', base);
           goTo(linkTo(['p', place.value.parts[1] ?? '', 'webhooks']));
           onRemoved();
         }}
@@ -167,7 +174,7 @@ function Asked({
       action="Make a new secret"
       onClose={onClose}
       onConfirm={async () => {
-        onSecret((await api<{ secret: string }>('POST', `${base}/rotate-secret`)).secret);
+        onSecret((await call('POST', below(base, '/rotate-secret'))).secret);
         onClose();
       }}
     />
@@ -175,10 +182,10 @@ function Asked({
 }
 
 /** The same as commands and requests. */
-export function commandsOf(base: string, { id, enabled }: Webhook): CommandLine[] {
+export function commandsOf(base: OneWebhook, { id, enabled }: ApiSchemas['Webhook']): CommandLine[] {
   const cli = (words: string, more = ''): string => `bsvc webhook ${words} ${id} ${ofProject()}${more}`;
   return [
-    { name: 'Send a test', cli: cli('test'), method: 'POST', path: `${base}/test` },
+    { name: 'Send a test', cli: cli('test'), method: 'POST', path: below(base, '/test') },
     {
       name: enabled ? 'Disable' : 'Enable',
       cli: cli('edit', enabled ? ' --disable' : ' --enable'),
@@ -186,7 +193,7 @@ export function commandsOf(base: string, { id, enabled }: Webhook): CommandLine[
       path: base,
       body: { enabled: !enabled },
     },
-    { name: 'New secret', cli: cli('rotate-secret'), method: 'POST', path: `${base}/rotate-secret` },
+    { name: 'New secret', cli: cli('rotate-secret'), method: 'POST', path: below(base, '/rotate-secret') },
     { name: 'Remove', cli: cli('remove'), method: 'DELETE', path: base },
   ];
 }

@@ -1,12 +1,14 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below, type Address } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { say, useAction } from '../../parts/basics.js';
 import { type CommandLine, ofProject, quote } from '../../parts/commands.js';
 import { DrawerForm } from '../../parts/drawer-form.js';
 import { Field, listIn, TextArea, Tick } from '../../parts/form.js';
-import type { Webhook } from './webhook.js';
 
-type Changes = Partial<Pick<Webhook, 'url' | 'events' | 'description' | 'enabled'>>;
+type Webhook = ApiSchemas['Webhook'];
+type Changes = ApiSchemas['WebhookChanges'];
 
 function commandOf(stored: Webhook | null, path: string, changes: Changes): CommandLine {
   const words = [
@@ -31,7 +33,7 @@ export function WebhookDrawer({
   onClose,
   onSaved,
 }: {
-  base: string;
+  base: Address<'/api/projects/{projectId}/webhooks'>;
   stored: Webhook | null;
   /** Names of the project's collections. */
   collections: readonly string[];
@@ -53,11 +55,12 @@ export function WebhookDrawer({
     ...(isEnabled !== (stored?.enabled ?? true) && { enabled: isEnabled }),
   };
   const isDirty = Object.keys(changes).length > 0;
-  const path = stored ? `${base}/${stored.id}` : base;
+  const path = stored && below(base, '/{id}', { id: stored.id });
   const [busy, save, error] = useAction(async () => {
-    const saved = await api<{ secret?: string }>(stored ? 'PATCH' : 'POST', path, changes);
+    if (path) await call('PATCH', path, { body: changes });
+    const made = path ? null : await call('POST', base, { body: { ...changes, url: url.trim(), events } });
     say(stored ? 'The webhook is changed' : 'The webhook is added');
-    onSaved(saved.secret ?? null);
+    onSaved(made?.secret ?? null);
   });
   return (
     <DrawerForm
@@ -67,7 +70,7 @@ export function WebhookDrawer({
       mayGo={isDirty && url !== '' && events.length > 0}
       busy={busy}
       error={error}
-      commands={commandOf(stored, path, changes)}
+      commands={commandOf(stored, path ?? base, changes)}
       onSubmit={() => void save()}
       onClose={onClose}
     >

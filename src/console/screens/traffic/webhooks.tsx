@@ -1,4 +1,6 @@
 import { useState } from 'preact/hooks';
+import { below, pathTo } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Commands, ofProject } from '../../parts/commands.js';
@@ -9,21 +11,21 @@ import { List } from '../../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 import { OneWebhook } from './deliveries.js';
-import { REASONS, type Webhook } from './webhook.js';
+import { REASONS } from './webhook.js';
 import { WebhookDrawer } from './webhook-drawer.js';
 
 export function Webhooks() {
   const { parts, query } = place.value;
-  const project = `/api/projects/${parts[1] ?? ''}`;
-  const base = `${project}/webhooks`;
-  const list = useLoad<{ items: Webhook[] }>(base);
+  const project = pathTo('/api/projects/{projectId}', { projectId: parts[1] ?? '' });
+  const base = below(project, '/webhooks');
+  const list = useLoad(base);
   const { data, reload } = list;
   const [secret, setSecret] = useState<string | null>(null);
   const chosen = parts[3];
   const webhook = data?.items.find(({ id }) => id === chosen);
   const edited = mayChange.value ? query.get('edit') : null;
   const close = (): void => goTo(linkHere({ edit: null }));
-  const collections = useLoad<{ items: { name: string }[] }>(edited ? `${project}/collections` : null);
+  const collections = useLoad(edited ? below(project, '/collections') : null);
   return (
     <>
       <PageHead title="Webhooks" count={data?.items.length}>
@@ -63,7 +65,14 @@ export function Webhooks() {
       />
       <Commands cli={`bsvc webhook list ${ofProject()}`} path={base} />
       {data && chosen !== undefined && !webhook && <p class="empty">This webhook is gone.</p>}
-      {webhook && <OneWebhook key={webhook.id} base={`${base}/${webhook.id}`} webhook={webhook} onChange={reload} />}
+      {webhook && (
+        <OneWebhook
+          key={webhook.id}
+          base={below(base, '/{id}', { id: webhook.id })}
+          webhook={webhook}
+          onChange={reload}
+        />
+      )}
       {edited && (edited === 'new' || webhook) && (
         <WebhookDrawer
           base={base}
@@ -82,7 +91,7 @@ export function Webhooks() {
   );
 }
 
-function State({ enabled, disabledReason, failingSince }: Webhook) {
+function State({ enabled, disabledReason, failingSince }: ApiSchemas['Webhook']) {
   if (!enabled) {
     return (
       <span class={disabledReason === 'requested' ? 'tag' : 'tag bad'}>{REASONS[disabledReason ?? 'requested']}</span>
