@@ -45,11 +45,11 @@ export function cheapest(plans: readonly Plan[], query: PlanQuery, sizes: Sizes)
 
 /** Ranges that are read side by side without asking whether there is something better. */
 export function mostRangesFor(limit: number): number {
-  return limit === 0 ? Infinity : Math.max(limit, FEW_RANGES);
+  return limit === 0 ? Infinity : limit + FEW_RANGES;
 }
 
-/** With so few ranges it is not worth to ask whether there is something better. */
-const FEW_RANGES = 8;
+/** Finding out whether there is something better reads about as much of so many ranges as reading them does. */
+const FEW_RANGES = 100;
 
 function readsOnlyAnswers(plan: Plan): boolean {
   return plan.exact && plan.sorted && isBounded(plan);

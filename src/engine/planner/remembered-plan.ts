@@ -1,3 +1,4 @@
+import { ObjectId } from '../codec/bson.js';
 import { type Equality, isPlainValue, type PlainValue } from '../query/match/equalities.js';
 import type { Alternative, Conjunct, Filter } from '../query/match/match.js';
 import type { SortPart } from '../query/sort.js';
@@ -29,12 +30,20 @@ interface Template {
   readonly plan: Plan;
   /** For the plan, or for each of its branches: which of the conditions each leading field of its index is bound by. */
   readonly places: readonly (readonly number[])[];
+  /** The last filling, where making it again takes longer than seeing that it would be the same. */
+  last: { readonly conditions: Conditions; readonly plan: Plan } | null;
 }
 
 const MAX_TEMPLATES = 100;
 /** A shape with more branches, or a list of more values, is planned each time: planning is little of such a read. */
 const MAX_BRANCHES = 16;
 const MAX_VALUES = 200;
+/** A filling is kept that has so many ranges: somebody's page and its count, and the same page again, ask for one. */
+const MIN_KEPT_RANGES = 4;
+const MAX_KEPT_RANGES = 1_000;
+/** So many are kept in all, the latest. */
+const MAX_KEPT = 64;
+const kept: Template[] = [];
 const templates = new WeakMap<CollectionEntry, Map<string, Template>>();
 
 /**
@@ -185,7 +194,7 @@ function templateOf(plan: Plan, { own, branches }: Conditions): Template | null 
   if (plan.fallback !== null) return null;
   if (plan.branches === null) {
     const places = placesOf(plan, own);
-    return places === null ? null : { plan, places: [places] };
+    return places === null ? null : { plan, places: [places], last: null };
   }
   if (plan.branches.length !== branches.length) return null;
   const places: number[][] = [];
@@ -194,7 +203,7 @@ function templateOf(plan: Plan, { own, branches }: Conditions): Template | null 
     if (found === null) return null;
     places.push(found);
   }
-  return { plan, places };
+  return { plan, places, last: null };
 }
 
 /** Null also when the index would not serve text, or when there are several conditions on one of its fields. */
@@ -211,8 +220,42 @@ function placesOf({ index, bounds }: Plan, conditions: readonly Condition[]): nu
   return places;
 }
 
+/** As fillAnew, which it need not ask twice in a row for the same. */
+function fill(template: Template, conditions: Conditions): Plan | null {
+  const { last } = template;
+  if (last !== null && isSame(last.conditions, conditions)) return last.plan;
+  const plan = fillAnew(template, conditions);
+  const ranges = (plan?.branches ?? [plan]).reduce((sum, one) => sum + (one?.ranges.length ?? 0), 0);
+  if (plan !== null && ranges >= MIN_KEPT_RANGES && ranges <= MAX_KEPT_RANGES) {
+    if (last === null && kept.push(template) > MAX_KEPT) kept.shift()!.last = null;
+    template.last = { conditions, plan };
+  }
+  return plan;
+}
+
+function isSame(a: Conditions, b: Conditions): boolean {
+  return areSame(a.own, b.own) && a.branches.every((branch, n) => areSame(branch, b.branches[n]!));
+}
+
+/** Conditions of one shape, so on the same fields and of the same kinds. */
+function areSame(a: readonly Condition[], b: readonly Condition[]): boolean {
+  return a.every((condition, n) => {
+    const other = b[n]!;
+    if (!('values' in condition)) return !('values' in other) && isSameValue(condition.value, other.value);
+    if (!('values' in other) || condition.values.length !== other.values.length) return false;
+    return condition.values.every((value, at) => isSameValue(value, other.values[at]!));
+  });
+}
+
+function isSameValue(a: PlainValue, b: PlainValue): boolean {
+  if (a === b) return true;
+  if (a instanceof Date) return b instanceof Date && a.getTime() === b.getTime();
+  if (a instanceof ObjectId) return b instanceof ObjectId && a.equals(b);
+  return false;
+}
+
 /** The remembered plan with the values of this query; null when one is too long for a key, which changes the plan. */
-function fill({ plan, places }: Template, { own, branches }: Conditions): Plan | null {
+function fillAnew({ plan, places }: Template, { own, branches }: Conditions): Plan | null {
   if (plan.branches === null) return fillOne(plan, places[0]!, own);
   const filled: Plan[] = [];
   for (let n = 0; n < places.length; n++) {

@@ -51,20 +51,17 @@ class Side implements MergeSide {
     const last = this.read === null ? null : this.keyOf(this.read);
     this.ahead.length = 0;
     this.next = 0;
-    const entries = reader.range(
-      reverse
-        ? {
-            start: last ?? range.end,
-            end: range.start,
-            reverse,
-            limit: step,
-            exclusiveStart: true,
-            inclusiveEnd: true,
-          }
-        : { start: last ?? range.start, end: range.end, limit: step, exclusiveStart: last !== null },
-    );
-    for (const { value } of entries) {
+    const wanted = reverse
+      ? { start: last ?? range.end, end: range.start, reverse, limit: step, exclusiveStart: true, inclusiveEnd: true }
+      : { start: last ?? range.start, end: range.end, limit: step, exclusiveStart: last !== null };
+    const add = (value: Buffer): void => {
       this.ahead.push({ tail: reader.keyFrom(range.shared), keySum: reader.keySum(), value: keep(value) });
+    };
+    if (step === 1) {
+      const first = reader.first(wanted);
+      if (first !== undefined) add(first);
+    } else {
+      for (const { value } of reader.range(wanted)) add(value);
     }
     this.finished = this.ahead.length < step;
     if (!this.isEmpty) this.read = this.ahead.at(-1)!.tail;

@@ -1,5 +1,5 @@
 import { damagedFile } from '../../storage/damage.js';
-import { PageError } from '../../storage/file/page-file.js';
+import { PageError, type PageState } from '../../storage/file/page-file.js';
 import type { PageRanges, RangePart, VisitValue } from '../../storage/file/page-ranges.js';
 import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';
@@ -7,6 +7,9 @@ import type { Plan } from '../plan.js';
 
 /** Pages read between two looks at the clock: some 10,000 entries, in a tenth of a millisecond. */
 const CHUNK_PAGES = 128;
+
+/** With so many ranges what they have together is remembered; a few are as soon looked through. */
+const MIN_REMEMBERED_RANGES = 4;
 
 /** Walks the entries in a plan's ranges by the pages of the file: to count them, or to see the ids in them. */
 export class EntryWalk {
@@ -16,6 +19,9 @@ export class EntryWalk {
   pages = 0;
   private at = 0;
   private next: Buffer | null = null;
+  /** What was counted so far, and in the state of which transaction; null when it was several. */
+  private counted = 0;
+  private readIn: number | null | undefined;
 
   constructor(
     private readonly storage: Storage,
@@ -35,6 +41,17 @@ export class EntryWalk {
     let count = 0;
     this.met = 0;
     this.pages = 0;
+    const { ranges } = this.plan;
+    const isKept = visit === null && ranges.length >= MIN_REMEMBERED_RANGES;
+    if (isKept && this.at === 0 && this.next === null) {
+      const known = readPages(this.storage, (pages) => pages.recall(this.state(pages), ranges));
+      if (known !== undefined) {
+        this.at = ranges.length;
+        this.met = known;
+        this.pages = 1;
+        return known;
+      }
+    }
     while (!this.finished && this.pages < CHUNK_PAGES) {
       const part = this.readPart(visit, CHUNK_PAGES - this.pages);
       this.met += part.entries;
@@ -43,13 +60,29 @@ export class EntryWalk {
       this.next = part.next;
       if (part.next === null) this.at++;
     }
+    this.counted += count;
+    if (isKept && this.finished) this.keep();
     return count;
+  }
+
+  /** Remembers what was counted, unless something may have changed while it was. */
+  private keep(): void {
+    readPages(this.storage, (pages) => {
+      const state = this.state(pages);
+      if (this.readIn === state.transaction) pages.remember(state, this.plan.ranges, this.counted);
+    });
+  }
+
+  private state(pages: PageRanges): PageState {
+    return this.view?.pageState() ?? pages.readState();
   }
 
   private readPart(visit: VisitValue | null, mostPages: number): RangePart {
     const { start, end } = this.plan.ranges[this.at]!;
     return readPages(this.storage, (pages) => {
-      const state = this.view?.pageState() ?? pages.readState();
+      const state = this.state(pages);
+      if (this.readIn === undefined) this.readIn = state.transaction;
+      else if (this.readIn !== state.transaction) this.readIn = null;
       return pages.read(state, this.next ?? start, end, mostPages, visit);
     });
   }

@@ -109,6 +109,14 @@ export class UnionCount {
   }
 
   private ranges(): Plan['ranges'] {
-    return this.branches.flatMap(({ plan }) => plan.ranges);
+    let ranges = rangesOf.get(this.plan);
+    if (ranges === undefined) {
+      ranges = this.plan.branches!.flatMap((branch) => branch.ranges);
+      rangesOf.set(this.plan, ranges);
+    }
+    return ranges;
   }
 }
+
+/** Of all branches together, by the union: plans are asked about again. */
+const rangesOf = new WeakMap<Plan, Plan['ranges']>();

@@ -39,6 +39,14 @@ export interface KeyBounds {
   readonly end: Buffer;
 }
 
+/** A number about several ranges. */
+interface Fact {
+  readonly serials: readonly number[];
+  readonly value: number;
+  /** The last state in which it was found true. */
+  transaction: number;
+}
+
 /** Leaves, and branches, below a branch that are looked at to estimate the entries of all of them. */
 const LEAF_SAMPLES = 4;
 /** Branches may be nearly empty beside full ones. */
@@ -58,7 +66,7 @@ export class PageRanges {
   private readonly head = Buffer.allocUnsafeSlow(HEADER_BYTES);
   private leaf = Buffer.alloc(0);
   private readonly branches: BranchPages;
-  private readonly facts = new Map<string, { readonly serials: readonly number[]; readonly value: number }>();
+  private readonly facts = new Map<string, Fact>();
 
   constructor(
     path: string,
@@ -234,10 +242,12 @@ export class PageRanges {
   /** The number that `remember` took for these ranges, undefined when something in them may have changed since. */
   recall(state: PageState, ranges: readonly KeyBounds[]): number | undefined {
     const fact = this.facts.get(nameOf(ranges));
-    if (fact === undefined) return undefined;
+    if (fact === undefined || fact.transaction === state.transaction) return fact?.value;
     const serials = this.serialsOf(state, ranges);
     const isSame = serials?.length === fact.serials.length && serials.every((serial, n) => serial === fact.serials[n]);
-    return isSame ? fact.value : undefined;
+    if (!isSame) return undefined;
+    fact.transaction = state.transaction;
+    return fact.value;
   }
 
   /**
@@ -251,7 +261,7 @@ export class PageRanges {
     const name = nameOf(ranges);
     facts.delete(name);
     if (facts.size >= MAX_FACTS) facts.delete(facts.keys().next().value!);
-    facts.set(name, { serials, value });
+    facts.set(name, { serials, value, transaction: state.transaction });
   }
 
   /** The lowest branches over the ranges: while they are the same, so is everything below. Null: none, or too many. */
@@ -363,7 +373,15 @@ export class PageRanges {
   }
 }
 
+/** Plans are asked about again, and so are their ranges, which nobody changes. */
+const names = new WeakMap<readonly KeyBounds[], string>();
+
 function nameOf(ranges: readonly KeyBounds[]): string {
-  const text = (key: Buffer): string => `${key.length}:${key.latin1Slice()}`;
-  return ranges.map(({ start, end }) => text(start) + text(end)).join('');
+  let name = names.get(ranges);
+  if (name === undefined) {
+    const text = (key: Buffer): string => `${key.length}:${key.latin1Slice()}`;
+    name = ranges.map(({ start, end }) => text(start) + text(end)).join('');
+    names.set(ranges, name);
+  }
+  return name;
 }

@@ -21,6 +21,8 @@ export interface ReadRange {
   inclusiveEnd?: boolean;
 }
 
+const NO_OPTIONS = { reverse: false, exclusiveStart: false, inclusiveEnd: false };
+
 /** Longer keys are impossible in LMDB, which allows 1978 bytes; whole words. */
 const MAX_KEY_BYTES = 1980;
 
@@ -35,6 +37,9 @@ export class FileReader {
     getBinaryFast(key: KeyWriter, options?: { transaction: Transaction }): Buffer | undefined;
   };
   private readonly shared: RootDatabase<Buffer, Buffer>;
+  /** One range for all who want but its first entry: lmdb looks at the options when one begins to read. */
+  private readonly seeking: Partial<ReadRange> & { transaction?: Transaction | undefined } = { ...NO_OPTIONS };
+  private readonly seeker: Iterable<{ value: Buffer }>;
   private readonly key = Buffer.allocUnsafeSlow(MAX_KEY_BYTES);
   private readonly words = new Int32Array(this.key.buffer);
   private keyLength = 0;
@@ -60,6 +65,7 @@ export class FileReader {
       writeKey: (key, target, start) => (key as KeyWriter).copyTo(target, start),
     };
     this.byWriter = Object.assign(Object.create(store) as typeof this.byWriter, byWriter);
+    this.seeker = this.shared.getRange(this.seeking);
   }
 
   /** Copies the key that lmdb has found: word by word, as the next read uses the same memory. */
@@ -94,6 +100,21 @@ export class FileReader {
   /** The values of a range, one after the other. */
   range(range: ReadRange): Iterable<{ value: Buffer }> {
     return this.shared.getRange(this.transaction === undefined ? range : { ...range, transaction: this.transaction });
+  }
+
+  /**
+   * The value of the first key of a range, undefined when there is none: as the first of `range`, without what that
+   * makes for going on.
+   */
+  first(range: ReadRange): Buffer | undefined {
+    const { seeking } = this;
+    Object.assign(seeking, NO_OPTIONS, range);
+    seeking.transaction = this.transaction;
+    const entries = this.seeker[Symbol.iterator]();
+    const found = entries.next();
+    if (found.done === true) return undefined;
+    entries.return?.();
+    return found.value.value;
   }
 
   /** How many keys there are from `start` up to, not including, `end`, but not beyond `limit`. */
