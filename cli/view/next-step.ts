@@ -37,7 +37,8 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
  * already.
  */
 export function presentRefusal({ code, message: first, details = [] }: AppError): string {
-  const message = [first, ...details.slice(1).map((problem) => problem.message)].join('; ');
+  const others = details.map((problem) => problem.message).filter((text) => !first.includes(text));
+  const message = [first, ...new Set(others)].join('; ');
   const sentence = /[\p{L}\p{N}"”’)]$/u.test(message) ? `${message}.` : message;
   const next = NEXT_STEPS[code];
   return next === undefined || message.includes('bsvc ') ? sentence : `${sentence} ${next}`;

@@ -154,6 +154,21 @@ it.runIf(HAS_TRANSACTIONS)('sees in a batch what stands before, and decides all 
   const gone = { op: 'remove', collection: boards.name, id };
   expect((await send(gone).expect(409)).body.code).toBe('DOCUMENT_REFERRED_TO');
   await send({ op: 'remove', collection: cards.name, id: cardId }, gone).expect(200);
+
+  // Also what the batch itself has stored.
+  const other = nobody();
+  const notes = await build([`board:Ref(${boards.name})!{onDelete:trash}`]);
+  const [note, itsBoard] = [nobody(), { op: 'insert', collection: boards.name, body: { _id: other } }];
+  const itsNote = { op: 'insert', collection: notes.name, body: { _id: note, board: other } };
+  const without = { op: 'remove', collection: boards.name, id: other };
+  const held = await send(itsBoard, { op: 'insert', collection: cards.name, body: { board: other } }, without);
+  expect([held.status, held.body]).toMatchObject([
+    409,
+    { code: 'DOCUMENT_REFERRED_TO', details: [{ index: 2, message: expect.stringContaining('1 document of') }] },
+  ]);
+  await send(itsBoard, itsNote, without).expect(200);
+  await drainJobs(test.app);
+  expect(await isThere(notes, note)).toBe(false);
 });
 
 it('refuses schemas whose references cannot be kept', async () => {

@@ -87,6 +87,16 @@ describe('bsvc collection add', () => {
     expect(JSON.parse(json!)).toMatchObject({ success: false, code });
   });
 
+  it('says once why stored documents do not fit a constraint, however many', async () => {
+    await inShop(['collection', 'add', 'rows', '--field', 'state:String']);
+    for (const state of ['a', 'b', 'c']) await inShop(['data', 'insert', 'rows', JSON.stringify({ state })]);
+    const refused = await inShop(['collection', 'edit', 'rows', '--set-field', 'state:String{enum:open}']);
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^bsvc: 3 stored documents .* new writes only; state must be one of open\.\n$/),
+    });
+  });
+
   it('points into a bad spec of a file, with its place', async () => {
     writeFileSync(join(home.dir, 'bad.json'), '["a:String", "b:Strng"]');
     const one = await inShop(['collection', 'add', 'x', '--schema', 'bad.json']);

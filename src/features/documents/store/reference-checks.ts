@@ -53,14 +53,18 @@ const isReferredTo = async (app: App, collection: Collection): Promise<boolean> 
   (await findReferences(app, collection)).length > 0;
 
 /**
- * What the references of a collection, and those to it, ask of a write (writes.md 3). 400 TOO_MANY_REFERENCES, 400
- * REFERENCE_MISSING where there is no such collection.
+ * What the references of a collection, and those to it, ask of a write (writes.md 3), after `earlier` ones of the same
+ * transaction. 400 TOO_MANY_REFERENCES, 400 REFERENCE_MISSING where there is no such collection.
  */
-export function checkReferences(app: App, write: RecordWrite): Promise<CheckedWrite> {
+export function checkReferences(
+  app: App,
+  write: RecordWrite,
+  earlier: readonly RecordWrite[] = [],
+): Promise<CheckedWrite> {
   if ('insert' in write) return checkValues(app, write, (field) => [write.insert[field]]);
-  if ('removed' in write) return checkRemoval(app, write);
+  if ('removed' in write) return checkRemoval(app, write, earlier);
   const { record } = write;
-  if (record.action === 'delete') return checkRemoval(app, write);
+  if (record.action === 'delete') return checkRemoval(app, write, earlier);
   if (record.action === 'recover') return checkRecovery(app, { ...write, record });
   return checkValues(app, write, (_, reference) => valuesOf(record, reference));
 }
@@ -148,13 +152,19 @@ function goneReference({ name }: Collection): AppError {
   return conflict('REFERENCE_MISSING', text);
 }
 
-async function checkRemoval(app: App, write: RecordWrite & { id: ObjectId }): Promise<CheckedWrite> {
+async function checkRemoval(
+  app: App,
+  write: RecordWrite & { id: ObjectId },
+  earlier: readonly RecordWrite[],
+): Promise<CheckedWrite> {
   const { collection, id } = write;
   const checks: ReferenceCheck[] = [];
   let isSettled = false;
   for (const reference of await findReferences(app, collection)) {
     const referring = referringTo(reference, id);
-    const isReferred = reference.onDelete !== 'restrict' && (await hasMatch(app, reference.collection, referring));
+    const stored = earlier.filter((each) => isInsertReferring(each, reference, id)).length;
+    const isReferred =
+      reference.onDelete !== 'restrict' && (stored > 0 || (await hasMatch(app, reference.collection, referring)));
     if (isReferred) {
       isSettled = true;
       continue;
@@ -163,10 +173,15 @@ async function checkRemoval(app: App, write: RecordWrite & { id: ObjectId }): Pr
       collection: reference.collection,
       filter: referring,
       matches: false,
-      refusal: () => (reference.onDelete === 'restrict' ? referredTo(app, reference, referring) : null),
+      refusal: () => (reference.onDelete === 'restrict' ? referredTo(app, reference, referring, stored) : null),
     });
   }
   return { write, checks, settled: isSettled ? { collection, id } : null };
+}
+
+function isInsertReferring(write: RecordWrite, { collection, field }: Reference, id: ObjectId): boolean {
+  if (!('insert' in write) || !write.collection._id.equals(collection._id)) return false;
+  return [write.insert[field]].flat().includes(id.toHexString());
 }
 
 /** The active documents that refer to one by a field. */
@@ -179,11 +194,17 @@ async function hasMatch(app: App, collection: Collection, filter: Filter): Promi
   return (await stored.findOne(filter, { ...app.db.confirmedReads, projection: { _id: 1 } })) !== null;
 }
 
-async function referredTo(app: App, { collection, field }: Reference, filter: Filter): Promise<AppError | null> {
-  const count = await app.db.collection<StoredDocument>(documentsName(collection)).countDocuments(filter);
+async function referredTo(
+  app: App,
+  { collection, field }: Reference,
+  filter: Filter,
+  earlier: number,
+): Promise<AppError | null> {
+  const stored = app.db.collection<StoredDocument>(documentsName(collection));
+  const count = (await stored.countDocuments(filter)) + earlier;
   if (count === 0) return null;
-  const documents = count === 1 ? '1 document of' : `${count} documents of`;
-  const message = `${documents} "${collection.name}" refer to it by ${field}: change or remove ${count === 1 ? 'it' : 'them'} first`;
+  const [documents, refer, them] = count === 1 ? ['document', 'refers', 'it'] : ['documents', 'refer', 'them'];
+  const message = `${count} ${documents} of "${collection.name}" ${refer} to it by ${field}: change or remove ${them} first`;
   return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field, rule: 'onDelete', message }] });
 }
 

@@ -59,7 +59,7 @@ export async function writeRecordsTogether(
   for (const [index, write] of writes.entries()) {
     await turn();
     await ofWrite(index, async () => {
-      const planned = await planReferences(app, write);
+      const planned = await planReferences(app, write, writes.slice(0, index));
       checked.push(planned);
       const growth = growthOf(app, planned.write);
       const step = await readStep(app, planned.write, growth);
@@ -108,8 +108,9 @@ interface PlannedStep {
   check?: ReferenceCheck;
 }
 
-async function planReferences(app: App, write: RecordWrite): Promise<CheckedWrite> {
-  return (await concernsReferences(app, write)) ? checkReferences(app, write) : { write, checks: [], settled: null };
+async function planReferences(app: App, write: RecordWrite, earlier: readonly RecordWrite[]): Promise<CheckedWrite> {
+  if (!(await concernsReferences(app, write))) return { write, checks: [], settled: null };
+  return checkReferences(app, write, earlier);
 }
 
 async function readStep(app: App, write: RecordWrite, growth: Document | null): Promise<WriteStep> {

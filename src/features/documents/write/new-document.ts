@@ -102,7 +102,8 @@ function withoutKeptFields(body: Record<string, unknown>, problems: Problems): R
   for (const name of KEPT_FIELDS) {
     if (!Object.hasOwn(own, name)) continue;
     const same = (name === 'isDeleted' && own[name] === false) || (name === 'deletedAt' && own[name] === null);
-    if (!same) problems.add('system', 'is set by the service', name);
+    const text = name === '_id' ? 'must have 24 hexadecimal digits' : 'is set by the service';
+    if (!same) problems.add('system', text, name);
     delete own[name];
   }
   return own;
