@@ -1,6 +1,7 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removeGuestsJob } from '../../src/features/users/accounts/remove-guests.job.js';
+import { addCollection } from '../../src/features/collections/add-collection.js';
 import { changeProject } from '../../src/features/declaration/change-project.js';
 import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
@@ -34,6 +35,8 @@ beforeAll(async () => {
   shop = { ...made, project: await changeProject(test.app, made.project, { signIn: { anonymous: true, passkeys } }) };
   client = openUserClient(test, shop.publishable);
   server = openUserClient(test, shop.secret);
+  const rls = { mode: 'private' as const, ownerField: 'userId' };
+  await addCollection(test.app, shop.project, { name: 'notes', fields: [{ name: 'text', type: 'String' }], rls });
   await setSocialProvider(test.app, shop.project, {
     name: 'acme',
     issuer: issuer.url,
@@ -206,6 +209,32 @@ describe('a guest whose address another account has', () => {
     return { guest, handover: details[0]!.handover };
   }
 
+  /** As the guide says: the owner of a document never changes. */
+  async function moveNotes(from: string, to: string): Promise<void> {
+    // A batch is a transaction.
+    if (!test.app.db.writeTogether) return;
+    const call = async (method: string, path: string, body?: object): Promise<{ data: { items: Note[] } }> => {
+      const headers = { 'x-api-key': shop.secret, 'content-type': 'application/json' };
+      const sent = await fetch(`${test.url}/api${path}`, { method, headers, body: body && JSON.stringify(body) });
+      expect(sent.ok).toBe(true);
+      return (await sent.json()) as { data: { items: Note[] } };
+    };
+    const textsOf = async (user: string): Promise<string[]> =>
+      (await call('GET', `/data/notes?userId=${user}`)).data.items.map(({ text }) => text);
+    await call('POST', '/data/notes', { text: 'mine', userId: from });
+    const { items } = (await call('GET', `/data/notes?userId=${from}`)).data;
+    const operations = items.flatMap(({ _id: id, text }) => [
+      { op: 'insert', collection: 'notes', body: { text, userId: to } },
+      { op: 'remove', collection: 'notes', id },
+    ]);
+    await call('POST', '/batch', { operations });
+    expect([await textsOf(from), await textsOf(to)]).toEqual([[], ['mine']]);
+  }
+  interface Note {
+    _id: string;
+    text: string;
+  }
+
   it('is handed over to that account by the project’s server, once, within five minutes', async () => {
     const email = buildEmail();
     const made = await server.post('/users', { email, password: PASSWORD, emailVerified: true });
@@ -218,6 +247,7 @@ describe('a guest whose address another account has', () => {
     const { data } = replies.find(({ status }) => status === 200)!.body as { data: Record<string, { _id: string }> };
     expect([data.guest!._id, data.user!._id]).toEqual([guest.id, (made.body as { data: { _id: string } }).data._id]);
     expect(JSON.stringify(data)).not.toContain('_bsvc');
+    await moveNotes(data.guest!._id, data.user!._id);
     clock.advance(61_000);
     const late = await prove(email);
     clock.advance(5 * 60_000);

@@ -4,6 +4,7 @@ import type { TextStyle } from '../../view/output.js';
 /** One project as a table of its properties. */
 export function presentProjectTable(view: TextStyle, project: ReturnType<typeof presentProject>): Promise<string> {
   const limits = Object.entries(project.limits).map(([name, value]) => `${name}=${value}`);
+  const { passkeys } = project.signIn;
   return view.table(
     ['property', 'value'],
     [
@@ -14,8 +15,9 @@ export function presentProjectTable(view: TextStyle, project: ReturnType<typeof 
       ['own limits', limits.join(', ')],
       ['sign-in by code', project.signIn.codeLogin],
       ['second factors', project.signIn.mfa],
-      ['passkeys', project.signIn.passkeys?.rpId ?? 'off'],
-      ['guests', project.signIn.anonymous ? 'on' : 'off'],
+      ['reset of factors', `after ${project.signIn.mfaResetDelay}`],
+      ['passkeys', passkeys ? `${passkeys.rpId}: ${passkeys.origins.join(', ')}` : 'off'],
+      ['guests', project.signIn.anonymous ? `on, kept ${project.signIn.anonymousKeep}` : 'off'],
       ['access tokens', project.signIn.tokens],
       ['addresses in mails', project.signIn.redirects.join(', ')],
       ['created', project.createdAt],

@@ -66,7 +66,7 @@ export function SignInWays() {
           <dt>Passkeys</dt>
           <dd>{ways.passkeys ? `for ${ways.passkeys.rpId}` : 'off'}</dd>
           <dt>Guests</dt>
-          <dd>{ways.anonymous ? 'on' : 'off'}</dd>
+          <dd>{ways.anonymous ? `on; who cannot come back goes after ${ways.anonymousKeep}` : 'off'}</dd>
           <dt>Access tokens</dt>
           <dd>{ways.tokens}</dd>
           <dt>Mails may link to</dt>
@@ -91,13 +91,16 @@ export function SignInWays() {
 }
 
 /** The changes as options of the command. */
-function wordsOf({ codeLogin, mfa, mfaResetDelay, redirects, passkeys, anonymous, tokens }: Partial<SignIn>): string {
+function wordsOf(changes: Partial<SignIn>): string {
+  const { codeLogin, mfa, mfaResetDelay, redirects, passkeys, anonymous, anonymousKeep, tokens } = changes;
   return [
     ...(codeLogin ? [`--code-login ${codeLogin}`] : []),
     ...(mfa ? [`--mfa ${mfa}`] : []),
     ...(mfaResetDelay === undefined ? [] : [`--mfa-reset-delay ${quote(mfaResetDelay)}`]),
+    ...(redirects?.length === 0 ? ['--redirect none'] : []),
     ...(redirects ?? []).map((page) => `--redirect ${quote(page)}`),
     ...(anonymous === undefined ? [] : [`--anonymous ${anonymous ? 'on' : 'off'}`]),
+    ...(anonymousKeep === undefined ? [] : [`--anonymous-keep ${quote(anonymousKeep)}`]),
     ...(tokens ? [`--tokens ${tokens}`] : []),
     ...(passkeys === null ? ['--passkey-rp-id none'] : []),
     ...(passkeys ? [`--passkey-rp-id ${quote(passkeys.rpId)}`] : []),
@@ -114,6 +117,7 @@ interface Form {
   host: string;
   origins: string;
   guests: 'off' | 'on';
+  anonymousKeep: string;
   tokens: SignIn['tokens'];
 }
 
@@ -126,7 +130,10 @@ const formOf = ({ redirects, passkeys, anonymous, ...same }: SignIn): Form => ({
 });
 
 /** The settings of a form that differ from the stored ones. */
-function changesIn({ codeLogin, mfa, mfaResetDelay, tokens, ...form }: Form, stored: SignIn): Partial<SignIn> {
+function changesIn(
+  { codeLogin, mfa, mfaResetDelay, anonymousKeep, tokens, ...form }: Form,
+  stored: SignIn,
+): Partial<SignIn> {
   const host = form.host.trim();
   const wanted = {
     codeLogin,
@@ -135,6 +142,7 @@ function changesIn({ codeLogin, mfa, mfaResetDelay, tokens, ...form }: Form, sto
     redirects: listIn(form.pages),
     passkeys: host === '' ? null : { rpId: host, origins: listIn(form.origins) },
     anonymous: form.guests === 'on',
+    anonymousKeep: anonymousKeep.trim(),
     tokens,
   };
   return Object.fromEntries(
@@ -205,6 +213,12 @@ function EditWays({
       />
       <TextArea label="Origins of passkeys" rows={2} value={form.origins} hint="One a line." onText={set('origins')} />
       <Choice label="Guests" value={form.guests} choices={GUESTS} onChoose={set('guests')} />
+      <Field
+        label="Guests who cannot come back are kept"
+        value={form.anonymousKeep}
+        hint="Such as 30d: those whose session has ended."
+        onText={set('anonymousKeep')}
+      />
       <Choice label="Access tokens" value={form.tokens} choices={TOKENS} onChoose={set('tokens')} />
     </DrawerForm>
   );

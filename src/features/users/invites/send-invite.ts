@@ -77,7 +77,7 @@ export async function sendInvite(app: App, project: Project, input: InviteInput)
   };
   await keepRecord(app, 'invites', invite);
   const inviteUrl = `${input.redirect}#${new URLSearchParams({ invite: token }).toString()}`;
-  const variables = { projectName: project.name, inviterName: input.inviterName ?? project.name, inviteUrl };
+  const variables = { projectName: project.name, inviterName: input.inviterName ?? 'The team', inviteUrl };
   await sendSystemMail(app, project, { template: 'invite', to: email, variables });
   return invite;
 }

@@ -104,7 +104,8 @@ export async function requireStepUp(
 /** The refusal for want of a proof, with the ways to give one. */
 export async function stepUpRequired(app: App, project: Project, user: User): Promise<Error> {
   const methods = await waysToProve(app, project, user);
-  const message = `Prove once more who you are: send ${methods.join(' or ')} (step-up/code mails an otp), here or to step-up`;
+  const mailed = methods.includes('otp') ? ' (step-up/code mails an otp)' : '';
+  const message = `Prove once more who you are: send ${methods.join(' or ')}${mailed}, here or to step-up`;
   return forbidden('STEP_UP_REQUIRED', message, { details: [{ field: 'proof', rule: 'step-up', message, methods }] });
 }
 
