@@ -16,8 +16,11 @@ export type DataOf<M extends Method, P extends ApiPath> = RouteOf<M, P>['data'];
 
 /** What is not there is not sent; nor is what is empty. */
 type Loosely<Query> = { [Name in keyof Query]: Query[Name] | null | undefined | '' };
+/** Where any parameter may be given, one may be given twice. */
 type QueryOf<M extends Method, P extends ApiPath> =
-  RouteOf<M, P> extends { query?: infer Query } ? Loosely<NonNullable<Query>> : Record<string, never>;
+  RouteOf<M, P> extends { query?: infer Query }
+    ? Loosely<NonNullable<Query>> | (string extends keyof Query ? URLSearchParams : never)
+    : Record<string, never>;
 
 /** What a route takes beside its path. */
 export type AskedOf<M extends Method, P extends ApiPath> = Pick<RouteOf<M, P>, keyof RouteOf<M, P> & 'body'> &
@@ -57,7 +60,7 @@ export function withQuery<P extends ApiPath<'GET'>>(address: Address<P>, query: 
 
 /** A query string without what is empty. */
 export function queryOf(values: object): string {
-  const query = new URLSearchParams();
+  const query = new URLSearchParams(values instanceof URLSearchParams ? values : undefined);
   for (const [name, value] of Object.entries(values) as [string, string | number | boolean | null | undefined][]) {
     if (value !== undefined && value !== null && value !== '') query.set(name, String(value));
   }

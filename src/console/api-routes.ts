@@ -1083,6 +1083,28 @@ export interface ApiSchemas {
       message: string;
     }[];
   };
+  Error: {
+    code: string;
+    data: {
+      expiresIn?: string;
+      methods?: string[];
+      mfaToken?: string;
+    };
+    details?: {
+      code?: string;
+      field: string;
+      handover?: string;
+      index?: number;
+      message: string;
+      methods?: string[];
+      n?: number;
+      rule: string;
+    }[];
+    error: string;
+    message: string;
+    requestId: string;
+    success: false;
+  };
   ExplainedAccess: {
     as: ApiSchemas['Id'] | null;
     collection: string;

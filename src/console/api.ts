@@ -8,13 +8,10 @@ import {
   type Method,
   type RouteOf,
 } from './api-paths.js';
+import type { ApiSchemas } from './api-routes.js';
 
 /** One broken rule of a field, by the field's path. */
-export interface FieldProblem {
-  field: string;
-  rule: string;
-  message: string;
-}
+type FieldProblem = NonNullable<ApiSchemas['Error']['details']>[number];
 
 /** Why a request was refused, in the server's words; `requestId` finds it in the server's log. */
 export class Refusal extends Error {
@@ -81,7 +78,11 @@ interface Options {
   headers?: Readonly<Record<string, string>>;
 }
 
-type Sendable = Options & { query?: object; body?: unknown; form?: FormData };
+interface Sendable extends Options {
+  query?: object;
+  body?: unknown;
+  form?: FormData;
+}
 
 /** What a route takes beside its path; nothing has to be given where nothing has to be sent. */
 type Asked<M extends Method, P extends ApiPath> =
@@ -93,33 +94,28 @@ type Asked<M extends Method, P extends ApiPath> =
  * Sends a request to the operators' API and answers its `data`, both typed by the API document. Throws `Refusal`, and
  * with `AbortError` when `signal` ends it. Without a session it waits until somebody signs in again.
  */
-export async function call<M extends Method, P extends ApiPath<M>>(
+export function call<M extends Method, P extends ApiPath<M>>(
   method: M,
   address: Address<P>,
   ...[asked]: Asked<M, P>
 ): Promise<DataOf<M, P>> {
-  const { query = {}, body, form, ...options }: Sendable = asked ?? {};
-  return api(method, address + queryOf(query), form ?? body, options);
+  return request(method, address, asked ?? {});
 }
 
-/**
- * Sends a request to the operators' API and answers its `data`. Throws `Refusal`, and with `AbortError` when `signal`
- * ends it. Without a session it waits until somebody signs in again.
- */
-export async function api<T>(
-  method: Method,
-  path: string,
-  body?: unknown,
-  options: { signal?: AbortSignal; isSignIn?: boolean; headers?: Readonly<Record<string, string>> } = {},
-): Promise<T> {
+/** The same for whoever reads any address. */
+export function get<P extends ApiPath<'GET'>>(address: Address<P>, signal: AbortSignal): Promise<DataOf<'GET', P>> {
+  return request('GET', address, { signal });
+}
+
+async function request(method: Method, address: string, asked: Sendable): Promise<unknown> {
   for (;;) {
-    const response = await send(method, path, body, options);
-    const json = (await response.json().catch(() => ({}))) as Record<string, unknown>;
+    const response = await send(method, address, asked);
+    const json = (await response.json().catch(() => ({}))) as { data?: unknown } & Partial<ApiSchemas['Error']>;
     if (response.ok) {
       if (trouble.value !== null) trouble.value = null;
-      return json.data as T;
+      return json.data;
     }
-    if (response.status === 401 && !options.isSignIn && json.code !== 'INVALID_CREDENTIALS') {
+    if (response.status === 401 && !asked.isSignIn && json.code !== 'INVALID_CREDENTIALS') {
       await untilSignedIn();
       continue;
     }
@@ -131,7 +127,7 @@ export async function api<T>(
       text(json.message) || 'The server answered something that is not for this console.',
       text(json.requestId) || (response.headers.get('x-request-id') ?? ''),
       retryAfter > 0 ? retryAfter : null,
-      Array.isArray(json.details) ? (json.details as FieldProblem[]) : [],
+      Array.isArray(json.details) ? json.details : [],
     );
     if (response.status === 503 && json.code !== 'BUSY') {
       trouble.value = `The server cannot answer now: ${refusal.message}`;
@@ -142,18 +138,21 @@ export async function api<T>(
 
 async function send(
   method: Method,
-  path: string,
-  body: unknown,
-  { signal, headers }: { signal?: AbortSignal; headers?: Readonly<Record<string, string>> },
+  address: string,
+  { query = {}, body, form, headers, signal }: Sendable,
 ): Promise<Response> {
-  const isJson = body !== undefined && !(body instanceof FormData);
   try {
-    return await fetch(addressOf(path), {
+    return await fetch(addressOf(address + queryOf(query)), {
       method,
       credentials: 'same-origin',
       // A form says its type itself.
-      headers: { 'x-bsvc-console': '1', ...(isJson && { 'content-type': 'application/json' }), ...headers },
-      ...(body !== undefined && { body: isJson ? JSON.stringify(body) : body }),
+      headers: {
+        'x-bsvc-console': '1',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(form && { body: form }),
       ...(signal && { signal }),
     });
   } catch (error) {
@@ -165,5 +164,3 @@ async function send(
 }
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
-
-export { queryOf };

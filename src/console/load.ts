@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Address, ApiPath, DataOf } from './api-paths.js';
-import { api, refusalOf, type Refusal } from './api.js';
+import { get, refusalOf, type Refusal } from './api.js';
 
 export interface Loaded<T> {
   /** The last answer; stays while the next page of the same list is under way, and when the same is asked in vain. */
@@ -23,12 +23,10 @@ interface Answered<T> {
 const FIRST_WAIT_MS = 2_000;
 const MAX_WAIT_MS = 30_000;
 
-export function useLoad<P extends ApiPath<'GET'>>(path: Address<P> | null, everyMs?: number): Loaded<DataOf<'GET', P>>;
-export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T>;
 /** Loads a path, again whenever it changes, and every `everyMs` while the page is looked at. null loads nothing. */
-export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T> {
+export function useLoad<P extends ApiPath<'GET'>>(path: Address<P> | null, everyMs?: number): Loaded<DataOf<'GET', P>> {
   const [turn, setTurn] = useState(0);
-  const [state, setState] = useState<Answered<T>>({ path: null, turn, data: null, error: null, ms: 0 });
+  const [state, setState] = useState<Answered<DataOf<'GET', P>>>({ path: null, turn, data: null, error: null, ms: 0 });
   const failures = useRef(0);
   // Before the page is painted: the answer is on its way meanwhile.
   useLayoutEffect(() => {
@@ -39,7 +37,7 @@ export function useLoad<T>(path: string | null, everyMs?: number): Loaded<T> {
       timer = setTimeout(() => (document.hidden ? again(ms) : setTurn((n) => n + 1)), ms);
     };
     const started = performance.now();
-    api<T>('GET', path, undefined, { signal: ending.signal }).then(
+    get(path, ending.signal).then(
       (data) => {
         if (ending.signal.aborted) return;
         failures.current = 0;

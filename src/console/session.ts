@@ -34,6 +34,9 @@ export const played = computed(() => {
 export const mayChange = computed(() => me.value?.role === 'owner' && played.value === null);
 export const seesAll = computed(() => me.value?.projects === null);
 
+/** The address of the project that the place names. */
+export const projectPath = () => pathTo('/api/projects/{projectId}', { projectId: place.value.parts[1] ?? '' });
+
 /** The project that the place names. */
 export const project = computed(() => {
   const { parts } = place.value;

@@ -30,7 +30,7 @@ export async function renderConsoleRoutes(): Promise<string> {
       ),
     );
   const schemas: Record<string, Schema> = { ApiRoutes: object(Object.fromEntries(routes)) };
-  place(schemas, 'ApiRoutes', components.schemas);
+  for (const name of ['ApiRoutes', 'Error']) place(schemas, name, components.schemas);
   const document = { openapi: '3.1.0', info: { title: 'bsvc', version: '0' }, paths: {}, components: { schemas } };
   // The generator's own type of a document knows no schema that is true or false.
   const made = astToString(

@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
+import { call } from '../api.js';
+import { below } from '../api-paths.js';
+import type { ApiSchemas } from '../api-routes.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
 import { type CommandLine, CommandList, ofProject } from '../parts/commands.js';
 import { Drawer } from '../parts/drawer.js';
@@ -7,10 +9,10 @@ import { Field } from '../parts/form.js';
 import { JsonEditor } from '../parts/json-editor.js';
 import { linkHere, place } from '../routes.js';
 import { FieldsForm } from './fields-form.js';
-import { Fit, type FitReport } from './fit-report.js';
+import { Fit } from './fit-report.js';
 import { changedOf, describeChanges } from './settings-changes.js';
 import { useSettings, type EditedSettings, type CollectionSettings } from './use-settings.js';
-import type { Collection } from '../collection.js';
+import type { Collection, CollectionPath, CollectionsPath } from '../collection.js';
 
 /**
  * Fields, mode, indexes and access of a collection. What stored documents would break is shown before it is saved:
@@ -23,7 +25,7 @@ export function CollectionEditor({
   onSaved,
   onClose,
 }: {
-  base: string;
+  base: CollectionsPath;
   /** null for one that is registered by this. */
   collection: Collection | null;
   /** Names that a Ref can point to. */
@@ -55,7 +57,7 @@ function Editor({
   edited,
   onSaved,
 }: {
-  base: string;
+  base: CollectionsPath;
   collection: Collection | null;
   collections: readonly string[];
   edited: EditedSettings;
@@ -66,12 +68,12 @@ function Editor({
   const text = JSON.stringify(settings);
   const body = settings && collection ? changedOf(before, settings) : settings;
   const changes = settings && collection ? describeChanges(before, settings) : [];
-  const path = collection ? `${base}/${collection.name}` : base;
+  const path = collection && below(base, '/{collection}', { collection: collection.name });
   const named = name.trim();
   const { looking, look, busy, save, report, error } = useSaving({
     path,
-    body: collection ? body : { name: named, ...settings },
-    isNew: collection === null,
+    changes: body ?? {},
+    insert: () => call('POST', base, { body: { name: named, ...settings } }),
     text,
     onSaved() {
       edited.forget();
@@ -105,7 +107,9 @@ function Editor({
       {changes.length > 0 && <Changes lines={changes} />}
       {report && <Fit {...report} />}
       <CommandList
-        lines={() => commandsOf(path, collection, collection ? (body ?? {}) : { name: named, ...(settings ?? before) })}
+        lines={() =>
+          commandsOf(path ?? base, collection, collection ? (body ?? {}) : { name: named, ...(settings ?? before) })
+        }
       />
       <p class="foot">
         {collection && (
@@ -128,32 +132,35 @@ function Editor({
 /** Looks for what would not fit, and saves; the report is of the settings as they are now, or null. */
 function useSaving({
   path,
-  body,
-  isNew,
+  changes,
+  insert,
   text,
   onSaved,
 }: {
-  path: string;
-  body: object | null;
-  isNew: boolean;
+  /** null of one that is not there yet. */
+  path: CollectionPath | null;
+  changes: Partial<CollectionSettings>;
+  insert: () => Promise<unknown>;
   /** The settings that a report is of. */
   text: string;
   onSaved: () => void;
 }) {
-  const [looked, setLooked] = useState<{ text: string; report: FitReport } | null>(null);
+  const [looked, setLooked] = useState<{ text: string; report: ApiSchemas['FitReport'] } | null>(null);
   const report = looked?.text === text ? looked.report : null;
-  const find = async (): Promise<FitReport> => {
-    const found = await api<FitReport>('PATCH', `${path}?check=true`, body);
+  const find = async (to: CollectionPath): Promise<number> => {
+    const found = await call('PATCH', to, { query: { check: true }, body: changes });
+    if (!('misfits' in found)) return 0;
     setLooked({ text, report: found });
-    return found;
+    return found.misfits;
   };
-  const [looking, look, lookRefused] = useAction(async () => void (await find()));
+  const [looking, look, lookRefused] = useAction(async () => void (path && (await find(path))));
   const [busy, save, refused] = useAction(async () => {
-    if (!isNew && !report && (await find()).misfits > 0) return;
+    if (path && !report && (await find(path)) > 0) return;
     // An operator who has seen what would not fit may keep it: new constraints then count for what is written from now
     // on.
     const forNewWrites = report && report.misfits > 0 && { forNewWrites: true };
-    await api(isNew ? 'POST' : 'PATCH', path, { ...body, ...forNewWrites });
+    if (path) await call('PATCH', path, { body: { ...changes, ...forNewWrites } });
+    else await insert();
     onSaved();
   });
   return { looking, look, busy, save, report, error: lookRefused ?? refused };

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { api } from '../api.js';
+import { call } from '../api.js';
+import { below, withQuery } from '../api-paths.js';
 import { bytes, moment, number } from '../format.js';
 import { useLoad } from '../load.js';
 import { Dialog, say } from '../parts/basics.js';
@@ -9,18 +10,18 @@ import { Drawer } from '../parts/drawer.js';
 import { PageHead } from '../parts/page-head.js';
 import { List, Table } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { mayChange, projectPath } from '../session.js';
 import { CollectionEditor } from './collection-edit.js';
-import { USERS, type Collection, type CollectionField } from '../collection.js';
+import { USERS, type Collection, type CollectionField, type CollectionsPath } from '../collection.js';
 import { RulesEditor } from '../rules/rules-editor.js';
 import { SchemaDialog } from './schema.js';
 
 export function Collections() {
   const { parts, query } = place.value;
   const id = parts[1] ?? '';
-  const base = `/api/projects/${id}/collections`;
-  const path = `${base}?sizes=true`;
-  const list = useLoad<{ items: Collection[] }>(path);
+  const base = below(projectPath(), '/collections');
+  const path = withQuery(base, { sizes: true });
+  const list = useLoad(path);
   const { data, reload } = list;
   const open = data?.items.find(({ name }) => name === query.get('open'));
   const isEdited = query.get('edit') === '1' && mayChange.value;
@@ -89,7 +90,7 @@ export function Collections() {
         />
       )}
       {query.get('schema') === '1' && (
-        <SchemaDialog base={`/api/projects/${id}/schema`} onClose={close} onChange={reload} />
+        <SchemaDialog base={below(projectPath(), '/schema')} onClose={close} onChange={reload} />
       )}
     </>
   );
@@ -102,13 +103,13 @@ function OneCollection({
   onDropped,
 }: {
   id: string;
-  base: string;
+  base: CollectionsPath;
   collection: Collection;
   onDropped: () => void;
 }) {
   const [dropping, setDropping] = useState(false);
   const { name, fields, indexes } = collection;
-  const path = `${base}/${name}`;
+  const path = below(base, '/{collection}', { collection: name });
   const cli = (words: string): string => `bsvc collection ${words} ${name} ${ofProject()}`;
   return (
     <>
@@ -158,7 +159,7 @@ function OneCollection({
           action="Drop the collection"
           onClose={() => setDropping(false)}
           onConfirm={async () => {
-            await api('DELETE', path);
+            await call('DELETE', path);
             say('The collection is dropped');
             onDropped();
           }}
@@ -173,9 +174,9 @@ function describeType({ type, items, ref }: Pick<CollectionField, 'type' | 'item
   return of === undefined ? type : `${type}(${of})`;
 }
 
-function describeAccess({ name, rules, rls: { enabled, mode, ownerField } }: Collection): string {
+function describeAccess({ name, rules, rls }: Collection): string {
   if (name === USERS) return 'each user its own record';
   if (rules) return 'by rules';
-  if (!enabled) return 'publishable keys read all';
-  return mode === 'private' ? `private, by ${ownerField ?? ''}` : `all read, ${ownerField ?? ''} writes`;
+  if (!rls.enabled) return 'publishable keys read all';
+  return rls.mode === 'private' ? `private, by ${rls.ownerField}` : `all read, ${rls.ownerField} writes`;
 }

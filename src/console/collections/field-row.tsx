@@ -1,18 +1,18 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import type { CollectionField } from '../collection.js';
+import type { DeclaredField } from '../collection.js';
 import { readNumber, writeScalar } from '../parts/schema-form/scalar-inputs.js';
 
 const TYPES = ['String', 'Number', 'Boolean', 'Date', 'Object', 'Array', 'Ref'] as const;
 const ITEMS = ['String', 'Number', 'Boolean', 'Date', 'Object', 'Ref'] as const;
 
 interface RowProps {
-  field: CollectionField;
+  field: DeclaredField;
   /** Its name stays: documents have values under it. */
   isStored: boolean;
   collections: readonly string[];
   /** It was added just now: its name is typed next. */
   isAdded: boolean;
-  onField: (next: CollectionField) => void;
+  onField: (next: DeclaredField) => void;
   onRemove: () => void;
 }
 
@@ -40,7 +40,15 @@ export function FieldRow({ field, isStored, collections, isAdded, onField, onRem
       <select
         aria-label={`Type of ${shown}`}
         value={type}
-        onChange={({ currentTarget: { value } }) => onField(retyped(field, value, collections))}
+        onChange={({ currentTarget: { value } }) =>
+          onField(
+            retyped(
+              field,
+              TYPES.find((each) => each === value)!,
+              collections,
+            ),
+          )
+        }
       >
         {TYPES.map((each) => (
           <option key={each}>{each}</option>
@@ -165,17 +173,17 @@ function readChoices(text: string, type: string): (string | number)[] | undefine
 }
 
 /** The field with a rule set, or without it for undefined. */
-function withRule(field: CollectionField, key: keyof CollectionField, value: unknown): CollectionField {
+function withRule(field: DeclaredField, key: keyof DeclaredField, value: unknown): DeclaredField {
   const { [key]: _old, ...others } = field;
-  return (value === undefined ? others : { ...others, [key]: value }) as CollectionField;
+  return (value === undefined ? others : { ...others, [key]: value }) as DeclaredField;
 }
 
 /** Of another type a field keeps only its name and its marks. */
 function retyped(
-  { name, required, unique }: CollectionField,
-  type: string,
+  { name, required, unique }: DeclaredField,
+  type: DeclaredField['type'],
   collections: readonly string[],
-): CollectionField {
+): DeclaredField {
   return {
     name,
     type,

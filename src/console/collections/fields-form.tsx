@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { CollectionField } from '../collection.js';
+import type { DeclaredField } from '../collection.js';
 import { TextArea } from '../parts/form.js';
 import { linkHere, place, replaceWith } from '../routes.js';
 import { FieldRow } from './field-row.js';
@@ -28,7 +28,7 @@ export function FieldsForm({
   onSettings: (next: CollectionSettings) => void;
 }) {
   const { fields, indexes, mode } = settings;
-  const setField = (at: number, next: CollectionField): void =>
+  const setField = (at: number, next: DeclaredField): void =>
     onSettings({ ...settings, fields: fields.with(at, next) });
   // Which row was added here: its name is typed next.
   const [added, setAdded] = useState<number | null>(null);
@@ -63,7 +63,12 @@ export function FieldsForm({
         <div class="row">
           <label>
             Other fields
-            <select value={mode} onChange={(event) => onSettings({ ...settings, mode: event.currentTarget.value })}>
+            <select
+              value={mode}
+              onChange={({ currentTarget: { value } }) =>
+                onSettings({ ...settings, mode: value === 'flexible' ? value : 'enforced' })
+              }
+            >
               <option value="enforced">are refused</option>
               <option value="flexible">are stored as they come</option>
             </select>
@@ -90,15 +95,19 @@ function AccessChoice({
 }) {
   const { rls } = settings;
   const set = (next: CollectionSettings['rls']): void => onSettings({ ...settings, rls: next });
-  const ownerField = rls.ownerField ?? 'userId';
+  const ownerField = rls.enabled ? rls.ownerField : 'userId';
   return (
     <>
       <label>
         With a publishable key
         <select
-          value={rls.enabled ? (rls.mode ?? 'private') : 'off'}
+          value={rls.enabled ? rls.mode : 'off'}
           onChange={({ currentTarget: { value } }) =>
-            set(value === 'off' ? { enabled: false } : { enabled: true, mode: value, ownerField })
+            set(
+              value === 'public-read' || value === 'private'
+                ? { enabled: true, mode: value, ownerField }
+                : { enabled: false },
+            )
           }
         >
           {ACCESS.map(([value, label]) => (

@@ -1,13 +1,8 @@
+import type { ApiSchemas } from '../api-routes.js';
 import { howMany, number } from '../format.js';
 
 /** How many stored documents would not be let in as they are. */
-export interface FitReport {
-  checked: number;
-  misfits: number;
-  examples: { id: string; message: string }[];
-}
-
-export function Fit({ checked, misfits, examples }: FitReport) {
+export function Fit({ checked, misfits, examples }: ApiSchemas['FitReport']) {
   return (
     <section role="status">
       <p class={misfits > 0 ? 'bad' : 'good'}>

@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { api, queryOf } from '../api.js';
+import { call } from '../api.js';
+import { queryOf, type Address, type AskedOf, type DataOf } from '../api-paths.js';
+import type { ApiSchemas } from '../api-routes.js';
 import { useLoad } from '../load.js';
 import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
 import { CommandList, quote } from '../parts/commands.js';
@@ -7,17 +9,21 @@ import { Confirm } from '../parts/confirm.js';
 import { JsonEditor, loadEditor } from '../parts/json-editor.js';
 import { mayChange, project } from '../session.js';
 
-interface Change {
-  action: 'add' | 'change' | 'drop';
-  name: string;
-  what?: string[];
-  loosens?: string[];
-}
+type SchemaRoute = '/api/projects/{projectId}/schema';
+type Schema = ApiSchemas['ProjectSchema'];
 
 /** All collections of a project as one file: what would change is shown before it is applied. */
-export function SchemaDialog({ base, onClose, onChange }: { base: string; onClose: () => void; onChange: () => void }) {
+export function SchemaDialog({
+  base,
+  onClose,
+  onChange,
+}: {
+  base: Address<SchemaRoute>;
+  onClose: () => void;
+  onChange: () => void;
+}) {
   useEffect(() => void loadEditor(), []);
-  const { data, error, reload } = useLoad<object>(base);
+  const { data, error, reload } = useLoad(base);
   return (
     <Dialog title="Schema of the project" onClose={onClose} wide>
       <Trouble error={error} onRetry={reload} />
@@ -32,25 +38,28 @@ function Editor({
   onClose,
   onChange,
 }: {
-  base: string;
-  schema: object;
+  base: Address<SchemaRoute>;
+  schema: Schema;
   onClose: () => void;
   onChange: () => void;
 }) {
   const [first] = useState(() => JSON.stringify(schema, null, 2));
   const [text, setText] = useState(first);
   const [prune, setPrune] = useState(false);
-  const [looked, setLooked] = useState<{ text: string; prune: boolean; changes: Change[] } | null>(null);
+  const [looked, setLooked] = useState<{ text: string; prune: boolean; changes: ApiSchemas['SchemaChange'][] } | null>(
+    null,
+  );
   const [confirming, setConfirming] = useState(false);
   const { body, problem } = read(text);
   const name = project.value?.name ?? '';
-  const send = (options: { dryRun?: 'true'; confirm?: string }): Promise<{ changes: Change[] }> =>
-    api('PUT', base + queryOf({ ...options, prune: prune ? 'true' : null }), body);
+  const send = (options: AskedOf<'PUT', SchemaRoute>['query']): Promise<DataOf<'PUT', SchemaRoute>> =>
+    // While the text is no JSON there is no button that sends it.
+    call('PUT', base, { query: { ...options, prune: prune || null }, body: body ?? schema });
   const [looking, look, lookRefused] = useAction(async () => {
-    setLooked({ text, prune, changes: (await send({ dryRun: 'true' })).changes });
+    setLooked({ text, prune, changes: (await send({ dryRun: true })).changes });
   });
   const apply = async (confirm?: string): Promise<void> => {
-    const { changes } = await send(confirm === undefined ? {} : { confirm });
+    const { changes } = await send({ confirm });
     say(changes.length === 0 ? 'Nothing to change' : 'Schema applied');
     onChange();
     onClose();
@@ -130,9 +139,9 @@ function Editor({
   );
 }
 
-function read(text: string): { body: unknown; problem: string | null } {
+function read(text: string): { body: Schema | null; problem: string | null } {
   try {
-    return { body: JSON.parse(text) as unknown, problem: null };
+    return { body: JSON.parse(text) as Schema, problem: null };
   } catch (error) {
     return { body: null, problem: `This is not JSON: ${(error as Error).message}` };
   }

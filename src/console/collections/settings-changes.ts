@@ -1,4 +1,4 @@
-import type { CollectionField } from '../collection.js';
+import type { DeclaredField } from '../collection.js';
 import type { CollectionSettings } from './use-settings.js';
 
 /** Only what was changed is sent: what rules say of access stays as it is. */
@@ -32,7 +32,7 @@ export function describeChanges(before: CollectionSettings, after: CollectionSet
   ];
 }
 
-function show({ name, type, ...more }: CollectionField): string {
+function show({ name, type, ...more }: DeclaredField): string {
   const marks = Object.entries<unknown>(more).map(([mark, value]) =>
     value === true ? mark : `${mark} ${JSON.stringify(value)}`,
   );

@@ -1,9 +1,7 @@
+import type { ApiSchemas } from '../api-routes.js';
+
 /** A document as the operators' API answers it. */
-export interface ShownFields {
-  _id: string;
-  isDeleted?: boolean;
-  [field: string]: unknown;
-}
+export type ShownFields = ApiSchemas['ShownDocument'];
 
 /** Kept by the server: shown, never sent. */
 export const OF_SERVER: ReadonlySet<string> = new Set(['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt']);

@@ -1,10 +1,11 @@
 import { useRef } from 'preact/hooks';
-import { USERS, type Collection } from '../collection.js';
+import { below } from '../api-paths.js';
+import { USERS } from '../collection.js';
 import { useLoad } from '../load.js';
 import { Trouble } from '../parts/basics.js';
 import { Empty, PageHead } from '../parts/page-head.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { mayChange, projectPath } from '../session.js';
 import { Browser } from './grid/browser.js';
 import { ImportDrawer } from './import/import-documents.js';
 import { RecordDrawer } from './record/record.js';
@@ -12,8 +13,8 @@ import { RecordDrawer } from './record/record.js';
 export function Documents() {
   const { parts, query } = place.value;
   const [, id = '', , name] = parts;
-  const base = `/api/projects/${id}/collections`;
-  const list = useLoad<{ items: Collection[] }>(base);
+  const base = below(projectPath(), '/collections');
+  const list = useLoad(base);
   const collections = list.data?.items ?? [];
   const listed = collections.filter((each) => each.name !== USERS);
   const collection = listed.find((each) => each.name === name) ?? (name === undefined ? listed[0] : undefined);
@@ -62,7 +63,7 @@ export function Documents() {
       {collection && open && (
         <RecordDrawer
           key={`${open} ${query.get('from') ?? ''}`}
-          base={`${base}/${collection.name}/documents`}
+          base={below(base, '/{collection}/documents', { collection: collection.name })}
           collection={collection}
           collections={collections}
           id={open}
@@ -72,7 +73,7 @@ export function Documents() {
       )}
       {collection && isImporting && (
         <ImportDrawer
-          base={`${base}/${collection.name}/documents`}
+          base={below(base, '/{collection}/documents', { collection: collection.name })}
           collection={collection}
           onChange={onChange}
           onClose={() => goTo(linkHere({ import: null }))}

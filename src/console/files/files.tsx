@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
-import { api, queryOf } from '../api.js';
+import { call } from '../api.js';
+import { below, withQuery, type Address } from '../api-paths.js';
 import { bytes, howMany, moment } from '../format.js';
 import { useLoad } from '../load.js';
 import { say, Trouble } from '../parts/basics.js';
@@ -11,25 +12,20 @@ import { Empty, PageHead } from '../parts/page-head.js';
 import { List } from '../parts/table.js';
 import { Usage } from '../parts/usage.js';
 import { goTo, linkHere, place } from '../routes.js';
-import { mayChange } from '../session.js';
+import { mayChange, projectPath } from '../session.js';
 import { FileDrawer } from './file-drawer.js';
 import { isImage, previewAddress, type StoredFile } from './stored-file.js';
 import { Uploads, useUploads } from './uploads.js';
 
-interface StorageUsage {
-  files: number;
-  bytes: number;
-  limit: number | null;
-  provider: 'internal' | 'external';
-}
+type FilesPath = Address<'/api/projects/{projectId}/files'>;
 
 /** Larger images are not loaded for a line of a table. */
 const MAX_THUMBNAIL = 1024 * 1024;
 
 /** Counts the files, so only when somebody asks. */
-function FilesUsage({ path }: { path: string }) {
+function FilesUsage({ path }: { path: Address<'/api/projects/{projectId}/files/usage'> }) {
   const [isAsked, setAsked] = useState(false);
-  const { data, error, reload } = useLoad<StorageUsage>(isAsked ? path : null);
+  const { data, error, reload } = useLoad(isAsked ? path : null);
   return (
     <div class="row">
       {!data && (
@@ -45,11 +41,11 @@ function FilesUsage({ path }: { path: string }) {
 }
 
 export function Files() {
-  const { parts, query } = place.value;
-  const base = `/api/projects/${parts[1] ?? ''}/files`;
+  const { query } = place.value;
+  const base = below(projectPath(), '/files');
   const name = query.get('name') ?? '';
-  const path = `${base}${queryOf({ name, before: query.get('before') })}`;
-  const list = useLoad<{ items: StoredFile[]; next: string | null }>(path);
+  const path = withQuery(base, { name, before: query.get('before') });
+  const list = useLoad(path);
   const { data, reload } = list;
   const [deleting, setDeleting] = useState<StoredFile | null>(null);
   const uploads = useUploads(base, reload);
@@ -93,7 +89,7 @@ export function Files() {
         ]}
       />
       <Pager before={data?.next ?? null} />
-      <FilesUsage path={`${base}/usage`} />
+      <FilesUsage path={below(base, '/usage')} />
       <Commands cli={`bsvc file list ${ofProject()}${name && ` --name ${quote(name)}`}`} path={path} />
       {open && <FileDrawer file={open} onDelete={() => setDeleting(open)} onClose={close} />}
       {deleting && (
@@ -127,7 +123,7 @@ function Deletion({
   onDone,
   onClose,
 }: {
-  base: string;
+  base: FilesPath;
   file: StoredFile;
   onDone: () => void;
   onClose: () => void;
@@ -146,7 +142,7 @@ function Deletion({
       action="Delete the file"
       onClose={onClose}
       onConfirm={async () => {
-        await api('DELETE', base, { path });
+        await call('DELETE', base, { body: { path } });
         say('The file is deleted');
         onDone();
       }}

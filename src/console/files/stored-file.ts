@@ -1,15 +1,7 @@
+import type { ApiSchemas } from '../api-routes.js';
+
 /** A file as the operators' API lists it. */
-export interface StoredFile {
-  path: string;
-  name: string;
-  contentType: string;
-  size: number | null;
-  provider: string;
-  url: string | null;
-  visibility: 'public' | 'attached' | 'private';
-  uploadedBy: string | null;
-  createdAt: string;
-}
+export type StoredFile = ApiSchemas['StoredFile'];
 
 const IMAGE = /^image\/(png|jpeg|gif|webp|avif|bmp)$/;
 const TEXT = /^(text\/(?!html)[\w.+-]+|application\/(json|x-ndjson|xml|yaml|toml))$/;

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { api, refusalOf } from '../api.js';
+import { call, refusalOf } from '../api.js';
+import type { Address } from '../api-paths.js';
 import { bytes } from '../format.js';
 
 /** A file on its way to the server. */
@@ -19,7 +20,7 @@ export interface UploadList {
 }
 
 /** Uploads that go on one after the other while the page is open; each stands for itself. */
-export function useUploads(base: string, onStored: () => void): UploadList {
+export function useUploads(base: Address<'/api/projects/{projectId}/files'>, onStored: () => void): UploadList {
   const [uploads, setUploads] = useState<readonly Upload[]>([]);
   const waiting = useRef<{ id: number; file: File }[]>([]);
   const isBusy = useRef(false);
@@ -36,7 +37,7 @@ export function useUploads(base: string, onStored: () => void): UploadList {
       const form = new FormData();
       form.set('file', next.file);
       try {
-        await api('POST', base, form);
+        await call('POST', base, { form });
         settle(next.id, { state: 'stored' });
         stored.current();
       } catch (error) {

@@ -1,10 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { USERS, type Collection } from '../collection.js';
+import { below } from '../api-paths.js';
+import { USERS, type Collection, type CollectionsPath } from '../collection.js';
 import { useLoad } from '../load.js';
 import { Trouble } from '../parts/basics.js';
 import { loadEditor } from '../parts/json-editor.js';
 import { Empty, PageHead } from '../parts/page-head.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
+import { projectPath } from '../session.js';
 import { useDraft } from '../use-draft.js';
 import { CodeSamples } from './code-samples.js';
 import { ListInput, PipelineInput } from './query-inputs.js';
@@ -15,8 +17,8 @@ import { useRun, type QueryKind } from './use-run.js';
 export function Query() {
   const { parts, query } = place.value;
   const [, id = ''] = parts;
-  const base = `/api/projects/${id}/collections`;
-  const list = useLoad<{ items: Collection[] }>(base);
+  const base = below(projectPath(), '/collections');
+  const list = useLoad(base);
   const listed = list.data?.items.filter(({ name }) => name !== USERS) ?? [];
   const wanted = query.get('of');
   const collection = wanted === null ? listed[0] : listed.find(({ name }) => name === wanted);
@@ -77,10 +79,10 @@ const FIRST: Record<QueryKind, string> = {
 };
 
 /** What is typed, and what came of it when it was last run: that is in the address. */
-function OneQuery({ kind, base, collection }: { kind: QueryKind; base: string; collection: Collection }) {
+function OneQuery({ kind, base, collection }: { kind: QueryKind; base: CollectionsPath; collection: Collection }) {
   const run = place.value.query.get('q');
   const first = run ?? FIRST[kind];
-  const documents = `${base}/${collection.name}/documents`;
+  const documents = below(base, '/{collection}/documents', { collection: collection.name });
   const [text, setText] = useDraft(`${documents} ${kind} query`, first);
   // The editor begins with a text, and is given another one where the address names another or a stage is added.
   const [shown, setShown] = useState(text);

@@ -5,7 +5,7 @@ import { howMany, number } from '../format.js';
 import { Trouble } from '../parts/basics.js';
 import { Empty } from '../parts/page-head.js';
 import { Table } from '../parts/table.js';
-import type { Answer, Explained } from './use-run.js';
+import type { Answer } from './use-run.js';
 
 const MAX_COLUMNS = 40;
 /** More are for a download: a page of them would not scroll. */
@@ -75,7 +75,7 @@ function RowTable({ rows, collection }: { rows: readonly Record<string, unknown>
   );
 }
 
-function Plan({ of: { indexes, examined, returned, plan } }: { of: Explained }) {
+function Plan({ of: { indexes, examined, returned, plan } }: { of: NonNullable<Answer['explained']> }) {
   return (
     <>
       <p role="status" class={indexes.length === 0 ? 'warn' : 'good'}>

@@ -1,22 +1,18 @@
 import { useEffect, useState } from 'preact/hooks';
-import { api, refusalOf, type Refusal } from '../api.js';
+import { type Refusal, call, refusalOf } from '../api.js';
+import { below, withQuery } from '../api-paths.js';
+import type { ApiSchemas } from '../api-routes.js';
+import { documentsIn, type DocumentsPath } from '../collection.js';
 
 export type QueryKind = 'list' | 'pipeline';
-
-/** How a query was read. */
-export interface Explained {
-  indexes: string[];
-  examined: number;
-  returned: number;
-  plan: unknown;
-}
 
 export interface Answer {
   isBusy: boolean;
   rows: Record<string, unknown>[] | null;
   /** Documents that match on all pages, where a list says it. */
   total: number | null;
-  explained: Explained | null;
+  /** How the query was read. */
+  explained: ApiSchemas['ExplainedRead'] | null;
   error: Refusal | null;
   ms: number;
 }
@@ -32,7 +28,7 @@ export function useRun({
   isExplained,
 }: {
   kind: QueryKind;
-  documents: string;
+  documents: DocumentsPath;
   text: string | null;
   turn: number;
   isExplained: boolean;
@@ -59,26 +55,24 @@ export function useRun({
 
 type Found = Partial<Answer>;
 
-async function readList(documents: string, _kind: QueryKind, text: string, signal: AbortSignal): Promise<Found> {
-  const query = queryIn(text);
-  const data = await api<{ items?: Answer['rows']; total?: number; count?: number }>(
-    'GET',
-    `${documents}${query === '' ? '' : `?${query}`}`,
-    undefined,
-    { signal },
-  );
-  if (data.count !== undefined) return { rows: [{ count: data.count }] };
-  return { rows: data.items ?? [], total: data.total ?? null };
+async function readList(documents: DocumentsPath, _kind: QueryKind, text: string, signal: AbortSignal): Promise<Found> {
+  const data = await call('GET', withQuery(documents, new URLSearchParams(queryIn(text))), { signal });
+  return 'count' in data ? { rows: [data] } : { rows: documentsIn(data), total: data.total };
 }
 
-async function readPipeline(documents: string, _kind: QueryKind, text: string, signal: AbortSignal): Promise<Found> {
-  const body = { pipeline: JSON.parse(text) as unknown };
-  return { rows: await api<Record<string, unknown>[]>('POST', `${documents}/aggregate`, body, { signal }) };
+async function readPipeline(
+  documents: DocumentsPath,
+  _kind: QueryKind,
+  text: string,
+  signal: AbortSignal,
+): Promise<Found> {
+  const body = { pipeline: JSON.parse(text) as Record<string, unknown>[] };
+  return { rows: await call('POST', below(documents, '/aggregate'), { body, signal }) };
 }
 
-async function explain(documents: string, kind: QueryKind, text: string, signal: AbortSignal): Promise<Found> {
+async function explain(documents: DocumentsPath, kind: QueryKind, text: string, signal: AbortSignal): Promise<Found> {
   const body = kind === 'list' ? { query: queryIn(text) } : { pipeline: JSON.parse(text) as unknown };
-  return { explained: await api<Explained>('POST', `${documents}/explain`, body, { signal }) };
+  return { explained: await call('POST', below(documents, '/explain'), { body, signal }) };
 }
 
 /** The query of what is typed or pasted: a whole address too, on one line or several. */

@@ -1,14 +1,8 @@
 import { useState } from 'preact/hooks';
-import { queryOf } from '../api.js';
+import { pathTo, withQuery } from '../api-paths.js';
 import { useLoad } from '../load.js';
 import { Trouble } from '../parts/basics.js';
 import { Field, Form } from '../parts/form.js';
-
-type Verdict = 'yes' | 'no' | 'depends';
-
-interface Explained {
-  rules: { rule: string; admits: Verdict; sets: { text: string; values: number }[] }[];
-}
 
 const ANYONE = 'anyone';
 const TONES = { yes: 'good', no: 'bad', depends: 'warn' } as const;
@@ -53,8 +47,8 @@ export function AccessMatrix({ id, collection }: { id: string; collection: strin
 }
 
 function MatrixRow({ id, collection, user }: { id: string; collection: string; user: string }) {
-  const path = `/api/projects/${id}/rules/${encodeURIComponent(collection)}/explain${queryOf({ as: user })}`;
-  const { data, error, reload } = useLoad<Explained>(path);
+  const path = pathTo('/api/projects/{projectId}/rules/{collection}/explain', { projectId: id, collection });
+  const { data, error, reload } = useLoad(withQuery(path, { as: user }));
   const sets = new Map(data?.rules.flatMap((rule) => rule.sets.map(({ text, values }) => [text, values] as const)));
   return (
     <tr>

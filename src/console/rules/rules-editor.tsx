@@ -1,6 +1,7 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import { api, queryOf, Refusal } from '../api.js';
-import type { Collection, RuleTexts } from '../collection.js';
+import { Refusal, call } from '../api.js';
+import { below, pathTo } from '../api-paths.js';
+import type { Collection, CollectionsPath } from '../collection.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
 import { CommandList, ofProject, quote } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
@@ -31,7 +32,7 @@ export function RulesEditor({
 }: {
   /** Of the project. */
   id: string;
-  base: string;
+  base: CollectionsPath;
   collection: Collection;
   onSaved: () => void;
 }) {
@@ -40,17 +41,17 @@ export function RulesEditor({
   const [confirming, setConfirming] = useState<string | null>(null);
   // Of the texts as they stand: whoever types on is told nothing of what was there before.
   const [review, setReview] = useState<Review | null>(null);
-  const path = `${base}/${encodeURIComponent(name)}/rules`;
+  const path = below(base, '/{collection}/rules', { collection: name });
   const body = { rules: rulesOf(typed) };
   const send = async (confirm?: string): Promise<void> => {
-    await api('PUT', path + queryOf({ confirm }), body);
+    await call('PUT', path, { query: { confirm }, body });
     say('Rules changed');
     onSaved();
   };
   const [busy, save, error] = useAction(() => saveReviewed(send, typed, setReview, setConfirming));
   const [checking, check, unchecked] = useAction(async () => {
-    const asked = `/api/projects/${id}/rules/${encodeURIComponent(name)}/check`;
-    setReview(await api<Review>('POST', asked, { ...body, data: true }));
+    const asked = pathTo('/api/projects/{projectId}/rules/{collection}/check', { projectId: id, collection: name });
+    setReview(await call('POST', asked, { body: { ...body, data: true } }));
   });
   const mistakes = mistakesOf(review, typed);
   const isDirty = RULES.some((rule) => typed[rule] !== textsOf(rules)[rule]);
@@ -184,7 +185,7 @@ function RuleText({
   );
 }
 
-const textsOf = (rules: RuleTexts | null | undefined): Typed => ({
+const textsOf = (rules: Collection['rules']): Typed => ({
   read: rules?.read ?? '',
   create: rules?.create ?? '',
   update: rules?.update ?? '',

@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { Collection } from '../../collection.js';
+import { below, withQuery } from '../../api-paths.js';
+import type { Collection, CollectionPath, CollectionsPath, DocumentsPath } from '../../collection.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
@@ -23,14 +24,13 @@ export function Browser({
   collections,
   onReady,
 }: {
-  /** Path of the project's collections in the operators' API. */
-  base: string;
+  base: CollectionsPath;
   collection: Collection;
   collections: readonly Collection[];
   onReady: (reload: () => void) => void;
 }) {
-  const own = `${base}/${collection.name}`;
-  const documents = `${own}/documents`;
+  const own = below(base, '/{collection}', { collection: collection.name });
+  const documents = below(own, '/documents');
   const listing = readListing(place.value.query);
   const { sort, isTrash } = listing;
   const { fields, columns, isReady, choose, reset } = useColumns(own, collection);
@@ -98,8 +98,8 @@ export function Browser({
 }
 
 /** The columns that are shown of a collection, as they were chosen last in this browser. */
-function useColumns(own: string, collection: Collection) {
-  const shape = useLoad<{ fields: { name: string }[] }>(collection.mode === 'flexible' ? `${own}/shape` : null);
+function useColumns(own: CollectionPath, collection: Collection) {
+  const shape = useLoad(collection.mode === 'flexible' ? below(own, '/shape') : null);
   const fields = useMemo(
     () => columnFields(collection, shape.data?.fields.map(({ name }) => name) ?? []),
     [collection, shape.data],
@@ -168,23 +168,22 @@ function ListCommands({
   columns,
 }: {
   collection: Collection;
-  documents: string;
+  documents: DocumentsPath;
   listing: Listing;
   columns: readonly GridColumn[];
 }) {
   const { filters, sort, isTrash } = listing;
   const options = filters.map(([field, value]) => ` --filter ${quote(`${field}=${value}`)}`).join('');
-  const searched = filterQuery(listing);
   return (
     <Commands
       name="List"
       cli={`bsvc data query ${name} ${ofProject()}${options}${sort && ` --sort ${sort}`}${isTrash ? ' --include-deleted' : ''}`}
-      path={`${documents}?${pageQuery(listing, columns)}`}
+      path={withQuery(documents, pageQuery(listing, columns))}
       more={[
         {
           name: 'Export',
           cli: `bsvc data export ${name} ${ofProject()}${options}`,
-          path: `${documents}/export${searched === '' ? '' : `?${searched}`}`,
+          path: withQuery(below(documents, '/export'), filterQuery(listing)),
         },
       ]}
     />

@@ -21,7 +21,7 @@ export function FilterLine({
   const [text, setText] = useState('');
   const [isOpen, setOpen] = useState(false);
   const [at, setAt] = useState(-1);
-  const known = [{ name: '_id', type: 'Ref' }, ...fields];
+  const known: readonly CollectionField[] = [{ name: '_id', type: 'Ref' }, ...fields];
   const suggested = suggest(text, known);
   const isShown = isOpen && suggested.length > 0;
   const type = (next: string): void => {

@@ -1,5 +1,6 @@
 import { addressOf } from '../../api.js';
-import type { Collection, CollectionField } from '../../collection.js';
+import { below, withQuery } from '../../api-paths.js';
+import type { Collection, CollectionField, CollectionPath, DocumentsPath } from '../../collection.js';
 import { titleField } from '../../parts/schema-form/form-place.js';
 import { linkTo, place } from '../../routes.js';
 import { PlayAs } from '../../rules/play-as.js';
@@ -20,8 +21,7 @@ export function GridBar({
   onColumns,
   onReset,
 }: {
-  /** Path of the collection in the operators' API. */
-  own: string;
+  own: CollectionPath;
   collection: Collection;
   fields: readonly CollectionField[];
   columns: readonly GridColumn[];
@@ -42,7 +42,7 @@ export function GridBar({
         newField={mayChange.value ? linkToNewField(name) : null}
       />
       {played.value === null && <PlayAs />}
-      {played.value === null && <Export documents={`${own}/documents`} name={name} listing={listing} />}
+      {played.value === null && <Export documents={below(own, '/documents')} name={name} listing={listing} />}
     </div>
   );
 }
@@ -51,12 +51,11 @@ const linkToNewField = (name: string): string =>
   linkTo(['p', place.value.parts[1] ?? '', 'collections'], { open: name, edit: '1', add: '1' });
 
 /** Of what is filtered. */
-function Export({ documents, name, listing }: { documents: string; name: string; listing: Listing }) {
-  const query = filterQuery(listing);
+function Export({ documents, name, listing }: { documents: DocumentsPath; name: string; listing: Listing }) {
   return (
     <a
       class="button"
-      href={addressOf(`${documents}/export${query === '' ? '' : `?${query}`}`)}
+      href={addressOf(withQuery(below(documents, '/export'), filterQuery(listing)))}
       download={`${name}.ndjson`}
     >
       {listing.filters.length === 0 ? 'Export' : 'Export filtered'}

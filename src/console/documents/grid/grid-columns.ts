@@ -23,7 +23,7 @@ const WIDTHS: Record<string, number> = { Number: 100, Boolean: 90, Date: 176, Re
 /** What a column can show: the declared fields, those that documents have besides, and the moments of the service. */
 export function columnFields(collection: Collection, found: readonly string[]): CollectionField[] {
   const declared = new Set(collection.fields.map(({ name }) => name));
-  const others = found.filter((name) => !declared.has(name)).map((name) => ({ name, type: 'any' }));
+  const others = found.filter((name) => !declared.has(name)).map((name) => ({ name, type: 'any' as const }));
   return [...collection.fields, ...others, ...SYSTEM];
 }
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Collection, CollectionField } from '../../collection.js';
+import type { Collection, CollectionField, DocumentsPath } from '../../collection.js';
 import { isTyping, Skeleton } from '../../parts/table.js';
 import type { ShownFields } from '../document-fields.js';
 import type { GridColumn } from './grid-columns.js';
@@ -13,8 +13,7 @@ const TICK_WIDTH = 40;
 
 interface GridProps {
   collection: Collection;
-  /** Path of the documents in the operators' API. */
-  documents: string;
+  documents: DocumentsPath;
   columns: readonly GridColumn[];
   fields: ReadonlyMap<string, CollectionField>;
   /** null until the first answer. */

@@ -1,5 +1,6 @@
-import { api, refusalOf } from '../../api.js';
-import type { CollectionField } from '../../collection.js';
+import { call, refusalOf } from '../../api.js';
+import { below } from '../../api-paths.js';
+import type { CollectionField, DocumentsPath } from '../../collection.js';
 import { forgetDraft, keepDraft, readDraft } from '../../drafts.js';
 import { utc } from '../../session.js';
 import { readNumber, writeScalar } from '../../parts/schema-form/scalar-inputs.js';
@@ -41,7 +42,7 @@ function valueOfCell(field: CollectionField, text: string): { value: unknown; pr
 
 /** Stores one field of a row as it was shown; the problem when it is refused, null when it is stored. */
 export async function storeCell(
-  documents: string,
+  documents: DocumentsPath,
   row: ShownFields,
   field: CollectionField,
   text: string,
@@ -51,7 +52,8 @@ export async function storeCell(
   if (problem !== null) return problem;
   const headers = { 'if-match': `"${String(row.updatedAt)}"` };
   try {
-    await api('PATCH', `${documents}/${row._id}`, { [field.name]: value }, { headers });
+    const path = below(documents, '/{document}', { document: row._id });
+    await call('PATCH', path, { body: { [field.name]: value }, headers });
     return null;
   } catch (error) {
     const { code, message, details } = refusalOf(error);

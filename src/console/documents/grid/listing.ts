@@ -37,25 +37,23 @@ export function readListing(query: URLSearchParams): Listing {
 export function pageQuery(
   { filters, sort, size, cursor, isTrash, as }: Listing,
   columns: readonly GridColumn[],
-): string {
+): URLSearchParams {
   const kept = ['createdAt', 'updatedAt', 'isDeleted', 'deletedAt'];
   const shown = [...new Set([...columns.map(({ name }) => name), ...kept])];
-  return String(
-    new URLSearchParams([
-      ...filters.map(([name, value]) => [name, value]),
-      ['limit', String(size)],
-      ['cursor', cursor ?? 'start'],
-      ['fields', shown.join(',')],
-      ...(sort === '' ? [] : [['sort', sort]]),
-      ...(as === null ? [] : [['as', as]]),
-      ...(isTrash ? [ONLY_TRASH] : []),
-    ]),
-  );
+  return new URLSearchParams([
+    ...filters.map(([name, value]) => [name, value]),
+    ['limit', String(size)],
+    ['cursor', cursor ?? 'start'],
+    ['fields', shown.join(',')],
+    ...(sort === '' ? [] : [['sort', sort]]),
+    ...(as === null ? [] : [['as', as]]),
+    ...(isTrash ? [ONLY_TRASH] : []),
+  ]);
 }
 
 /** What an export takes of a list. */
-export const filterQuery = ({ filters, isTrash }: Listing): string =>
-  String(new URLSearchParams([...filters.map(([name, value]) => [name, value]), ...(isTrash ? [ONLY_TRASH] : [])]));
+export const filterQuery = ({ filters, isTrash }: Listing): URLSearchParams =>
+  new URLSearchParams([...filters.map(([name, value]) => [name, value]), ...(isTrash ? [ONLY_TRASH] : [])]);
 
 /** The field that a list is sorted by, and which way; without a word the newest come first. */
 export function sortOf(sort: string): { name: string; isDown: boolean } {

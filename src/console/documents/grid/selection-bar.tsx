@@ -1,5 +1,7 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below } from '../../api-paths.js';
+import type { DocumentsPath } from '../../collection.js';
 import { say, tellRefusal } from '../../parts/basics.js';
 import { Confirm } from '../../parts/confirm.js';
 import { howMany } from '../../format.js';
@@ -12,7 +14,7 @@ export function SelectionBar({
   onDone,
   onNone,
 }: {
-  documents: string;
+  documents: DocumentsPath;
   ids: readonly string[];
   isTrash: boolean;
   onDone: () => void;
@@ -21,11 +23,8 @@ export function SelectionBar({
   const [isErasing, setErasing] = useState(false);
   const all = async (act: 'trash' | 'recover', chosen: readonly string[]): Promise<void> => {
     try {
-      const { done, refused } = await api<{ done: string[]; refused: { message: string }[] }>(
-        'POST',
-        `${documents}/${act}`,
-        { ids: chosen },
-      );
+      const path = act === 'trash' ? below(documents, '/trash') : below(documents, '/recover');
+      const { done, refused } = await call('POST', path, { body: { ids: [...chosen] } });
       const left = refused.length > 0 ? `, ${refused.length} refused: ${refused[0]!.message}` : '';
       say(`${done.length} ${act === 'trash' ? 'moved to the trash' : 'taken back'}${left}`, {
         isBad: refused.length > 0,
@@ -37,7 +36,9 @@ export function SelectionBar({
     }
   };
   const erase = async (): Promise<void> => {
-    for (const id of ids) await api('DELETE', `${documents}/${id}?permanent=true`);
+    for (const document of ids) {
+      await call('DELETE', below(documents, '/{document}', { document }), { query: { permanent: true } });
+    }
     say(`${howMany(ids.length, 'document')} deleted for good`);
     setErasing(false);
     onDone();

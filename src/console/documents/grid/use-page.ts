@@ -1,4 +1,6 @@
 import type { Refusal } from '../../api.js';
+import { withQuery } from '../../api-paths.js';
+import type { DocumentsPath } from '../../collection.js';
 import { useLoad } from '../../load.js';
 import type { ShownFields } from '../document-fields.js';
 import type { GridColumn } from './grid-columns.js';
@@ -17,8 +19,9 @@ export interface Page {
 }
 
 /** A page of documents: of active ones, or of the trash alone. */
-export function usePage(documents: string, listing: Listing, columns: readonly GridColumn[] | null): Page {
-  const path = columns ? `${documents}?${pageQuery(listing, columns)}` : null;
-  const { data, ...rest } = useLoad<{ items: ShownFields[]; total: number; nextCursor: string | null }>(path);
-  return { rows: data?.items ?? null, total: data?.total ?? null, next: data?.nextCursor ?? null, ...rest };
+export function usePage(documents: DocumentsPath, listing: Listing, columns: readonly GridColumn[] | null): Page {
+  const { data, ...rest } = useLoad(columns && withQuery(documents, pageQuery(listing, columns)));
+  // Nobody has asked for their count alone.
+  const page = data && 'items' in data ? data : null;
+  return { rows: page?.items ?? null, total: page?.total ?? null, next: page?.nextCursor ?? null, ...rest };
 }

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { api, queryOf } from '../../api.js';
-import { USERS, type Collection, type CollectionField } from '../../collection.js';
+import { call } from '../../api.js';
+import { below } from '../../api-paths.js';
+import { documentsIn, USERS, type Collection, type CollectionField, type CollectionsPath } from '../../collection.js';
 import { titleField } from '../../parts/schema-form/form-place.js';
 import type { ShownFields } from '../document-fields.js';
 
@@ -9,7 +10,7 @@ const MAX_AT_ONCE = 100;
 
 /** Titles of the documents that the shown rows name, by id: one request for each collection that is named. */
 export function useRefTitles(
-  base: string,
+  base: CollectionsPath,
   rows: readonly ShownFields[] | null,
   fields: readonly CollectionField[],
   collections: readonly Collection[],
@@ -23,12 +24,12 @@ export function useRefTitles(
       const title = titleField(target);
       const wanted = [...ids].filter((id) => !titles.has(id)).slice(0, MAX_AT_ONCE);
       if (title === null || wanted.length === 0) continue;
-      const query = queryOf({ _id_in: wanted.join(','), fields: title, limit: MAX_AT_ONCE });
-      api<{ items: ShownFields[] }>('GET', `${base}/${name}/documents${query}`, undefined, {
+      call('GET', below(base, '/{collection}/documents', { collection: name }), {
+        query: { _id_in: wanted.join(','), fields: title, limit: MAX_AT_ONCE },
         signal: ending.signal,
       }).then(
-        ({ items }) => {
-          const found = items.flatMap(({ _id, [title]: text }) =>
+        (list) => {
+          const found = documentsIn(list).flatMap(({ _id, [title]: text }) =>
             typeof text === 'string' && text !== '' ? [[_id, text] as const] : [],
           );
           setTitles((old) => new Map([...old, ...found]));

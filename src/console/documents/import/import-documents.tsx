@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
-import { api } from '../../api.js';
-import type { Collection } from '../../collection.js';
+import { call } from '../../api.js';
+import { below } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
+import type { Collection, DocumentsPath } from '../../collection.js';
 import { howMany, number } from '../../format.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
@@ -8,10 +10,7 @@ import { Drawer } from '../../parts/drawer.js';
 import { MappingTable } from './mapping-table.js';
 import { guessMapping, mapRows, readFile, type Mapping, type ReadFile } from './read-file.js';
 
-interface Outcome {
-  inserted: number;
-  rejected: { index: number; message: string }[];
-}
+type Outcome = Pick<ApiSchemas['ImportOutcome'], 'inserted' | 'rejected'>;
 
 interface Chosen extends ReadFile {
   name: string;
@@ -30,7 +29,7 @@ export function ImportDrawer({
   onClose,
   onChange,
 }: {
-  base: string;
+  base: DocumentsPath;
   collection: Collection;
   onClose: () => void;
   onChange: () => void;
@@ -133,12 +132,14 @@ function Looked({ inserted, rejected }: Outcome) {
   );
 }
 
-async function send(base: string, documents: readonly object[], isDryRun: boolean): Promise<Outcome> {
+async function send(base: DocumentsPath, documents: readonly object[], isDryRun: boolean): Promise<Outcome> {
   const sum: Outcome = { inserted: 0, rejected: [] };
   let before = 0;
   for (const part of inParts(documents)) {
-    const path = `${base}/import${isDryRun ? '?dryRun=true' : ''}`;
-    const { inserted, rejected } = await api<Outcome>('POST', path, { documents: part });
+    const { inserted, rejected } = await call('POST', below(base, '/import'), {
+      query: { dryRun: isDryRun || null },
+      body: { documents: part },
+    });
     sum.inserted += inserted;
     for (const each of rejected) sum.rejected.push({ ...each, index: before + each.index });
     before += part.length;

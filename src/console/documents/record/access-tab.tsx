@@ -1,35 +1,22 @@
 import { useState } from 'preact/hooks';
-import { queryOf } from '../../api.js';
+import { below, withQuery } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { Field, Form } from '../../parts/form.js';
-import { played } from '../../session.js';
+import { played, projectPath } from '../../session.js';
 import type { RecordView } from './record-view.js';
-
-type Verdict = 'yes' | 'no' | 'depends';
-
-interface Explained {
-  rules: { rule: string; text: string; admits: Verdict; alternatives: { conditions: Condition[] }[] }[];
-  document?: { leftOut: string[] };
-}
-
-interface Condition {
-  text: string;
-  admits: Verdict;
-}
 
 const ANYONE = 'anyone';
 
 /** Who may do what with the document: each rule, decided for one user or for somebody who is not signed in. */
-export function AccessTab({ base, collection, record }: RecordView) {
+export function AccessTab({ collection, record }: RecordView) {
   // Whoever looks as somebody asks first why that one is shown the document.
   const first = played.value ?? ANYONE;
   const [typed, setTyped] = useState(first === ANYONE ? '' : first);
   const [as, setAs] = useState(first);
-  const project = base.replace(/\/collections\/[^/]+\/documents$/, '');
-  const query = queryOf({ as, id: record.stored?._id });
-  const path = `${project}/rules/${encodeURIComponent(collection.name)}/explain${query}`;
-  const { data, error, reload } = useLoad<Explained>(path);
+  const path = below(projectPath(), '/rules/{collection}/explain', { collection: collection.name });
+  const { data, error, reload } = useLoad(withQuery(path, { as, id: record.stored?._id }));
   return (
     <>
       <Form class="row" onSubmit={() => setAs(typed.trim() || ANYONE)}>
@@ -77,7 +64,7 @@ export function AccessTab({ base, collection, record }: RecordView) {
 const TONES = { yes: 'good', no: 'bad', depends: 'warn' } as const;
 
 /** The conditions that do not hold, or that depend on the document. */
-const reasons = (alternatives: readonly { conditions: Condition[] }[]): string[] =>
+const reasons = (alternatives: readonly ApiSchemas['ExplainedAlternative'][]): string[] =>
   alternatives.flatMap(({ conditions }) =>
     conditions.filter(({ admits }) => admits !== 'yes').map(({ text, admits }) => `${admits}: ${text}`),
   );

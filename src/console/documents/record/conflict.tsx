@@ -31,7 +31,7 @@ export function Conflict({
   return (
     <section class="conflict" role="alert" aria-label="Changed meanwhile">
       <p>
-        <b>Somebody else changed this document</b> {moment(theirs.updatedAt as string)}, while you were editing it.
+        <b>Somebody else changed this document</b> {moment(theirs.updatedAt)}, while you were editing it.
         {theirs.isDeleted === true && ' It is in the trash now.'} Nothing of yours is stored yet.
       </p>
       <div class="scroll" role="region" aria-label="Both versions" tabIndex={0}>

@@ -1,15 +1,14 @@
+import { below } from '../../api-paths.js';
 import { Preview } from '../../files/preview.js';
-import { previewAddress, publicAddress, type StoredFile } from '../../files/stored-file.js';
+import { previewAddress, publicAddress } from '../../files/stored-file.js';
 import { bytes, moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import type { RecordView } from './record-view.js';
 
-type AttachedFile = StoredFile & { link: string | null };
-
 /** The files of a document, by links that end after ten minutes. */
 export function FilesTab({ base, record }: RecordView) {
-  const { data, error, reload } = useLoad<{ items: AttachedFile[] }>(`${base}/${record.stored?._id ?? ''}/files`);
+  const { data, error, reload } = useLoad(below(base, '/{document}/files', { document: record.stored?._id ?? '' }));
   return (
     <>
       <Trouble error={error} onRetry={reload} />

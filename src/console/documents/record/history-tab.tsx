@@ -1,31 +1,20 @@
 import { useState } from 'preact/hooks';
-import { api, queryOf } from '../../api.js';
+import { call } from '../../api.js';
+import { below, withQuery, type Address, type DataOf } from '../../api-paths.js';
 import { cell, moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { attempt, Trouble } from '../../parts/basics.js';
-import { mayChange } from '../../session.js';
+import { mayChange, projectPath } from '../../session.js';
 import { OF_SERVER, type ShownFields } from '../document-fields.js';
 import type { RecordView } from './record-view.js';
 
-interface History {
-  isKept: boolean;
-  since: string | null;
-  items: Change[];
-  next: number | null;
-}
-
-interface Change {
-  at: string;
-  change: 'created' | 'changed' | 'removed';
-  before: ShownFields | null;
-  isPartial: boolean;
-}
+type HistoryRoute = '/api/projects/{projectId}/collections/{collection}/documents/{document}/history';
+type Change = DataOf<'GET', HistoryRoute>['items'][number];
 
 /** What the change log has of the document: what changed when, newest first. */
 export function HistoryTab({ base, collection, record }: RecordView) {
-  const path = `${base}/${record.stored?._id ?? ''}/history`;
-  const first = useLoad<History>(path);
-  const collectionPath = base.replace(/\/documents$/, '');
+  const path = below(base, '/{document}/history', { document: record.stored?._id ?? '' });
+  const first = useLoad(path);
   if (first.data?.isKept === false) {
     return (
       <div class="empty">
@@ -34,7 +23,8 @@ export function HistoryTab({ base, collection, record }: RecordView) {
           <button
             onClick={() =>
               void attempt(async () => {
-                await api('PUT', `${collectionPath}/changes`, { on: true });
+                const own = below(projectPath(), '/collections/{collection}/changes', { collection: collection.name });
+                await call('PUT', own, { body: { on: true } });
                 first.reload();
                 return 'Changes are kept from now on';
               })
@@ -70,13 +60,13 @@ function Page({
   after,
   isAfterPartial,
 }: {
-  path: string;
+  path: Address<HistoryRoute>;
   before: number | null;
   /** The document after the first of them, as far as it is known. */
   after: ShownFields | null;
   isAfterPartial: boolean;
 }) {
-  const { data, error, reload } = useLoad<History>(`${path}${queryOf({ before })}`);
+  const { data, error, reload } = useLoad(withQuery(path, { before }));
   const [isMore, setMore] = useState(false);
   if (!data) return error ? <Trouble error={error} onRetry={reload} /> : <p class="empty">Loading…</p>;
   const { items, next } = data;

@@ -7,7 +7,7 @@ import type { RecordView } from './record-view.js';
 const TYPES = ['String', 'Number', 'Boolean', 'Date', 'Array', 'Object', 'Ref'] as const;
 
 /** A form made from the schema; fields that nobody declared have the input that their value asks for. */
-export function RecordForm({ base, collection, collections, record, isFixed }: RecordView) {
+export function RecordForm({ collection, collections, record, isFixed }: RecordView) {
   const { fields, setFields, errors, report } = record;
   const [added, setAdded] = useState<readonly CollectionField[]>([]);
   const others = useMemo(() => {
@@ -28,7 +28,7 @@ export function RecordForm({ base, collection, collections, record, isFixed }: R
   useEffect(() => {
     if (record.error) form.current?.querySelector<HTMLElement>('.wrong :is(input, select, textarea)')?.focus();
   }, [record.error]);
-  const place = { base: base.replace(/\/[^/]+\/documents$/, ''), collections, isFixed, errors, report };
+  const place = { collections, isFixed, errors, report };
   const shown = [...collection.fields, ...others, ...added];
   const named = new Set(shown.map(({ name }) => name));
   const elsewhere = [...errors].filter(([path]) => !named.has(path.split('.')[0]!));
@@ -61,7 +61,7 @@ export function RecordForm({ base, collection, collections, record, isFixed }: R
 
 function AddField({ known, onAdd }: { known: ReadonlySet<string>; onAdd: (field: CollectionField) => void }) {
   const [name, setName] = useState('');
-  const [type, setType] = useState<string>('String');
+  const [type, setType] = useState<(typeof TYPES)[number]>('String');
   const trimmed = name.trim();
   return (
     <form
@@ -79,7 +79,7 @@ function AddField({ known, onAdd }: { known: ReadonlySet<string>; onAdd: (field:
       </label>
       <label>
         Type
-        <select value={type} onChange={(event) => setType(event.currentTarget.value)}>
+        <select value={type} onChange={(event) => setType(TYPES[event.currentTarget.selectedIndex]!)}>
           {TYPES.map((each) => (
             <option key={each}>{each}</option>
           ))}
@@ -92,7 +92,7 @@ function AddField({ known, onAdd }: { known: ReadonlySet<string>; onAdd: (field:
 
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
 
-function typeOf(value: unknown): string {
+function typeOf(value: unknown): CollectionField['type'] {
   if (typeof value === 'string') return MOMENT.test(value) ? 'Date' : 'String';
   if (typeof value === 'number') return 'Number';
   if (typeof value === 'boolean') return 'Boolean';

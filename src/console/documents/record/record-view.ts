@@ -1,9 +1,8 @@
-import type { Collection } from '../../collection.js';
+import type { Collection, DocumentsPath } from '../../collection.js';
 import type { EditedRecord } from './use-record.js';
 
 export interface RecordPlace {
-  /** Path of the collection's documents in the operators' API. */
-  base: string;
+  base: DocumentsPath;
   collection: Collection;
   /** Of the project. */
   collections: readonly Collection[];

@@ -1,5 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { api } from '../../api.js';
+import { call } from '../../api.js';
+import { below } from '../../api-paths.js';
+import type { DocumentsPath } from '../../collection.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say, tellRefusal, Trouble } from '../../parts/basics.js';
@@ -29,7 +31,7 @@ export function RecordDrawer({ id, onClose, onChange, ...rest }: Props) {
   const { base, collection } = rest;
   // A copy begins as the document that it is of.
   const source = isNew ? place.value.query.get('from') : id;
-  const { data, error, reload } = useLoad<ShownFields>(source === null ? null : `${base}/${source}`);
+  const { data, error, reload } = useLoad(source === null ? null : below(base, '/{document}', { document: source }));
   const title = isNew ? `New document of ${collection.name}` : `${collection.name} ${id}`;
   // Beside the document, not behind it.
   useEffect(() => void (place.value.query.get('tab') === 'json' && loadEditor()), []);
@@ -129,8 +131,8 @@ function OpenRecord({
       </div>
       {stored && (
         <p class="muted">
-          Created {moment(stored.createdAt as string)}, changed {moment(stored.updatedAt as string)}
-          {isTrashed && `, in the trash since ${moment(stored.deletedAt as string)}`}
+          Created {moment(stored.createdAt)}, changed {moment(stored.updatedAt)}
+          {isTrashed && `, in the trash since ${moment(stored.deletedAt)}`}
         </p>
       )}
       <CommandList lines={() => recordCommands(base, record)} />
@@ -147,7 +149,7 @@ function Foot({
   onChange,
   onClose,
 }: {
-  base: string;
+  base: DocumentsPath;
   record: EditedRecord;
   isTrashed: boolean;
   onChange: () => void;
@@ -156,9 +158,10 @@ function Foot({
   const { stored, theirs } = record;
   const [isErasing, setErasing] = useState(false);
   const id = stored?._id ?? '';
+  const path = below(base, '/{document}', { document: id });
   const act = async (recover: boolean): Promise<void> => {
     try {
-      await api(recover ? 'POST' : 'DELETE', `${base}/${id}${recover ? '/recover' : ''}`);
+      await (recover ? call('POST', below(path, '/recover')) : call('DELETE', path));
       say(recover ? 'Document taken back' : 'Document moved to the trash', { undo: () => void act(!recover) });
       onChange();
       onClose();
@@ -194,7 +197,7 @@ function Foot({
           action="Delete for good"
           onClose={() => setErasing(false)}
           onConfirm={async () => {
-            await api('DELETE', `${base}/${id}?permanent=true`);
+            await call('DELETE', path, { query: { permanent: true } });
             say('Document deleted for good');
             onChange();
             onClose();

@@ -1,18 +1,17 @@
-import { queryOf } from '../../api.js';
-import { USERS, type Collection } from '../../collection.js';
+import { below, withQuery } from '../../api-paths.js';
+import { documentsIn, USERS, type Collection } from '../../collection.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { titleField } from '../../parts/schema-form/form-place.js';
 import { linkTo, place } from '../../routes.js';
-import type { ShownFields } from '../document-fields.js';
+import { projectPath } from '../../session.js';
 import type { RecordView } from './record-view.js';
 
 const SHOWN = 10;
 
 /** The documents that a document names, and those that name it. */
-export function ReferencesTab({ base, collection, collections, record }: RecordView) {
+export function ReferencesTab({ collection, collections, record }: RecordView) {
   const id = record.stored?._id ?? '';
-  const project = base.replace(/\/[^/]+\/documents$/, '');
   const named = refsOf(collection).flatMap(({ name, ref }) =>
     [record.stored?.[name]].flat().flatMap((each) => (typeof each === 'string' ? [{ name, ref, id: each }] : [])),
   );
@@ -37,16 +36,18 @@ export function ReferencesTab({ base, collection, collections, record }: RecordV
       <h3>It is named by</h3>
       {naming.length === 0 && <p class="muted">No collection has a field that points to {collection.name}.</p>}
       {naming.map(({ other, name }) => (
-        <Naming key={`${other.name} ${name}`} base={project} other={other} field={name} id={id} />
+        <Naming key={`${other.name} ${name}`} other={other} field={name} id={id} />
       ))}
     </>
   );
 }
 
-function Naming({ base, other, field, id }: { base: string; other: Collection; field: string; id: string }) {
+function Naming({ other, field, id }: { other: Collection; field: string; id: string }) {
   const title = titleField(other);
-  const query = queryOf({ [field]: id, limit: SHOWN + 1, fields: title ?? '_id' });
-  const { data, error, reload } = useLoad<{ items: ShownFields[] }>(`${base}/${other.name}/documents${query}`);
+  const documents = below(projectPath(), '/collections/{collection}/documents', { collection: other.name });
+  const query = { [field]: id, limit: SHOWN + 1, fields: title ?? '_id' };
+  const { data, error, reload } = useLoad(withQuery(documents, query));
+  const items = data && documentsIn(data);
   const [, project = ''] = place.value.parts;
   const all = linkTo(['p', project, 'documents', other.name], { [field]: id });
   return (
@@ -55,9 +56,9 @@ function Naming({ base, other, field, id }: { base: string; other: Collection; f
         {other.name}.{field}
       </h4>
       <Trouble error={error} onRetry={reload} />
-      {data?.items.length === 0 && <p class="muted">None.</p>}
+      {items?.length === 0 && <p class="muted">None.</p>}
       <ul class="refs">
-        {data?.items.slice(0, SHOWN).map((found) => (
+        {items?.slice(0, SHOWN).map((found) => (
           <li key={found._id}>
             <a href={linkToDocument(other.name, found._id)} dir="auto">
               {title !== null && typeof found[title] === 'string' ? `${found[title]} · ` : ''}
@@ -66,7 +67,7 @@ function Naming({ base, other, field, id }: { base: string; other: Collection; f
           </li>
         ))}
       </ul>
-      {(data?.items.length ?? 0) > SHOWN && <a href={all}>All of them</a>}
+      {(items?.length ?? 0) > SHOWN && <a href={all}>All of them</a>}
     </section>
   );
 }

@@ -1,5 +1,7 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
-import { api, Refusal } from '../../api.js';
+import { Refusal, call } from '../../api.js';
+import { below } from '../../api-paths.js';
+import type { DocumentsPath } from '../../collection.js';
 import { say, useAction } from '../../parts/basics.js';
 import { findLostNumber } from '../../parts/json-editor.js';
 import { useDraft } from '../../use-draft.js';
@@ -17,18 +19,15 @@ interface RecordDraft {
   newId?: string;
 }
 
-/** A document that is looked at or edited; with the id `new` one that is not stored yet, a copy where one is loaded. */
-export function useRecord({
-  base,
-  id,
-  loaded,
-  onSaved,
-}: {
-  base: string;
+interface RecordProps {
+  base: DocumentsPath;
   id: string;
   loaded: ShownFields | null;
   onSaved: (id: string) => void;
-}) {
+}
+
+/** A document that is looked at or edited; with the id `new` one that is not stored yet, a copy where one is loaded. */
+export function useRecord({ base, id, loaded, onSaved }: RecordProps) {
   const isNew = id === 'new';
   const beginWith = (document: ShownFields | null): RecordDraft => ({
     fields: fieldsOf(document),
@@ -52,12 +51,13 @@ export function useRecord({
       finish(await store(base, draft.newId, change), 'Document stored');
       return;
     }
+    const path = below(base, '/{document}', { document: stored._id });
     const headers = { 'if-match': `"${String((theirs ?? stored).updatedAt)}"` };
     try {
-      await api('PATCH', `${base}/${stored._id}`, change, { headers });
+      await call('PATCH', path, { body: change, headers });
     } catch (refusal) {
       if (!(refusal instanceof Refusal) || refusal.code !== 'CHANGED_MEANWHILE') throw refusal;
-      setTheirs(await api<ShownFields>('GET', `${base}/${stored._id}`));
+      setTheirs(await call('GET', path));
       return;
     }
     finish(stored._id, 'Document changed');
@@ -102,17 +102,18 @@ export function useRecord({
 }
 
 /** Stores a new document, or what was typed since where an earlier attempt has stored it unheard; its id. */
-async function store(base: string, newId: string | undefined, fields: JsonObject): Promise<string> {
+async function store(base: DocumentsPath, newId: string | undefined, fields: JsonObject): Promise<string> {
   try {
-    return (await api<ShownFields>('POST', base, { ...(newId && { _id: newId }), ...fields }))._id;
+    return (await call('POST', base, { body: { ...(newId && { _id: newId }), ...fields } }))._id;
   } catch (refusal) {
     const isOwn = refusal instanceof Refusal && refusal.details.some(({ field }) => field === '_id');
     if (!isOwn || newId === undefined || fields._id !== undefined) throw refusal;
-    const stored = await api<ShownFields>('GET', `${base}/${newId}`);
+    const path = below(base, '/{document}', { document: newId });
+    const stored = await call('GET', path);
     const before = fieldsOf(stored);
     const rest = differences(before, { ...before, ...fields });
     const headers = { 'if-match': `"${String(stored.updatedAt)}"` };
-    if (Object.keys(rest).length > 0) await api('PATCH', `${base}/${newId}`, rest, { headers });
+    if (Object.keys(rest).length > 0) await call('PATCH', path, { body: rest, headers });
     return newId;
   }
 }

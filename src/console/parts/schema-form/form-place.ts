@@ -4,8 +4,6 @@ import type { Collection, CollectionField, FieldShape } from '../../collection.j
 
 /** What every field of a form knows. */
 export interface FormPlace {
-  /** Path of the project's collections in the operators' API. */
-  base: string;
   /** Of the project: Ref fields find what they point to. */
   collections: readonly Collection[];
   isFixed: boolean;

@@ -1,14 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
-import { api, queryOf } from '../../api.js';
-import { USERS, type Collection } from '../../collection.js';
+import { call } from '../../api.js';
+import { below } from '../../api-paths.js';
+import type { ApiSchemas } from '../../api-routes.js';
+import { documentsIn, USERS, type Collection } from '../../collection.js';
 import { comboProps, Suggestions } from './suggestions.js';
 import { linkTo, place } from '../../routes.js';
+import { projectPath } from '../../session.js';
 import { titleField, useFormPlace, type InputProps } from './form-place.js';
 
-interface Found {
-  _id: string;
-  [field: string]: unknown;
-}
+type Found = ApiSchemas['ShownDocument'] | ApiSchemas['Account'];
 
 const ID = /^[0-9a-fA-F]{24}$/;
 const WAIT_MS = 200;
@@ -20,13 +20,9 @@ function titleOf(found: Found, title: string | null): string {
   return typeof text === 'string' && text !== '' ? text : found._id;
 }
 
-async function search(base: string, target: Collection, text: string, signal: AbortSignal): Promise<Found[]> {
+async function search(target: Collection, text: string, signal: AbortSignal): Promise<Found[]> {
   if (target.name === USERS) {
-    const path = `${base.replace(/\/collections$/, '/users')}${queryOf({ q: text, limit: SHOWN })}`;
-    return (await api<{ items: (Found & { id: string })[] }>('GET', path, undefined, { signal })).items.map((user) => ({
-      ...user,
-      _id: user.id,
-    }));
+    return (await call('GET', below(projectPath(), '/users'), { query: { q: text, limit: SHOWN }, signal })).items;
   }
   const title = titleField(target);
   const pattern = text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
@@ -35,33 +31,34 @@ async function search(base: string, target: Collection, text: string, signal: Ab
     : text === '' || title === null
       ? {}
       : { [`${title}_regex`]: pattern };
-  const path = `${base}/${target.name}/documents${queryOf({ ...condition, limit: SHOWN, fields: title ?? '_id' })}`;
-  return (await api<{ items: Found[] }>('GET', path, undefined, { signal })).items;
+  const path = below(projectPath(), '/collections/{collection}/documents', { collection: target.name });
+  const query = { ...condition, limit: SHOWN, fields: title ?? '_id' };
+  return documentsIn(await call('GET', path, { query, signal }));
 }
 
 /** What is found of a text, a moment after it was typed; null looks for nothing. */
-function useFound(base: string, target: Collection | undefined, typed: string | null) {
+function useFound(target: Collection | undefined, typed: string | null) {
   const [found, setFound] = useState<Found[]>([]);
   useEffect(() => {
     if (typed === null || !target) return undefined;
     const ending = new AbortController();
     const timer = setTimeout(() => {
-      search(base, target, typed.trim(), ending.signal).then(setFound, () => undefined);
+      search(target, typed.trim(), ending.signal).then(setFound, () => undefined);
     }, WAIT_MS);
     return () => {
       clearTimeout(timer);
       ending.abort();
     };
-  }, [typed, target, base]);
+  }, [typed, target]);
   return [found, setFound] as const;
 }
 
 /** The document that a Ref names, searched for by its title or id, with its title shown and a link to it. */
 export function RefPicker({ id, shape, value, describedBy, onChange }: InputProps) {
-  const { base, collections, isFixed } = useFormPlace();
+  const { collections, isFixed } = useFormPlace();
   const target = collections.find(({ name }) => name === shape.ref);
   const [typed, setTyped] = useState<string | null>(null);
-  const [found, setFound] = useFound(base, target, typed);
+  const [found, setFound] = useFound(target, typed);
   const [at, setAt] = useState(0);
   const shown = typeof value === 'string' ? value : '';
   const title = titleField(target);
@@ -112,7 +109,7 @@ export function RefPicker({ id, shape, value, describedBy, onChange }: InputProp
           onChoose={(index) => choose(found[index]!._id)}
         />
       )}
-      {ID.test(shown) && target && <Preview base={base} target={target} id={shown} />}
+      {ID.test(shown) && target && <Preview target={target} id={shown} />}
     </span>
   );
 }
@@ -126,17 +123,17 @@ function Title({ found, title }: { found: Found; title: string | null }) {
 }
 
 /** The title of what is chosen, as a link to it. */
-function Preview({ base, target, id }: { base: string; target: Collection; id: string }) {
+function Preview({ target, id }: { target: Collection; id: string }) {
   const [found, setFound] = useState<Found | null | undefined>(undefined);
   useEffect(() => {
     const ending = new AbortController();
     setFound(undefined);
-    search(base, target, id, ending.signal).then(
+    search(target, id, ending.signal).then(
       (items) => setFound(items[0] ?? null),
       () => setFound(undefined),
     );
     return () => ending.abort();
-  }, [base, target, id]);
+  }, [target, id]);
   const [, project = ''] = place.value.parts;
   const parts = target.name === USERS ? ['p', project, USERS] : ['p', project, 'documents', target.name];
   if (found === undefined) return null;

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api.js';
-import { below, pathTo, type Address } from '../../api-paths.js';
+import { below, type Address } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
 import { useLoad } from '../../load.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
@@ -9,7 +9,7 @@ import { DrawerForm } from '../../parts/drawer-form.js';
 import { Choice, Field, listIn, TextArea } from '../../parts/form.js';
 import { PageHead } from '../../parts/page-head.js';
 import { goTo, linkHere, place } from '../../routes.js';
-import { mayChange } from '../../session.js';
+import { mayChange, projectPath } from '../../session.js';
 import { Providers } from './social-providers.js';
 
 type SignIn = ApiSchemas['SignInSettings'];
@@ -38,8 +38,8 @@ const nameOf = (choices: readonly (readonly [string, string])[], value: string):
 
 /** How users of a project sign in. */
 export function SignInWays() {
-  const { parts, query } = place.value;
-  const path = pathTo('/api/projects/{projectId}', { projectId: parts[1] ?? '' });
+  const { query } = place.value;
+  const path = projectPath();
   const { data, error, reload } = useLoad(path);
   const ways = data?.signIn;
   const close = (): void => goTo(linkHere({ edit: null }));

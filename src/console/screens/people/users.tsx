@@ -1,4 +1,4 @@
-import { below, pathTo, withQuery } from '../../api-paths.js';
+import { below, withQuery } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
@@ -7,14 +7,14 @@ import { Icon } from '../../parts/icon.js';
 import { Empty, PageHead } from '../../parts/page-head.js';
 import { List, Pages } from '../../parts/table.js';
 import { goTo, linkHere, place } from '../../routes.js';
-import { mayChange } from '../../session.js';
+import { mayChange, projectPath } from '../../session.js';
 import { InviteUser } from './invite-user.js';
 import { NewUser } from './new-user.js';
 import { UserDrawer } from './user-drawer.js';
 
 export function Users() {
-  const { parts, query } = place.value;
-  const project = pathTo('/api/projects/{projectId}', { projectId: parts[1] ?? '' });
+  const { query } = place.value;
+  const project = projectPath();
   const base = below(project, '/users');
   const page = Number(query.get('page') ?? 1) || 1;
   const [email, q] = [query.get('email') ?? '', query.get('q') ?? ''];

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api.js';
-import { below, pathTo, withQuery, type Address } from '../../api-paths.js';
+import { below, withQuery, type Address } from '../../api-paths.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
@@ -10,7 +10,7 @@ import { Field, Form } from '../../parts/form.js';
 import { PageHead } from '../../parts/page-head.js';
 import { List, Pages } from '../../parts/table.js';
 import { chosenOf, goTo, linkHere, place } from '../../routes.js';
-import { mayChange } from '../../session.js';
+import { mayChange, projectPath } from '../../session.js';
 import { MailDrawer } from './mail-drawer.js';
 import { MailSettingsDrawer } from './mail-settings.js';
 import { Templates } from './templates.js';
@@ -21,8 +21,8 @@ const STATUSES = (['queued', 'sent', 'delivered', 'bounced', 'complained', 'fail
 const BAD = new Set(['bounced', 'complained', 'failed']);
 
 export function Mail() {
-  const { parts, query } = place.value;
-  const project = pathTo('/api/projects/{projectId}', { projectId: parts[1] ?? '' });
+  const { query } = place.value;
+  const project = projectPath();
   const page = Number(query.get('page') ?? 1) || 1;
   const status = chosenOf('status', STATUSES) ?? '';
   const to = query.get('to') ?? '';

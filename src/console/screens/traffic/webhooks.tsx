@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { below, pathTo } from '../../api-paths.js';
+import { below } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
@@ -9,14 +9,14 @@ import { Icon } from '../../parts/icon.js';
 import { Empty, PageHead } from '../../parts/page-head.js';
 import { List } from '../../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../../routes.js';
-import { mayChange } from '../../session.js';
+import { mayChange, projectPath } from '../../session.js';
 import { OneWebhook } from './deliveries.js';
 import { REASONS } from './webhook.js';
 import { WebhookDrawer } from './webhook-drawer.js';
 
 export function Webhooks() {
   const { parts, query } = place.value;
-  const project = pathTo('/api/projects/{projectId}', { projectId: parts[1] ?? '' });
+  const project = projectPath();
   const base = below(project, '/webhooks');
   const list = useLoad(base);
   const { data, reload } = list;
