@@ -2,18 +2,19 @@ import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureFollowers, measureRestart } from './feed/followers.js';
 import { measureStreams } from './feed/idle-streams.js';
+import { measureRuledFollowers } from './feed/ruled-followers.js';
 import { measureRequests } from './feed/request-cost.js';
 import { measureWrites } from './feed/write-cost.js';
 
 /*
- * `npm run bench changes -- [--only writes,requests,streams,followers,restart] [--streams 10000]`:
+ * `npm run bench changes -- [--only writes,requests,streams,followers,ruled,restart] [--streams 10000]`:
  * what a log costs a write and a request, what streams cost at rest and by the delivery, how late followers hear of
  * steady writes, and how soon all are back after a restart. Each figure stands beside its goal.
  */
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: 'writes,requests,streams,followers,restart' },
+    only: { type: 'string', default: 'writes,requests,streams,followers,ruled,restart' },
     streams: { type: 'string', default: '10000' },
   },
 });
@@ -59,6 +60,25 @@ const PARTS: Readonly<Record<string, () => Promise<Goal[]>>> = {
       atMost('commit to client, p50', figures.p50, 15, 'ms'),
       atMost('commit to client, p99', figures.p99, 60, 'ms'),
       atLeast('writes a second', figures.writesPerSecond, 490),
+    ];
+  },
+  async ruled() {
+    const streams = Number(values.streams);
+    const byOwner = await measureRuledFollowers(streams, 'owner');
+    const bySet = await measureRuledFollowers(streams, 'set');
+    for (const [name, figures] of Object.entries({ 'row-level security': byOwner, 'a set': bySet })) {
+      say(
+        `${streams} streams of ${figures.users} users under ${name}: ${figures.openedMicros.toFixed(0)} µs to open one, ${figures.kibEach.toFixed(1)} KiB each; a change that one user sees ${figures.changeMicros.toFixed(0)} µs`,
+      );
+    }
+    const { shared, joining } = bySet;
+    say(
+      `under a set: a change that all see ${shared.ms.toFixed(0)} ms, ${shared.micros.toFixed(1)} µs a delivery; a new membership ${joining.micros.toFixed(0)} µs`,
+    );
+    return [
+      atMost('a change under a set, times row-level security', bySet.changeMicros / byOwner.changeMicros, 1.2, 'x'),
+      atMost('memory of a stream under a set', bySet.kibEach, 15, 'KiB'),
+      atMost('a new membership to its user’s streams, p50', joining.ms, 50, 'ms'),
     ];
   },
   async restart() {

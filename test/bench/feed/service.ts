@@ -22,6 +22,9 @@ export interface FeedService {
 /** What is followed, and by whom. */
 interface Followed {
   rls?: NewCollection['rls'];
+  /** Of `items`, with the fields that they name; beside it stands `members`, which has `board` and `user`. */
+  rules?: NewCollection['rules'];
+  fields?: NewCollection['fields'];
   userIds?: readonly string[];
 }
 
@@ -31,7 +34,7 @@ const TOKEN_MS = 3_600_000;
 export async function withFeedService<T>(
   streams: number,
   work: (service: FeedService) => Promise<T>,
-  { rls, userIds = [] }: Followed = {},
+  { rls, rules, fields = [], userIds = [] }: Followed = {},
 ): Promise<T> {
   const dir = await openTempDir();
   const env = {
@@ -48,7 +51,11 @@ export async function withFeedService<T>(
       await migrate(app.db);
       const owner = await buildProject(app);
       await updateProject(app, owner.project._id.toHexString(), { plan: 'pro' });
-      await buildCollection(app, owner.project, { name: 'items', mode: 'flexible', ...(rls && { rls }) });
+      const text = (name: string) => ({ name, type: 'String' as const });
+      const members = { name: 'members', fields: ['board', 'user'].map(text), rules: 'server-only' as const };
+      if (rules) await buildCollection(app, owner.project, members);
+      const access = { ...(rls && { rls }), ...(rules && { rules }) };
+      await buildCollection(app, owner.project, { name: 'items', mode: 'flexible', fields, ...access });
       await setChanges(app, owner.project._id, 'items', { on: true });
       await buildCollection(app, owner.project, { name: 'unlogged', mode: 'flexible' });
       await setChanges(app, owner.project._id, 'unlogged', { on: false });
