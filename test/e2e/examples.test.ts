@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runBinary, runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
@@ -8,7 +8,9 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 // Each example as its reader tries it: applied, its rules tested, and walked through against a server.
 const EXAMPLES = join(import.meta.dirname, '../../templates/examples');
-const NAMES = readdirSync(EXAMPLES);
+const NAMES = readdirSync(EXAMPLES, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
 let dir: TempDir;
 let env: Record<string, string>;
 let service: RunningService;
@@ -27,6 +29,14 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await dir.remove();
+});
+
+it('have a page that names each of them, and what is needed to try one', () => {
+  const page = readFileSync(join(EXAMPLES, 'README.md'), 'utf8');
+  expect([...page.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name).sort()).toEqual([...NAMES].sort());
+  for (const word of ['apply -f $EXAMPLE/bsvc.yaml', 'rules test $EXAMPLE/rules.test.yaml', 'BSVC_URL', 'walk.mjs']) {
+    expect(page).toContain(word);
+  }
 });
 
 describe.each(NAMES)('the example %s', (name) => {

@@ -15,7 +15,9 @@ async function call(who, method, path, body) {
 
 async function signUp(name, roles = []) {
   const body = { email: `${name}@example.test`, password: 'correct horse' };
-  const { user, accessToken } = await call(null, 'POST', 'userAuth/signup', body);
+  const answer = await call(null, 'POST', 'userAuth/signup', body);
+  assert.ok(answer.user, `${body.email} could not sign up: ${answer}`);
+  const { user, accessToken } = answer;
   if (roles.length > 0) await call('server', 'PUT', `userAuth/users/${user._id}/roles`, { roles });
   return { id: user._id, token: accessToken };
 }
