@@ -1,6 +1,6 @@
 import { ApiError } from '../api-error.js';
 import { expiryOf } from './expiry.js';
-import type { GivenProof, Mfa, Passkeys } from './factors.js';
+import type { GivenFactor, GivenProof, Mfa, Passkeys } from './factors.js';
 import { randomKey, type Connection, type TokenSource } from '../connection.js';
 import type { Invites } from './invites.js';
 import type { Linking } from './linking.js';
@@ -50,10 +50,10 @@ export interface Auth<P> {
   /** Deletes the account for good, and signs out. Needs a proof of the last ten minutes, here or by `stepUp`. */
   deleteAccount(proof?: GivenProof): Promise<void>;
   updateProfile(
-    changes: Part<P, 'users', 'Update'> & { currentPassword?: string },
+    changes: Part<P, 'users', 'Update'> & { currentPassword?: string; password?: string },
   ): Promise<Part<P, 'users', 'Document'>>;
-  /** Ends all other sessions. */
-  changePassword(passwords: { currentPassword: string; newPassword: string }): Promise<void>;
+  /** Ends all other sessions. Of an account with a second factor it is wanted too, here or by `stepUp`. */
+  changePassword(passwords: { currentPassword: string; newPassword: string } & GivenFactor): Promise<void>;
   /** Has a code mailed. */
   requestPasswordReset(email: string): Promise<void>;
   resetPassword(reset: { email: string; otp: string; newPassword: string }): Promise<void>;
