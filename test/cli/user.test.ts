@@ -185,7 +185,9 @@ describe('bsvc user', () => {
     await create('session@example.com');
     const { code, json } = await bsvc(['user', 'sessions', 'session@example.com', '--json']);
     expect([code, json()]).toEqual([0, []]);
-    expect((await bsvc(['user', 'sessions', 'session@example.com', '--revoke', 'x'])).code).toBe(1);
+    for (const which of ['x', 'others']) {
+      expect((await bsvc(['user', 'sessions', 'session@example.com', '--revoke', which])).code).toBe(1);
+    }
     expect((await bsvc(['user', 'sessions', 'session@example.com', '--revoke', 'all'])).code).toBe(0);
   });
 

@@ -34,7 +34,7 @@ export function presentSession(session: Session) {
 
 /**
  * Ends one session of a user, `all` of them or those `others` than `current`, and their access tokens; answers how many
- * there were. 404 for a session that is not the user's or has ended.
+ * there were. 404 for a session that is not the user's or has ended, and for `others` where none is the current one.
  */
 export async function endSession(
   app: App,
@@ -43,7 +43,7 @@ export async function endSession(
   which: string,
   current: string | null = null,
 ): Promise<number> {
-  if (which === 'all' || which === 'others') {
+  if (which === 'all' || (which === 'others' && current !== null)) {
     const ended = await noteInAccount(
       app,
       project._id,
