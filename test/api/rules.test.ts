@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { documentsName } from '../../src/features/collections/collection.js';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { setRls } from '../../src/features/collections/set-rls.js';
 import { setRules } from '../../src/features/collections/set-rules.js';
 import { completeRules } from '../../src/features/collections/rules/check-rules.js';
 import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
@@ -345,6 +346,9 @@ describe('rules of a collection', () => {
   it('do not stand beside row-level security', async () => {
     const rls = { mode: 'private', ownerField: 'owner' };
     await expect(ruled({ read: 'user' }, { rls })).rejects.toMatchObject({ code: 'INVALID_RULES' });
+    const lists = await ruled({ read: 'user' });
+    const later = setRls(test.app, owner.project._id, lists, { mode: 'private', ownerField: 'owner' });
+    await expect(later).rejects.toMatchObject({ kind: 'invalid', code: 'INVALID_RULES' });
   });
 
   it('are switched on when all that is stored fits, also where nothing else is checked', async () => {

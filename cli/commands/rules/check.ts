@@ -25,6 +25,7 @@ import { defineCommand, flag, option, optionalArgument } from '../../shell/comma
 import type { Context } from '../../shell/context.js';
 import { presentFailure, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
+import { countOf } from '../../view/present-amount.js';
 
 interface Found {
   findings: RuleFinding[];
@@ -78,7 +79,9 @@ export default defineCommand({
           ...loosens.map((line) => `${paint.red('✗')} loosens ${line}`),
           ...(findings.length + loosens.length === 0 ? [`The rules of ${what} are sound.`] : []),
         ].join('\n'),
-      ...(bad > 0 && { failure: presentFailure(conflict('RULES_UNSOUND', `${bad} things are to be looked at`)) }),
+      ...(bad > 0 && {
+        failure: presentFailure(conflict('RULES_UNSOUND', `${countOf(bad, 'thing')} to be looked at`)),
+      }),
     };
   },
 });

@@ -100,7 +100,7 @@ function asNamed(check: () => void): void {
   try {
     check();
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
+    if (!(error instanceof AppError) || error.code !== 'INVALID_RULE') throw error;
     const message = `A rule names what this would take away. ${error.message}: change the rule first`;
     throw conflict('NAMED_BY_RULE', message, { details: error.details, cause: error });
   }

@@ -25,6 +25,13 @@ const MAX_CHARACTERS = 2_000;
 const MAX_ALTERNATIVES = 16;
 const MAX_CONDITIONS = 8;
 const MAX_LIST = 20;
+/** Words that are written where a condition has to stand, and are none. */
+const ADVICE: ReadonlyMap<string, string> = new Map([
+  ['not', 'there is no "not": say what has to hold, as in doc.open or doc.status in ["open", "late"]'],
+  ['anyone', '"anyone" stands alone: with "or" everybody is admitted anyway, with "and" it adds nothing'],
+  ['nobody', '"nobody" stands alone: with "and" nobody is admitted anyway, with "or" it adds nothing'],
+]);
+
 const MAX_SETS = 4;
 /** Deeper brackets would exhaust the stack; 2,000 characters could nest them a thousand deep. */
 const MAX_DEPTH = 50;
@@ -158,6 +165,8 @@ class RuleReader {
       return root === 'user' ? { kind: 'attribute', name: path } : { kind: 'path', path };
     }
     if (this.#takes('[')) return { kind: 'set', set: this.#readSet(root, at) };
+    const advice = ADVICE.get(root);
+    if (advice !== undefined) throw new RuleProblem(advice, at);
     throw new RuleProblem(
       `what is ${root}? Write doc.${root} for a field of the document, user.${root} for one of the caller, ${root}[user = user.id].field for what documents of the collection ${root} hold`,
       at,
