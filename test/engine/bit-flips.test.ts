@@ -3,7 +3,7 @@ import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DataCollection, openEngine } from '../../src/engine/index.js';
-import { DOCUMENT_SPACE, INDEX_SPACE } from '../../src/engine/storage/file/environment.js';
+import { DOCUMENT_SPACE, INDEX_SPACE } from '../../src/engine/storage/format/key-spaces.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 import { quietFlips } from './page-map.js';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
-import { DOCUMENT_SPACE } from '../../src/engine/storage/file/environment.js';
+import { DOCUMENT_SPACE } from '../../src/engine/storage/format/key-spaces.js';
 import { eventually } from '../helpers/eventually.js';
 import { temporaryDir } from './transports.js';
 import { firstEntryAt, flipBit, mapPages } from './page-map.js';

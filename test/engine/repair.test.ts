@@ -17,13 +17,13 @@ import {
   repairDataFile,
   type RepairReport,
 } from '../../src/engine/index.js';
+import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
 import {
   CHANGE_SPACE,
   COLLECTION_SPACE,
-  DATA_FILE,
   DOCUMENT_SPACE,
   INDEX_SPACE,
-} from '../../src/engine/storage/file/environment.js';
+} from '../../src/engine/storage/format/key-spaces.js';
 import { PageFile } from '../../src/engine/storage/file/page-file.js';
 import { isWhole, rescueEntries } from '../../src/engine/storage/repair/rescue-entries.js';
 import { openRandom } from '../helpers/random.js';

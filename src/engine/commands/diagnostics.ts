@@ -5,7 +5,7 @@ import { verifyStorage } from '../storage/checks/verify.js';
 import { readPages } from '../planner/scans/entry-walk.js';
 import { successor } from '../planner/key-ranges.js';
 import { ownerKey } from '../storage/catalog/catalog.js';
-import { INDEX_SPACE } from '../storage/file/environment.js';
+import { INDEX_SPACE } from '../storage/format/key-spaces.js';
 import type { Storage } from '../storage/storage.js';
 import { collStats } from './administration.js';
 import { type Call, command, requireNamespace } from './command.js';

@@ -1,7 +1,7 @@
 import { type Cell, codesWithin, type Region } from '../query/geometry/cell.js';
 import { coverRegion } from '../query/geometry/region.js';
 import { KeyWriter } from '../storage/encoding/key-encoding.js';
-import { INDEX_SPACE } from '../storage/file/environment.js';
+import { INDEX_SPACE } from '../storage/format/key-spaces.js';
 import type { IndexEntry } from '../storage/keys/index-definition.js';
 import type { KeyRange } from './key-ranges.js';
 

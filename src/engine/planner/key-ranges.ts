@@ -1,4 +1,4 @@
-import { DOCUMENT_SPACE, INDEX_SPACE } from '../storage/file/environment.js';
+import { DOCUMENT_SPACE, INDEX_SPACE } from '../storage/format/key-spaces.js';
 import type { IndexEntry } from '../storage/keys/index-definition.js';
 import { comparableKind } from '../storage/encoding/comparable-kind.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';

@@ -3,7 +3,7 @@ import { type Equality, isPlainValue, type PlainValue } from '../query/match/equ
 import type { Alternative, Conjunct, Filter } from '../query/match/match.js';
 import type { SortPart } from '../query/sort.js';
 import type { CollectionEntry } from '../storage/keys/index-definition.js';
-import { DOCUMENT_SPACE } from '../storage/file/environment.js';
+import { DOCUMENT_SPACE } from '../storage/format/key-spaces.js';
 import { KeyWriter, MAX_ID_BYTES } from '../storage/encoding/key-encoding.js';
 import { indexSpace, type KeyRange, keyRanges } from './key-ranges.js';
 import { ALONE, type Plan } from './plan.js';

@@ -1,5 +1,5 @@
 import { encodeRecord } from './catalog/catalog-records.js';
-import { META_SPACE } from './file/environment.js';
+import { META_SPACE } from './format/key-spaces.js';
 import type { Storage } from './storage.js';
 import { StorageError } from './storage-error.js';
 

@@ -3,7 +3,7 @@ import type { Doc } from '../../codec/document.js';
 import type { ReadingScan, VisitRow } from './scan.js';
 import { readPath } from '../../query/values/path.js';
 import { KeyWriter } from '../../storage/encoding/key-encoding.js';
-import { INDEX_SPACE } from '../../storage/file/environment.js';
+import { INDEX_SPACE } from '../../storage/format/key-spaces.js';
 import { translateStorageError } from '../../storage/file/translate-error.js';
 import type { CollectionEntry, IndexEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';

@@ -4,19 +4,17 @@ import { Binary } from '../../codec/bson.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { decodeDefinition, decodeRecord, encodeDefinition, encodeRecord } from './catalog-records.js';
 import type { CommitQueue } from '../commit-queue.js';
+import { type Environment, LOG_NEED, readFormat } from '../file/environment.js';
 import {
   CHANGE_SPACE,
   COLLECTION_SPACE,
   COUNTER_SPACE,
   DOCUMENT_SPACE,
   DROPPED_SPACE,
-  type Environment,
   FORMAT_KEY,
   INDEX_SPACE,
-  LOG_NEED,
   META_SPACE,
-  readFormat,
-} from '../file/environment.js';
+} from '../format/key-spaces.js';
 import type {
   CollectionDefinition,
   CollectionEntry,

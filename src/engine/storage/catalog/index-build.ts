@@ -1,6 +1,7 @@
 import type { Storage } from '../storage.js';
 import type { CollectionEntry, IndexDefinition, IndexEntry } from '../keys/index-definition.js';
-import { COLLATION_NEED, DOCUMENT_SPACE, GEO_NEED, listProcesses } from '../file/environment.js';
+import { COLLATION_NEED, GEO_NEED, listProcesses } from '../file/environment.js';
+import { DOCUMENT_SPACE } from '../format/key-spaces.js';
 import { ownerKey } from './catalog.js';
 import { isGeoKey } from './prepare-collection.js';
 import { checksum } from '../format/checksum.js';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { damagedFile } from '../damage.js';
 import { DamagedGaps } from '../file/damaged-gaps.js';
-import { COLLECTION_SPACE, DOCUMENT_SPACE } from '../file/environment.js';
+import { COLLECTION_SPACE, DOCUMENT_SPACE } from '../format/key-spaces.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { type Meta, PageError, PageFile, type Tree } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';

@@ -1,5 +1,6 @@
 import { ownerKey } from '../catalog/catalog.js';
-import { DOCUMENT_SPACE, INDEX_SPACE, listProcesses } from '../file/environment.js';
+import { listProcesses } from '../file/environment.js';
+import { DOCUMENT_SPACE, INDEX_SPACE } from '../format/key-spaces.js';
 import type { CollectionDefinition, CollectionEntry } from '../keys/index-definition.js';
 import type { Storage } from '../storage.js';
 

@@ -9,7 +9,7 @@ import {
   DOCUMENT_SPACE,
   DROPPED_SPACE,
   INDEX_SPACE,
-} from '../file/environment.js';
+} from '../format/key-spaces.js';
 import type { CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
 import { indexKeysOf } from '../keys/index-keys.js';
 import { KeyWriter, MAX_ID_BYTES } from '../encoding/key-encoding.js';

@@ -1,7 +1,8 @@
 import { encodeDocument } from '../../codec/encode.js';
 import type { Catalog } from '../catalog/catalog.js';
 import type { CommitQueue } from '../commit-queue.js';
-import { type Environment, FORMAT_KEY, listProcesses, readFormat, STORAGE_FORMAT } from '../file/environment.js';
+import { type Environment, listProcesses, readFormat, STORAGE_FORMAT } from '../file/environment.js';
+import { FORMAT_KEY } from '../format/key-spaces.js';
 import { StorageError } from '../storage-error.js';
 import { translateStorageError } from '../file/translate-error.js';
 

@@ -5,6 +5,7 @@ import { isMainThread } from 'node:worker_threads';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../../codec/decode.js';
 import { encodeDocument } from '../../codec/encode.js';
+import { FORMAT_KEY } from '../format/key-spaces.js';
 import { guardReads, takeSnapshot } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
 import { LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError, readFirstPages } from './page-file.js';
@@ -52,18 +53,6 @@ export const STORE_OPTIONS = {
   overlappingSync: false,
   ...OWNER_ONLY,
 } as const;
-/** Key spaces: the first byte of every key. */
-export const META_SPACE = 0x01;
-export const COLLECTION_SPACE = 0x02;
-export const DROPPED_SPACE = 0x03;
-export const COUNTER_SPACE = 0x04;
-export const DOCUMENT_SPACE = 0x10;
-export const INDEX_SPACE = 0x20;
-/** The log of changes. */
-export const CHANGE_SPACE = 0x30;
-
-export const FORMAT_KEY = Buffer.from([META_SPACE, ...Buffer.from('format')]);
-
 /** The LMDB environment with binary keys and values, opened in the one way that was found safe. */
 export interface Environment {
   readonly path: string;

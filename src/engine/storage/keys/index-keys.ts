@@ -3,7 +3,7 @@ import { refusal } from '../../errors.js';
 import { codeOf } from '../../query/geometry/cell.js';
 import { readPoint, visitPlaces } from '../../query/geometry/point.js';
 import { extractKeys } from '../../query/sort.js';
-import { INDEX_SPACE } from '../file/environment.js';
+import { INDEX_SPACE } from '../format/key-spaces.js';
 import type { EntryBudget } from './entry-budget.js';
 import type { IndexEntry } from './index-definition.js';
 import { EMPTY_ARRAY_VALUE, type KeyWriter } from '../encoding/key-encoding.js';

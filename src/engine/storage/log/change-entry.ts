@@ -1,7 +1,7 @@
 import { skipValue } from '../../codec/elements.js';
 import { checksum } from '../format/checksum.js';
 import { sealInPlace, SUM_BYTES } from '../format/stored-form.js';
-import { CHANGE_SPACE } from '../file/environment.js';
+import { CHANGE_SPACE } from '../format/key-spaces.js';
 import type { PreparedLog } from '../keys/index-definition.js';
 
 /**

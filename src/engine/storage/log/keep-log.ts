@@ -1,7 +1,7 @@
 import { ownTurn } from '../../../turns.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { ownerKey } from '../catalog/catalog.js';
-import { CHANGE_SPACE } from '../file/environment.js';
+import { CHANGE_SPACE } from '../format/key-spaces.js';
 import type { CollectionEntry, LogSettings } from '../keys/index-definition.js';
 import type { Storage } from '../storage.js';
 import { decodeEntry, entryKey, eraseEntry, isRemoval, momentOf, seqOf } from './change-entry.js';

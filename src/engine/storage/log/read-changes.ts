@@ -6,7 +6,7 @@ import { ownerKey } from '../catalog/catalog.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import type { CollectionEntry, PreparedLog } from '../keys/index-definition.js';
 import type { Storage } from '../storage.js';
-import { CHANGE_SPACE } from '../file/environment.js';
+import { CHANGE_SPACE } from '../format/key-spaces.js';
 import { type ChangeEntry, decodeEntry, entryKey, OPERATIONS, seqOf } from './change-entry.js';
 
 /** Batch size, in entries. */

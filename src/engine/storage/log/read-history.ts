@@ -1,7 +1,7 @@
 import { ownTurn } from '../../../turns.js';
 import { ownerKey } from '../catalog/catalog.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
-import { CHANGE_SPACE } from '../file/environment.js';
+import { CHANGE_SPACE } from '../format/key-spaces.js';
 import type { Storage } from '../storage.js';
 import { decodeEntry, entryKey, OPERATIONS } from './change-entry.js';
 import { logPosition } from './read-changes.js';

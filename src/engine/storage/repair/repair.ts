@@ -19,17 +19,8 @@ import { decodeCounts } from '../catalog/kept-counts.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { DamageNotes } from '../checks/damage-notes.js';
 import { verifyFile } from '../checks/verify.js';
-import {
-  checkRecord,
-  COLLECTION_SPACE,
-  COUNTER_SPACE,
-  DATA_FILE,
-  DOCUMENT_SPACE,
-  FORMAT_KEY,
-  listProcesses,
-  META_SPACE,
-  STORE_OPTIONS,
-} from '../file/environment.js';
+import { checkRecord, DATA_FILE, listProcesses, STORE_OPTIONS } from '../file/environment.js';
+import { COLLECTION_SPACE, COUNTER_SPACE, DOCUMENT_SPACE, FORMAT_KEY, META_SPACE } from '../format/key-spaces.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { type Meta, PageError, PageFile } from '../file/page-file.js';
 import { markRepair, unmarkRepair } from '../file/repair-mark.js';

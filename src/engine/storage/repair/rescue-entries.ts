@@ -2,7 +2,7 @@ import { BsonFormatError } from '../../codec/elements.js';
 import { decodeDocument } from '../../codec/decode.js';
 import { compareBytes } from '../checks/verify.js';
 import { FreeList } from '../checks/free-list.js';
-import { DOCUMENT_SPACE } from '../file/environment.js';
+import { DOCUMENT_SPACE } from '../format/key-spaces.js';
 import {
   BIG_VALUE,
   BIG_VALUE_BYTES,

@@ -6,16 +6,8 @@ import { decodeDefinition, encodeRecord } from '../catalog/catalog-records.js';
 import { newLog, ownerKey } from '../catalog/catalog.js';
 import { CountChanges, countedValue, encodeCounts, noCounts } from '../catalog/kept-counts.js';
 import { presentIdKey } from '../encoding/present-key.js';
-import {
-  CHANGE_SPACE,
-  COLLATION_NEED,
-  COUNTER_SPACE,
-  DOCUMENT_SPACE,
-  DROPPED_SPACE,
-  GEO_NEED,
-  INDEX_SPACE,
-  LOG_NEED,
-} from '../file/environment.js';
+import { COLLATION_NEED, GEO_NEED, LOG_NEED } from '../file/environment.js';
+import { CHANGE_SPACE, COUNTER_SPACE, DOCUMENT_SPACE, DROPPED_SPACE, INDEX_SPACE } from '../format/key-spaces.js';
 import { bsonLength, contentOf, entrySum, storedSum } from '../format/stored-form.js';
 import type { CollectionDefinition, CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
 import { indexKeysOf } from '../keys/index-keys.js';
