@@ -8,16 +8,14 @@ import { DATA_FILE } from '../../../src/engine/storage/file/environment.js';
 import { COUNTER_SPACE } from '../../../src/engine/storage/format/key-spaces.js';
 import { HEADER_BYTES, META_BYTES, NODE_BYTES } from '../../../src/engine/storage/file/page-file.js';
 import { openRandom } from '../../helpers/random.js';
+import { openSeed } from '../../helpers/seed.js';
 import { type MappedPage, mapPages, PAGE_BYTES } from '../page-map.js';
 import { temporaryDir } from '../transports.js';
 import { COLLECTIONS, DOCUMENTS, GROUPS, type Outcome, type Stored } from './damaged-store.js';
 
-/**
- * BSVC_TEST_FLIPS=300 with a BSVC_TEST_SEED is the long form. In stores over 8 MB a damaged key that stays in order may
- * still make a list short (engine/README.md, "What a flipped bit does"), so that the run of CI has flips of its own.
- */
+/** BSVC_TEST_FLIPS=300 for the long form. */
 const FLIPS = Number(process.env['BSVC_TEST_FLIPS'] ?? 14);
-const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 396_842_300);
+const SEED = openSeed('damaged pages');
 const SIDE_BY_SIDE = 2;
 
 const CLASSES = ['header', 'node', 'branch', 'free list', 'first pages', 'content', 'large value'] as const;

@@ -1,12 +1,10 @@
 import { statSync } from 'node:fs';
 import { damagedFile } from '../damage.js';
 import { DamagedGaps } from '../file/damaged-gaps.js';
-import { COLLECTION_SPACE, DOCUMENT_SPACE } from '../format/key-spaces.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { type Meta, PageError, PageFile, type Tree } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';
-import { checksum } from '../format/checksum.js';
-import { bsonLength, documentForm, hasSeal, isSealIntact } from '../format/stored-form.js';
+import { isIntact } from '../format/stored-form.js';
 import type { Storage } from '../storage.js';
 import { StorageError } from '../storage-error.js';
 import { FreeList, REPAIR } from './free-list.js';
@@ -75,13 +73,4 @@ function findBrokenList(file: PageFile, meta: Meta, gaps: DamagedGaps | null): s
 
 function pagesOf({ branchPages, leafPages, overflowPages }: Tree): number {
   return branchPages + leafPages + overflowPages;
-}
-
-/** True as well for what format 1 stored without a checksum. */
-function isIntact(key: Buffer, value: Buffer): boolean {
-  const keySum = checksum(0, key, key.length);
-  if (key[0] === DOCUMENT_SPACE) return documentForm(keySum, value) !== 'damaged';
-  // The length of a plain definition may begin with the byte that marks a sealed one.
-  if (key[0] === COLLECTION_SPACE && bsonLength(value) === value.length) return true;
-  return !hasSeal(value) || isSealIntact(keySum, value);
 }

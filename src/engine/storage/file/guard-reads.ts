@@ -53,9 +53,9 @@ export function guardReads(store: Store, guard: PageGuard): void {
       if (guard.isOver) return guarded(iterate(), reads);
       const { start, end, limit, reverse = false } = (options ?? {}) as RangeOptions;
       reads.ensureReadTxn();
-      if (start instanceof Buffer) guard.checkGaps(start);
       const step = guard.openWalk(start instanceof Buffer ? start : undefined, reverse);
       step();
+      if (start instanceof Buffer) guard.checkGaps(start);
       let left = limit ?? Infinity;
       // What ends at its limit has all that comes before its last entry.
       const atEnd = (): void => {

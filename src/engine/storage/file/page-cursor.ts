@@ -31,7 +31,6 @@ export class PageCursor {
   /** To be called before the first step, and before those of each later turn: goes on in that state. */
   goOnIn(state: PageState): void {
     if (this.finished || this.state?.transaction === state.transaction) return;
-    if (this.state === null) this.file.checkRange(this.range);
     const key = this.state === null ? this.range.start : nodeKey(this.leaf, this.at);
     this.state = state;
     if (this.leaf.length !== state.pageBytes) this.leaf = Buffer.allocUnsafeSlow(state.pageBytes);
@@ -109,6 +108,7 @@ export class PageCursor {
     for (let from = key; from !== null; from = this.upTo) {
       const { nodes, pages, upTo } = this.file.readLeafOf(this.state!, from, leaf);
       this.pages += pages;
+      this.file.checkRange(range);
       if (upTo !== null && upTo.compare(from) <= 0) throw new PageError('a leaf ends before it begins');
       this.at = firstFrom(leaf, 0, nodes, from);
       const goesOn = upTo !== null && upTo.compare(range.end) < 0;

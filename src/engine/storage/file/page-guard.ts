@@ -1,12 +1,11 @@
 import { damagedFile } from '../damage.js';
 import { type Branch, BranchPages } from './branch-pages.js';
 import { DamagedGaps } from './damaged-gaps.js';
-import { checkKeys, highKey, lowKey, PageBits, type Way } from './page-way.js';
+import { checkKeys, edgeBelow, highKey, lowKey, PageBits, type Way, wayBeside } from './page-way.js';
 import { HEADER_BYTES, type Page, PageError, PageFile, type PageState, writerOf } from './page-file.js';
 import { childOf, lowerBound } from './page-nodes.js';
 
 const NO_KEY = Buffer.alloc(0);
-const DAMAGED_ENTRY = 'an entry of what was read is damaged';
 /** Behind every key. */
 const END = Buffer.from([0xff]);
 /**
@@ -47,7 +46,9 @@ export class PageGuard {
   /** Children of old branches, and those that two of them name: these are checked each time that they are reached. */
   private readonly claimed: PageBits;
   private readonly disputed = new Set<number>();
-  private gaps = new DamagedGaps();
+  gaps = new DamagedGaps();
+  /** A snapshot is held: nobody uses the pages of the newest state again. */
+  private isHeld = false;
   /** Nothing that could be damaged is left. */
   isOver = false;
 
@@ -83,18 +84,8 @@ export class PageGuard {
   /** To be called with each key that is read, and the ends of each range: throws DAMAGED for one in a gap. */
   checkGaps(key: Buffer): void {
     this.refuseDamage(() => {
-      this.checkGap(key);
+      this.gaps.check(key);
     });
-  }
-
-  /** As `checkGaps`, but throws PageError. */
-  checkGap(key: Buffer): void {
-    if (this.gaps.has(key)) throw new PageError(DAMAGED_ENTRY);
-  }
-
-  /** Throws PageError when a damaged entry may belong to the keys from `start` up to `end`. */
-  checkRange(start: Buffer, end: Buffer): void {
-    if (this.gaps.meets(start, end)) throw new PageError(DAMAGED_ENTRY);
   }
 
   /**
@@ -105,12 +96,16 @@ export class PageGuard {
     if (!this.isOver) this.refuseDamage(() => this.wayTo(key));
   }
 
-  /** To be called before a removal of the key, as `check`: a page that is too empty is joined with one beside it. */
+  /**
+   * To be called before a removal of the key, as `check`: a page that is too empty is joined with one beside it, and an
+   * entry whose key is damaged would stay.
+   */
   checkRemoval(key: Buffer): void {
     if (this.isOver) return;
     this.refuseDamage(() => {
       const way = this.wayTo(key);
       if (way !== null) this.checkAround(way);
+      this.gaps.check(key);
     });
     this.removed++;
   }
@@ -118,6 +113,22 @@ export class PageGuard {
   /** As `check`, but throws PageError. */
   checkWay(key: Buffer): void {
     if (!this.isOver) this.lookTwice(() => this.wayTo(key));
+  }
+
+  /**
+   * To be called before the entries from `start` up to `end` are counted: checks the leaves at both ends. Throws
+   * PageError, also when a damaged entry may lie on either side of an end.
+   */
+  checkEnds(start: Buffer, end: Buffer): void {
+    if (!this.isOver) {
+      this.lookTwice(() => {
+        this.wayTo(start);
+        const last = this.findWay(end, true);
+        if (last !== null) this.countLeaf(last);
+      });
+    }
+    this.gaps.check(start);
+    this.gaps.check(end);
   }
 
   /** The way to the key when everything about it is right, null for an empty file. */
@@ -184,10 +195,12 @@ export class PageGuard {
    */
   checkLeaf(key: Buffer): Buffer | null {
     this.renew();
-    const way = this.findWay(key, false);
-    if (way === null) return null;
-    this.countLeaf(way);
-    return highKey(way, way.branches.length);
+    return this.whileHeld(() => {
+      const way = this.findWay(key, false);
+      if (way === null) return null;
+      this.countLeaf(way);
+      return highKey(way, way.branches.length);
+    });
   }
 
   /** To be called after LMDB has closed the file. */
@@ -212,10 +225,19 @@ export class PageGuard {
     }
     const release = this.hold();
     try {
-      this.state = null;
-      return work();
+      return this.whileHeld(work);
     } finally {
       release();
+    }
+  }
+
+  private whileHeld<T>(work: () => T): T {
+    this.state = null;
+    this.isHeld = true;
+    try {
+      return work();
+    } finally {
+      this.isHeld = false;
     }
   }
 
@@ -238,7 +260,7 @@ export class PageGuard {
   }
 
   /** Reads the branch below the last one of the way and checks it. */
-  private readBranch(way: Way, number: number): Branch {
+  private readonly readBranch = (way: Way, number: number): Branch => {
     const { state, branches } = way;
     const branch = this.branches.get({ state, left: 0, pages: 0 }, number);
     this.checkWriter(way, branch.written);
@@ -250,7 +272,7 @@ export class PageGuard {
     }
     this.markChecked(number);
     return branch;
-  }
+  };
 
   /** A damaged number may lead to a page that is right, in another place. */
   private claim(children: readonly number[], { lastPage }: PageState): void {
@@ -303,39 +325,12 @@ export class PageGuard {
     this.checkWriter(way, writerOf(head));
     if (this.checked.has(leaf)) return;
     if (!this.isNew(leaf, head)) {
-      checkKeys(this.readWhole(leaf, true, state), lowKey(way, branches.length), highKey(way, branches.length));
+      const page = this.readWhole(leaf, true, state);
+      const [low, high] = [lowKey(way, branches.length), highKey(way, branches.length)];
+      checkKeys(page, low, high);
+      this.gaps.addLeaf(page, low, high, this.isHeld);
     }
     this.markChecked(leaf);
-  }
-
-  /** The way to the leaf before this one, or behind it: the nearest one below a branch that both share. */
-  private wayBeside(way: Way, side: -1 | 1): Way | null {
-    let level = way.branches.length - 1;
-    const isThere = (n: number): boolean => {
-      const child = way.at[n]! + side;
-      return child >= 0 && child < way.branches[n]!.nodes;
-    };
-    while (level >= 0 && !isThere(level)) level--;
-    return level < 0 ? null : this.edgeBelow(way, level, way.at[level]! + side, side < 0);
-  }
-
-  /** The way through a child of one of its branches, and on by the first children below, or the last ones. */
-  private edgeBelow(way: Way, level: number, child: number, isLast: boolean): Way {
-    const { state } = way;
-    const edge: Way = {
-      state,
-      branches: way.branches.slice(0, level + 1),
-      at: [...way.at.slice(0, level), child],
-      leaf: childOf(way.branches[level]!.bytes, child),
-    };
-    for (let below = level + 2; below < state.depth; below++) {
-      const branch = this.readBranch(edge, edge.leaf);
-      const next = isLast ? branch.nodes - 1 : 0;
-      edge.branches.push(branch);
-      edge.at.push(next);
-      edge.leaf = childOf(branch.bytes, next);
-    }
-    return edge;
   }
 
   /**
@@ -346,7 +341,7 @@ export class PageGuard {
     let page: Page;
     let beside: Way | null;
     try {
-      beside = this.wayBeside(way, side);
+      beside = wayBeside(way, side, this.readBranch);
       if (beside === null || this.checked.has(beside.leaf)) return;
       const count = this.file.readHead(beside.leaf, true, way.state, this.head, HEADER_BYTES);
       if (this.isNew(beside.leaf, this.head) || count === 0) return;
@@ -372,7 +367,7 @@ export class PageGuard {
         const joined = Math.abs(child - at) > 1 ? level : level + 1;
         const mayBeJoined = joined === way.branches.length || way.branches[joined]!.nodes - this.removed <= 3;
         try {
-          this.countLeaf(this.edgeBelow(way, level, child, false));
+          this.countLeaf(edgeBelow(way, level, child, false, this.readBranch));
         } catch (error) {
           if (mayBeJoined || !(error instanceof PageError)) throw error;
           isWhole = false;

@@ -14,6 +14,7 @@ import { childOf, childrenIn, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, 
 /** The question to a range, and the findings so far. */
 interface Walk extends PageReading {
   readonly visit: VisitValue | null;
+  readonly range: KeyBounds;
   entries: number;
   accepted: number;
   next: Buffer | null;
@@ -96,11 +97,11 @@ export class PageRanges {
    * pages were read. Throws PageError for a page that is not what LMDB wrote.
    */
   read(state: PageState, start: Buffer, end: Buffer, mostPages: number, visit: VisitValue | null): RangePart {
-    const walk: Walk = { state, visit, left: mostPages, pages: 0, entries: 0, accepted: 0, next: null };
+    const range = { start, end };
+    const walk: Walk = { state, visit, range, left: mostPages, pages: 0, entries: 0, accepted: 0, next: null };
     const { root } = state;
     if (root !== null && start.compare(end) < 0) {
-      if (visit !== null) this.checkRange({ start, end });
-      this.checkGaps(start, end);
+      this.guard?.checkEnds(start, end);
       this.descend(walk, root, 1, start, start, end);
     }
     return walk;
@@ -113,7 +114,8 @@ export class PageRanges {
   estimate(state: PageState, start: Buffer, end: Buffer): number {
     const { root } = state;
     if (root === null || start.compare(end) >= 0) return 0;
-    const walk: Walk = { state, visit: null, left: 0, pages: 0, entries: 0, accepted: 0, next: null };
+    const range = { start, end };
+    const walk: Walk = { state, visit: null, range, left: 0, pages: 0, entries: 0, accepted: 0, next: null };
     return this.guess(walk, root, 1, start, end);
   }
 
@@ -172,17 +174,13 @@ export class PageRanges {
   keyAt(state: PageState, start: Buffer, end: Buffer, before: number): Buffer | null {
     const { root } = state;
     if (root === null || start.compare(end) >= 0) return null;
-    this.checkGaps(start, end);
+    this.guard?.checkEnds(start, end);
     return this.seek({ state, left: 0, pages: 0, before }, root, 1, start, start, end);
   }
 
-  /** To be called before all keys of a range are read. Throws PageError when one of them may be damaged. */
+  /** To be called before keys of a range are read. Throws PageError when one of them may be damaged. */
   checkRange({ start, end }: KeyBounds): void {
-    this.guard?.checkRange(start, end);
-  }
-
-  private checkGaps(...keys: Buffer[]): void {
-    for (const key of keys) this.guard?.checkGap(key);
+    this.guard?.gaps.checkRange(start, end);
   }
 
   /** `low`: everything in the leaf is at least this. */
@@ -296,6 +294,7 @@ export class PageRanges {
   ): void {
     if (level === walk.state.depth) {
       this.checkLeaf(low);
+      if (walk.visit !== null) this.checkRange(walk.range);
       this.readLeaf(walk, page, start, end);
       return;
     }

@@ -1,6 +1,6 @@
 import type { Branch } from './branch-pages.js';
 import { type Page, PageError, type PageState } from './page-file.js';
-import { nodeKey } from './page-nodes.js';
+import { childOf, nodeKey } from './page-nodes.js';
 
 const NO_KEY = Buffer.alloc(0);
 
@@ -59,4 +59,37 @@ export function checkKeys({ keys, isLeaf }: Page, from: Buffer, to: Buffer | nul
   if (lowest.compare(from) < 0 || (to !== null && highest.compare(to) >= 0)) {
     throw new PageError('its keys are out of order');
   }
+}
+
+/** Reads the branch with this number, which lies below the last one of the way. */
+type ReadBranch = (way: Way, number: number) => Branch;
+
+/** The way to the leaf before this one, or behind it: the nearest one below a branch that both share. */
+export function wayBeside(way: Way, side: -1 | 1, readBranch: ReadBranch): Way | null {
+  let level = way.branches.length - 1;
+  const isThere = (n: number): boolean => {
+    const child = way.at[n]! + side;
+    return child >= 0 && child < way.branches[n]!.nodes;
+  };
+  while (level >= 0 && !isThere(level)) level--;
+  return level < 0 ? null : edgeBelow(way, level, way.at[level]! + side, side < 0, readBranch);
+}
+
+/** The way through a child of one of its branches, and on by the first children below, or the last ones. */
+export function edgeBelow(way: Way, level: number, child: number, isLast: boolean, readBranch: ReadBranch): Way {
+  const { state } = way;
+  const edge: Way = {
+    state,
+    branches: way.branches.slice(0, level + 1),
+    at: [...way.at.slice(0, level), child],
+    leaf: childOf(way.branches[level]!.bytes, child),
+  };
+  for (let below = level + 2; below < state.depth; below++) {
+    const branch = readBranch(edge, edge.leaf);
+    const next = isLast ? branch.nodes - 1 : 0;
+    edge.branches.push(branch);
+    edge.at.push(next);
+    edge.leaf = childOf(branch.bytes, next);
+  }
+  return edge;
 }
