@@ -7,7 +7,7 @@ import type { CommitQueue } from './commit-queue.js';
 import { damagedDocument, damagedEntry, missingDocument } from './damage.js';
 import { checkGrowth, checkId, checkSize, isTaken, type GrowthBound } from './checks/document-checks.js';
 import { duplicateKey, firstValue } from './catalog/duplicate-key.js';
-import { type Environment } from './file/environment.js';
+import type { Environment } from './file/environment.js';
 import { DOCUMENT_SPACE } from './format/key-spaces.js';
 import type { CollectionEntry, IndexEntry } from './keys/index-definition.js';
 import { EntryBudget } from './keys/entry-budget.js';
