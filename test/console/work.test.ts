@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { operatorSessionStore } from '../../src/features/access/operator.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
 import { requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
+import { updateProject } from '../../src/features/projects/update-project.js';
 import { signUp } from '../../src/features/users/sign-up.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
@@ -470,6 +471,29 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Count what they use' }).click();
     await page.getByText(/^\d+ files?: \d+ B of 100 MB$/).waitFor();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+  });
+
+  it('opens a guest, who has no address, and finds a user for a field that names one', async () => {
+    const { app, url } = stage.test;
+    await updateProject(app, stage.project._id.toHexString(), { signIn: { anonymous: true } });
+    const headers = { 'x-api-key': stage.secret, 'content-type': 'application/json' };
+    const answer = await fetch(`${url}/api/userAuth/signup/anonymous`, { method: 'POST', headers });
+    const { user: guest } = (await answer.json()) as { user: { _id: string } };
+    const page = await openConsole(stage, { hash: at(stage, 'users') });
+    await page.getByRole('link', { name: guest._id }).click();
+    await page.getByRole('dialog').getByText('no password').waitFor();
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+
+    await buildCollection(app, stage.project, { name: 'teams', fields: [{ name: 'lead', type: 'Ref', ref: 'users' }] });
+    const lead = await signUp(app, stage.project, { email: 'lead@b.test', password: 'long enough' }, 'project');
+    await visit(page, at(stage, 'documents/teams?open=new'));
+    const field = page.getByRole('combobox', { name: 'lead' });
+    await field.fill('lead@b');
+    await page.getByRole('option', { name: 'lead@b.test' }).click();
+    expect(await field.inputValue()).toBe(lead._id.toHexString());
+    await page.getByRole('link', { name: 'lead@b.test' }).waitFor();
+    await page.getByRole('button', { name: 'Insert' }).click();
+    await page.getByText('Document stored').waitFor();
   });
 
   it('keeps what was typed when the session ends, and goes on after signing in again', async () => {

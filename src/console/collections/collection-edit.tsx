@@ -167,7 +167,7 @@ function useSaving({
 }
 
 function commandsOf(
-  path: string,
+  path: CommandLine['path'],
   collection: Collection | null,
   body: Partial<CollectionSettings> & { name?: string },
 ): CommandLine[] {
@@ -178,7 +178,7 @@ function commandsOf(
   }
   const edit = `bsvc collection edit ${collection.name} --add-field note:String ${ofProject()}`;
   return [
-    { name: 'See what changes', cli: `${edit} --check`, method: 'PATCH', path: `${path}?check=true`, body },
+    { name: 'See what changes', cli: `${edit} --check`, method: 'PATCH', path, query: { check: true }, body },
     { name: 'Save', cli: edit, method: 'PATCH', path, body },
   ];
 }

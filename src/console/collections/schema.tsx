@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call } from '../api.js';
-import { queryOf, type Address, type AskedOf, type DataOf } from '../api-paths.js';
+import type { Address, AskedOf, DataOf } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { useLoad } from '../load.js';
 import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
@@ -114,7 +114,8 @@ function Editor({
                   name: 'Apply',
                   cli: `bsvc schema apply schema.json --project ${quote(name)}${prune ? ' --prune' : ''}`,
                   method: 'PUT',
-                  path: base + queryOf({ prune: prune ? 'true' : null }),
+                  path: base,
+                  query: { prune: prune || null },
                   body: body ?? schema,
                 },
               ]

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { queryOf, type Address, type ApiPath } from '../api-paths.js';
 import { project } from '../session.js';
 import { Copy } from './basics.js';
 
@@ -9,7 +10,8 @@ export interface CommandLine {
   /** Left out where the command line has no such command. */
   cli?: string;
   method?: string;
-  path: string;
+  path: Address<ApiPath>;
+  query?: object;
   body?: unknown;
   headers?: Readonly<Record<string, string>>;
 }
@@ -25,7 +27,8 @@ export function CommandList({ lines }: { lines: () => readonly CommandLine[] }) 
   return (
     <details class="commands" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>As a command</summary>
-      {isOpen && lines().map((line) => <Line key={`${line.method ?? ''} ${line.path}`} {...line} />)}
+      {isOpen &&
+        lines().map((line) => <Line key={`${line.method ?? ''} ${line.path}${queryOf(line.query ?? {})}`} {...line} />)}
     </details>
   );
 }
@@ -47,7 +50,13 @@ function Line({ name, cli, ...request }: CommandLine) {
   );
 }
 
-function writeCurl({ method = 'GET', path, body, headers = {} }: Omit<CommandLine, 'name' | 'cli'>): string {
+function writeCurl({
+  method = 'GET',
+  path,
+  query = {},
+  body,
+  headers = {},
+}: Omit<CommandLine, 'name' | 'cli'>): string {
   const base = new URL('..', document.baseURI).href.replace(/\/$/, '');
   const sent = { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers };
   return [
@@ -56,7 +65,7 @@ function writeCurl({ method = 'GET', path, body, headers = {} }: Omit<CommandLin
     '-H "Authorization: Bearer $TOKEN"',
     ...Object.entries(sent).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`),
     ...(body === undefined ? [] : ['-d', quote(JSON.stringify(body))]),
-    quote(base + path),
+    quote(base + path + queryOf(query)),
   ].join(' ');
 }
 

@@ -64,7 +64,8 @@ export function ImportDrawer({
       <Commands
         cli={`bsvc data import ${name} ${quote(chosen?.name ?? 'documents.ndjson')} --dry-run ${ofProject()}`}
         method="POST"
-        path={`${base}/import?dryRun=true`}
+        path={below(base, '/import')}
+        query={{ dryRun: true }}
         body={{ documents: chosen ? mapRows({ ...chosen, rows: chosen.rows.slice(0, 2) }, mapping, fields) : [{}] }}
       />
       {chosen && (

@@ -14,6 +14,10 @@ const ID = /^[0-9a-fA-F]{24}$/;
 const WAIT_MS = 200;
 const SHOWN = 8;
 
+/** The field that people know a collection's documents by. */
+const knownBy = (target: Collection | undefined): string | null =>
+  target?.name === USERS ? 'email' : titleField(target);
+
 /** What people know the document by, that a Ref names. */
 function titleOf(found: Found, title: string | null): string {
   const text = title === null ? undefined : found[title];
@@ -61,7 +65,7 @@ export function RefPicker({ id, shape, value, describedBy, onChange }: InputProp
   const [found, setFound] = useFound(target, typed);
   const [at, setAt] = useState(0);
   const shown = typeof value === 'string' ? value : '';
-  const title = titleField(target);
+  const title = knownBy(target);
   const choose = (next: string | undefined): void => {
     setTyped(null);
     setFound([]);
@@ -140,7 +144,7 @@ function Preview({ target, id }: { target: Collection; id: string }) {
   if (found === null) return <span class="hint">There is no such document in {target.name}.</span>;
   return (
     <a class="hint" href={linkTo(parts, { open: id })} dir="auto">
-      {titleOf(found, target.name === USERS ? 'email' : titleField(target))}
+      {titleOf(found, knownBy(target))}
     </a>
   );
 }

@@ -9,7 +9,7 @@ import { Choice, Field, listIn, PasswordField, TextArea } from '../../parts/form
 
 type NewProvider = ApiSchemas['ApiRoutes']['PUT /api/projects/{projectId}/social/{provider}']['body'];
 
-function commandOf(name: string, path: string, body: NewProvider): CommandLine {
+function commandOf(name: string, path: CommandLine['path'], body: NewProvider): CommandLine {
   const pages = body.redirectUrls.map((page) => ` --redirect-url ${quote(page)}`).join('');
   return {
     cli: `bsvc user social set ${quote(name || 'name')} ${ofProject()} --client-id ${quote(body.clientId)}${pages}`,

@@ -181,28 +181,31 @@ function Kept({ user }: { user: User }) {
   );
 }
 
-function commandsOf(path: string, { _id, email, disabled }: User): CommandLine[] {
+function commandsOf(
+  path: Address<'/api/projects/{projectId}/users/{user}'>,
+  { _id, email, disabled }: User,
+): CommandLine[] {
   const cli = (words: string, more = ''): string => `bsvc user ${words} ${quote(email ?? _id)} ${ofProject()}${more}`;
-  const sessions = `${path}/sessions`;
+  const sessions = below(path, '/sessions');
   if (!mayChange.value) return [{ cli: cli('sessions'), path: sessions }];
   const switched = disabled ? 'enable' : 'disable';
   return [
-    { name: disabled ? 'Enable' : 'Disable', cli: cli(switched), method: 'POST', path: `${path}/${switched}` },
+    { name: disabled ? 'Enable' : 'Disable', cli: cli(switched), method: 'POST', path: below(path, `/${switched}`) },
     {
       name: 'Roles',
       cli: cli('roles', ' --none --add editor'),
       method: 'PUT',
-      path: `${path}/roles`,
+      path: below(path, '/roles'),
       body: { roles: ['editor'] },
     },
     {
       name: 'Set the password',
       cli: cli('set-password'),
       method: 'POST',
-      path: `${path}/set-password`,
+      path: below(path, '/set-password'),
       body: { password: '…' },
     },
-    { name: 'Second factor', cli: cli('mfa', ' --reset'), method: 'DELETE', path: `${path}/mfa` },
+    { name: 'Second factor', cli: cli('mfa', ' --reset'), method: 'DELETE', path: below(path, '/mfa') },
     { name: 'End all sessions', cli: cli('sessions', ' --revoke all'), method: 'DELETE', path: sessions },
     { name: 'Delete', cli: cli('delete'), method: 'DELETE', path },
   ];

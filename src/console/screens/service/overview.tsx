@@ -13,6 +13,7 @@ import { goTo, linkHere, linkTo, place } from '../../routes.js';
 import { mayChange, projects, seesAll } from '../../session.js';
 import { NewProject } from '../project/new-project.js';
 
+const STATUS = pathTo('/api/admin/status');
 const EVERY_MS = 10_000;
 const RANGES = ['1h', '24h', '30d'] as const;
 
@@ -37,7 +38,7 @@ export function Overview() {
 
 function Service() {
   const range = RANGES.find((each) => each === place.value.query.get('range')) ?? '1h';
-  const status = useLoad(pathTo('/api/admin/status'), EVERY_MS);
+  const status = useLoad(STATUS, EVERY_MS);
   const series = useLoad(withQuery(pathTo('/api/admin/series'), { range }), EVERY_MS);
   const acts = useLoad(withQuery(pathTo('/api/admin/audit'), { limit: 6 }), 6 * EVERY_MS);
   const { data } = status;
@@ -101,7 +102,7 @@ function Service() {
           {data.backup && `, last good backup ${moment(data.backup.at)}`}
         </p>
       )}
-      <Commands cli="bsvc doctor" path="/api/admin/status" />
+      <Commands cli="bsvc doctor" path={STATUS} />
     </>
   );
 }

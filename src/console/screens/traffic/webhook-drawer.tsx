@@ -10,7 +10,7 @@ import { Field, listIn, TextArea, Tick } from '../../parts/form.js';
 type Webhook = ApiSchemas['Webhook'];
 type Changes = ApiSchemas['WebhookChanges'];
 
-function commandOf(stored: Webhook | null, path: string, changes: Changes): CommandLine {
+function commandOf(stored: Webhook | null, path: CommandLine['path'], changes: Changes): CommandLine {
   const words = [
     changes.url !== undefined && ` --url ${quote(changes.url)}`,
     changes.events && ` --events ${quote(changes.events.join(','))}`,
