@@ -15,7 +15,7 @@ export interface ApiSchemas {
     isDeleted?: never;
     mfa?: {
       resetAt: string | null;
-      since: string;
+      since: string | null;
     };
     name?: string;
     password?: never;

@@ -78,6 +78,26 @@ async function answer(device: SoftAuthenticator, distortion?: Distortion): Promi
   return shop.client.post('/login/passkey', { response: device.get(await challenge(), distortion) });
 }
 
+describe('a reset by the project', () => {
+  it('takes passkeys off after its delay, shows that it is coming, and is stopped by one', async () => {
+    const { email, device } = await enrol();
+    const resetAt = async (method: 'delete' | 'get', path: string): Promise<unknown> => {
+      const reply = await shop.server.send(method, `/users/${email}${path}`);
+      expect(codeOf(reply)).toBe('200 ');
+      return dataOf<{ mfa?: { since: null; resetAt: string } }>(reply).mfa;
+    };
+    const coming = { since: null, resetAt: new Date(clock.now() + 24 * 3_600_000).toISOString() };
+    expect(await resetAt('delete', '/mfa')).toEqual(coming);
+    expect(await resetAt('get', '')).toEqual(coming);
+    expect(codeOf(await answer(device))).toBe('200 ');
+    expect(await resetAt('get', '')).toBeUndefined();
+    await resetAt('delete', '/mfa');
+    clock.advance(25 * 3_600_000);
+    expect(codeOf(await answer(device))).toBe('401 PASSKEY_INVALID');
+    expect(await resetAt('get', '')).toBeUndefined();
+  });
+});
+
 describe('registering a passkey', () => {
   it('takes the answer to its own challenge once, for the user who asked', async () => {
     const [{ token }, other] = [await signUp(), await signUp()];

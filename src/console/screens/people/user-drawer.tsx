@@ -152,8 +152,8 @@ function Facts({ user }: { user: User }) {
       <dt>Signs in with</dt>
       <dd>
         {user.hasPassword ? 'a password' : 'no password'}
-        {user.mfa && `, and a second factor since ${moment(user.mfa.since)}`}
-        {user.mfa?.resetAt && `, which ends ${moment(user.mfa.resetAt)}`}
+        {user.mfa?.since && `, and a second factor since ${moment(user.mfa.since)}`}
+        {user.mfa?.resetAt && `; second factors and passkeys end ${moment(user.mfa.resetAt)}`}
       </dd>
       <dt>Created</dt>
       <dd>{moment(user.createdAt)}</dd>

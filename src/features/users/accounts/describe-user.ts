@@ -24,9 +24,9 @@ const OF_MOST = {
 /** Never there, whatever the schema of `users` says. */
 const HIDDEN = { password: false, _bsvc: false, isDeleted: false, deletedAt: false };
 
-/** Of an account with a second factor. */
+/** Of an account with an authenticator app, or whose factors are about to be reset. */
 const FACTORS = object({
-  since: MOMENT,
+  since: { ...orNull(MOMENT), description: 'Of the authenticator app; null where there is none.' },
   resetAt: { ...orNull(MOMENT), description: 'From then on the account has none: the project takes them off.' },
 });
 

@@ -117,6 +117,8 @@ export function presentAccount(user: User) {
     ...presentUser(user),
     disabled: disabledAt !== null,
     hasPassword: passwordHash !== null,
-    ...(totp && { mfa: { since: totp.since.toISOString(), resetAt: mfaResetAt?.toISOString() ?? null } }),
+    ...((totp ?? mfaResetAt) && {
+      mfa: { since: totp?.since.toISOString() ?? null, resetAt: mfaResetAt?.toISOString() ?? null },
+    }),
   };
 }
