@@ -900,6 +900,7 @@ export interface ApiSchemas {
       [key: string]: unknown;
     };
     outcome: 'started' | 'done' | 'failed';
+    requestId?: string;
   };
   Backups: {
     isLate: boolean;

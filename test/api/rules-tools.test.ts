@@ -188,3 +188,22 @@ describe('an operator’s list as somebody', () => {
     expect(JSON.stringify(acts.body)).toContain(ada);
   });
 });
+
+describe('a membership that an operator changes', () => {
+  it('is in the audit log by the request that was answered', async () => {
+    const project = `/api/projects/${owner.project._id.toHexString()}`;
+    const as = { authorization: `Bearer ${ADMIN}` };
+    const added = await supertest(test.server)
+      .post(`${project}/collections/members/documents`)
+      .set(as)
+      .send({ board: 'court', user: eve });
+    const ended = await supertest(test.server)
+      .delete(`${project}/collections/members/documents/${(added.body as { data: { _id: string } }).data._id}`)
+      .set(as);
+    const { body } = await supertest(test.server).get('/api/admin/audit?limit=2').set(as);
+    const acts = (body as { data: { items: { requestId?: string; input: { collection?: string } }[] } }).data.items;
+    expect(acts.map(({ requestId, input }) => [requestId, input.collection])).toEqual(
+      [ended, added].map(({ headers }) => [(headers as Record<string, string>)['x-request-id'], 'members']),
+    );
+  });
+});

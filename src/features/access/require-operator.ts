@@ -38,7 +38,9 @@ export function recordRequest<T>(
   run: () => Promise<T>,
 ): Promise<T> {
   if (looks !== undefined && readFlagParameter(ctx.query, looks, false)) return run();
-  return withAuditEntry(app, { actor: operatorOf(ctx).name, action, input: describeRequest(ctx, withoutBody) }, run);
+  const { requestId } = ctx.state as { requestId: string };
+  const input = describeRequest(ctx, withoutBody);
+  return withAuditEntry(app, { actor: operatorOf(ctx).name, action, input, requestId }, run);
 }
 
 export interface Recording {

@@ -19,9 +19,11 @@ export interface AuditEntry {
   outcome: 'started' | 'done' | 'failed';
   /** Code of the error of a failed act. */
   code: string | null;
+  /** Of an act by the HTTP API: as its answer and the access log have it. */
+  requestId?: string;
 }
 
-export type NewAuditEntry = Pick<AuditEntry, 'actor' | 'action' | 'input'>;
+export type NewAuditEntry = Pick<AuditEntry, 'actor' | 'action' | 'input' | 'requestId'>;
 
 export const AUDIT_LOG = 'audit_log';
 
@@ -31,7 +33,10 @@ const MAX_ITEMS = 50;
 const auditStore = storeOf<AuditEntry>(AUDIT_LOG);
 
 /** Records an act before it is carried out, so that one that dies in the middle leaves a trace. */
-export async function startAuditEntry(app: App, { actor, action, input }: NewAuditEntry): Promise<AuditEntry> {
+export async function startAuditEntry(
+  app: App,
+  { actor, action, input, requestId }: NewAuditEntry,
+): Promise<AuditEntry> {
   const act: AuditEntry = {
     _id: new ObjectId(),
     at: new Date(app.clock.now()),
@@ -40,6 +45,7 @@ export async function startAuditEntry(app: App, { actor, action, input }: NewAud
     input: shorten(input),
     outcome: 'started',
     code: null,
+    ...(requestId !== undefined && { requestId }),
   };
   // Acts that make room on a full disk are recorded too.
   await app.db.useReserve(() => auditStore(app).insertOne(act));

@@ -23,6 +23,7 @@ const ACT = object(
     input: OBJECT,
     outcome: oneOf('started', 'done', 'failed'),
     code: orNull(TEXT),
+    'requestId?': text({ description: 'Of an act by the HTTP API: as its answer and the access log have it.' }),
   },
   'AuditEntry',
 );
