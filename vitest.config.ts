@@ -25,8 +25,6 @@ const everywhere = {
   // A second, as it is otherwise, passes on a busy machine before a browser or a process has done anything.
   expect: { poll: { timeout: 45_000 } },
   pool: 'forks' as const,
-  // Many tests wait for processes that they have started: one file at a time leaves a machine of two processors idle.
-  maxWorkers: 2,
   setupFiles: ['test/helpers/reply-violations.ts', 'test/helpers/left-over.ts'],
 };
 
@@ -104,6 +102,8 @@ function list(folder: string, names: string): string[] {
 export default defineConfig({
   test: {
     ...everywhere,
+    // Many tests wait for processes that they have started, most of the deep ones: `npm run test:deep` takes three.
+    maxWorkers: 2,
     sequence: { sequencer: SlowestFirst },
     globalSetup: ['test/helpers/demand-refusals.ts', 'test/helpers/tell-server.ts'],
     reporters: reportFile ? ['default', ['json', { outputFile: reportFile }]] : ['default'],
