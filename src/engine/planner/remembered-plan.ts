@@ -87,8 +87,8 @@ const NO_BRANCHES: Conditions['branches'] = [];
 
 /** The condition of a filter that its documents have one plain `_id`. */
 export function idCondition(filter: Filter): { readonly value: unknown } | undefined {
-  const { equalities } = filter;
-  return equalities === null ? filter.conjuncts.find(isPlainId) : equalities.find(({ path }) => path === '_id');
+  const { known } = filter;
+  return known === null ? filter.conjuncts.find(isPlainId) : known.find(({ path }) => path === '_id');
 }
 
 function isPlainId({ path, op, value }: Conjunct): boolean {

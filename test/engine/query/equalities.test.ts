@@ -1,10 +1,11 @@
 import fc from 'fast-check';
-import { Decimal128, Long, ObjectId } from 'mongodb';
+import { Decimal128, Long, MaxKey, MinKey, ObjectId } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { docFromApp } from '../../../src/engine/codec/app-values.js';
 import { decodeDocument } from '../../../src/engine/codec/decode.js';
 import { encodeDocument } from '../../../src/engine/codec/encode.js';
 import { readEqualities } from '../../../src/engine/query/match/equalities.js';
+import { RangedFilter } from '../../../src/engine/query/match/ranged-filter.js';
 import { compileFilter } from '../../../src/engine/query/match/match.js';
 
 const SEED = 20261121;
@@ -45,6 +46,36 @@ describe('filters of plain equalities', () => {
       { numRuns: 3000, seed: SEED },
     );
     expect(decided).toBeGreaterThan(1000);
+  });
+
+  it('say the same of ranges of numbers', () => {
+    const bound = fc.constantFrom(-(2 ** 53), -1, 0, 1, 1.5, 2 ** 31, Number.MAX_SAFE_INTEGER, 1e300);
+    const held = fc.oneof(stored, bound, fc.constantFrom<unknown>(Infinity, -Infinity, new MinKey(), new MaxKey()));
+    const range = fc.tuple(field, bound, bound, fc.boolean());
+    const decided = [0, 0];
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(field, held), { maxLength: 4 }),
+        fc.array(range, { minLength: 1, maxLength: 2 }),
+        fc.array(fc.tuple(field, plain), { maxLength: 1 }),
+        (fields, ranges, equals) => {
+          const bytes = encodeDocument(docFromApp(Object.fromEntries(fields)));
+          const asked = ranges.map(([name, from, to, isOptional]) =>
+            isOptional
+              ? { $nor: [{ [name]: { $gt: to } }, { [name]: { $lt: from } }] }
+              : { [name]: { $gte: from, $lte: to } },
+          );
+          const filter = compileFilter({ ...Object.fromEntries(equals), $and: asked });
+          expect(filter).toBeInstanceOf(RangedFilter);
+          const known = filter.testBytes(bytes);
+          if (known === undefined) return;
+          decided[Number(known)]!++;
+          expect(known).toBe(filter.matches(decodeDocument(bytes)));
+        },
+      ),
+      { numRuns: 3000, seed: SEED },
+    );
+    expect(Math.min(...decided)).toBeGreaterThan(200);
   });
 
   it('leave to decoding what bytes cannot decide', () => {

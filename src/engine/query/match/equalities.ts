@@ -8,6 +8,17 @@ export interface Equality {
   readonly value: PlainValue;
 }
 
+/**
+ * The number of a top-level field lies within bounds: by `$gte` and `$lte`, or, where `isOptional`, by a `$nor` of
+ * `$gt` and `$lt`, which what is no number meets too.
+ */
+export interface FieldRange {
+  readonly path: string;
+  readonly from: number;
+  readonly to: number;
+  readonly isOptional: boolean;
+}
+
 /** Values that a comparison of bytes can find: no operators, no arrays or documents, no numbers of rare types. */
 export type PlainValue = string | number | boolean | null | Date | ObjectId;
 
@@ -23,7 +34,8 @@ export function readEqualities(filter: object): Equality[] | null {
   return addEqualities(filter as Readonly<Record<string, unknown>>, found, 0) ? found : null;
 }
 
-function addEqualities(filter: Readonly<Record<string, unknown>>, found: Equality[], depth: number): boolean {
+/** readEqualities into a list; false for any other filter. */
+export function addEqualities(filter: Readonly<Record<string, unknown>>, found: Equality[], depth: number): boolean {
   for (const path in filter) {
     if (!Object.prototype.hasOwnProperty.call(filter, path)) return false;
     const value = plainly(filter[path]);
@@ -50,7 +62,8 @@ function plainly(value: unknown): unknown {
 const DOLLAR = 0x24;
 const DOT = 0x2e;
 
-function isPlainName(name: string): boolean {
+/** True for the name of a top-level field that bytes are compared with. */
+export function isPlainName(name: string): boolean {
   for (let n = 0; n < name.length; n++) {
     const code = name.charCodeAt(n);
     if (code === 0 || code > 0x7f || code === DOT) return false;
@@ -58,7 +71,8 @@ function isPlainName(name: string): boolean {
   return true;
 }
 
-function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+/** True for an object of fields, of no class. */
+export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
@@ -85,10 +99,10 @@ type Outcome = boolean | undefined;
 /** Compares the value of the given type between `at` and `end`; undefined when only a decoded value can tell. */
 type CompareBytes = (bytes: Buffer, type: number, at: number, end: number) => Outcome;
 
-interface BoundEquality {
+interface BoundCondition {
   readonly slot: number;
   readonly compare: CompareBytes;
-  /** A field that is not there is equal to null. */
+  /** Whether a field that is not there meets it: it is equal to null. */
   readonly missing: boolean;
 }
 
@@ -97,28 +111,38 @@ interface BoundEquality {
  * over each.
  */
 export class FieldTest {
-  private readonly bound: readonly BoundEquality[];
+  private readonly bound: readonly BoundCondition[];
 
   private constructor(
     equalities: readonly Equality[],
+    ranges: readonly FieldRange[],
     private readonly fields: readonly string[],
     names: readonly string[],
     private readonly places: FieldWalk,
   ) {
-    this.bound = equalities.map(({ path, value }) => ({
+    const bound: BoundCondition[] = equalities.map(({ path, value }) => ({
       slot: names.indexOf(path),
       compare: comparatorOf(value),
       missing: value === null,
     }));
+    for (const range of ranges) {
+      bound.push({ slot: names.indexOf(range.path), compare: rangeComparator(range), missing: range.isOptional });
+    }
+    this.bound = bound;
   }
 
   /** Null when there are too many fields for it, or one with a name of its own kind. */
-  static of(equalities: readonly Equality[], fields: readonly string[] = []): FieldTest | null {
+  static of(
+    equalities: readonly Equality[],
+    fields: readonly string[] = [],
+    ranges: readonly FieldRange[] = [],
+  ): FieldTest | null {
     const names: string[] = [];
     for (const field of fields) if (!names.includes(field)) names.push(field);
     for (const { path } of equalities) if (!names.includes(path)) names.push(path);
+    for (const { path } of ranges) if (!names.includes(path)) names.push(path);
     const places = FieldWalk.of(names);
-    return places === null ? null : new FieldTest(equalities, fields, names, places);
+    return places === null ? null : new FieldTest(equalities, ranges, fields, names, places);
   }
 
   /** True or false, or undefined when a field holds something (an array, a decimal) that the bytes do not decide. */
@@ -194,6 +218,30 @@ function numberComparator(value: number): CompareBytes {
         return undefined;
       default:
         return undecided(type);
+    }
+  };
+}
+
+function rangeComparator({ from, to, isOptional }: FieldRange): CompareBytes {
+  return (bytes, type, at) => {
+    switch (type) {
+      case 0x10: {
+        const number = bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
+        return number >= from && number <= to;
+      }
+      case 0x01: {
+        const number = bytes.readDoubleLE(at);
+        return Number.isNaN(number) ? isOptional : number >= from && number <= to;
+      }
+      // Other numbers, items of a list, and what is above or below all.
+      case 0x12:
+      case 0x13:
+      case ARRAY:
+      case 0x7f:
+      case 0xff:
+        return undefined;
+      default:
+        return isOptional;
     }
   };
 }

@@ -2,13 +2,13 @@ import type { BSONRegExp } from 'bson';
 import { type Doc, isDocument } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import type { Collation } from '../collation/collation.js';
-import { NO_SCOPE, openScope, type Scope } from '../operators/operator.js';
+import { NO_SCOPE, openScope } from '../operators/operator.js';
 import { type Equality, FieldTest, readEqualities } from './equalities.js';
+import type { Alternative, Conjunct, Filter, MatchResult } from './filter.js';
 import { equalitiesOfExpression } from './expression-equalities.js';
 import { compileExpression, type ExpressionContext, openExpressionContext } from '../expression.js';
 import { compileSchema } from './json-schema.js';
 import {
-  type ConjunctOp,
   equalityPredicate,
   type Predicate,
   type PredicateTools,
@@ -16,48 +16,12 @@ import {
   UNSUPPORTED_QUERY_OPERATORS,
 } from './match-operators.js';
 import { conjunction, disjunction, leafNode, type Node, pathNode } from './match-nodes.js';
+import { RangedFilter, readRanged } from './ranged-filter.js';
 import { splitPath } from '../values/path.js';
 import { isSlowPattern, regexPredicate } from './regex-predicate.js';
 import { isTruthy, typeOf } from '../values/value.js';
 
-/** A part of the filter's top-level conjunction that an index may answer; the whole filter is to be re-checked. */
-export interface Conjunct {
-  readonly path: string;
-  readonly op: ConjunctOp;
-  readonly value: unknown;
-}
-
-/** One branch of a `$or` in the top-level conjunction: a conjunction of its own. */
-export interface Alternative {
-  readonly conjuncts: readonly Conjunct[];
-  /** For each `$or` of the conjunction its branches: a document satisfies one of each at least. */
-  readonly alternatives: readonly (readonly Alternative[])[];
-  /** True when the conjunction asks for more than conjuncts and alternatives say. */
-  readonly unplanned: boolean;
-}
-
-/** A match of a filter: the position that `$` stands for, if an array was entered on the way. */
-export interface MatchResult {
-  readonly arrayIndex?: number;
-}
-
-/** A compiled filter. */
-export interface Filter extends Alternative {
-  /** `scope` supplies the variables of `$expr` and is needed only inside a pipeline that has any. */
-  matches(doc: Doc, scope?: Scope): boolean;
-  /** Null when the document does not match; otherwise what positional operators need. */
-  match(doc: Doc, scope?: Scope): MatchResult | null;
-  /** Top-level fields that `matches` reads; null = possibly all. */
-  readonly fields: ReadonlySet<string> | null;
-  /** True when the conjuncts are not the whole filter. */
-  readonly residual: boolean;
-  /** The whole filter when it is nothing but equalities of top-level fields with plain values, else null. */
-  readonly equalities: readonly Equality[] | null;
-  /** True when the test of a single document may take long: it has expressions, patterns or a schema. */
-  readonly mayTakeLong: boolean;
-  /** Tests a stored document; undefined when it has to be decoded for that. */
-  testBytes(bytes: Buffer): boolean | undefined;
-}
+export type { Alternative, Conjunct, Filter, MatchResult };
 
 export interface FilterOptions {
   /** The enclosing pipeline's variables, for `$expr`, and the collation. */
@@ -131,6 +95,12 @@ export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter 
   const collated = options.environment !== undefined && options.environment.collation !== null;
   const equalities = collated ? null : readEqualities(filter);
   if (equalities !== null && equalities.length > 0) return new EqualityFilter(equalities);
+  const ranged = collated ? null : readRanged(filter);
+  if (ranged !== null && ranged.ranges.length > 0) return new RangedFilter(ranged, () => compileWhole(filter, options));
+  return compileWhole(filter, options);
+}
+
+function compileWhole(filter: Doc, options: FilterOptions): Filter {
   const parsing = openParsing(options.environment);
   const node = parseFilter(filter, parsing, true);
   const fields = parsing.whole ? null : parsing.fields;
@@ -148,6 +118,7 @@ export function compileFilter(filter: Doc, options: FilterOptions = {}): Filter 
     unplanned: parsing.unplanned,
     residual: parsing.unplanned || parsing.alternatives.length > 0,
     equalities: null,
+    known: null,
     mayTakeLong: parsing.mayTakeLong,
     testBytes: () => undefined,
   };
@@ -165,6 +136,10 @@ class EqualityFilter implements Filter {
   private byteTest: FieldTest | null | undefined;
 
   constructor(readonly equalities: readonly Equality[]) {}
+
+  get known(): readonly Equality[] {
+    return this.equalities;
+  }
 
   get fields(): ReadonlySet<string> {
     return new Set(this.equalities.map(({ path }) => path));

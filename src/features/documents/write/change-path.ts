@@ -21,7 +21,7 @@ export interface Reading {
   now: number;
   /** The paths that the body gives a value, with their parents. */
   supplied: ReadonlySet<string>;
-  /** Filters already among the conditions, as text. */
+  /** Filters already among the conditions, as text; empty where there is but one. */
   seen: Set<string>;
   /** Lists without repeated items of which a position is given a value: one at a time. */
   placed: Set<string>;
@@ -125,6 +125,12 @@ function existingItem(parent: string, position: string, declaredArray: boolean):
 
 /** Adds a condition once. */
 export function addCondition({ conditions, seen }: Reading, condition: Condition): void {
+  const [first] = conditions;
+  if (!first) {
+    conditions.push(condition);
+    return;
+  }
+  if (seen.size === 0) seen.add(JSON.stringify(first.filter));
   const text = JSON.stringify(condition.filter);
   if (seen.has(text)) return;
   seen.add(text);

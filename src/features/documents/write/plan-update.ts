@@ -54,7 +54,8 @@ export function planUpdate(
   const own = [
     ...ownerFilter(place, change),
     ...guarded.map(({ filter }) => filter),
-    ...change.conditions.map(({ filter, quick }) => quick ?? filter),
+    // The filter of a quick one is made only where a refusal has to be explained.
+    ...change.conditions.map((condition) => condition.quick ?? condition.filter),
   ];
   if (alongside) own.push(alongside.filter);
   if (expected) own.push(versionFilter(expected));

@@ -1,6 +1,7 @@
 import type { Document } from 'bson';
 import { Problems } from '../../reply/problems.js';
 import { storeValue, type ValueShape } from '../../store/document-shape.js';
+import type { Condition } from '../change-path.js';
 import { isFitting, oneOfFilters, type OperatorRow } from './operator.js';
 import { rangeBefore, type Arithmetic, type NumberRange } from './number-range.js';
 
@@ -16,6 +17,19 @@ function inRange(path: string, { from, to }: NumberRange): Document {
 function outOfNoRange(path: string, { from, to }: NumberRange, isAbsentFitting: boolean): Document {
   if (!isAbsentFitting) return { [path]: { $gte: from, $lte: to } };
   return { $nor: [{ [path]: { $gt: to } }, { [path]: { $lt: from } }] };
+}
+
+/** A condition of which most writes need the quick part alone. */
+function quickCondition(quick: Document, whole: () => Condition): Condition {
+  return {
+    quick,
+    get filter() {
+      return whole().filter;
+    },
+    get problem() {
+      return whole().problem;
+    },
+  };
 }
 
 function arithmeticRow(
@@ -41,25 +55,24 @@ function arithmeticRow(
       const [min, max] = [declared.min as number | undefined, declared.max as number | undefined];
       const wanted = { from: Math.max(min ?? -Infinity, EXACT.from), to: Math.min(max ?? Infinity, EXACT.to) };
       const values = declared.enum as number[] | undefined;
-      const fitting: Document[] = [];
       const range = values ? null : rangeBefore(arithmetic, wanted);
-      if (values) {
-        fitting.push({ [path]: { $in: values.filter((value) => values.includes(arithmetic.apply(value))) } });
-      } else if (range) {
-        fitting.push(inRange(path, range));
-      }
       const first = fromNothing(operand);
       const absent = { [path]: { $exists: false } };
       const isAbsentFitting = isFitting(shape, first, now) && first >= wanted.from && first <= wanted.to;
-      if (isAbsentFitting) fitting.push(absent);
-      if (fitting.length === 0) {
+      if (!values && !range && !isAbsentFitting) {
         problems.add(name, resultText(name, shape), path);
         return null;
       }
-      const condition = oneOfFilters(path, fitting, name, resultText(name, shape));
+      const condition = (): Condition => {
+        const fitting: Document[] = range ? [inRange(path, range)] : [];
+        const kept = values?.filter((value) => values.includes(arithmetic.apply(value)));
+        if (kept) fitting.push({ [path]: { $in: kept } });
+        if (isAbsentFitting) fitting.push(absent);
+        return oneOfFilters(path, fitting, name, resultText(name, shape));
+      };
       return {
         operand,
-        conditions: [range ? { ...condition, quick: outOfNoRange(path, range, isAbsentFitting) } : condition],
+        conditions: [range ? quickCondition(outOfNoRange(path, range, isAbsentFitting), condition) : condition()],
         resultIn(results) {
           const before: Document[] = [];
           for (const result of results) {
