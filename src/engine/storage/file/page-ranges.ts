@@ -239,6 +239,7 @@ export class PageRanges {
 
   /** The number that `remember` took for these ranges, undefined when something in them may have changed since. */
   recall(state: PageState, ranges: readonly KeyBounds[]): number | undefined {
+    if (ranges.length > MAX_FACT_BRANCHES) return undefined;
     const fact = this.facts.get(nameOf(ranges));
     if (fact === undefined || fact.transaction === state.transaction) return fact?.value;
     const serials = this.serialsOf(state, ranges);
@@ -253,7 +254,7 @@ export class PageRanges {
    * ranges of very many pages.
    */
   remember(state: PageState, ranges: readonly KeyBounds[], value: number): void {
-    const serials = this.serialsOf(state, ranges);
+    const serials = ranges.length > MAX_FACT_BRANCHES ? null : this.serialsOf(state, ranges);
     if (serials === null) return;
     const { facts } = this;
     const name = nameOf(ranges);
