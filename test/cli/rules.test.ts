@@ -106,7 +106,7 @@ describe('bsvc rules check', () => {
     const stricter = await check('notes', '--read', 'doc.open and doc.owner = user.id');
     expect([stricter.code, stricter.stdout]).toEqual([0, expect.stringContaining('The rules of notes are sound')]);
     const misfit = await check('notes', '--read', 'doc.open and doc.owner = user.id', '--data');
-    expect([misfit.code, misfit.stdout]).toEqual([1, expect.stringContaining('1 stored documents of "notes"')]);
+    expect([misfit.code, misfit.stdout]).toEqual([1, expect.stringContaining('One stored document of "notes"')]);
     const wrong = await check('notes', '--read', 'doc.opn', '--update', 'user and');
     expect(wrong.stdout).toMatch(/read: .*opn.*\n.*update: .*character 9/);
     expect((await check('--read', 'user')).code).toBe(2);
@@ -115,7 +115,7 @@ describe('bsvc rules check', () => {
     const projects = [{ name: 'shop', collections: [{ name: 'notes', rules }] }];
     writeFileSync(file, JSON.stringify({ format: 'bsvc/1', projects }));
     const planned = await check('-f', file, '--data');
-    expect([planned.code, planned.stdout]).toEqual([1, expect.stringContaining('1 stored documents of "notes"')]);
+    expect([planned.code, planned.stdout]).toEqual([1, expect.stringContaining('One stored document of "notes"')]);
     const shown = (await inShop('collection', 'show', 'notes', '--json')).json<{ rules: { read: string } }>();
     expect(shown.rules.read).toBe('doc.open');
   });

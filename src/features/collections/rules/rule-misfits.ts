@@ -37,7 +37,8 @@ export async function requireRuleFit(app: Pick<App, 'db'>, from: Collection | nu
   if (found.length === 0) return;
   const count = await documents.countDocuments(filter, { maxTimeMS: CHECK_MS });
   const ids = found.map(({ _id }) => String(_id));
-  const message = `${count} stored documents of "${to.name}" do not hold in a field of its rules what is declared there, such as ${ids.join(', ')}: mend them first`;
+  const those = count === 1 ? 'One stored document' : `${count} stored documents`;
+  const message = `${those} of "${to.name}" cannot be under its rules: a field that they name holds something else than is declared (${ids.join(', ')}${count > ids.length ? ', …' : ''}). Mend what is stored first`;
   throw conflict('RULE_MISFITS', message, {
     details: ids.map((id) => ({ field: id, rule: 'access', message: 'does not fit the fields that the rules name' })),
   });
