@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** Benchmarks by their file in `test/bench`, with the fewest requests that they can do with. */
+const BENCHES: readonly [name: string, options: string[]][] = [
+  ['accounts', ['1', '1']],
+  ['heavy-reads', ['200', '0.1']],
+  ['import', ['--documents', '200']],
+  ['rules', ['60', '1', '4']],
+  ['start', ['--documents', '200', '--rounds', '1']],
+  ['webhooks', ['4']],
+  ['writes', ['1', '4']],
+];
+describe('a benchmark', { timeout: 300_000 }, () => {
+  // With each commit others are tried.
+  const random = openRandom(openSeed('benches'));
+  const first = random.below(BENCHES.length);
+  const second = (first + 1 + random.below(BENCHES.length - 1)) % BENCHES.length;
+  it.each([BENCHES[first]!, BENCHES[second]!])('%s still comes to its figures', async (name, options) => {
+    const script = ['--import', 'tsx', '--import', './test/bench/end-started.ts', `test/bench/${name}.ts`];
+    const child = spawn(process.execPath, [...script, ...options], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+    let printed = '';
+    let errors = '';
+    child.stdout.on('data', (text: Buffer) => (printed += text.toString()));
+    child.stderr.on('data', (text: Buffer) => (errors += text.toString()));
+    const [code] = (await once(child, 'close')) as [number | null];
+    expect([code, code === 0 ? '' : errors]).toEqual([0, '']);
+    expect(printed).toMatch(/\d/);
+  });
+});
