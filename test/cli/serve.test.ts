@@ -1,4 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { readdir, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
 import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
@@ -95,6 +97,18 @@ describe('bsvc serve', () => {
     expect(await (await serve()).stop('SIGTERM')).toBe(0);
     expect(await (await serve()).stop('SIGHUP')).toBe(0);
     expect(await (await serve('--no-worker')).stop('SIGINT')).toBe(0);
+  });
+
+  it.each(['serve', 'worker'])('%s ends with exit 3 when its data directory is gone, and says why', async (what) => {
+    const other = await openTempDir();
+    const data = join(other.path, 'data');
+    const service = await startService([what], { BSVC_DATA_DIR: data, BSVC_PORT: '0', BSVC_LOG_LEVEL: 'warn' });
+    running.push(service);
+    const ended = once(service.process, 'exit');
+    await rename(data, join(other.path, 'elsewhere'));
+    expect(await ended).toEqual([3, null]);
+    expect(service.stderr()).toContain(join(data, 'bsvc.mdb'));
+    await other.remove();
   });
 
   it('is exit 1 when the port is taken, and names it', async () => {
