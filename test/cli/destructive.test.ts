@@ -17,6 +17,7 @@ const KEPT: Record<string, string> = {
   'collection edit': 'values of a dropped field stay stored; declaring it again shows them',
   'collection changes': 'no document goes: a follower reads the collection anew',
   'data trash': 'bsvc data recover brings it back',
+  'rules check': 'nothing is changed: it says what a change would do',
   'user roles': 'a role that was taken away can be given again',
   'user sessions': 'a user signs in again',
   'operator sessions': 'an operator signs in again; tokens, which end by themselves, are given out anew',

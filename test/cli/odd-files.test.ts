@@ -35,11 +35,13 @@ const BESIDES: Record<string, string[]> = {
   restore: ['--yes'],
   'user import': ['--from', 'parse'],
 };
+/** Commands that take a file instead of their arguments. */
+const INSTEAD = new Set(['rules check']);
 const ARGUMENTS: Record<string, string> = { collection: 'posts', project: 'shop', name: 'welcome' };
 
 function lineOf(words: string, { parameters }: LoadedCommand, flag: string | undefined, path: string): string[] {
   const named = Object.entries(parameters)
-    .filter(([, { kind }]) => kind === 'argument')
+    .filter(([, { kind }]) => kind === 'argument' && !INSTEAD.has(words))
     .flatMap(([name, each]) => (FILE.test(each.flags) ? [path] : name in ARGUMENTS ? [ARGUMENTS[name]!] : []));
   const once = 'once' in parameters ? ['--once'] : [];
   return [...words.split(' '), ...named, ...(flag ? [flag, path] : []), ...(BESIDES[words] ?? []), ...once];
