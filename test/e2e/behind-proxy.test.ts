@@ -14,21 +14,19 @@ import { buildEmail, PASSWORD } from '../helpers/user-client.js';
 const blocks = readExamples(readGuides().get('proxy.md')!);
 const configurationOf = (language: string): string => blocks.find((block) => block.language === language)!.text;
 
-/** The guide's configuration, without TLS, on ports of this test. */
-const LOCAL: Readonly<Record<ProxyName, (text: string, own: number, service: string) => string>> = {
-  nginx: (text, own, service) =>
+/** The guide's configuration, without TLS, on a port of this test. */
+const LOCAL: Readonly<Record<ProxyName, (text: string, own: number) => string>> = {
+  nginx: (text, own) =>
     text
       .replace('listen 443 ssl;', `listen 127.0.0.1:${own};`)
       .replace(/ *ssl_certificate.*\n/g, '')
-      .replace('http {', 'http {\n access_log off;\n')
-      .replace('127.0.0.1:4000', service),
-  caddy: (text, own, service) =>
-    `{\n admin off\n auto_https off\n}\n${text.replace('api.example.com {', `http://127.0.0.1:${own} {`).replace('127.0.0.1:4000', service)}`,
-  haproxy: (text, own, service) =>
+      .replace('http {', 'http {\n access_log off;\n'),
+  caddy: (text, own) =>
+    `{\n admin off\n auto_https off\n}\n${text.replace('api.example.com {', `http://127.0.0.1:${own} {`)}`,
+  haproxy: (text, own) =>
     text
       .replace(/bind :443 ssl crt \S+/, `bind 127.0.0.1:${own}`)
-      .replace('X-Forwarded-Proto https', 'X-Forwarded-Proto http')
-      .replace('127.0.0.1:4000', service),
+      .replace('X-Forwarded-Proto https', 'X-Forwarded-Proto http'),
 };
 const LANGUAGES: Readonly<Record<ProxyName, string>> = { nginx: 'nginx', caddy: 'caddyfile', haproxy: 'haproxy' };
 
@@ -44,8 +42,9 @@ async function openBehind(name: ProxyName, path: string, write: (text: string) =
       BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
     },
   });
-  const text = LOCAL[name](write(configurationOf(LANGUAGES[name])), own, new URL(test.url).host);
-  const proxy = await startProxy(name, text, `${base}/api/health/live`);
+  // First: the own port may begin with the same digits.
+  const text = write(configurationOf(LANGUAGES[name])).replace('127.0.0.1:4000', new URL(test.url).host);
+  const proxy = await startProxy(name, LOCAL[name](text, own), `${base}/api/health/live`);
   return {
     base,
     test,
