@@ -1,6 +1,10 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { aggregate } from '../../src/engine/commands/read/aggregate.js';
+import { countCommand } from '../../src/engine/commands/read/count.js';
+import { explain } from '../../src/engine/commands/read/explain.js';
+import { find } from '../../src/engine/commands/read/find.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -372,4 +376,40 @@ describe('an interrupted import', () => {
     expect((await running).code).toBe(130);
     expect((await exported(name)).length % 5).toBe(0);
   });
+});
+
+describe('an interrupted read', () => {
+  const READS = [
+    ['data', 'query'],
+    ['data', 'query', '--count'],
+    ['data', 'query', '--explain'],
+    ['data', 'get', '665f1c2e9b1d8a0012ab34cd'],
+    ['data', 'aggregate', '[{"$match":{}}]'],
+    ['data', 'aggregate', '[{"$match":{}}]', '--explain'],
+    ['rules', 'explain', '--as', 'anyone'],
+  ];
+
+  it.each(READS.map((words) => [words.join(' '), words] as const))(
+    'ends in the database too: %s',
+    async (_, [topic, verb, ...more]) => {
+      const name = await addCollection('--flexible');
+      await inShop(['data', 'insert', name, '{"at":1}']);
+      const stop = new AbortController();
+      const ended: unknown[] = [];
+      const spies = [find, aggregate, countCommand, explain].map((command) => {
+        const run = command.run.bind(command);
+        return vi.spyOn(command, 'run').mockImplementation((call, body, as) => {
+          const asked = { ...body, ...(body.explain as object) } as Record<string, unknown>;
+          if (String(asked.find ?? asked.aggregate ?? asked.count).startsWith('documents_')) {
+            stop.abort('SIGINT');
+            ended.push(call.signal?.aborted);
+          }
+          return run(call, body, as);
+        });
+      });
+      await inShop([topic!, verb!, name, ...more], { stop: stop.signal });
+      for (const spy of spies) spy.mockRestore();
+      expect([...new Set(ended)]).toEqual([true]);
+    },
+  );
 });

@@ -22,7 +22,7 @@ export default defineCommand({
   async run(context, input) {
     const pipeline = await readJsonText(context, input.pipeline, 'The pipeline is');
     const { app, project, target } = await chooseTarget(context, input);
-    const options = { includeDeleted: input.includeDeleted, signal: new AbortController().signal };
+    const options = { includeDeleted: input.includeDeleted, signal: context.stop };
     if (input.explain) {
       const { name } = target.collection;
       return presentExplained(

@@ -11,7 +11,7 @@ export default defineDocumentCommand({
   async run(context, { app, project, target, document }) {
     const id = requireDocumentId(document).toHexString();
     const query = `_id=${id}&include_deleted=true&limit=1`;
-    const page = await listDocuments(app, operatorCaller(project), target.collection.name, query);
+    const page = await listDocuments(app, operatorCaller(project), target.collection.name, query, context.stop);
     const [found] = 'items' in page ? page.items : [];
     if (!found) throw missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the collection');
     return presentOne(context, found);

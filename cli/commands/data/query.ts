@@ -50,9 +50,10 @@ export default defineCommand({
         ? operatorCaller(project)
         : playedCaller(project, await findPlayed(app, project, input.as));
     if (input.explain) {
-      return presentExplained(await explainList(app, caller, collection.name, query.toString()), 'of the page');
+      const explained = await explainList(app, caller, collection.name, query.toString(), context.stop);
+      return presentExplained(explained, 'of the page');
     }
-    const reply = await listDocuments(app, caller, collection.name, query.toString());
+    const reply = await listDocuments(app, caller, collection.name, query.toString(), context.stop);
     if ('count' in reply) return { json: reply, quiet: reply.count, text: () => String(reply.count) };
     const { items, ...page } = reply;
     const indent = context.io.stdout.isTTY ? 2 : undefined;

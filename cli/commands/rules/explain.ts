@@ -32,7 +32,7 @@ export default defineCommand({
     if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection has no rules.');
     const as = await findPlayed(app, project, input.as);
     const filter = new URLSearchParams(input.filters).toString();
-    const explained = await explainAccess(app, project, collection, { as, id: input.id, filter });
+    const explained = await explainAccess(app, project, collection, { as, id: input.id, filter }, context.stop);
     return {
       json: explained,
       quiet: explained.rules.map(({ rule, admits }) => `${rule} ${admits}`),

@@ -1,3 +1,4 @@
+import { clientSignal } from '../../http/requests/client-signal.js';
 import { naming, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
 import {
   anyOf,
@@ -139,9 +140,10 @@ export const RULES_ROUTES: RouteList = {
         403: ['USERS_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
         404: ['USER_NOT_FOUND', 'DOCUMENT_NOT_FOUND'],
       },
-      async handle({ app, project, params, query: { as = 'anyone', id, filter } }) {
+      async handle({ app, ctx, project, params, query: { as = 'anyone', id, filter } }) {
         const collection = await requireNamed(app, project, params.collection);
-        return explainAccess(app, project, collection, { as: await playedUser(app, project, as), id, filter });
+        const question = { as: await playedUser(app, project, as), id, filter };
+        return explainAccess(app, project, collection, question, clientSignal(ctx));
       },
     }),
   ],

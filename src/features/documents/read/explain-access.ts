@@ -31,12 +31,16 @@ export interface AccessQuestion {
   filter?: string;
 }
 
-/** Explains the rules of a collection for somebody (rules.md 10). 404 for an unknown document, 400 for a bad filter. */
+/**
+ * Explains the rules of a collection for somebody (rules.md 10). 404 for an unknown document, 400 for a bad filter.
+ * Reading ends when `signal` aborts.
+ */
 export async function explainAccess(
   app: App,
   project: Project,
   collection: Collection,
   { as, id, filter = '' }: AccessQuestion,
+  signal: AbortSignal,
 ): Promise<ExplainedAccess> {
   const caller = playedCaller(project, as);
   const document =
@@ -46,7 +50,7 @@ export async function explainAccess(
   const rules: ExplainedRule[] = [];
   for (const name of names) rules.push(await explainRule(app, collection, caller, name, document));
   const explained = { collection: collection.name, as, rules };
-  if (!document) return { ...explained, list: await explainPage(app, collection, project, as, filter) };
+  if (!document) return { ...explained, list: await explainPage(app, collection, project, { as, filter, signal }) };
   const shown = concealInDocument(document, await findSight(app, collection, caller));
   const leftOut = Object.keys(document).filter((name) => !Object.hasOwn(shown, name));
   return { ...explained, document: { id: document._id.toHexString(), leftOut } };
@@ -56,11 +60,10 @@ async function explainPage(
   app: App,
   { name }: Collection,
   project: Project,
-  as: string | null,
-  filter: string,
+  { as, filter, signal }: { as: string | null; filter: string; signal: AbortSignal },
 ): Promise<ExplainedAccess['list']> {
   try {
-    const { indexes, examined, returned } = await explainList(app, playedCaller(project, as), name, filter);
+    const { indexes, examined, returned } = await explainList(app, playedCaller(project, as), name, filter, signal);
     return { indexes, examined, returned };
   } catch (error) {
     if (error instanceof AppError && (error.kind === 'unauthenticated' || error.kind === 'forbidden')) {

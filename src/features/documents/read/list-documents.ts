@@ -78,15 +78,16 @@ export async function encodeList(
 /**
  * A page of a collection's documents, or their number (rest-api.md 4.2, decisions.md 4). 404 for an unknown collection,
  * 401 without a user on a private one, 400 for a bad query or a page that is too large. Holds one page at most; what
- * the caller may not see is filtered by the database.
+ * the caller may not see is filtered by the database. Reading ends when `signal` aborts, if one is given.
  */
 export async function listDocuments(
   app: App,
   caller: Caller,
   collectionName: string,
   rawQuery: string,
+  signal?: AbortSignal,
 ): Promise<ListReply> {
-  const { query, found } = await readList(app, caller, collectionName, rawQuery);
+  const { query, found } = await readList(app, caller, collectionName, rawQuery, { signal });
   if ('count' in found) return found;
   return { items: await presentStored(app, caller, found.items, query), ...found.figures };
 }
@@ -151,7 +152,7 @@ export async function explainList(
   caller: Caller,
   collectionName: string,
   rawQuery: string,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<ExplainedList> {
   const reading = await openReading(app, caller, collectionName, rawQuery, new ReplySize(), signal);
   const { query, filter } = reading;
