@@ -23,7 +23,7 @@ export class CommitProbe {
   private async readAndCommit(): Promise<void> {
     const { storage } = this;
     storage.refresh();
-    storage.catalog.discarded();
+    storage.catalog.discarded(1);
     const now = Buffer.alloc(8);
     now.writeDoubleBE(Date.now());
     try {

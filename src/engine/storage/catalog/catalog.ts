@@ -192,12 +192,13 @@ export class Catalog {
     this.queue.put(key, encodeRecord(key, Buffer.from([1])));
   }
 
-  /** The prefixes of all keys that are left over from drops. */
-  discarded(): Buffer[] {
+  /** The prefixes of keys that are left over from drops, of `most` drops. */
+  discarded(most = Infinity): Buffer[] {
     const prefixes: Buffer[] = [];
     const range = this.environment.store.getRange({
       start: Buffer.from([DROPPED_SPACE]),
       end: Buffer.from([DROPPED_SPACE + 1]),
+      ...(most < Infinity && { limit: most }),
     });
     for (const { key, value } of range) {
       // What a damaged key names may be somebody's data.
