@@ -40,28 +40,31 @@ function describeRefusal(error: unknown): string {
 }
 
 export function Notes() {
-  const shown = note.value;
   return (
     <div class="notes" role="status">
-      {shown && (
-        <p class={shown.isBad ? 'note bad' : 'note'}>
-          <span>{shown.text}</span>
-          {shown.undo && (
-            <button
-              onClick={() => {
-                note.value = null;
-                shown.undo?.();
-              }}
-            >
-              Undo
-            </button>
-          )}
-          <button class="icon" aria-label="Close this note" onClick={() => (note.value = null)}>
-            <Icon name="close" />
-          </button>
-        </p>
-      )}
+      {note.value && <NoteLine {...note.value} onClose={() => (note.value = null)} />}
     </div>
+  );
+}
+
+export function NoteLine({ text, isBad, undo, onClose }: Note & { onClose: () => void }) {
+  return (
+    <p class={isBad ? 'note bad' : 'note'}>
+      <span>{text}</span>
+      {undo && (
+        <button
+          onClick={() => {
+            onClose();
+            undo();
+          }}
+        >
+          Undo
+        </button>
+      )}
+      <button class="icon" aria-label="Close this note" onClick={onClose}>
+        <Icon name="close" />
+      </button>
+    </p>
   );
 }
 

@@ -32,6 +32,7 @@ const PATHS = {
 } as const;
 
 export type IconName = keyof typeof PATHS;
+export const ICONS = Object.keys(PATHS) as IconName[];
 
 /** Says nothing to readers of the page: a text or a label stands beside it. */
 export function Icon({ name }: { name: IconName }) {

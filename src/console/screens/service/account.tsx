@@ -70,7 +70,7 @@ export function Account() {
         ]}
       />
       <h2>Password</h2>
-      <Form class="sign-in" onSubmit={() => void change()}>
+      <Form class="stack" onSubmit={() => void change()}>
         <PasswordField label="Current password" value={currentPassword} onText={setCurrent} />
         <PasswordField label="New password" isNew value={newPassword} onText={setNew} />
         <Trouble error={refused} />

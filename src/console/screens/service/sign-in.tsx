@@ -26,7 +26,7 @@ export function SignIn({ onDone, isAgain = false }: { onDone: () => void; isAgai
     onDone();
   });
   return (
-    <Form class="sign-in" onSubmit={() => void run()}>
+    <Form class="stack" onSubmit={() => void run()}>
       {!isAgain && <h1>bsvc console</h1>}
       <Field label="E-mail" type="email" required autocomplete="username" value={email} onText={setEmail} />
       <PasswordField label="Password" value={password} onText={setPassword} />
