@@ -72,7 +72,6 @@ const ALONE = [
   ...list('engine', 'conformance held-snapshots one-turn readers'),
   ...list('engine/damage', 'damage'),
   ...list('helpers', 'watch-replies'),
-  ...list('http', 'strangers'),
   ...list('platform', 'jobs/schedules outages'),
 ];
 
