@@ -1,9 +1,11 @@
 import supertest, { type Test } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROUTE_LISTS } from '../../src/api.js';
 import { operatorSessionStore } from '../../src/features/access/operator.js';
 import { listActs } from '../../src/features/audit/audit-log.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
 import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
+import { signUp } from '../../src/features/users/sign-up.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
 import { buildOperator, openOperatorClient, OPERATOR_PASSWORD, type Method } from '../helpers/operator-client.js';
@@ -267,12 +269,19 @@ describe('an operator’s own account', () => {
 
 describe('an act at the console that cannot be taken back', () => {
   const MINUTE_MS = 60_000;
+  /** Names that a credential has in a body. */
+  const CREDENTIAL = /password|secret|key$/i;
 
   it('asks for the password again, which counts for five minutes and for this session alone', async () => {
     const { email, call } = await buildOperator(test);
     const { project } = await buildProject(test.app);
     const path = `/api/projects/${project._id.toHexString()}`;
-    const posts = await buildCollection(test.app, project, { name: 'posts' });
+    const rls = { mode: 'private', ownerField: 'userId' } as const;
+    const posts = await buildCollection(test.app, project, { name: 'posts', rls });
+    const notes = await buildCollection(test.app, project, { name: 'notes', rls });
+    const tasks = await buildCollection(test.app, project, { name: 'tasks', rls });
+    const cards = await buildCollection(test.app, project, { name: 'cards', rules: { read: 'nobody' } });
+    const user = `${path}/users/${(await signUp(test.app, project, { email: 'a@b.test', password: 'long enough' }, 'project'))._id.toHexString()}`;
     const { id } = dataOf<{ id: string }>(
       await call('post', `${path}/webhooks`, { url: 'https://hooks.example/', events: ['*'] }).expect(201),
     );
@@ -283,6 +292,19 @@ describe('an act at the console that cannot be taken back', () => {
       ['post', `${path}/keys`, { type: 'secret' }],
       ['put', `${path}/collections/${posts.name}/rls`, { enabled: false }],
       ['put', `${path}/collections/${posts.name}/rules`, { rules: null }],
+      // Whatever lets somebody do more than before, by each route that can.
+      ['patch', `${path}/collections/${notes.name}`, { rls: null }],
+      ['put', `${path}/collections/${tasks.name}/rls`, { mode: 'public-read' }],
+      ['put', `${path}/collections/${cards.name}/rules?confirm=${project.name}`, { rules: { read: 'anyone' } }],
+      [
+        'put',
+        `${path}/schema?confirm=${project.name}`,
+        { format: 'bsvc-schema/1', collections: [{ name: tasks.name, rls: 'off' }] },
+      ],
+      ['patch', `${path}/webhooks/${id}`, { url: 'https://evil.example/' }],
+      ['patch', user, { email: 'evil@b.test' }],
+      ['put', `${user}/roles`, { roles: ['editor'] }],
+      ['patch', path, { providerApiKey: 're_another' }],
       ['post', `${path}/rotate-tokens`, { grace: '0s' }],
       ['delete', path],
     ];
@@ -301,13 +323,38 @@ describe('an act at the console that cannot be taken back', () => {
     expect(await outcomes(cookie)).toEqual(refused);
     await confirm(OPERATOR_PASSWORD).expect(200);
     expect(await outcomes(other)).toEqual(refused);
+    const closed = { mode: 'private' };
+    await send('put', `${path}/collections/${tasks.name}/rls`, { ...OURS, cookie: other }, closed).expect(200);
     clock.advance(5 * MINUTE_MS);
     expect(await outcomes(cookie)).toEqual(refused);
     await confirm(OPERATOR_PASSWORD).expect(200);
-    expect(await outcomes(cookie)).toEqual([200, 201, 201, 200, 200, 200, 200]);
+    expect(await outcomes(cookie)).toEqual([200, 201, 201, ...Array<number>(12).fill(200)]);
     // Everything else goes on without.
     await send('get', '/api/projects', { ...OURS, cookie }).expect(200);
     expect(JSON.stringify(await listActs(test.app, { limit: 20 }))).not.toContain(OPERATOR_PASSWORD);
+  });
+
+  it('is each that makes or takes a credential, by whichever route', async () => {
+    const { email } = await buildOperator(test);
+    const { project } = await buildProject(test.app);
+    const cookie = await signIn(email);
+    const told: Record<string, string[]> = {};
+    for (const { method, path, id, access, body, openBody, example, answers } of ROUTE_LISTS.flatMap(
+      ({ routes }) => routes,
+    )) {
+      const { properties = {} } = (body ?? openBody ?? {}) as { properties?: Record<string, unknown> };
+      const given = Object.keys(properties).filter((name) => properties[name] !== false && CREDENTIAL.test(name));
+      if (access.action === undefined || method === 'GET') continue;
+      if (given.length === 0 && !/shown only now/i.test(JSON.stringify(answers))) continue;
+      const to = path.replace(':projectId', project._id.toHexString()).replace(/:\w+/g, 'any');
+      const sent = { ...Object.fromEntries(given.map((name) => [name, 'a long one'])), ...(example as object) };
+      const answer = await send(method.toLowerCase() as Method, to, { ...OURS, cookie }, sent);
+      (told[codeOf(answer) ?? answer.status] ??= []).push(id);
+    }
+    // The keys of a new project open nothing that was there.
+    expect(Object.keys(told)).toEqual(['201', 'PASSWORD_REQUIRED']);
+    expect(told['201']).toEqual(['createProject']);
+    expect(told.PASSWORD_REQUIRED!.length).toBeGreaterThan(10);
   });
 
   it('belongs to names that nobody else can point here, unless BSVC_PUBLIC_URL says which', async () => {

@@ -3,7 +3,6 @@ import { readFile, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
-import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { checkBackupJob } from '../../src/features/backups/check-backup.job.js';
 import { runBackupJob } from '../../src/features/backups/run-backup.job.js';
@@ -12,7 +11,7 @@ import { setTemplate } from '../../src/features/mail/mail-template.js';
 import { signUp } from '../../src/features/users/sign-up.js';
 import { jobStore } from '../../src/platform/jobs/job.js';
 import { CHROMIUM } from '../helpers/chromium.js';
-import { at, OWNER, openConsole, PASSWORD, settle, useConsole, VIEWER, visit } from './console-stage.js';
+import { at, OWNER, openConsole, PASSWORD, reach, settle, useConsole, VIEWER, visit } from './console-stage.js';
 
 /** Of the page: what is evaluated there. */
 declare const document: { title: string; querySelectorAll(selector: string): { length: number } };
@@ -20,12 +19,6 @@ declare const document: { title: string; querySelectorAll(selector: string): { l
 const BACKUPS = mkdtempSync(join(tmpdir(), 'bsvc-backups-'));
 afterAll(() => rmSync(BACKUPS, { recursive: true, force: true }));
 const XSS = '<img src=x onerror="document.title=\'broken in\'">';
-
-/** Gives the own password where the page asks for it over the form. */
-async function prove(page: Page): Promise<void> {
-  await page.getByRole('textbox', { name: 'Your password' }).fill(PASSWORD);
-  await page.getByRole('button', { name: 'Go on' }).click();
-}
 
 describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () => {
   const stage = useConsole({ settings: { BSVC_MAIL_FROM: 'shop@example.test', BSVC_BACKUP_TO: BACKUPS } });
@@ -51,6 +44,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     expect(await page.getByRole('button', { name: 'Create the user' }).isDisabled()).toBe(true);
     await page.getByLabel('Further fields').fill('{"name": "New"}');
     await page.getByRole('button', { name: 'Create the user' }).click();
+    await reach(page, page.getByRole('link', { name: 'new@example.test' }));
     await page.getByRole('link', { name: 'new@example.test' }).click();
     await page.getByLabel('Roles').fill('editor, author');
     await page.keyboard.press('Escape');
@@ -59,7 +53,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     expect(await page.getByLabel('Roles').inputValue()).toBe('editor, author');
     await page.getByLabel('The address is confirmed').check();
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('The user is changed').waitFor();
+    await reach(page, page.getByText('The user is changed'));
     await page.getByRole('button', { name: 'Close', exact: true }).click();
     const row = page.getByRole('row', { name: 'new@example.test' });
     await row.getByText('editor, author').waitFor();
@@ -89,7 +83,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByText('There is no collection postz').waitFor();
     await page.getByRole('textbox', { name: 'Events' }).fill('posts.insert\nposts.update');
     await page.getByRole('button', { name: 'Add the webhook' }).click();
-    await page.getByText(/^whsec_/).waitFor();
+    await reach(page, page.getByText(/^whsec_/));
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'https://hooks.example/in' }).click();
     await page.getByRole('link', { name: 'Edit…' }).click();
@@ -109,7 +103,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByLabel('Client secret').fill('hush');
     await page.getByLabel('Pages of the app to come back to').fill('https://shop.example/in');
     await page.getByRole('button', { name: 'Save' }).click();
-    await prove(page);
+    await reach(page, page.getByRole('button', { name: 'Remove github' }));
     await page.getByRole('button', { name: 'Remove github' }).click();
     await page.getByLabel(/^Type/).fill('github');
     await page.getByRole('button', { name: 'Remove the provider' }).click();
@@ -127,12 +121,7 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await page.getByRole('checkbox', { name: 'shop' }).check();
     await page.getByRole('button', { name: 'Add the operator' }).click();
     const row = page.getByRole('row', { name: 'otto@example.test' });
-    await row
-      .or(page.getByRole('textbox', { name: 'Your password' }))
-      .first()
-      .waitFor();
-    if (!(await row.isVisible())) await prove(page);
-    await row.getByText('viewer').waitFor();
+    await reach(page, row.getByText('viewer'));
     await row.getByRole('cell', { name: 'shop' }).waitFor();
     await row.getByRole('link').click();
     await page.getByLabel('Role').selectOption('owner');

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { chromium, type Browser, type BrowserContext, type Page, type Request } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Locator, type Page, type Request } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { addOperator } from '../../src/features/operators/add-operator.js';
 import type { Project } from '../../src/features/projects/project.js';
@@ -200,6 +200,16 @@ export async function signIn(page: Page, email = OWNER, password = PASSWORD): Pr
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Password').fill(password);
   await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Waits for what comes of an act, and gives the own password where the page asks for it before. */
+export async function reach(page: Page, found: Locator): Promise<void> {
+  const asked = page.getByRole('textbox', { name: 'Your password' });
+  await found.or(asked).first().waitFor();
+  if (await found.first().isVisible()) return;
+  await asked.fill(PASSWORD);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await found.waitFor();
 }
 
 /** The address of a screen of the stage's project. */

@@ -5,7 +5,17 @@ import { defaultUsersCollection } from '../../src/features/collections/users-col
 import { requireCollection } from '../../src/features/collections/collection-store.js';
 import { buildCollection, placeDocuments } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
-import { at, findBarriers, measureOverflow, openConsole, settle, useConsole, visit, VIEWER } from './console-stage.js';
+import {
+  at,
+  findBarriers,
+  measureOverflow,
+  openConsole,
+  reach,
+  settle,
+  useConsole,
+  visit,
+  VIEWER,
+} from './console-stage.js';
 
 const ADA = 'ada@example.test';
 
@@ -60,7 +70,7 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Save the rules' }).click();
     await page.getByLabel(/^Type/).fill('shop');
     await page.getByRole('button', { name: 'Change the rules' }).click();
-    await page.getByText('Rules changed').waitFor();
+    await reach(page, page.getByText('Rules changed'));
     const { rules } = await requireCollection(stage.test.app, stage.project._id, 'cards');
     expect(rules).toMatchObject({ read: 'doc.open or doc.owner = user.id', create: 'nobody' });
   });
@@ -90,7 +100,7 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Save the rules' }).click();
     await page.getByLabel(/^Type/).fill('shop');
     await page.getByRole('button', { name: 'Change the rules' }).click();
-    await page.getByText('Rules changed').waitFor();
+    await reach(page, page.getByText('Rules changed'));
     await visit(page, at(stage, 'documents/tasks'));
     await page.getByText('of others').waitFor();
     await page.getByText('See as…').click();

@@ -21,6 +21,7 @@ import {
   openPage,
   OWNER,
   PASSWORD,
+  reach,
   signIn,
   useConsole,
   visit,
@@ -180,7 +181,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByLabel(/^Type/).fill('shop');
     await page.getByRole('button', { name: 'Apply the schema' }).click();
-    await page.getByText('Schema applied').waitFor();
+    await reach(page, page.getByText('Schema applied'));
     await page.getByRole('row', { name: 'warnings' }).getByText('publishable keys read all').waitFor();
   });
 
@@ -221,7 +222,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByRole('alert').first().waitFor();
     await page.getByLabel('New password').fill('another long one');
     await page.getByRole('button', { name: 'Set the password', exact: true }).click();
-    await page.getByText('every session has ended').waitFor();
+    await reach(page, page.getByText('every session has ended'));
     await sessions.getByText('Signed in nowhere.').waitFor();
   });
 

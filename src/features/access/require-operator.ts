@@ -48,8 +48,11 @@ export interface Recording {
   looks?: string;
   /** The body is not written down: it holds a project's data. */
   withoutBody?: boolean;
-  /** At the console the operator has to have given the password again, a short time ago; of some bodies only. */
-  asksPassword?: boolean | ((body: Record<string, unknown>) => boolean);
+  /**
+   * At the console the operator has to have given the password again, a short time ago; of some bodies only, or where
+   * the handler finds that it lets somebody do more (requireProven).
+   */
+  asksPassword?: boolean | 'to open' | ((body: Record<string, unknown>) => boolean);
 }
 
 /** The operator that a guard settled. */

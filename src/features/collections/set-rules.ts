@@ -23,18 +23,20 @@ export async function planRules(
 
 /**
  * Gives a collection rules instead of those that it has, row-level security included; null for none. 409
- * CONFIRMATION_REQUIRED when somebody may do more than before and nobody has agreed to it.
+ * CONFIRMATION_REQUIRED when somebody may do more than before and nobody has agreed to it; then `prove` refuses who may
+ * not do that.
  */
 export function setRules(
   app: App,
   projectId: ObjectId,
   name: string,
   rules: AccessRules | null,
-  { agreed }: { agreed: boolean },
+  { agreed, prove }: { agreed: boolean; prove?: () => Promise<void> },
 ): Promise<Collection> {
   return changeCollection(app, projectId, name, async (current) => {
     const { next, loosened } = await planRules(app, current, rules);
     if (loosened.length > 0 && !agreed) throw unconfirmed(loosened);
+    if (loosened.length > 0) await prove?.();
     return next;
   });
 }

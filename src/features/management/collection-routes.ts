@@ -39,8 +39,7 @@ import { listCollections } from '../collections/list-collections.js';
 import { setChanges } from '../changes/set-changes.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { renameCollection } from '../collections/rename-collection.js';
-import { RULE_TEXTS, setRulesRoute } from './rules-route.js';
-import { setRls } from '../collections/set-rls.js';
+import { proveOpening, RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { findShape } from '../documents/read/find-shape.js';
 import { requireNamed } from './require-named.js';
 import { checkStoredDocuments, FIT_REPORT } from '../documents/fit/check-stored-documents.js';
@@ -176,7 +175,7 @@ export const COLLECTION_ROUTES: RouteList = {
     route('PATCH /api/projects/:projectId/collections/:collection', {
       id: 'editCollection',
       summary: 'Change a collection',
-      access: projectOwner('collection edit', { looks: 'check' }),
+      access: projectOwner('collection edit', { looks: 'check', asksPassword: 'to open' }),
       query: { check: flagParameter('Change nothing: tell which stored documents would not fit') },
       body: CHANGES,
       example: { addFields: [{ name: 'note', type: 'String' }] },
@@ -203,9 +202,13 @@ export const COLLECTION_ROUTES: RouteList = {
           );
           return say(report, `${report.misfits} of ${report.checked} would not fit`);
         }
-        const changed = await changeCollection(app, _id, params.collection, (current) => readSettings(current, body), {
-          forNewWrites,
-        });
+        const changed = await changeCollection(
+          app,
+          _id,
+          params.collection,
+          (current) => proveOpening(app, ctx, current, readSettings(current, body)),
+          { forNewWrites },
+        );
         return presentCollection(changed);
       },
     }),
@@ -217,9 +220,11 @@ export const COLLECTION_ROUTES: RouteList = {
       example: { mode: 'public-read', ownerField: 'userId' },
       answers: ok(COLLECTION, 'Row-level security updated'),
       refuses: { 400: ['USERS_CONTRACT', 'INVALID_RULES'] },
-      async handle({ app, project: { _id }, params, body }) {
-        const current = await requireStoredCollection(app, _id, params.collection);
-        return presentCollection(await setRls(app, _id, current.name, readRls(body, current.rls)));
+      async handle({ app, ctx, project: { _id }, params, body }) {
+        const changed = await changeCollection(app, _id, params.collection, (current) =>
+          proveOpening(app, ctx, current, { rls: readRls(body, current.rls) }),
+        );
+        return presentCollection(changed);
       },
     }),
     setRulesRoute,

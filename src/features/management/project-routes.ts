@@ -113,7 +113,11 @@ export const PROJECT_ROUTES: RouteList = {
       summary: 'Change settings of a project',
       description:
         '`plan` and `limits` belong to who runs the whole service: only operators who see all projects set them.',
-      access: projectOwner('project update'),
+      access: projectOwner('project update', {
+        // Whose account at the provider sends the mails reads their codes too.
+        asksPassword: ({ providerApiKey, providerWebhookSecret }) =>
+          typeof providerApiKey === 'string' || typeof providerWebhookSecret === 'string',
+      }),
       query: { verify: flagParameter('Try the mail provider’s key before it is stored') },
       body: changes(
         {

@@ -15,7 +15,7 @@ import {
 } from '../../http/routes/route.js';
 import { object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
-import { operatedProject, operatorOf, type ActingOperator } from '../access/require-operator.js';
+import { operatedProject, operatorOf, type ActingOperator, type Recording } from '../access/require-operator.js';
 import type { Project } from '../projects/project.js';
 import { deleteUser } from '../users/accounts/delete-user.js';
 import { ACCOUNT, IDENTITY, NEW_PASSWORD, NEW_USER, SESSION, USER_CHANGES } from '../users/accounts/describe-user.js';
@@ -50,7 +50,8 @@ const withUser = (access: Access): Access<OfUser> => ({
   },
 });
 const USER_OPERATOR = withUser(PROJECT_OPERATOR);
-const userOwner = (action: string): Access<OfUser> => withUser(projectOwner(action));
+const userOwner = (action: string, recording: Recording = {}): Access<OfUser> =>
+  withUser(projectOwner(action, recording));
 
 const ENDED = ok(object({ ended: WHOLE }), 'Sessions ended');
 
@@ -87,7 +88,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/users', {
       id: 'createUser',
       summary: 'Create a user',
-      access: projectOwner('user create'),
+      access: projectOwner('user create', { asksPassword: true }),
       openBody: NEW_USER,
       example: { email: 'ada@example.com', password: 'correct horse battery' },
       answers: created(ACCOUNT, 'User created'),
@@ -112,7 +113,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('PATCH /api/projects/:projectId/users/:user', {
       id: 'updateUser',
       summary: 'Change fields of a user',
-      access: userOwner('user update'),
+      access: userOwner('user update', { asksPassword: ({ email }) => email !== undefined }),
       openBody: USER_CHANGES,
       example: { name: 'Ada Lovelace' },
       answers: ok(ACCOUNT, 'User updated'),
@@ -141,7 +142,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/users/:user/set-password', {
       id: 'setUserPassword',
       summary: 'Set a user’s password',
-      access: userOwner('user set-password'),
+      access: userOwner('user set-password', { asksPassword: true }),
       body: object({ password: NEW_PASSWORD }),
       example: { password: 'correct horse battery' },
       answers: done('Password set; every session has ended'),
@@ -169,7 +170,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('PUT /api/projects/:projectId/users/:user/roles', {
       id: 'setUserRoles',
       summary: 'Set the roles of a user',
-      access: userOwner('user roles'),
+      access: userOwner('user roles', { asksPassword: true }),
       body: object({ roles: ROLE_LIST }),
       example: { roles: ['editor'] },
       answers: ok(ACCOUNT, 'Roles set'),

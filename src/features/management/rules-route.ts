@@ -1,4 +1,6 @@
 import { clientSignal } from '../../http/requests/client-signal.js';
+import type { Context } from 'koa';
+import type { App } from '../../app.js';
 import { naming, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
 import {
   anyOf,
@@ -14,6 +16,11 @@ import {
   WHOLE,
 } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { requireProven } from '../access/require-operator.js';
+import type { CollectionSettings } from '../collections/change-collection.js';
+import type { Collection } from '../collections/collection.js';
+import { declareCollection } from '../collections/schema/collection-declaration.js';
+import { listOpened } from '../collections/schema/merge-declaration.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { completeRules } from '../collections/rules/check-rules.js';
 import { COLLECTION } from '../collections/schema/describe-collection.js';
@@ -26,6 +33,21 @@ import { requireNamed } from './require-named.js';
 
 /** Rules as a body gives them. */
 export const RULE_TEXTS = changes({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, updateTo: TEXT });
+
+/**
+ * The new settings of a collection; 403 PASSWORD_REQUIRED where they let somebody do more than before and the console's
+ * operator has not given the password again.
+ */
+export async function proveOpening<S extends Partial<CollectionSettings>>(
+  app: App,
+  ctx: Context,
+  current: Collection,
+  settings: S,
+): Promise<S> {
+  const opened = listOpened(declareCollection(current), declareCollection({ ...current, ...settings }));
+  if (opened.length > 0) await requireProven(app, ctx);
+  return settings;
+}
 
 /** Rules of a collection, for operators (rules.md 1). */
 export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:collection/rules', {
@@ -42,10 +64,11 @@ export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:co
     400: ['INVALID_RULES', 'INVALID_RULE', 'INVALID_QUERY'],
     409: ['CONFIRMATION_REQUIRED', 'RULE_MISFITS'],
   },
-  async handle({ app, project, params, query, body: { rules } }) {
+  async handle({ app, ctx, project, params, query, body: { rules } }) {
     const agreed = query.confirm === project.name;
+    const prove = (): Promise<void> => requireProven(app, ctx);
     const next = completeRules(rules);
-    return presentCollection(await setRules(app, project._id, params.collection, next, { agreed }));
+    return presentCollection(await setRules(app, project._id, params.collection, next, { agreed, prove }));
   },
 });
 

@@ -1,6 +1,7 @@
 import { flagParameter, ok, parameter, route, say, type RouteList } from '../../http/routes/route.js';
 import { arrayOf, FLAG, object, oneOf, TEXT } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { requireProven } from '../access/require-operator.js';
 import { applyDeclared } from '../changes/apply-declared.js';
 import { declareCollection, DECLARATION_SCHEMA, SCHEMA_FORMAT } from '../collections/schema/collection-declaration.js';
 import { withFieldDefs } from '../collections/schema/describe-collection.js';
@@ -53,7 +54,7 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
         'What a declaration leaves out stays as it is; `rls: "off"` switches row-level security off. A second time changes nothing.',
         'Values of dropped fields stay stored.',
       ].join(' '),
-      access: projectOwner('schema apply', { looks: 'dryRun' }),
+      access: projectOwner('schema apply', { looks: 'dryRun', asksPassword: 'to open' }),
       query: {
         dryRun: flagParameter('Change nothing: tell what would be changed'),
         prune: flagParameter('Drop what lists no longer name: collections with all their documents, fields, indexes'),
@@ -92,10 +93,11 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
           'CONSTRAINT_MISFITS',
         ],
       },
-      async handle({ app, project, query: { dryRun, prune, forNewWrites, confirm }, body: { collections } }) {
+      async handle({ app, ctx, project, query: { dryRun, prune, forNewWrites, confirm }, body: { collections } }) {
         const changes = planSchema(await listCollections(app, project._id), collections, { prune });
         const loosened = listLoosenedBy(changes);
         if (!dryRun && !prune && loosened.length > 0 && confirm !== project.name) throw unconfirmed(loosened);
+        if (!dryRun && loosened.length > 0) await requireProven(app, ctx);
         if (!dryRun) await applyDeclared(app, project, changes, { forNewWrites });
         const data = { changes: changes.map(presentSchemaChange), applied: !dryRun };
         if (changes.length === 0) return say(data, 'Nothing to change');

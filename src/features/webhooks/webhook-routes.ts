@@ -145,7 +145,7 @@ export const WEBHOOK_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/webhooks', {
       id: 'addWebhook',
       summary: 'Register a webhook',
-      access: projectOwner('webhook add'),
+      access: projectOwner('webhook add', { asksPassword: true }),
       body: object(
         { url: URL, events: EVENTS, 'description?': DESCRIPTION, 'enabled?': FLAG, 'strict?': STRICT },
         'NewWebhook',
@@ -183,7 +183,7 @@ export const WEBHOOK_ROUTES: RouteList = {
     route('PATCH /api/projects/:projectId/webhooks/:id', {
       id: 'editWebhook',
       summary: 'Change a webhook',
-      access: projectOwner('webhook edit'),
+      access: projectOwner('webhook edit', { asksPassword: ({ url }) => url !== undefined }),
       body: changes(
         { url: URL, events: EVENTS, description: DESCRIPTION, enabled: FLAG, waiting: WAITING },
         'WebhookChanges',

@@ -153,10 +153,8 @@ export function listUnmet(from: WholeDeclaration, declared: CollectionDeclaratio
  * line each. Dropping a field that is protected or unique counts as well, dropping any other does not.
  */
 export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): string[] {
-  const lines: string[] = [];
+  const lines = listOpened(from, to);
   const after = new Map(to.fields.map((field) => [field.name, field]));
-  if (from.rls && !to.rules && !isStricter(from.rls, to.rls)) lines.push(rlsLine(from, to));
-  lines.push(...listLoosenedRules(from, to), ...listLoosenedFields(from.fields, to.fields));
   if (from.mode === 'enforced' && to.mode === 'flexible') lines.push('mode: enforced -> flexible');
   for (const names of from.uniques ?? []) {
     const isKept = to.uniques?.some((other) => isDeepStrictEqual(other, names));
@@ -174,6 +172,12 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
     for (const constraint of listTightened(now, field, field.name)) lines.push(`${constraint} is given up or widened`);
   }
   return lines;
+}
+
+/** The parts of listLoosened by which somebody reads or writes documents that were out of reach before. */
+export function listOpened(from: WholeDeclaration, to: WholeDeclaration): string[] {
+  const rls = from.rls && !to.rules && !isStricter(from.rls, to.rls) ? [rlsLine(from, to)] : [];
+  return [...rls, ...listLoosenedRules(from, to), ...listLoosenedFields(from.fields, to.fields)];
 }
 
 /** Same owners, and no more readers than before. */

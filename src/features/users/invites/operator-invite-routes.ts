@@ -28,7 +28,7 @@ export const OPERATOR_INVITE_ROUTES: RouteList = {
       summary: 'Invite an address by mail',
       description:
         'The mail (template `invite`) links to `redirect`, one of the project’s addresses (`signIn.redirects`), with `#invite=<token>`. Good for seven days, once, for a user whose confirmed address it is.',
-      access: projectOwner('user invite'),
+      access: projectOwner('user invite', { asksPassword: ({ roles }) => Array.isArray(roles) && roles.length > 0 }),
       body: object({ email: EMAIL, redirect: text({ maxLength: 500 }), 'roles?': ROLE_LIST }, 'ProjectInvite'),
       example: { email: 'grace@example.com', redirect: 'https://shop.example/join', roles: ['editor'] },
       answers: created(INVITE, 'Invitation mailed'),
