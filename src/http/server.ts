@@ -85,7 +85,8 @@ export async function startServer(
     else if (held) held.push(() => void handle(request, response));
     else void handle(request, response);
   });
-  const server = createServer(options, oneAfterTheOther(listener, unheard));
+  const taken = new WeakMap<Socket, Connection>();
+  const server = createServer(options, oneAfterTheOther(listener, unheard, taken));
   // One listener for all connections: each holds as little as can be.
   const forget = function (this: Socket): void {
     unheard.delete(this);
@@ -109,7 +110,7 @@ export async function startServer(
   };
   if (connections) boundConnections(server, connections);
   server.timeout = timeouts.silenceMs;
-  endStalled(server, timeouts.stallMs);
+  endStalled(server, timeouts.stallMs, (socket) => endSilent(socket, taken.get(socket)));
   server.on('clientError', answerBrokenRequest);
   // Requests that Node would answer by itself, without a word or not at all.
   server.on('checkExpectation', (request: IncomingMessage) => refuse(request.socket, UNKNOWN_EXPECTATION));
@@ -145,8 +146,11 @@ interface Connection {
  * once, hold their replies in memory until the first is read, and never tell of the others' end when the client goes
  * away.
  */
-function oneAfterTheOther(begin: RequestListener, unheard: Set<Socket>): RequestListener {
-  const connections = new WeakMap<Socket, Connection>();
+function oneAfterTheOther(
+  begin: RequestListener,
+  unheard: Set<Socket>,
+  connections: WeakMap<Socket, Connection>,
+): RequestListener {
   return (request, response) => {
     const { socket } = request;
     // It was told that the connection closes with the reply before.
@@ -295,6 +299,11 @@ const UNKNOWN_EXPECTATION: Refusal = [
   'Only 100-continue can be expected',
 ];
 const NO_TUNNEL: Refusal = ['405 Method Not Allowed', 'METHOD_NOT_ALLOWED', 'CONNECT is not allowed here'];
+const TOO_SLOW: Refusal = [
+  '503 Service Unavailable',
+  'BUSY',
+  'This took longer than BSVC_SILENCE_TIMEOUT: try again in a moment. A write may have been done all the same',
+];
 const REFUSALS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'REQUEST_TIMEOUT', 'The request took too long to arrive'],
@@ -319,8 +328,19 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void
   else refuse(socket, REFUSALS[error.code ?? ''] ?? NOT_HTTP);
 }
 
+/** A client that has asked and is not answered yet waits for us: it is told so before its connection ends. */
+function endSilent(socket: Socket, connection: Connection | undefined): void {
+  const asked = connection?.waiting === 0 ? connection.newest : null;
+  if (asked?.req.complete && !asked.headersSent && !asked.closed && socket.writable) {
+    refuse(socket, TOO_SLOW, ['Retry-After: 1']);
+    socket.destroySoon();
+  } else {
+    socket.destroy();
+  }
+}
+
 /** The last words on a connection. */
-function refuse(socket: Duplex, [status, code, message]: Refusal): void {
+function refuse(socket: Duplex, [status, code, message]: Refusal, more: readonly string[] = []): void {
   const requestId = randomUUID();
   const body = JSON.stringify(presentError(invalid(code, message), requestId));
   const head = [
@@ -329,6 +349,7 @@ function refuse(socket: Duplex, [status, code, message]: Refusal): void {
     `Content-Length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
     'Connection: close',
+    ...more,
   ];
   socket.on('error', () => undefined).end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

@@ -113,6 +113,15 @@ describe('slow clients', () => {
     await eventually('the connection is cut', () => socket.closed);
   });
 
+  it('are told 503 where it is the server that says nothing', async () => {
+    const { api, waiting } = openGate();
+    const { socket, heard } = await speak(await start(api, QUICK), 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await eventually('the connection is cut', () => socket.closed);
+    expect([waiting(), heard().split('\r\n')[0]]).toEqual([1, 'HTTP/1.1 503 Service Unavailable']);
+    expect(heard()).toContain('Retry-After: 1');
+    expect(heard()).toContain('"code":"BUSY"');
+  });
+
   it('do not keep others waiting', async () => {
     const { api } = openGate();
     const server = await start(api);

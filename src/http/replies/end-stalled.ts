@@ -5,9 +5,9 @@ const LOOK_MS = 1_000;
 
 /**
  * Ends connections whose client takes nothing of a reply that waits for it for `stallMs`; one that is taken slowly may
- * go on. Otherwise the server's own timeouts hold.
+ * go on. Otherwise the server's own timeouts hold, and `endSilent` ends the connection.
  */
-export function endStalled(server: Server, stallMs: number): void {
+export function endStalled(server: Server, stallMs: number, endSilent: (socket: Socket) => void): void {
   const patience = server.timeout > 0 ? Math.min(stallMs, server.timeout) : stallMs;
   const open = new Set<Socket>();
   const waiting = new Set<Socket>();
@@ -27,7 +27,8 @@ export function endStalled(server: Server, stallMs: number): void {
   server.on('timeout', (socket: Socket) => {
     // It has taken everything in the meantime, which a busy process may not have seen before.
     if (waiting.has(socket) && socket.writableLength === 0) goOn(socket);
-    else socket.destroy();
+    else if (waiting.has(socket)) socket.destroy();
+    else endSilent(socket);
   });
   const look = (): void => {
     for (const socket of open) {
