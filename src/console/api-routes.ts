@@ -62,6 +62,9 @@ export interface ApiSchemas {
         ended: number;
       };
     };
+    'DELETE /api/admin/me/views/{view}': {
+      data?: never;
+    };
     'DELETE /api/admin/operators/{operator}': {
       data?: never;
     };
@@ -175,6 +178,12 @@ export interface ApiSchemas {
     'GET /api/admin/me/sessions': {
       data: {
         items: ApiSchemas['OperatorSession'][];
+        total: number;
+      };
+    };
+    'GET /api/admin/me/views': {
+      data: {
+        items: ApiSchemas['SavedView'][];
         total: number;
       };
     };
@@ -562,6 +571,10 @@ export interface ApiSchemas {
         newPassword: string;
       };
       data?: never;
+    };
+    'POST /api/admin/me/views': {
+      body: ApiSchemas['NewView'];
+      data: ApiSchemas['SavedView'];
     };
     'POST /api/admin/operators': {
       body: ApiSchemas['NewOperator'];
@@ -1376,6 +1389,12 @@ export interface ApiSchemas {
   } & {
     [key: string]: unknown;
   };
+  NewView: {
+    collection: string;
+    name: string;
+    projectId: ApiSchemas['Id'];
+    query: string;
+  };
   NewWebhook: {
     description?: string;
     enabled?: boolean;
@@ -1554,6 +1573,13 @@ export interface ApiSchemas {
       rule: string;
     }[];
     message: string;
+  };
+  SavedView: {
+    collection: string;
+    id: ApiSchemas['Id'];
+    name: string;
+    projectId: ApiSchemas['Id'];
+    query: string;
   };
   SchemaChange: {
     action: 'add' | 'change' | 'drop';

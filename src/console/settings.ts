@@ -1,4 +1,4 @@
-/** What this browser keeps for a place: columns, views. */
+/** What this browser keeps for a place: columns. */
 const STORE = 'bsvc.setting.';
 
 export function readSetting<T>(name: string): T | null {

@@ -4,6 +4,9 @@ import { ROUTE_LISTS } from '../../src/api.js';
 import { operatorSessionStore } from '../../src/features/access/operator.js';
 import { listActs } from '../../src/features/audit/audit-log.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
+import { removeProjectContents } from '../../src/features/management/finish-deletion.job.js';
+import { listOperators } from '../../src/features/operators/list-operators.js';
+import { saveView } from '../../src/features/operators/saved-views.js';
 import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
 import { signUp } from '../../src/features/users/sign-up.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
@@ -13,6 +16,7 @@ import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { SIGNED_IN_OPERATORS } from '../../src/features/access/operator.js';
 
 const HOUR_MS = 3_600_000;
+const VIEWS = '/api/admin/me/views';
 /** What a browser sends with a request of the console. */
 const OURS = { 'sec-fetch-site': 'same-origin', 'x-bsvc-console': '1' };
 
@@ -255,6 +259,43 @@ describe('an operator’s own account', () => {
     expect(JSON.stringify(listed.body)).not.toContain(token);
     expect(dataOf(await call('delete', '/api/admin/me/sessions').expect(200))).toEqual({ ended: 1 });
     expect(dataOf(await call('get', '/api/admin/me/sessions').expect(200))).toMatchObject({ total: 1 });
+  });
+
+  it('keeps views of collections under names, one of each, nobody else’s and no more than 200', async () => {
+    const { email, call } = await buildOperator(test);
+    const { call: other } = await buildOperator(test);
+    const views = async (ask = call): Promise<{ id: string; name: string; query: string }[]> =>
+      dataOf<{ items: { id: string; name: string; query: string }[] }>(await ask('get', VIEWS).expect(200)).items;
+    const view = { projectId: 'a'.repeat(24), collection: 'posts', name: 'Much read', query: 'views_gte=100' };
+    expect(await views()).toEqual([]);
+    const saved = dataOf<{ id: string }>(await call('post', VIEWS, view).expect(201));
+    await call('post', VIEWS, { ...view, collection: 'pages' }).expect(201);
+    await call('post', VIEWS, { ...view, query: 'views_gte=200' }).expect(201);
+    expect(await views()).toMatchObject([{ ...view, query: 'views_gte=200' }, { collection: 'pages' }]);
+    // Ten browsers at the same moment.
+    const ten = Array.from({ length: 10 }, (_, n) => call('post', VIEWS, { ...view, name: 'Ten', query: `n=${n}` }));
+    expect((await Promise.all(ten)).map(({ status }) => status)).toEqual(Array<number>(10).fill(201));
+    expect((await views()).map(({ name }) => name)).toEqual(['Much read', 'Much read', 'Ten']);
+
+    expect(await views(other)).toEqual([]);
+    expect(codeOf(await other('delete', `${VIEWS}/${saved.id}`).expect(404))).toBe('VIEW_NOT_FOUND');
+    // Neither a session nor a list of operators carries them along.
+    expect(dataOf(await call('get', '/api/admin/me').expect(200))).not.toHaveProperty('views');
+    expect((await listOperators(test.app)).filter((each) => 'views' in each)).toEqual([]);
+    await call('delete', `${VIEWS}/${saved.id}`).expect(200);
+    expect((await views()).map(({ name }) => name)).toEqual(['Much read', 'Ten']);
+
+    for (const wrong of [{ name: ' ' }, { name: 'x'.repeat(61) }, { query: 'x'.repeat(2_001) }, { projectId: 'mine' }])
+      await call('post', VIEWS, { ...view, ...wrong }).expect(400);
+    for (let n = 0; n < 200; n++)
+      await saveView(test.app, await requireOperatorNamed(test.app, email), { ...view, name: `View ${n}` });
+    expect((await views()).map(({ name }) => name)).toEqual(Array.from({ length: 200 }, (_, n) => `View ${n}`));
+
+    const { project } = await buildProject(test.app, 'passing');
+    await other('post', VIEWS, view).expect(201);
+    await other('post', VIEWS, { ...view, projectId: project._id.toHexString() }).expect(201);
+    await removeProjectContents(test.app, project, []);
+    expect(await views(other)).toMatchObject([view]);
   });
 
   it('does not list a session of the console that has ended by itself', async () => {

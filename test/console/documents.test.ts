@@ -8,7 +8,7 @@ import { at, findBarriers, measureOverflow, openConsole, settle, useConsole, vis
 
 /** Of the page: what is evaluated there. */
 declare const document: { activeElement: { id: string; getAttribute(name: string): string | null } | null };
-declare const localStorage: object;
+declare const localStorage: { clear(): void };
 
 const RTL = 'ملاحظة طويلة باللغة العربية';
 
@@ -222,10 +222,15 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await page.getByText('Views', { exact: true }).click();
     await page.getByLabel('Save this view as').fill('few views');
     await page.keyboard.press('Enter');
+    await page.getByText('The view few views is saved').waitFor();
+    await page.getByText('Views (1)').waitFor();
     await page.keyboard.press('Escape');
     await visit(page, at(stage, 'documents/articles'));
+    // As in another browser of the same operator.
+    await page.evaluate(() => localStorage.clear());
+    await page.reload();
     await page.getByText(/^50 shown of/).waitFor();
-    await page.getByText('Views (1)').click();
+    await page.getByText('Views', { exact: true }).click();
     await page.getByRole('link', { name: 'few views' }).click();
     await page.getByText('3 shown').waitFor();
     await visit(page, at(stage, 'documents/articles'));

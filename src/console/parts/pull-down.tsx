@@ -2,7 +2,15 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 
 /** A button that opens a sheet below it: Esc, a press elsewhere and leaving it by Tab close it again. */
-export function PullDown({ label, children }: { label: string; children: ComponentChildren }) {
+export function PullDown({
+  label,
+  onOpen,
+  children,
+}: {
+  label: string;
+  onOpen?: () => void;
+  children: ComponentChildren;
+}) {
   const ref = useRef<HTMLDetailsElement>(null);
   const close = (): void => {
     if (ref.current) ref.current.open = false;
@@ -23,6 +31,7 @@ export function PullDown({ label, children }: { label: string; children: Compone
       }}
       onToggle={(event) => {
         if (!event.currentTarget.open) return;
+        onOpen?.();
         const outside = (press: PointerEvent): void => {
           if (ref.current?.contains(press.target as Node)) return;
           removeEventListener('pointerdown', outside);

@@ -18,7 +18,22 @@ export interface Operator {
   projects: ObjectId[] | null;
   passwordHash: string;
   createdAt: Date;
+  /** Views of collections, under names of one's own. */
+  views?: SavedView[];
 }
+
+export interface SavedView {
+  /** Made of project, collection and name: there is one of each. */
+  id: string;
+  projectId: string;
+  collection: string;
+  name: string;
+  /** Of the console's address. */
+  query: string;
+}
+
+/** Nobody needs them but their owner, who looks at them. */
+export const WITHOUT_VIEWS = { projection: { views: 0 } };
 
 /** A token that was given out. It works until it expires, is signed out, or its operator is removed. */
 export interface OperatorSession {
@@ -93,7 +108,7 @@ export function findSignedIn(app: App, token: string): Promise<SignedInOperator 
   const hash = hashOperatorToken(token);
   return app.cache.read(SIGNED_IN_OPERATORS, hash, async () => {
     const session = await operatorSessionStore(app).findOne({ _id: hash }, app.db.confirmedReads);
-    const operator = session && (await operatorStore(app).findOne({ _id: session.operatorId }));
+    const operator = session && (await operatorStore(app).findOne({ _id: session.operatorId }, WITHOUT_VIEWS));
     return session && operator ? { operator, session } : null;
   });
 }

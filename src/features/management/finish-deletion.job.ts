@@ -74,5 +74,7 @@ export async function removeProjectContents(
   await removeProjectMail(app, _id);
   await dropProjectFiles(app, project);
   await operatorStore(app).updateMany({ projects: _id }, { $pull: { projects: _id } });
+  const ofProject = { projectId: _id.toHexString() };
+  await operatorStore(app).updateMany({ views: { $elemMatch: ofProject } }, { $pull: { views: ofProject } });
   forgetOperators(app);
 }

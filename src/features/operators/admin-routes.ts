@@ -10,6 +10,7 @@ import { listActs, presentAct } from '../audit/audit-log.js';
 import { findProject } from '../projects/project-store.js';
 import { OPERATOR_ACCOUNT_ROUTES } from './operator-routes.js';
 import { OPERATOR_SESSION_ROUTES } from './session-routes.js';
+import { VIEW_ROUTES } from './view-routes.js';
 
 const ACTS_PAGE = 50;
 const MAX_ACTS_PAGE = 1_000;
@@ -35,6 +36,7 @@ export const ADMIN_ROUTES: RouteList = {
   about: 'Operators sign in and out, see who they are and what was done.',
   routes: [
     ...OPERATOR_SESSION_ROUTES,
+    ...VIEW_ROUTES,
     ...OPERATOR_ACCOUNT_ROUTES,
     route('GET /api/admin/audit', {
       id: 'listActs',

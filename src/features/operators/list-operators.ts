@@ -1,9 +1,9 @@
 import type { App } from '../../app.js';
-import { operatorStore, type Operator } from '../access/operator.js';
+import { operatorStore, WITHOUT_VIEWS, type Operator } from '../access/operator.js';
 
 /** All operators by address. */
 export function listOperators(app: Pick<App, 'db'>): Promise<Operator[]> {
-  return operatorStore(app).find({}).sort({ email: 1 }).toArray();
+  return operatorStore(app).find({}, WITHOUT_VIEWS).sort({ email: 1 }).toArray();
 }
 
 /** An operator as HTTP and command line show it; `projects` null = all. */

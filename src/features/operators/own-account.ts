@@ -1,8 +1,18 @@
 import type { App } from '../../app.js';
+import { forbidden } from '../../errors.js';
 import { operatorSessionStore, type OperatorSession, type SignedInOperator } from '../access/operator.js';
+import type { ActingOperator } from '../access/require-operator.js';
 import { requireNewPassword } from '../users/credentials.js';
 import { OWN_PASSWORD, proveOperator, type Asking } from './log-in-operator.js';
 import { endOperatorSessions, storeOperatorPassword } from './operator-sessions.js';
+
+/** Who has signed in, for what somebody owns; 403 NOBODY_SIGNED_IN for BSVC_ADMIN_TOKEN. */
+export function requireOwnAccount({ signedIn }: ActingOperator): SignedInOperator {
+  if (!signedIn) {
+    throw forbidden('NOBODY_SIGNED_IN', 'BSVC_ADMIN_TOKEN is nobody’s: this needs an operator who has signed in');
+  }
+  return signedIn;
+}
 
 /**
  * Notes that the operator of a session has given the password again. 401 INVALID_CREDENTIALS; 423 after five in a row,

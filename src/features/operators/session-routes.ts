@@ -1,5 +1,4 @@
 import type { App } from '../../app.js';
-import { forbidden } from '../../errors.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import { done, listOf, ok, PUBLIC, route, type RouteContext, wholeList } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
@@ -7,7 +6,6 @@ import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } f
 import { OPERATOR_ROLES, type Operator, type SignedInOperator } from '../access/operator.js';
 import { OPERATOR } from '../access/operator-access.js';
 import { clearConsoleCookie, requireConsole, setConsoleCookie } from '../access/operator-token.js';
-import type { ActingOperator } from '../access/require-operator.js';
 import { withAuditEntry } from '../audit/audit-log.js';
 import { refuseHostileValue } from '../documents/store/hostile-keys.js';
 import { MAX_EMAIL_CHARACTERS } from '../../platform/schema/text-forms.js';
@@ -18,7 +16,7 @@ import { logInOperator, type Asking } from './log-in-operator.js';
 import { logOutOperator } from './log-out-operator.js';
 import type { OpenedSession } from './open-operator-session.js';
 import { endOperatorSessions, listOperatorSessions } from './operator-sessions.js';
-import { changeOwnPassword, confirmOperator, presentOwnSession } from './own-account.js';
+import { changeOwnPassword, confirmOperator, presentOwnSession, requireOwnAccount } from './own-account.js';
 
 const ROLE = oneOf(...OPERATOR_ROLES);
 const PROJECTS = { ...orNull(arrayOf(ID)), description: 'Ids of the projects it sees; null = all.' };
@@ -117,7 +115,7 @@ export const OPERATOR_SESSION_ROUTES = [
     async handle({ app, ctx, operator, body }) {
       refuseHostileValue(body.currentPassword);
       refuseHostileValue(body.newPassword);
-      const signedIn = requireSignedIn(operator);
+      const signedIn = requireOwnAccount(operator);
       const act = { actor: operator.name, action: 'operator set-password', input: {} };
       await withAuditEntry(app, act, () => changeOwnPassword(app, signedIn, body, askingOf(ctx)));
     },
@@ -134,7 +132,7 @@ export const OPERATOR_SESSION_ROUTES = [
     refuses: REFUSES_WRONG_PASSWORD,
     async handle({ app, ctx, operator, body: { password } }) {
       refuseHostileValue(password);
-      await confirmOperator(app, requireSignedIn(operator), password, askingOf(ctx));
+      await confirmOperator(app, requireOwnAccount(operator), password, askingOf(ctx));
     },
   }),
   route('GET /api/admin/me/sessions', {
@@ -152,7 +150,7 @@ export const OPERATOR_SESSION_ROUTES = [
     ),
     refuses: { 403: ['NOBODY_SIGNED_IN'] },
     async handle({ app, operator }) {
-      const signedIn = requireSignedIn(operator);
+      const signedIn = requireOwnAccount(operator);
       const sessions = await listOperatorSessions(app, signedIn.operator);
       return wholeList(sessions.map((session) => presentOwnSession(session, signedIn.session)));
     },
@@ -164,7 +162,7 @@ export const OPERATOR_SESSION_ROUTES = [
     answers: ok(object({ ended: WHOLE }), 'Other sessions ended'),
     refuses: { 403: ['NOBODY_SIGNED_IN'] },
     async handle({ app, operator }) {
-      const signedIn = requireSignedIn(operator);
+      const signedIn = requireOwnAccount(operator);
       const act = { actor: operator.name, action: 'operator end-sessions', input: {} };
       return { ended: await withAuditEntry(app, act, () => endOthers(app, signedIn)) };
     },
@@ -173,13 +171,6 @@ export const OPERATOR_SESSION_ROUTES = [
 
 const endOthers = (app: App, { operator, session }: SignedInOperator): Promise<number> =>
   endOperatorSessions(app, operator, { but: session });
-
-function requireSignedIn({ signedIn }: ActingOperator): SignedInOperator {
-  if (!signedIn) {
-    throw forbidden('NOBODY_SIGNED_IN', 'BSVC_ADMIN_TOKEN is nobody’s: this needs an operator who has signed in');
-  }
-  return signedIn;
-}
 
 function deliver(app: App, ctx: RouteContext, opened: OpenedSession & { operator: Operator }, cookie: boolean) {
   const { token, expiresAt, operator } = opened;

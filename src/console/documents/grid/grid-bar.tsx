@@ -33,7 +33,7 @@ export function GridBar({
   return (
     <div class="bar">
       <FilterLine fields={fields} filters={listing.filters} searched={titleField(collection)} />
-      <SavedViews base={own} />
+      <SavedViews of={collection} />
       <ColumnMenu
         columns={columns}
         fields={fields}
