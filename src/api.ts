@@ -143,7 +143,7 @@ export function createMonitoringApi(app: App): Koa {
   api.use(answerRequests({ prepare: [requestId(), securityHeaders(null)], observe: [], log: app.log }));
   offerMetrics(app);
   offerLogSize(app);
-  api.use(mountRoutes(app, [HEALTH_ROUTES, METRICS_ROUTES]));
+  api.use(mountRoutes(app, [HEALTH_ROUTES, METRICS_ROUTES], limitRequests(app)));
   return api;
 }
 

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { createMonitoringApi, ROUTE_LISTS } from '../../src/api.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import { revokeKey } from '../../src/features/projects/manage-keys.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
+import { startServer } from '../../src/http/server.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
@@ -179,13 +181,24 @@ describe('what looks like a token', () => {
     expect(await statuses(4, '/api/admin/me', guess)).toEqual([401, 401, 401, 429]);
   });
 
-  it('is counted at /metrics, but for the right one', async () => {
+  it.each(['the service', 'a worker'])('is counted at /metrics of %s, but for the right one', async (of) => {
     const secret = 'an-admin-token-of-this-test';
     await start({ BSVC_RATE_LIMIT: '3/15m', BSVC_ADMIN_TOKEN: secret });
+    if (of === 'a worker') {
+      const server = await startServer(createMonitoringApi(test.app), '127.0.0.1', 0);
+      const { close } = test;
+      test = { ...test, url: server.url, close: () => server.stop(0).then(close) };
+    }
     const right = { authorization: `Bearer ${secret}` };
     expect(limitsOf(await call('/metrics', right))).toMatchObject({ limit: '90', left: '89' });
     expect(await statuses(4, '/metrics', { authorization: 'Bearer wrong' })).toEqual([401, 401, 401, 429]);
     expect((await call('/metrics', right)).status).toBe(200);
+    expect((await call('/api/health/live')).status).toBe(200);
+  });
+
+  it('can be guessed at no route that is not counted', () => {
+    const free = ROUTE_LISTS.flatMap(({ rate, routes }) => routes.filter((route) => (route.rate ?? rate) === 'free'));
+    expect(free.filter(({ access }) => access.security.length > 0).map(({ id }) => id)).toEqual([]);
   });
 });
 
