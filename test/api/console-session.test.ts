@@ -266,8 +266,11 @@ describe('an operator’s own account', () => {
     const { call: other } = await buildOperator(test);
     const views = async (ask = call): Promise<{ id: string; name: string; query: string }[]> =>
       dataOf<{ items: { id: string; name: string; query: string }[] }>(await ask('get', VIEWS).expect(200)).items;
-    const view = { projectId: 'a'.repeat(24), collection: 'posts', name: 'Much read', query: 'views_gte=100' };
+    const projectId = (await buildProject(test.app)).project._id.toHexString();
+    const view = { projectId, collection: 'posts', name: 'Much read', query: 'views_gte=100' };
     expect(await views()).toEqual([]);
+    const nowhere = await call('post', VIEWS, { ...view, projectId: 'a'.repeat(24) }).expect(404);
+    expect(codeOf(nowhere)).toBe('PROJECT_NOT_FOUND');
     const saved = dataOf<{ id: string }>(await call('post', VIEWS, view).expect(201));
     await call('post', VIEWS, { ...view, collection: 'pages' }).expect(201);
     await call('post', VIEWS, { ...view, query: 'views_gte=200' }).expect(201);

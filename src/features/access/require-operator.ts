@@ -61,17 +61,28 @@ export function operatorOf(ctx: Pick<Context, 'state'>): ActingOperator {
 }
 
 /** The project that the path names by its id; 404 for any other, one that the operator does not see among them. */
-export async function operatedProject(app: App, ctx: Context): Promise<Project> {
-  const project = await findProject(app, requireOperatedId(ctx));
+export function operatedProject(app: App, ctx: Context): Promise<Project> {
+  return requireSeenProject(app, operatorOf(ctx), inPath(ctx));
+}
+
+/** The project of an id; 404 for any other, one that the operator does not see among them. */
+export async function requireSeenProject(app: App, operator: ActingOperator, projectId: string): Promise<Project> {
+  const project = await findProject(app, requireSeenId(operator, projectId));
   if (!project) throw projectNotFound();
   return project;
 }
 
 /** The id in the path, if the operator sees that project in case it exists; 404 otherwise. */
 export function requireOperatedId(ctx: Context): string {
-  const { projectId = '' } = (ctx as Context & { params: Record<string, string> }).params;
+  return requireSeenId(operatorOf(ctx), inPath(ctx));
+}
+
+function inPath(ctx: Context): string {
+  return (ctx as Context & { params: Record<string, string> }).params.projectId ?? '';
+}
+
+function requireSeenId({ projects }: ActingOperator, projectId: string): string {
   const id = findObjectId(projectId)?.toHexString();
-  const { projects } = operatorOf(ctx);
   if (!id || (projects && !projects.has(id))) throw projectNotFound();
   return id;
 }

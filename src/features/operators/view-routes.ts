@@ -1,6 +1,7 @@
 import { created, done, listOf, naming, ok, route, wholeList } from '../../http/routes/route.js';
 import { ID, object, text } from '../../platform/schema/schema.js';
 import { OPERATOR } from '../access/operator-access.js';
+import { requireSeenProject } from '../access/require-operator.js';
 import { requireOwnAccount } from './own-account.js';
 import { listViews, removeView, saveView } from './saved-views.js';
 
@@ -42,8 +43,12 @@ export const VIEW_ROUTES = [
       query: 'views_gte=100&sort=-views',
     },
     answers: created(VIEW, 'View saved'),
-    refuses,
-    handle: ({ app, operator, body }) => saveView(app, requireOwnAccount(operator).operator, body),
+    refuses: { ...refuses, 404: ['PROJECT_NOT_FOUND'] },
+    async handle({ app, operator, body }) {
+      const own = requireOwnAccount(operator).operator;
+      await requireSeenProject(app, operator, body.projectId);
+      return saveView(app, own, body);
+    },
   }),
   route('DELETE /api/admin/me/views/:view', {
     id: 'removeOwnView',

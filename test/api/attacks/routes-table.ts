@@ -525,7 +525,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     '/api/admin/me/views',
     'an operator who has signed in',
     '201',
-    '201',
+    '404 PROJECT_NOT_FOUND',
     json({ projectId: ':projectId', collection: 'posts', name: 'mine', query: 'sort=title' }),
   ),
   row(
