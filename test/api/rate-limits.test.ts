@@ -196,7 +196,8 @@ describe('what looks like a token', () => {
     expect((await call('/api/health/live')).status).toBe(200);
   });
 
-  it('can be guessed at no route that is not counted', () => {
+  it('can be guessed at no route that is not counted', async () => {
+    await start({});
     const free = ROUTE_LISTS.flatMap(({ rate, routes }) => routes.filter((route) => (route.rate ?? rate) === 'free'));
     expect(free.filter(({ access }) => access.security.length > 0).map(({ id }) => id)).toEqual([]);
   });

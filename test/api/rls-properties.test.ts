@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -5,6 +6,7 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import { addCollection } from '../../src/features/collections/add-collection.js';
 import { buildProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { eventually } from '../helpers/eventually.js';
 import { openRandom, type Random } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 
@@ -24,7 +26,11 @@ const reached = new Map<string, Set<number>>();
 interface Reply {
   status: number;
   text: string;
-  body: { _id?: string; code?: string; data?: { ids?: string[]; cursor?: string } };
+  body: {
+    _id?: string;
+    code?: string;
+    data?: { ids?: string[]; cursor?: string; items?: { id: string; document?: object }[] };
+  };
 }
 
 /** A request without its collection; `%` stands there for the id of a document, which is another one in each. */
@@ -42,8 +48,9 @@ interface Asked {
 interface Side {
   name: string;
   ids: string[];
-  /** Of the feed, by who reads it. */
+  /** Of the feed, by who reads it, and the documents as its changes told them. */
   cursors: Map<string, string>;
+  copies: Map<string, Map<string, object>>;
 }
 
 interface World {
@@ -84,7 +91,7 @@ async function buildWorld(random: Random): Promise<World> {
     ...{ ...shared, name: 'ruled', fields: [{ ...text, stamp: 'user.id', fixed: true }, ...others] },
     rules: { read: mode === 'private' ? own : 'anyone', create: own, update: own, delete: own },
   });
-  const side = (name: string): Side => ({ name, ids: [], cursors: new Map() });
+  const side = (name: string): Side => ({ name, ids: [], cursors: new Map(), copies: new Map() });
   return { sides: [side('plain'), side('ruled')], users, ids, field, isPrivate: mode === 'private' };
 }
 
@@ -147,17 +154,32 @@ async function send(side: Side, asked: Asked, users: Record<string, Record<strin
   const reply = (await (body === undefined ? call : call.send(body))) as Reply;
   const { _id, data } = reply.body;
   if (reply.status === 201) side.ids.push(...(_id === undefined ? (data?.ids ?? []) : [_id]));
-  if (kind === 'changes' && reply.status === 200) side.cursors.set(who, data!.cursor!);
+  if (kind === 'changes' && reply.status === 200) {
+    side.cursors.set(who, data!.cursor!);
+    const copy = side.copies.get(who) ?? new Map<string, object>();
+    side.copies.set(who, copy);
+    for (const { id, document } of data!.items!) {
+      if (document) copy.set(id, document);
+      else copy.delete(id);
+    }
+  }
   return reply;
 }
 
-/** A reply without what is another one of the same: ids, times, cursors and the request's id. */
-function plain({ text }: Reply, { ids }: Side): string {
+/** Text without what is another one of the same: ids, times, cursors and the request's id. */
+function plain(text: string, { ids }: Side): string {
   const known = ids.reduce((all, id, at) => all.replaceAll(id, `#${at}`), text);
   return known
     .replace(/"\d{4}-\d\d-\d\dT[\d:.]+Z"/g, '"time"')
     .replace(/"(cursor|nextCursor|requestId)":"[^"]*"/g, '"$1":""');
 }
+
+/** What somebody who has followed the changes has of the documents. */
+const copyOf = (side: Side, who: string): string[] =>
+  [...(side.copies.get(who) ?? [])].map((entry) => plain(JSON.stringify(entry), side)).toSorted();
+
+/** A MongoDB appends changes to the log after their commits, so that one page may lack what the next one has. */
+const IS_LATER = process.env.BSVC_TEST_TRANSPORT === 'wire';
 
 /** Refusals because of who asks; which of them a foreign write gets is one of the codes that differ (rules.md 11). */
 const ACCESS = [401, 403, 404];
@@ -177,7 +199,9 @@ describe('row-level security and its rules', () => {
       const asked = generate(random, world);
       const [plainly, ruled] = [await send(first, asked, users), await send(second, asked, users)];
       const what = JSON.stringify([asked, plainly.text, ruled.text]);
-      if (plainly.status < 300) expect(plain(ruled, second), what).toEqual(plain(plainly, first));
+      if (plainly.status < 300 && !(asked.kind === 'changes' && IS_LATER)) {
+        expect(plain(ruled.text, second), what).toEqual(plain(plainly.text, first));
+      }
       expect(statusOf(ruled, asked), what).toBe(statusOf(plainly, asked));
       reached.set(asked.kind, (reached.get(asked.kind) ?? new Set()).add(plainly.status));
     }
@@ -189,7 +213,14 @@ describe('row-level security and its rules', () => {
       at: 0,
     };
     const [stored, other] = [await send(first, all, users), await send(second, all, users)];
-    expect(plain(other, second)).toEqual(plain(stored, first));
+    expect(plain(other.text, second)).toEqual(plain(stored.text, first));
+    for (const who of first.cursors.keys()) {
+      const changes: Asked = { kind: 'changes', who, method: 'get', path: '/changes?', at: 0 };
+      await eventually(`${who} has the same of both`, async () => {
+        for (const side of world.sides) await send(side, changes, users);
+        return isDeepStrictEqual(copyOf(second, who), copyOf(first, who));
+      });
+    }
   });
 
   it('was carried out and refused', () => {
