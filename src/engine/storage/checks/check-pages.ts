@@ -3,7 +3,7 @@ import { damagedFile } from '../damage.js';
 import { DamagedGaps } from '../file/damaged-gaps.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { type Meta, PageError, PageFile, type Tree } from '../file/page-file.js';
-import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';
+import { compareFreeKeys, PageSet, takeTree, walkPages } from '../file/walk-pages.js';
 import { isIntact } from '../format/stored-form.js';
 import type { Storage } from '../storage.js';
 import { StorageError } from '../storage-error.js';
@@ -14,6 +14,8 @@ import { compareBytes } from './verify.js';
 const MAX_BYTES_AT_OPENING = 8 * 1024 * 1024;
 /** A list of free pages is checked at opening if it takes no more pages than this: some megabytes. */
 const MAX_LIST_PAGES = 1_000;
+/** Up to so many branches are read to know which pages are in use: 8 MB, of a file of some 700 MB. */
+const MAX_BRANCHES = 2_000;
 
 /**
  * Checks, when a file is opened, the list of free pages and, of a small file, all pages. Throws DAMAGED for pages out
@@ -48,16 +50,7 @@ export function checkPages({ environment, damage }: Storage): void {
 
 /** Null for a whole list; throws PageError for other pages than those of the list. `gaps`: all pages are checked. */
 function findBrokenList(file: PageFile, meta: Meta, gaps: DamagedGaps | null): string | null {
-  const used = new PageSet(meta.lastPage);
-  const mainVisitor = {
-    entry: (key: Buffer, value: Buffer) => {
-      gaps?.add(key, isIntact(key, value));
-    },
-    damage: (number: number, reason: string) => {
-      throw new PageError(`page ${number}: ${reason}`);
-    },
-  };
-  if (gaps !== null) for (const _page of walkPages(file, meta, meta.main, used, compareBytes, mainVisitor));
+  const { used, others } = gaps === null ? takeBranches(file, meta) : { used: takeAll(file, meta, gaps), others: 0 };
   if (pagesOf(meta.free) > MAX_LIST_PAGES) return null;
   const list = new FreeList(meta, used);
   let broken: string | null = null;
@@ -68,7 +61,40 @@ function findBrokenList(file: PageFile, meta: Meta, gaps: DamagedGaps | null): s
     },
   };
   for (const _page of walkPages(file, meta, meta.free, used, compareFreeKeys, visitor));
-  return broken ?? list.problems(gaps === null ? pagesOf(meta.main) : 0)[0] ?? null;
+  return broken ?? list.problems(others)[0] ?? null;
+}
+
+/** The pages in use, each of them checked. */
+function takeAll(file: PageFile, meta: Meta, gaps: DamagedGaps): PageSet {
+  const used = new PageSet(meta.lastPage);
+  const visitor = {
+    entry: (key: Buffer, value: Buffer) => {
+      gaps.add(key, isIntact(key, value));
+    },
+    damage: (number: number, reason: string) => {
+      throw new PageError(`page ${number}: ${reason}`);
+    },
+  };
+  for (const _page of walkPages(file, meta, meta.main, used, compareBytes, visitor));
+  return used;
+}
+
+/**
+ * The pages in use that branches tell of, and how many others there are: those of large values, whose checksums tell
+ * when they are overwritten. A damaged branch is told by what needs it; then none are known.
+ */
+function takeBranches(file: PageFile, meta: Meta): { used: PageSet; others: number } {
+  const { main, lastPage } = meta;
+  const used = new PageSet(lastPage);
+  if (main.branchPages <= MAX_BRANCHES) {
+    try {
+      takeTree(file, meta, main, used);
+      return { used, others: pagesOf(main) - used.size };
+    } catch (error) {
+      if (!(error instanceof PageError)) throw error;
+    }
+  }
+  return { used: new PageSet(lastPage), others: pagesOf(main) };
 }
 
 function pagesOf({ branchPages, leafPages, overflowPages }: Tree): number {

@@ -74,6 +74,8 @@ interface MetaState extends PageState {
 /** A page of one of the trees, checked for itself. */
 export interface Page {
   readonly number: number;
+  /** The transaction that wrote it. */
+  readonly written: number;
   readonly isLeaf: boolean;
   readonly keys: Buffer[];
   /** Of a branch: the pages below. */
@@ -202,7 +204,7 @@ export class PageFile {
     if (lower % 2 !== 0 || lower < (isLeaf ? 2 : 4) || upper > room || lower > upper) {
       throw new PageError('its bounds are wrong');
     }
-    const page: Page = { number, isLeaf, keys: [], children: [], values: [] };
+    const page: Page = { number, written: writerOf(bytes), isLeaf, keys: [], children: [], values: [] };
     const offsets: number[] = [];
     let filled = 0;
     for (let n = 0; n < lower / 2; n++) {

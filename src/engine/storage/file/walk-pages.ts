@@ -1,4 +1,5 @@
 import { type Meta, type Page, PageError, type PageFile, type Tree } from './page-file.js';
+import { childOf } from './page-nodes.js';
 
 /** Callbacks of a walk. */
 export interface WalkVisitor {
@@ -13,6 +14,8 @@ export interface WalkVisitor {
 interface Place {
   readonly page: number;
   readonly level: number;
+  /** The transaction that wrote the page above, with which it writes each one below again: this one is no later. */
+  readonly written: number;
   /** Every key below is at least this and lies before `to`; null: no end. */
   readonly from: Buffer;
   readonly to: Buffer | null;
@@ -40,11 +43,12 @@ export function* walkPages(
     isWhole = false;
     visitor.damage(place.page, error.message, place.from, place.to);
   };
-  const waiting: Place[] = tree.root === null ? [] : [{ page: tree.root, level: 1, from: NO_KEY, to: null }];
+  const top = { level: 1, written: meta.transaction, from: NO_KEY, to: null };
+  const waiting: Place[] = tree.root === null ? [] : [{ page: tree.root, ...top }];
   for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
     try {
       used.take(place.page, 1);
-      const page = file.readPage(place.page, place.level === tree.depth, meta);
+      const page = file.readPage(place.page, place.level === tree.depth, { ...meta, transaction: place.written });
       checkOrder(page, place, compare);
       if (page.isLeaf) {
         met.leafPages++;
@@ -62,9 +66,10 @@ export function* walkPages(
         }
       } else {
         met.branchPages++;
+        const below = { level: place.level + 1, written: page.written };
         for (let n = page.children.length - 1; n >= 0; n--) {
           const from = n === 0 ? place.from : page.keys[n]!;
-          waiting.push({ page: page.children[n]!, level: place.level + 1, from, to: page.keys[n + 1] ?? place.to });
+          waiting.push({ page: page.children[n]!, ...below, from, to: page.keys[n + 1] ?? place.to });
         }
       }
     } catch (error) {
@@ -78,6 +83,26 @@ export function* walkPages(
       visitor.damage(tree.root ?? 0, `its tree has ${met[what]} ${what} instead of ${tree[what]}`, NO_KEY, null);
     }
   }
+}
+
+/**
+ * Takes the branches and leaves of a tree without reading its leaves, which are named by the branches. Throws PageError
+ * for a branch that is not one.
+ */
+export function takeTree(file: PageFile, meta: Meta, { root, depth }: Tree, used: PageSet): void {
+  const take = (page: number, level: number): void => {
+    used.take(page, 1);
+    if (level === depth) return;
+    const bytes = Buffer.allocUnsafe(meta.pageBytes);
+    const nodes = file.readHead(page, false, meta, bytes, bytes.length);
+    const areLeaves = level + 1 === depth;
+    for (let n = 0; n < nodes; n++) {
+      const child = childOf(bytes, n);
+      if (areLeaves) used.take(child, 1);
+      else take(child, level + 1);
+    }
+  };
+  if (root !== null) take(root, 1);
 }
 
 /** In a branch the first key is empty: it stands for everything before the second. */
