@@ -329,6 +329,7 @@ describe('an act at the console that cannot be taken back', () => {
     const { id } = dataOf<{ id: string }>(
       await call('post', `${path}/webhooks`, { url: 'https://hooks.example/', events: ['*'] }).expect(201),
     );
+    await call('patch', path, { allowedDomains: ['https://shop.example'] }).expect(200);
     const [cookie, other] = [await signIn(email), await signIn(email)];
     const acts: readonly (readonly [Method, string, object?])[] = [
       ['post', `${path}/webhooks/${id}/rotate-secret`],
@@ -348,8 +349,12 @@ describe('an act at the console that cannot be taken back', () => {
       ['patch', `${path}/webhooks/${id}`, { url: 'https://evil.example/' }],
       ['patch', user, { email: 'evil@b.test' }],
       ['put', `${user}/roles`, { roles: ['editor'] }],
+      ['patch', path, { allowedDomains: ['*'] }],
+      ['patch', path, { storage: { publishableUploads: true } }],
+      ['patch', path, { signIn: { anonymous: true } }],
       ['patch', path, { providerApiKey: 're_another' }],
       ['post', `${path}/rotate-tokens`, { grace: '0s' }],
+      ['delete', `${user}/mfa`],
       ['delete', path],
     ];
     const outcomes = async (by: string) => {
@@ -369,10 +374,12 @@ describe('an act at the console that cannot be taken back', () => {
     expect(await outcomes(other)).toEqual(refused);
     const closed = { mode: 'private' };
     await send('put', `${path}/collections/${tasks.name}/rls`, { ...OURS, cookie: other }, closed).expect(200);
+    const fewer = { allowedDomains: ['https://shop.example'], signIn: { anonymous: false } };
+    await send('patch', path, { ...OURS, cookie: other }, fewer).expect(200);
     clock.advance(5 * MINUTE_MS);
     expect(await outcomes(cookie)).toEqual(refused);
     await confirm(OPERATOR_PASSWORD).expect(200);
-    expect(await outcomes(cookie)).toEqual([200, 201, 201, ...Array<number>(12).fill(200)]);
+    expect(await outcomes(cookie)).toEqual([200, 201, 201, ...Array<number>(14).fill(200), 'TOTP_NOT_ENROLLED', 200]);
     // Everything else goes on without.
     await send('get', '/api/projects', { ...OURS, cookie }).expect(200);
     expect(JSON.stringify(await listActs(test.app, { limit: 20 }))).not.toContain(OPERATOR_PASSWORD);

@@ -94,9 +94,17 @@ function declareUsers(existing: readonly Collection[], fields: readonly Field[])
   return { name: USERS, fields: [...kept, ...fields] };
 }
 
+/** What settings would let somebody do more than now, a line each. */
+export function listLoosenedSettings(
+  project: Project,
+  settings: Pick<ProjectDeclaration, 'allowedDomains' | 'storage' | 'signIn'>,
+): string[] {
+  return compareSettings(project, settings).loosens;
+}
+
 function compareSettings(
   project: Project | null,
-  { plan, allowedDomains, limits, mail, storage, signIn }: ProjectDeclaration,
+  { plan, allowedDomains, limits, mail, storage, signIn }: Omit<ProjectDeclaration, 'name' | 'collections'>,
 ): { settings: AnyProjectChanges; what: string[]; loosens: string[] } {
   const settings: AnyProjectChanges = {};
   const what: string[] = [];

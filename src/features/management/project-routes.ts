@@ -16,8 +16,9 @@ import {
 } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../config/setting-readers.js';
 import { OPERATOR, owner, PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
-import { requireOperatedId } from '../access/require-operator.js';
+import { requireOperatedId, requireProven } from '../access/require-operator.js';
 import { changeProject } from '../declaration/change-project.js';
+import { listLoosenedSettings } from '../declaration/plan-projects.js';
 import { LIMITS_SCHEMA } from '../declaration/project-declaration.js';
 import { recountStorage } from '../files/recount-storage.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
@@ -150,7 +151,7 @@ export const PROJECT_ROUTES: RouteList = {
         409: ['PROJECT_EXISTS'],
         503: ['MAIL_PROVIDER_UNAVAILABLE'],
       },
-      async handle({ app, operator, project, query, body }) {
+      async handle({ app, ctx, operator, project, query, body }) {
         if (operator.projects && (body.plan !== undefined || body.limits !== undefined)) {
           throw forbidden(
             'ALL_PROJECTS_REQUIRED',
@@ -159,7 +160,10 @@ export const PROJECT_ROUTES: RouteList = {
         }
         const { storage, providerWebhookSecret: webhookSecret, ...settings } = body;
         const wanted = { ...settings, webhookSecret, publishableUploads: storage?.publishableUploads };
-        return presentProjectDetails(await changeProject(app, project, wanted, query));
+        const prove = async (): Promise<void> => {
+          if (listLoosenedSettings(project, body).length > 0) await requireProven(app, ctx);
+        };
+        return presentProjectDetails(await changeProject(app, project, wanted, { ...query, prove }));
       },
     }),
     route('DELETE /api/projects/:projectId', {

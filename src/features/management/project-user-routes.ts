@@ -183,7 +183,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
       id: 'resetUserFactors',
       summary: 'Take the second factors off an account, after the project’s delay',
       description: 'The address is told by mail; sessions end when it takes effect.',
-      access: userOwner('user mfa'),
+      access: userOwner('user mfa', { asksPassword: true }),
       answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
       refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] },
       async handle({ app, project, user }) {
