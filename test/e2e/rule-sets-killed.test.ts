@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
 import { openApp } from '../../src/app.js';
@@ -39,6 +40,8 @@ interface Audience {
 
 interface Run {
   url: string;
+  /** Emits `step` with each change, and each look at what followers have: by these they pace themselves. */
+  steps: EventEmitter;
   isOver: boolean;
   rules: number;
   /** Answers that nobody should have got. */
@@ -49,7 +52,7 @@ interface Run {
 async function follow(run: Run, { headers, follower }: Audience, random: Random): Promise<void> {
   while (!run.isOver) {
     if (follower.isOpen()) {
-      await pause(random.below(400));
+      await pass(run, random.below(6));
       if (random.chance(0.3)) await follower.disconnect();
       continue;
     }
@@ -57,7 +60,7 @@ async function follow(run: Run, { headers, follower }: Audience, random: Random)
     const status = await (page ? follower.poll(run, headers) : follower.connect(run, headers)).catch(() => 0);
     const isRight = EXPECTED.includes(status) || (run.rules > 0 && BY_RULES.includes(status));
     if (!isRight) run.wrong.push(`${page ? 'page' : 'stream'}: ${status}`);
-    if (page || status !== 200) await pause(20 + random.below(100));
+    if (page || status !== 200) await pass(run, 1 + random.below(2));
   }
 }
 
@@ -94,7 +97,10 @@ async function send(url: string, world: MemberWorld, random: Random, known: stri
   }
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+/** Resolves after so many steps of the run, or when it is over. */
+async function pass(run: Run, steps: number): Promise<void> {
+  for (let n = 0; n < steps && !run.isOver; n++) await once(run.steps, 'step');
+}
 
 /** rules.md 13, property 5. */
 it('enter and leave are told exactly while members and rules change and serving processes are killed', async () => {
@@ -114,7 +120,7 @@ it('enter and leave are told exactly while members and rules change and serving 
   const world = await buildMemberWorld({ app });
   const service = await startService(['serve', '--port', String(await findFreePort()), '--processes', '2'], env);
   const { url } = service.ready;
-  const run: Run = { url, isOver: false, rules: 0, wrong: [] };
+  const run: Run = { url, steps: new EventEmitter().setMaxListeners(0), isOver: false, rules: 0, wrong: [] };
   let kills = 0;
   const all = [null, ...world.userIds].flatMap((userId): Audience[] =>
     Array.from({ length: FOLLOWERS_EACH }, () => ({
@@ -127,9 +133,10 @@ it('enter and leave are told exactly while members and rules change and serving 
   const settled = async (): Promise<void> => {
     for (const { userId, follower } of all) {
       const expected = await world.expected(userId);
-      await eventually(`${userId} has what a list shows`, () =>
-        isDeepStrictEqual(new Map([...follower.known].map(([id, { n }]) => [id, n])), expected),
-      );
+      await eventually(`${userId} has what a list shows`, () => {
+        run.steps.emit('step');
+        return isDeepStrictEqual(new Map([...follower.known].map(([id, { n }]) => [id, n])), expected);
+      });
     }
   };
   const changeRules = async (read: string): Promise<void> => {
@@ -151,6 +158,7 @@ it('enter and leave are told exactly while members and rules change and serving 
           send(url, world, random, known),
           ...(n === ruledAt ? [changeRules(round % 2 === 0 ? VIEWERS_READ : MEMBERS_READ)] : []),
         ]);
+        run.steps.emit('step');
       }
       if (round !== ROUNDS / 2 - 1) continue;
       await settled();
@@ -165,6 +173,7 @@ it('enter and leave are told exactly while members and rules change and serving 
     for (const reached of [kills, run.rules, restarts]) expect(reached).toBeGreaterThan(1);
   } finally {
     run.isOver = true;
+    run.steps.emit('step');
     await Promise.all(following);
     for (const { follower } of all) await follower.disconnect();
     await service.stop();
