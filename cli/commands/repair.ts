@@ -1,8 +1,8 @@
+import { openGivenNames } from '../../src/features/collections/given-names.js';
 import { repairStore, hasStore, type RepairReport } from '../../src/platform/database/database.js';
 import { conflict, missing } from '../../src/errors.js';
 import { defineCommand, flag } from '../shell/command.js';
 import type { TextStyle } from '../view/output.js';
-import { openGivenNames } from '../../src/features/collections/given-names.js';
 import { countOf } from '../view/present-amount.js';
 import { Interrupted } from '../view/exit.js';
 

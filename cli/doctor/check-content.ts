@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import type { App } from '../../src/app.js';
+import { openGivenNames } from '../../src/features/collections/given-names.js';
 import { verifyUnopened } from '../../src/platform/database/database.js';
 import { failed, passed, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure } from '../view/exit.js';
-import { openGivenNames } from '../../src/features/collections/given-names.js';
 
 export const CONTENT = 'content';
 const RESTORE =

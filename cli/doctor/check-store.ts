@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../../src/app.js';
-import type { Database } from '../../src/platform/database/database.js';
 import { openGivenNames } from '../../src/features/collections/given-names.js';
+import type { Database } from '../../src/platform/database/database.js';
 import { presentBytes } from '../view/present-amount.js';
 import { failed, passed, type CheckResult } from './check.js';
 

@@ -1,6 +1,8 @@
+import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { collectionStore } from './collection-store.js';
-import { projectStore } from '../projects/project-store.js';
+import { COLLECTIONS } from './collection-store.js';
+import { PROJECTS } from '../projects/project-store.js';
+import { USERS } from './users-collection.js';
 
 /** As messages of the engine name the documents of a collection: by the ids of project and collection. */
 const STORED = /(?:[\w-]+\.)?documents_([0-9a-f]{24})_([0-9a-f]{24})\b/g;
@@ -10,16 +12,24 @@ const STORED = /(?:[\w-]+\.)?documents_([0-9a-f]{24})_([0-9a-f]{24})\b/g;
  * store cannot tell, since that is damaged too, stays as it is.
  */
 export async function openGivenNames(app: App | null): Promise<(text: string) => string> {
-  const read = async <T>(find: (app: App) => Promise<T[]>): Promise<T[]> => (app ? find(app).catch(() => []) : []);
-  const projects = await read((from) => projectStore(from).find({}).toArray());
-  const collections = await read((from) => collectionStore(from).find({}).toArray());
-  const nameOf = (records: { _id: { toHexString(): string }; name: string }[], id: string): string | undefined =>
-    records.find(({ _id }) => _id.toHexString() === id)?.name;
+  const projects = app ? await readNames(app, PROJECTS) : NO_NAMES;
+  const collections = app ? await readNames(app, COLLECTIONS) : NO_NAMES;
   return (text) =>
     text.replace(STORED, (stored, projectId: string, collectionId: string) => {
-      const project = nameOf(projects, projectId);
+      const project = projects.get(projectId);
       // The accounts of a project have no record until their collection is changed; its id is the project's.
-      const collection = nameOf(collections, collectionId) ?? (collectionId === projectId ? 'users' : undefined);
+      const collection = collections.get(collectionId) ?? (collectionId === projectId ? USERS : undefined);
       return project === undefined || collection === undefined ? stored : `${collection} of project ${project}`;
     });
+}
+
+const NO_NAMES: ReadonlyMap<string, string> = new Map();
+
+async function readNames({ db }: App, name: string): Promise<ReadonlyMap<string, string>> {
+  const found = await db
+    .collection<{ _id: ObjectId; name: string }>(name)
+    .find({}, { projection: { name: 1 } })
+    .toArray()
+    .catch(() => []);
+  return new Map(found.map((record) => [record._id.toHexString(), record.name]));
 }
