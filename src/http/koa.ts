@@ -1,4 +1,6 @@
-import Koa, { type Context } from 'koa';
+import type { ParsedUrlQuery } from 'node:querystring';
+import Koa, { type Context, type Request } from 'koa';
+import { parseQuery } from './requests/parse-query.js';
 
 const NOT_FOUND = 404;
 
@@ -33,9 +35,20 @@ class LeanKoa extends Koa {
   }
 }
 
+/** A request with what its query was read as last, and of which text. */
+type Queried = Request & { parsed?: { text: string; query: ParsedUrlQuery } };
+
+function readQuery(this: Queried): ParsedUrlQuery {
+  const text = this.querystring;
+  if (this.parsed?.text !== text) this.parsed = { text, query: parseQuery(text) };
+  return this.parsed.query;
+}
+
 /** An application without routes; `report` gets errors that come too late for an answer. */
 export function openKoa(report: (error: Error) => void): Koa {
   const api = new LeanKoa();
+  const own = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(api.request), 'query')!;
+  Object.defineProperty(api.request, 'query', { ...own, get: readQuery });
   api.silent = true;
   api.on('error', report);
   return api;
