@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { forgetDraft, keepDraft, readDraft } from './drafts.js';
 
 interface Draft {
@@ -23,7 +23,8 @@ export function useDraft<T>(
   const [value, set] = useState<T>(kept ?? initial);
   const [isOver, setOver] = useState(false);
   const isChanged = !isOver && !isSame(value, initial);
-  useEffect(() => {
+  // With the very event: the effects that wait for a frame never come when the page is left before.
+  useLayoutEffect(() => {
     if (isChanged) keepDraft(name, value);
     else forgetDraft(name);
   }, [name, value, isChanged]);
