@@ -261,7 +261,8 @@ describe('a worker that lost its job', () => {
         await late.opened;
         if (ending === 'fail') throw new Error('too late');
       });
-      const frozen = openWorker([slow], { leaseMs: 3_600_000 });
+      // It has room for no other job, so that it does not take its own again.
+      const frozen = openWorker([slow], { concurrency: 1, leaseMs: 3_600_000 });
       await test.app.jobs.enqueue(slow, {});
       frozen.start();
       await eventually('the job is under way', () => contexts.length > 0);
