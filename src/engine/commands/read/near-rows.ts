@@ -28,6 +28,7 @@ export interface Near {
  * for a second one.
  */
 export function readNear(filter: Doc): Near | null {
+  if (!asksNear(filter)) return null;
   const others: Doc[] = [];
   let found: { path: string; spec: Doc; name: string } | null = null;
   for (const part of joinedIn(filter)) {
@@ -65,6 +66,19 @@ export function readNear(filter: Doc): Near | null {
     spec: geoNear,
     condition: conditionOf(path, nearest, at, query),
   };
+}
+
+/** Makes nothing: of nearly every find the answer is no. */
+function asksNear(filter: Doc): boolean {
+  for (const name of Object.keys(filter)) {
+    const value = filter[name];
+    if (Array.isArray(value)) {
+      if (name === '$and' && value.some((part) => isDocument(part) && asksNear(part))) return true;
+    } else if (isDocument(value) && (Object.hasOwn(value, '$near') || Object.hasOwn(value, '$nearSphere'))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 function conditionOf(path: string, { least, most }: GeoNear, at: { lng: number; lat: number }, query: Doc): Doc {
