@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import Koa from 'koa';
 import { afterEach, describe, expect, it } from 'vitest';
 import { answerRequests } from '../../src/http/answer-requests.js';
@@ -58,6 +58,20 @@ describe('replies', () => {
     const reply = await fetch(url);
     expect(reply.headers.get('x-own')).toBe('common');
     expect(await reply.text()).toBe('text');
+  });
+
+  it('are one part for their connection, headers and all', async () => {
+    const url = await serve((ctx) => replyJson(ctx, { a: 1 }));
+    let joined = 0;
+    server!.on('connection', (socket: Socket) => {
+      const join = socket._writev!.bind(socket);
+      socket._writev = (parts, done) => {
+        joined++;
+        join(parts, done);
+      };
+    });
+    expect(await (await fetch(url)).json()).toEqual({ a: 1 });
+    expect(joined).toBe(0);
   });
 
   it('to HEAD tell the length and send nothing', async () => {

@@ -185,14 +185,16 @@ interface Sending {
 let sending: Sending[] = [];
 
 function sendAll(): void {
-  const replies = sending;
+  // Their clients may have gone since.
+  const replies = sending.filter(({ res }) => !res.destroyed && !res.writableEnded);
   sending = [];
-  for (const { res, text, encoding } of replies) {
-    // Its client may have gone since.
-    if (res.destroyed || res.writableEnded) continue;
-    if (text === '') res.end();
-    else res.end(text, encoding);
-  }
+  for (const { res, text, encoding } of replies) if (text !== '') res.write(text, encoding);
+  // An end at once would be an empty second part, and the two cost more to write than one.
+  process.nextTick(endAll, replies);
+}
+
+function endAll(replies: readonly Sending[]): void {
+  for (const { res } of replies) res.end();
 }
 
 /** Makes every reply tell its client to close the connection, also those to requests under way. */
