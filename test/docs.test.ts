@@ -86,6 +86,16 @@ describe('the guides in templates/docs', () => {
     expect(unknown).toEqual([]);
   });
 
+  it('wait for a running server before they ask it about a project that they changed', () => {
+    const hasty = [...guides].flatMap(([name, text]) =>
+      [...text.matchAll(/```sh\n([\s\S]*?)```/g)]
+        .map(([, block]) => /bsvc project update(?:(?!\nsleep )[^])*?\bcurl\b.*/.exec(block!)?.[0])
+        .filter((lines) => lines !== undefined)
+        .map((lines) => `${name}: ${lines}`),
+    );
+    expect(hasty).toEqual([]);
+  });
+
   it('link only to what is there', () => {
     const broken = [...guides].flatMap(([name, text]) =>
       [...text.matchAll(/\]\(([^)]+)\)/g)]
