@@ -139,9 +139,16 @@ it('enter and leave are told exactly while members and rules change and serving 
       });
     }
   };
+  const countRestarts = (): number => all.reduce((sum, { follower }) => sum + follower.restarts, 0);
   const changeRules = async (read: string): Promise<void> => {
     run.rules++;
+    const before = countRestarts();
     await setRules(app, world.owner.project._id, 'cards', completeRules({ read }), { agreed: true });
+    // Rules that are changed back before anybody has asked change nothing.
+    await eventually('a follower begins again', () => {
+      run.steps.emit('step');
+      return countRestarts() > before;
+    });
   };
   try {
     const known: string[] = [];
@@ -168,7 +175,7 @@ it('enter and leave are told exactly while members and rules change and serving 
     const told = all.flatMap(({ follower }) => follower.told);
     expect(told.filter(({ document }) => document?.board === HIDDEN)).toEqual([]);
     expect(run.wrong, service.stderr()).toEqual([]);
-    const restarts = all.reduce((sum, { follower }) => sum + follower.restarts, 0);
+    const restarts = countRestarts();
     console.log(JSON.stringify({ kills, rules: run.rules, told: told.length, restarts }));
     for (const reached of [kills, run.rules, restarts]) expect(reached).toBeGreaterThan(1);
   } finally {
