@@ -29,6 +29,11 @@ const DEPTH_AT = 6;
 export const BRANCH_PAGES_AT = 8;
 export const LEAF_PAGES_AT = 16;
 const ROOT_AT = 40;
+/** Where a meta page says of which kind its trees are: by another kind all is misread. */
+const KINDS = [
+  [FREE_TREE_AT, FREE_TREE_AT + DEPTH_AT],
+  [MAIN_TREE_AT, MAIN_TREE_AT + DEPTH_AT],
+] as const;
 /** Those that LMDB can be made with. */
 const PAGE_SIZES = [4096, 8192, 16_384, 32_768, 65_536];
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
@@ -297,7 +302,7 @@ const MAX_READS = 100;
 
 /**
  * The meta page of the last commit. Each commit writes one of the two, by turns. Throws PageError when one is not as it
- * was written, also when their numbers do not follow each other: an older state would be taken for the newest.
+ * was written, also when a number of a commit is not that of its pages: an older state would be taken for the newest.
  */
 export function readFirstPages(file: number): { pageBytes: number; newest: Buffer } {
   const first = Buffer.alloc(META_BYTES);
@@ -308,12 +313,31 @@ export function readFirstPages(file: number): { pageBytes: number; newest: Buffe
     if (pageBytes >= 512 && pageBytes <= 0x10000) readSync(file, second, 0, META_BYTES, pageBytes);
     if (!isMeta(first, 0) || !isMeta(second, 1) || second.readUInt32LE(PAGE_BYTES_AT) !== pageBytes) break;
     if (first.compare(second, MAGIC_AT, MAGIC_AT + 8, MAGIC_AT, MAGIC_AT + 8) !== 0) break;
-    const ahead = numberAt(first, TRANSACTION_AT) - numberAt(second, TRANSACTION_AT);
+    const isSecond = numberAt(second, TRANSACTION_AT) > numberAt(first, TRANSACTION_AT);
+    const [older, newest] = isSecond ? [first, second] : [second, first];
     // In a new file, and in a copy, one is of none.
-    const isNew = Math.min(numberAt(first, TRANSACTION_AT), numberAt(second, TRANSACTION_AT)) === 0;
-    if (isNew || Math.abs(ahead) === 1) return { pageBytes, newest: ahead >= 0 ? first : second };
+    const isNew = numberAt(older, TRANSACTION_AT) === 0;
+    if (isNew || areInARow(file, older, newest)) return { pageBytes, newest };
   }
   throw new PageError('its first two pages are not those of two commits in a row');
+}
+
+function areInARow(file: number, older: Buffer, newest: Buffer): boolean {
+  if (KINDS.some(([from, to]) => older.compare(newest, from, to, from, to) !== 0)) return false;
+  const before = numberAt(older, TRANSACTION_AT);
+  if (numberAt(newest, TRANSACTION_AT) !== before + 1) return false;
+  const written = writerOfRoot(file, newest);
+  // Each commit writes the root anew. In a copy the pages are of no commit.
+  return (written === null || written === before + 1) && (writerOfRoot(file, older) ?? 0) <= before;
+}
+
+/** The transaction that wrote the root of the entries; null where there are none, or the file ends before it. */
+function writerOfRoot(file: number, meta: Buffer): number | null {
+  const { root } = readTree(meta, MAIN_TREE_AT);
+  const head = Buffer.alloc(HEADER_BYTES);
+  if (root === null || root > numberAt(meta, LAST_PAGE_AT)) return null;
+  const read = readSync(file, head, 0, HEADER_BYTES, root * meta.readUInt32LE(PAGE_BYTES_AT));
+  return read === HEADER_BYTES ? writerOf(head) : null;
 }
 
 function isMeta(page: Buffer, number: number): boolean {

@@ -265,10 +265,11 @@ export class PageGuard {
     const branch = this.branches.get({ state, left: 0, pages: 0 }, number);
     this.checkWriter(way, branch.written);
     if (this.checked.has(number)) return branch;
-    if (number <= this.since.lastPage && branch.written <= this.since.transaction) {
+    const isOld = number <= this.since.lastPage && branch.written <= this.since.transaction;
+    if (isOld || this.disputed.has(number)) {
       const page = this.file.readPage(number, false, state);
       checkKeys(page, lowKey(way, branches.length), highKey(way, branches.length));
-      this.claim(page.children, state);
+      if (isOld) this.claim(page.children, state);
     }
     this.markChecked(number);
     return branch;
@@ -377,7 +378,9 @@ export class PageGuard {
     if (isWhole && !this.disputed.has(way.leaf)) this.joined.add(way.leaf);
   }
 
+  /** What two branches name may have been freed by the one and written again, while the other one still leads to it. */
   private isNew(number: number, head: Buffer): boolean {
+    if (this.disputed.has(number)) return false;
     return number > this.since.lastPage || writerOf(head) > this.since.transaction;
   }
 
