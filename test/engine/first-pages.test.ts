@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
-import { MAIN_TREE_AT, META_BYTES, readFirstPages, TRANSACTION_AT } from '../../src/engine/storage/file/page-file.js';
+import { readFirstPages, MAIN_TREE_AT, META_BYTES, TRANSACTION_AT } from '../../src/engine/storage/file/page-layout.js';
 import { PAGE_BYTES } from './page-map.js';
 import { temporaryDir } from './transports.js';
 

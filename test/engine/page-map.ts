@@ -1,15 +1,8 @@
 import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
-import {
-  HEADER_BYTES,
-  LOWER_AT,
-  type Meta,
-  NODE_BYTES,
-  type Page,
-  PageFile,
-  type Tree,
-} from '../../src/engine/storage/file/page-file.js';
+import { type Meta, type Tree, HEADER_BYTES, LOWER_AT, NODE_BYTES } from '../../src/engine/storage/file/page-layout.js';
+import { type Page, PageFile } from '../../src/engine/storage/file/page-file.js';
 
 /** What a page of a data file is for. `key`: the first key on it, of a branch that of its second child. */
 export interface MappedPage {

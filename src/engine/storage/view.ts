@@ -1,6 +1,6 @@
 import type { Transaction } from 'lmdb';
 import { holdSnapshot, type Snapshot } from './file/guard-reads.js';
-import type { PageState } from './file/page-file.js';
+import type { PageState } from './file/page-layout.js';
 import type { CollectionEntry } from './keys/index-definition.js';
 import type { DescribeRead, ReadCommand } from './long-read.js';
 import type { Storage } from './storage.js';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { openEngine } from '../../../src/engine/index.js';
 import { DATA_FILE } from '../../../src/engine/storage/file/environment.js';
 import { COUNTER_SPACE } from '../../../src/engine/storage/format/key-spaces.js';
-import { HEADER_BYTES, META_BYTES, NODE_BYTES } from '../../../src/engine/storage/file/page-file.js';
+import { HEADER_BYTES, META_BYTES, NODE_BYTES } from '../../../src/engine/storage/file/page-layout.js';
 import { openRandom } from '../../helpers/random.js';
 import { openSeed } from '../../helpers/seed.js';
 import { type MappedPage, mapPages, PAGE_BYTES } from '../page-map.js';

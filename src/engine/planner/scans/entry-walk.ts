@@ -1,5 +1,5 @@
 import { damagedFile } from '../../storage/damage.js';
-import { PageError, type PageState } from '../../storage/file/page-file.js';
+import { type PageState, PageError } from '../../storage/file/page-layout.js';
 import type { PageRanges, RangePart, VisitValue } from '../../storage/file/page-ranges.js';
 import type { Storage } from '../../storage/storage.js';
 import type { View } from '../../storage/view.js';

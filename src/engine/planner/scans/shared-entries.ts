@@ -1,5 +1,5 @@
 import { PageCursor } from '../../storage/file/page-cursor.js';
-import type { PageState } from '../../storage/file/page-file.js';
+import type { PageState } from '../../storage/file/page-layout.js';
 import type { PageRanges } from '../../storage/file/page-ranges.js';
 import type { KeyRange } from '../key-ranges.js';
 import type { Plan } from '../plan.js';

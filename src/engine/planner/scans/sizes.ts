@@ -1,4 +1,4 @@
-import { PageError } from '../../storage/file/page-file.js';
+import { PageError } from '../../storage/file/page-layout.js';
 import type { PageRanges } from '../../storage/file/page-ranges.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';

@@ -1,4 +1,4 @@
-import { numberAt, PageError, type Meta } from '../file/page-file.js';
+import { type Meta, numberAt, PageError } from '../file/page-layout.js';
 import type { PageSet } from '../file/walk-pages.js';
 
 const NUMBER_BYTES = 8;

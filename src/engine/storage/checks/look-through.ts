@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
 import { damagedFile } from '../damage.js';
 import { holdSnapshot } from '../file/guard-reads.js';
-import { PageError } from '../file/page-file.js';
+import { PageError } from '../file/page-layout.js';
 import type { Storage } from '../storage.js';
 
 /** A process that lives for one command is over before. */

@@ -1,7 +1,8 @@
 import { ownTurn } from '../../../turns.js';
 import { FreeList, REPAIR } from './free-list.js';
 import { holdSnapshot } from '../file/guard-reads.js';
-import { PageError, PageFile, type Meta } from '../file/page-file.js';
+import { type Meta, PageError } from '../file/page-layout.js';
+import { PageFile } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages } from '../file/walk-pages.js';
 import { Examination } from './examination.js';
 import type { Storage } from '../storage.js';

@@ -1,4 +1,5 @@
-import { HEADER_BYTES, type PageFile, type PageState, writerOf } from './page-file.js';
+import { type PageState, HEADER_BYTES, writerOf } from './page-layout.js';
+import type { PageFile } from './page-file.js';
 
 /** Branch pages that are remembered, of 4 KB each. */
 const MAX_BRANCHES = 1024;

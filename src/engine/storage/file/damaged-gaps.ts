@@ -1,5 +1,6 @@
 import { isIntact } from '../format/stored-form.js';
-import { type Page, PageError } from './page-file.js';
+import type { Page } from './page-file.js';
+import { PageError } from './page-layout.js';
 
 const DAMAGED_ENTRY = 'an entry of what was read is damaged';
 

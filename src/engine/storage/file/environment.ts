@@ -8,7 +8,7 @@ import { encodeDocument } from '../../codec/encode.js';
 import { FORMAT_KEY } from '../format/key-spaces.js';
 import { guardReads, takeSnapshot } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
-import { LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError, readFirstPages } from './page-file.js';
+import { readFirstPages, LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError } from './page-layout.js';
 import { damagedFile } from '../damage.js';
 import { PageGuard } from './page-guard.js';
 import { PageRanges } from './page-ranges.js';

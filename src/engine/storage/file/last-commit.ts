@@ -9,7 +9,7 @@ import {
   numberAt,
   PAGE_BYTES_AT,
   TRANSACTION_AT,
-} from './page-file.js';
+} from './page-layout.js';
 
 /** Where the lock file has the id of the last commit, which transactions begin from. */
 const LOCKED_TRANSACTION_AT = 8;

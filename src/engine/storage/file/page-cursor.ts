@@ -1,4 +1,4 @@
-import { NODE_BYTES, PageError, type PageState } from './page-file.js';
+import { type PageState, NODE_BYTES, PageError } from './page-layout.js';
 import { firstFrom, keyLength, nodeKey, nodeAt } from './page-nodes.js';
 import type { KeyBounds, PageRanges } from './page-ranges.js';
 

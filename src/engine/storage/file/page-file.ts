@@ -1,80 +1,37 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import {
+  MAX_READS,
+  type Meta,
+  type MetaState,
+  type PageState,
+  describeMeta,
+  readFirstPages,
+  readMetaState,
+  BIG_VALUE,
+  BIG_VALUE_BYTES,
+  BIG_VALUE_PAGES_AT,
+  BRANCH,
+  FLAGS_AT,
+  HEADER_BYTES,
+  LEAF,
+  LOWER_AT,
+  MAGIC,
+  MAGIC_AT,
+  META_BYTES,
+  NODE_BYTES,
+  OVERFLOW,
+  OVERFLOW_PAGES_AT,
+  PAGE_BYTES_AT,
+  PageError,
+  UPPER_AT,
+  numberAt,
+  writerOf,
+} from './page-layout.js';
 
-// How LMDB lays out its file, in the version that lmdb carries (data version 2).
-export const HEADER_BYTES = 24;
-export const MAGIC_AT = 24;
-export const MAGIC = 0xbeefc0de;
-export const PAGE_BYTES_AT = 48;
-const FREE_TREE_AT = 48;
-export const MAIN_TREE_AT = 96;
-export const LAST_PAGE_AT = 144;
-export const TRANSACTION_AT = 152;
-export const META_BYTES = 160;
-const FLAGS_AT = 18;
-export const LOWER_AT = 20;
-export const UPPER_AT = 22;
-const OVERFLOW_PAGES_AT = 20;
-export const NODE_BYTES = 8;
-const BRANCH = 0x01;
-const LEAF = 0x02;
-const OVERFLOW = 0x04;
-const META = 0x08;
-/** A node whose value lies in pages of its own, and how many bytes say where. */
-export const BIG_VALUE = 0x01;
-export const BIG_VALUE_BYTES = 24;
-/** Within them: the number of its pages, behind the first one's and a transaction. */
-const BIG_VALUE_PAGES_AT = 16;
-/** Within what a meta page says of a tree. */
-const DEPTH_AT = 6;
-export const BRANCH_PAGES_AT = 8;
-export const LEAF_PAGES_AT = 16;
-const ROOT_AT = 40;
-/** Where a meta page says of which kind its trees are: by another kind all is misread. */
-const KINDS = [
-  [FREE_TREE_AT, FREE_TREE_AT + DEPTH_AT],
-  [MAIN_TREE_AT, MAIN_TREE_AT + DEPTH_AT],
-] as const;
 /** Those that LMDB can be made with. */
 const PAGE_SIZES = [4096, 8192, 16_384, 32_768, 65_536];
-const NO_ROOT = 0xffff_ffff_ffff_ffffn;
-
-/** One of the two trees of the file, as its newest meta page describes it. */
-export interface Tree {
-  readonly depth: number;
-  readonly branchPages: number;
-  readonly leafPages: number;
-  readonly overflowPages: number;
-  readonly entries: number;
-  /** Null when it is empty. */
-  readonly root: number | null;
-}
-
-/** The newest state that is written completely. */
-export interface Meta {
-  readonly pageBytes: number;
-  readonly lastPage: number;
-  readonly transaction: number;
-  /** The pages that hold nothing, in LMDB's own records. */
-  readonly free: Tree;
-  readonly main: Tree;
-}
 
 type Pages = Pick<PageState, 'pageBytes' | 'lastPage' | 'transaction'>;
-
-/** The part of a state that a walk over the entries uses. */
-export interface PageState {
-  readonly pageBytes: number;
-  readonly lastPage: number;
-  readonly transaction: number;
-  readonly depth: number;
-  /** Null when there are no entries. */
-  readonly root: number | null;
-}
-
-/** A state with what else its page says: whether it is a meta page at all. */
-interface MetaState extends PageState {
-  readonly isMeta: boolean;
-}
 
 /** A page of one of the trees, checked for itself. */
 export interface Page {
@@ -95,9 +52,6 @@ interface Value {
   readonly size: number;
   readonly isBig: boolean;
 }
-
-/** Thrown for a page that cannot be what LMDB wrote; the message says why, in a few words. */
-export class PageError extends Error {}
 
 /**
  * Reads the pages of a data file by itself, so that nothing a damaged page says can end the process, as it can in LMDB.
@@ -121,7 +75,7 @@ export class PageFile {
   /** Throws PageError when neither meta page is one. */
   readMeta(): Meta {
     const { pageBytes, newest } = readFirstPages(this.file);
-    const meta = describe(newest);
+    const meta = describeMeta(newest);
     if (meta.pageBytes !== pageBytes) throw new PageError('a meta page is damaged');
     // LMDB writes no pages that were allocated and freed in one transaction, so the file may end a little earlier.
     if ((meta.lastPage - 64) * pageBytes > fstatSync(this.file).size) {
@@ -142,7 +96,7 @@ export class PageFile {
         const meta = Buffer.alloc(META_BYTES);
         readSync(this.file, meta, 0, META_BYTES, at);
         if (meta.readUInt32LE(MAGIC_AT) !== MAGIC || meta.readUInt32LE(PAGE_BYTES_AT) !== pageBytes) continue;
-        const described = describe(meta);
+        const described = describeMeta(meta);
         // Some pages behind the last one may be there, and some of the last may be missing.
         if (described.lastPage < 2 || (described.lastPage - 64) * pageBytes > bytes) continue;
         metas.set(at, described);
@@ -280,101 +234,6 @@ export class PageFile {
     }
     return bytes;
   }
-}
-
-/** `metas`: the first page and the second one's head; `at`: where the meta page begins. */
-function readMetaState(metas: Buffer, at: number): MetaState {
-  const pageBytes = metas.length - META_BYTES;
-  const root = at + MAIN_TREE_AT + ROOT_AT;
-  const isEmpty = metas.readUInt32LE(root) === 0xffff_ffff && metas.readUInt32LE(root + 4) === 0xffff_ffff;
-  return {
-    pageBytes,
-    lastPage: numberAt(metas, at + LAST_PAGE_AT),
-    transaction: numberAt(metas, at + TRANSACTION_AT),
-    depth: metas.readUInt16LE(at + MAIN_TREE_AT + DEPTH_AT),
-    root: isEmpty ? null : numberAt(metas, root),
-    isMeta: metas.readUInt32LE(at + MAGIC_AT) === MAGIC && metas.readUInt32LE(at + PAGE_BYTES_AT) === pageBytes,
-  };
-}
-
-/** Others may commit between two reads of the first pages. */
-const MAX_READS = 100;
-
-/**
- * The meta page of the last commit. Each commit writes one of the two, by turns. Throws PageError when one is not as it
- * was written, also when a number of a commit is not that of its pages: an older state would be taken for the newest.
- */
-export function readFirstPages(file: number): { pageBytes: number; newest: Buffer } {
-  const first = Buffer.alloc(META_BYTES);
-  const second = Buffer.alloc(META_BYTES);
-  for (let n = 0; n < MAX_READS; n++) {
-    readSync(file, first, 0, META_BYTES, 0);
-    const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
-    if (pageBytes >= 512 && pageBytes <= 0x10000) readSync(file, second, 0, META_BYTES, pageBytes);
-    if (!isMeta(first, 0) || !isMeta(second, 1) || second.readUInt32LE(PAGE_BYTES_AT) !== pageBytes) break;
-    if (first.compare(second, MAGIC_AT, MAGIC_AT + 8, MAGIC_AT, MAGIC_AT + 8) !== 0) break;
-    const isSecond = numberAt(second, TRANSACTION_AT) > numberAt(first, TRANSACTION_AT);
-    const [older, newest] = isSecond ? [first, second] : [second, first];
-    // In a new file, and in a copy, one is of none.
-    const isNew = numberAt(older, TRANSACTION_AT) === 0;
-    if (isNew || areInARow(file, older, newest)) return { pageBytes, newest };
-  }
-  throw new PageError('its first two pages are not those of two commits in a row');
-}
-
-function areInARow(file: number, older: Buffer, newest: Buffer): boolean {
-  if (KINDS.some(([from, to]) => older.compare(newest, from, to, from, to) !== 0)) return false;
-  const before = numberAt(older, TRANSACTION_AT);
-  if (numberAt(newest, TRANSACTION_AT) !== before + 1) return false;
-  const written = writerOfRoot(file, newest);
-  // Each commit writes the root anew. In a copy the pages are of no commit.
-  return (written === null || written === before + 1) && (writerOfRoot(file, older) ?? 0) <= before;
-}
-
-/** The transaction that wrote the root of the entries; null where there are none, or the file ends before it. */
-function writerOfRoot(file: number, meta: Buffer): number | null {
-  const { root } = readTree(meta, MAIN_TREE_AT);
-  const head = Buffer.alloc(HEADER_BYTES);
-  if (root === null || root > numberAt(meta, LAST_PAGE_AT)) return null;
-  const read = readSync(file, head, 0, HEADER_BYTES, root * meta.readUInt32LE(PAGE_BYTES_AT));
-  return read === HEADER_BYTES ? writerOf(head) : null;
-}
-
-function isMeta(page: Buffer, number: number): boolean {
-  const isOne = (page.readUInt16LE(FLAGS_AT) & META) !== 0 && page.readUInt32LE(MAGIC_AT) === MAGIC;
-  return isOne && numberAt(page, 0) === number;
-}
-
-function describe(meta: Buffer): Meta {
-  return {
-    pageBytes: meta.readUInt32LE(PAGE_BYTES_AT),
-    lastPage: numberAt(meta, LAST_PAGE_AT),
-    transaction: numberAt(meta, TRANSACTION_AT),
-    free: readTree(meta, FREE_TREE_AT),
-    main: readTree(meta, MAIN_TREE_AT),
-  };
-}
-
-function readTree(meta: Buffer, at: number): Tree {
-  const root = meta.readBigUInt64LE(at + ROOT_AT);
-  return {
-    depth: meta.readUInt16LE(at + DEPTH_AT),
-    branchPages: Number(meta.readBigUInt64LE(at + BRANCH_PAGES_AT)),
-    leafPages: Number(meta.readBigUInt64LE(at + LEAF_PAGES_AT)),
-    overflowPages: Number(meta.readBigUInt64LE(at + 24)),
-    entries: Number(meta.readBigUInt64LE(at + 32)),
-    root: root === NO_ROOT ? null : Number(root),
-  };
-}
-
-/** A number that LMDB wrote in 8 bytes. */
-export function numberAt(bytes: Buffer, at: number): number {
-  return bytes.readUInt32LE(at) + bytes.readUInt32LE(at + 4) * 2 ** 32;
-}
-
-/** The transaction that wrote a page. */
-export function writerOf(page: Buffer): number {
-  return numberAt(page, 8);
 }
 
 /** The first page of a large value, how many it has, and how many of them its bytes take. */

@@ -2,7 +2,8 @@ import { damagedFile } from '../damage.js';
 import { type Branch, BranchPages } from './branch-pages.js';
 import { DamagedGaps } from './damaged-gaps.js';
 import { checkKeys, edgeBelow, highKey, lowKey, PageBits, type Way, wayBeside } from './page-way.js';
-import { HEADER_BYTES, type Page, PageError, PageFile, type PageState, writerOf } from './page-file.js';
+import { type PageState, HEADER_BYTES, PageError, writerOf } from './page-layout.js';
+import { type Page, PageFile } from './page-file.js';
 import { childOf, lowerBound } from './page-nodes.js';
 
 const NO_KEY = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-import { HEADER_BYTES, NODE_BYTES, PageError } from './page-file.js';
+import { HEADER_BYTES, NODE_BYTES, PageError } from './page-layout.js';
 
 // The nodes of a page as it was read, by their numbers. Throws PageError for one that does not lie in its page.
 

@@ -1,12 +1,5 @@
-import {
-  BIG_VALUE,
-  BIG_VALUE_BYTES,
-  HEADER_BYTES,
-  NODE_BYTES,
-  PageError,
-  PageFile,
-  type PageState,
-} from './page-file.js';
+import { type PageState, BIG_VALUE, BIG_VALUE_BYTES, HEADER_BYTES, NODE_BYTES, PageError } from './page-layout.js';
+import { PageFile } from './page-file.js';
 import { type Branch, BranchPages, nameOfPart, notePart, type PageReading, took } from './branch-pages.js';
 import type { PageGuard } from './page-guard.js';
 import { childOf, childrenIn, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';

@@ -1,5 +1,6 @@
 import type { Branch } from './branch-pages.js';
-import { type Page, PageError, type PageState } from './page-file.js';
+import { type PageState, PageError } from './page-layout.js';
+import type { Page } from './page-file.js';
 import { childOf, nodeKey } from './page-nodes.js';
 
 const NO_KEY = Buffer.alloc(0);

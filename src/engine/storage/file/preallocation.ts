@@ -2,7 +2,8 @@ import { closeSync, constants, fstatSync, openSync, statfsSync, writeSync } from
 import { dirname } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { type CommitState, READER_ROW } from './last-commit.js';
-import { HEADER_BYTES, numberAt, PageFile } from './page-file.js';
+import { PageFile } from './page-file.js';
+import { HEADER_BYTES, numberAt } from './page-layout.js';
 import { compareFreeKeys, PageSet, walkPages } from './walk-pages.js';
 import { StorageError } from '../storage-error.js';
 

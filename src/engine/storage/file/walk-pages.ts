@@ -1,4 +1,5 @@
-import { type Meta, type Page, PageError, type PageFile, type Tree } from './page-file.js';
+import { type Meta, type Tree, PageError } from './page-layout.js';
+import type { Page, PageFile } from './page-file.js';
 import { childOf } from './page-nodes.js';
 
 /** Callbacks of a walk. */

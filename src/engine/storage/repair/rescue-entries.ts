@@ -4,18 +4,18 @@ import { compareBytes } from '../checks/verify.js';
 import { FreeList } from '../checks/free-list.js';
 import { DOCUMENT_SPACE } from '../format/key-spaces.js';
 import {
+  type Meta,
   BIG_VALUE,
   BIG_VALUE_BYTES,
   HEADER_BYTES,
   LOWER_AT,
-  type Meta,
   NODE_BYTES,
   numberAt,
   PageError,
-  type PageFile,
   UPPER_AT,
   writerOf,
-} from '../file/page-file.js';
+} from '../file/page-layout.js';
+import type { PageFile } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages, type WalkVisitor } from '../file/walk-pages.js';
 import { checksum } from '../format/checksum.js';
 import { documentForm, hasSeal, isSealIntact } from '../format/stored-form.js';
