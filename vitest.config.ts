@@ -44,7 +44,7 @@ const DEEP = [
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
   ...list(
     'engine',
-    'bit-flips conversion crash damaged-page data-file fairness insert-together mongoose one-moment repair',
+    'bit-flips conversion crash damaged-page data-file fairness insert-together mongoose one-moment plan-choice repair',
   ),
   ...list('engine/pipeline', 'compile'),
   ...list('engine/damage', 'side-by-side'),

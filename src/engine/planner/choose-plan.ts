@@ -1,6 +1,14 @@
 import type { Alternative } from '../query/match/match.js';
 import type { CollectionEntry, IndexEntry } from '../storage/keys/index-definition.js';
-import { candidatePlans, geoPlan, indexPlan, MAX_PLAN_BRANCHES, scanWhole, serveFrom } from './index-plan.js';
+import {
+  candidatePlans,
+  geoPlan,
+  indexPlan,
+  MAX_PLAN_BRANCHES,
+  partialPlans,
+  scanWhole,
+  serveFrom,
+} from './index-plan.js';
 import { joinRanges } from './key-ranges.js';
 import { ALONE, isBounded, type Plan, type PlanQuery } from './plan.js';
 import { cheapest, type Considered, type Sizes, costsOf } from './plan-cost.js';
@@ -32,10 +40,11 @@ export function considerPlans(collection: CollectionEntry, query: PlanQuery, siz
 
 function plansFor(collection: CollectionEntry, query: PlanQuery, sizes: Sizes): Plan[] {
   const singles = candidatePlans(collection, query);
-  if (query.alternatives.length === 0) return singles;
   // Of plans between which nothing decides the first is taken.
-  const unions = unionPlans(collection, query, singles, sizes);
-  return unions.length === 0 ? singles : [...unions, ...singles, scanWhole(collection, query, false)];
+  const unions = query.alternatives.length === 0 ? [] : unionPlans(collection, query, singles, sizes);
+  const parts = partialPlans(collection, query, singles);
+  if (unions.length + parts.length === 0) return singles;
+  return [...unions, ...singles, ...parts, scanWhole(collection, query, false)];
 }
 
 function hintedPlan(collection: CollectionEntry, query: PlanQuery): Plan | null {

@@ -52,6 +52,29 @@ export function candidatePlans(collection: CollectionEntry, query: PlanQuery, wi
   return [...plans, ...merges];
 }
 
+/** Partial indexes that hold all answers, read whole, unless one of the other plans reads nothing else already. */
+export function partialPlans(collection: CollectionEntry, query: PlanQuery, singles: readonly Plan[]): Plan[] {
+  if (singles.some((plan) => plan.single || (plan.exact && plan.sorted))) return [];
+  const held = singles.map(({ index }) => knownCondition(index));
+  const plans: Plan[] = [];
+  for (const index of collection.indexes) {
+    const condition = knownCondition(index);
+    if (condition.length === 0 || index.isGeo || index.definition.multikey !== 0) continue;
+    if (held.some((conjuncts) => impliesAll(conjuncts, condition))) continue;
+    const served = serveFrom(index.collation, query);
+    if (!isUsable(index, served)) continue;
+    held.push(condition);
+    plans.push(indexPlan(index, served));
+  }
+  return plans;
+}
+
+/** Empty for an index of all documents, and where nothing is known. */
+function knownCondition(index: IndexEntry | null): readonly Conjunct[] {
+  const condition = index?.condition ?? [];
+  return condition === 'unknown' ? [] : condition;
+}
+
 /** All plans that `explain` may name: the indexes that could serve the query at all. */
 export function usableIndexes(collection: CollectionEntry, query: PlanQuery): IndexEntry[] {
   return collection.indexes.filter((index) => !index.isGeo && isUsable(index, serveFrom(index.collation, query)));
