@@ -82,8 +82,7 @@ async function readReply(
       app.replies,
       caller.project._id,
       async (size) => {
-        const page = await readPage(following, position);
-        for (const { document } of page.items) size.add(document?.length ?? 0);
+        const page = await readPage(following, position, size);
         const cursor = sealFeedCursor(app.secrets, scope, page.position);
         return { page, reply: encodePage(page, cursor, query, size) };
       },

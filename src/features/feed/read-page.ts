@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EJSON, type Document } from 'bson';
 import type { App } from '../../app.js';
+import { ownTurn } from '../../turns.js';
 import { findSight, readAccess, sightAsksAccount, type ReadAccess } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import type { FieldSight } from '../access/rules/field-sight.js';
@@ -13,7 +14,7 @@ import { rulesOf } from '../collections/rules/collection-rules.js';
 import { BATCH_NUMBER, mayHide, readSeries } from '../collections/indexes/insert-series.js';
 import { allOf } from '../documents/query/keyset-filter.js';
 import { requireReadableNames } from '../documents/reply/conceal-fields.js';
-import { decodeStored } from '../documents/reply/encode-document.js';
+import { decodeMeta } from '../documents/reply/encode-document.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { findVisible } from '../documents/store/shown-documents.js';
@@ -152,10 +153,14 @@ export async function prepareRead(
   return { visible: await findVisible(app, collection), hidden };
 }
 
-/** The page behind a position. 410 CURSOR_EXPIRED when the log does not reach back to it. */
+/**
+ * The page behind a position; `size` counts its documents as they are read. 410 CURSOR_EXPIRED when the log does not
+ * reach back to it.
+ */
 export async function readPage(
   following: Following,
   from: FeedPosition,
+  size: ReplySize,
   pageBytes = MAX_PAGE_BYTES,
 ): Promise<FeedPage> {
   const { app, collection, query, sets } = following;
@@ -173,11 +178,13 @@ export async function readPage(
       const told = await readTransition(following, view, shown);
       for (const item of told.items) items.set(item.id, item);
       bytes = told.bytes;
+      size.add(bytes);
       position.until = told.until;
     }
   }
   if (from.isListing) {
-    const listed = await readListed(following, shown(readable, await findVisible(app, collection)), from, pageBytes);
+    const filter = shown(readable, await findVisible(app, collection));
+    const listed = await readListed(following, filter, from, { size, pageBytes });
     for (const item of listed.items) items.set(item.id, item);
     bytes += listed.bytes;
     position = { ...position, shown: listed.last, isListing: !listed.isEnd };
@@ -187,11 +194,13 @@ export async function readPage(
   const limit = Math.max(view?.isChanged ? 1 : 0, query.limit - items.size);
   if (limit <= 0 || bytes >= pageBytes) return { readable, items: [...items.values()], position, more: true };
   const { conditions } = query;
-  const maxBytes = pageBytes - bytes;
+  const maxBytes = Math.min(pageBytes - bytes, size.batchBytes);
   const search = { after: position, filter: shown(readable), readable: earlier, conditions, hidden, limit, maxBytes };
   const found = await following.log.read(search);
   if (!found) throw cursorExpired();
+  if (!found.isEnd && maxBytes < pageBytes - bytes && found.changes.length < limit) size.requireWhole();
   for (const change of found.changes) {
+    size.add(change.document?.length ?? 0);
     items.delete(change.id);
     items.set(change.id, change);
   }
@@ -225,7 +234,7 @@ async function readTransition(
   const [entered, left] = [await find(enter, true), await find(leave, false)];
   const bytes = entered.reduce((sum, row) => sum + row.length, 0);
   if (entered.length + left.length > MAX_TRANSITION || bytes > MAX_TRANSITION_BYTES) throw cursorExpired();
-  const ids = (row: Buffer): string => String(decodeStored(row)._id);
+  const ids = (row: Buffer): string => String(decodeMeta(row)._id);
   const items = [
     ...left.map((row) => ({ id: ids(row), at, document: null })),
     ...entered.map((row) => ({ id: ids(row), at, document: row })),
@@ -250,11 +259,11 @@ async function readListed(
   { app, collection, query, signal }: Following,
   filter: Document,
   from: FeedPosition,
-  pageBytes: number,
+  { size, pageBytes }: { size: ReplySize; pageBytes: number },
 ): Promise<Listed> {
   const behind = from.shown === null ? [] : [{ _id: { $gt: from.shown } }];
   const cursor = documentStore(app, collection)
-    .find(allOf([filter, ...behind]), { raw: true, signal })
+    .find(allOf([filter, ...behind]), { raw: true, signal, batchBytes: Math.min(2 * pageBytes, size.batchBytes) })
     .sort({ _id: 1 })
     .limit(query.limit)
     .maxTimeMS(app.config.queryTimeoutMs);
@@ -262,9 +271,11 @@ async function readListed(
   const listed: Listed = { items: [], bytes: 0, last: from.shown, isEnd: true };
   try {
     while (listed.isEnd && (await cursor.hasNext())) {
+      if (listed.items.length > 0) await ownTurn({ project: collection.projectId.toHexString(), address: '' });
       // With `raw` the driver hands out bytes, of which its types know nothing.
       for (const row of cursor.readBufferedDocuments() as unknown as Buffer[]) {
-        const { _id, updatedAt } = decodeStored(row);
+        const { _id, updatedAt } = decodeMeta(row);
+        size.add(row.length);
         listed.bytes += row.length;
         listed.items.push({ id: String(_id), at: updatedAt instanceof Date ? updatedAt : at, document: row });
         listed.last = _id;

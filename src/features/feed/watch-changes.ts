@@ -5,6 +5,7 @@ import type { Caller } from '../access/caller.js';
 import { encodeChange } from './encode-change.js';
 import { sealFeedCursor } from './feed-cursor.js';
 import { readFeedQuery } from './feed-query.js';
+import { ReplySize } from '../documents/reply/reply-size.js';
 import { findStart, openFollowing, readPage, type Following } from './read-page.js';
 
 /** What is watched of a collection. */
@@ -48,7 +49,7 @@ export async function* watchChanges(app: App, caller: Caller, request: WatchRequ
   while (!signal.aborted) {
     try {
       const following = await open(cursor);
-      const page = await readPage(following, await findStart(following));
+      const page = await readPage(following, await findStart(following), new ReplySize());
       cursor = sealFeedCursor(app.secrets, following.scope, page.position);
       const lines = page.items.map((item) => Buffer.from(encodeChange(item, following.query), 'latin1').toString());
       yield { lines: lines.map((line) => `{${line}}`), cursor, isCaughtUp: !page.more, isReset: false };

@@ -1,8 +1,9 @@
 import { decodeDocument } from '../../codec/decode.js';
+import { encodeDocument } from '../../codec/encode.js';
 import { RawDocument, type Row } from '../../codec/document.js';
 import type { Plan } from '../../planner/plan.js';
 import { EntrySkip, skipsEntries } from '../../planner/scans/entry-skip.js';
-import { keep, PlanScan, type Scan } from '../../planner/scans/scan.js';
+import { keep, MAX_CHUNK_BYTES, PlanScan, type Scan } from '../../planner/scans/scan.js';
 import type { Projection } from '../../query/project.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
@@ -12,12 +13,14 @@ import type { SearchPace } from '../pace.js';
 import { checkStillThere, leaveIfLong, openScan, openSorted, planQuery, type Query } from './query.js';
 
 /** A batch of a reply stays below this, with room for the reply around it. */
-const MAX_BATCH_BYTES = 16 * 1024 * 1024 - 64 * 1024;
+export const MAX_BATCH_BYTES = 16 * 1024 * 1024 - 64 * 1024;
 
 export interface RowsOptions {
   skip: number;
   /** 0: no limit. */
   limit: number;
+  /** A batch ends before it is larger, but for one row that alone is. */
+  batchBytes: number;
   projection: Projection | null;
   /** The projection has a positional `$`, which needs to know what the filter matched. */
   positional: boolean;
@@ -103,23 +106,27 @@ export class FindRows implements RowSource {
   private readOn(batch: Batch): boolean {
     const { rows, wanted } = batch;
     if (!this.skipEntries()) return false;
+    let read = 0;
     const visit = (bytes: Buffer): boolean => {
       if (this.skip > 0) {
         this.skip--;
         return false;
       }
-      batch.size += bytes.length;
-      if (rows.length > 0 && batch.size > MAX_BATCH_BYTES) {
-        this.pending = this.present(bytes);
+      read += bytes.length;
+      const row = this.present(bytes);
+      batch.size += row instanceof RawDocument ? row.bytes.length : bytes.length;
+      if (rows.length > 0 && batch.size > this.options.batchBytes) {
+        this.pending = row;
         return true;
       }
-      rows.push(this.present(bytes));
+      rows.push(row);
       return rows.length >= wanted;
     };
     for (;;) {
       if (rows.length >= wanted || this.scan.readChunk(visit, this.chunkFor(wanted - rows.length))) return true;
       if (this.scan.finished) return true;
-      if (this.pace.due(this.scan.lastRead)) return false;
+      // The requests of one moment may all ask for large documents.
+      if (read > MAX_CHUNK_BYTES || this.pace.due(this.scan.lastRead)) return false;
     }
   }
 
@@ -170,10 +177,12 @@ export class FindRows implements RowSource {
   }
 
   private present(bytes: Buffer): Row {
-    const { projection, positional } = this.options;
+    const { projection, positional, batchBytes } = this.options;
     if (projection === null) return new RawDocument(keep(bytes));
     const doc = decodeDocument(bytes, 'engine', positional ? undefined : (projection.fields ?? undefined));
-    return projection.apply(doc, positional ? this.query.filter.match(doc) : null);
+    const shown = projection.apply(doc, positional ? this.query.filter.match(doc) : null);
+    // Who bounds batches wants to know what is left of a document.
+    return batchBytes < MAX_BATCH_BYTES ? new RawDocument(encodeDocument(shown)) : shown;
   }
 }
 

@@ -16,7 +16,7 @@ import {
   refusedFlag,
 } from '../options.js';
 import type { RowSource } from './cursors.js';
-import { FindRows, NO_ROWS, type RowsOptions } from './find-rows.js';
+import { FindRows, MAX_BATCH_BYTES, NO_ROWS, type RowsOptions } from './find-rows.js';
 import { openPace } from '../pace.js';
 import { NearRows, readNear } from './near-rows.js';
 import { compileQuery } from './query.js';
@@ -52,6 +52,8 @@ export const find = command({
     skip: countOption(0),
     limit,
     batchSize: countOption(undefined),
+    // Of this engine alone.
+    batchBytes: countOption(MAX_BATCH_BYTES),
     singleBatch: flagOption(false),
     collation: collationOption,
     let: givenDocument,
@@ -84,7 +86,13 @@ function openFindRows(call: Call, ns: string, options: FindOptions): RowSource {
   const isSorted = Object.keys(options.sort).length > 0;
   const filter = near === null ? options.filter : near.condition;
   const query = compileQuery(filter, options.sort, options.hint, environment);
-  const rows = { skip: options.skip, limit: Math.abs(options.limit), ...readProjection(options, environment) };
+  const { skip, limit, batchBytes } = options;
+  const rows = {
+    skip,
+    limit: Math.abs(limit),
+    batchBytes: Math.min(batchBytes, MAX_BATCH_BYTES),
+    ...readProjection(options, environment),
+  };
   const pace = openPace(call, options.maxTimeMS);
   storage.refresh();
   const collection = storage.catalog.find(ns);

@@ -9,7 +9,7 @@ import type { View } from '../../storage/view.js';
 import { type DistinctPlan, planDistinct } from '../../planner/distinct-plan.js';
 import { DistinctScan } from '../../planner/scans/distinct-scan.js';
 import type { ReadingScan } from '../../planner/scans/scan.js';
-import { FindRows } from './find-rows.js';
+import { FindRows, MAX_BATCH_BYTES } from './find-rows.js';
 import { leaveIfLarge, type SearchPace, STAY_DOCUMENT_BYTES } from '../pace.js';
 import { readNearest } from './read-nearest.js';
 import { checkStillThere, compileQuery, leaveIfLong, openScan, planQuery, planQueryOf, type Query } from './query.js';
@@ -111,7 +111,7 @@ async function* readSorted(
   view: View,
   leaving: Leaving,
 ): AsyncGenerator<Doc[]> {
-  const options = { skip, limit: limit ?? 0, projection: null, positional: false };
+  const options = { skip, limit: limit ?? 0, batchBytes: MAX_BATCH_BYTES, projection: null, positional: false };
   const rows = new FindRows(storage, collection, query, options, paceOf(budget, leaving), view);
   while (!rows.finished) {
     const batch = await rows.next(BATCH);

@@ -72,7 +72,7 @@ const LARGEST_CHUNK = 512;
 /** A chunk ends earlier than that when the filter may take long for a single document. */
 const MAX_CHUNK_MS = 2;
 /** A chunk ends behind the document that makes it this large: reading, checking and decoding them takes their time. */
-const MAX_CHUNK_BYTES = 512 * 1024;
+export const MAX_CHUNK_BYTES = 128 * 1024;
 const NOTHING: Doc = {};
 const NO_BYTES = Buffer.alloc(0);
 

@@ -248,9 +248,11 @@ function signalOf(options: Options): AbortSignal | undefined {
   return options?.['signal'] as AbortSignal | undefined;
 }
 
+const FIND_OPTIONS = 'limit skip maxTimeMS hint collation projection let sort batchBytes'.split(' ');
+
 function addFindOptions(session: CommandSession, body: Doc, options: Options): void {
   if (options === undefined) return;
-  copyOptions(session, body, options, ['limit', 'skip', 'maxTimeMS', 'hint', 'collation', 'projection', 'let', 'sort']);
+  copyOptions(session, body, options, FIND_OPTIONS);
 }
 
 /** Copies the named options that are set, in the engine's representation. */

@@ -85,7 +85,8 @@ export type DataCollection<T extends Document = Document> = Pick<
   | 'options'
   | 'isCapped'
 > & {
-  find(filter?: Filter<T>, options?: FindOptions & Abortable): DataFindCursor<WithId<T>>;
+  /** `batchBytes`, which a MongoDB does not know, ends a batch before it is larger. */
+  find(filter?: Filter<T>, options?: FindOptions & Abortable & { batchBytes?: number }): DataFindCursor<WithId<T>>;
   aggregate<U extends Document = Document>(
     pipeline?: Document[],
     options?: AggregateOptions & Abortable,

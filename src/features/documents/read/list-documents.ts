@@ -275,18 +275,22 @@ function find(
 }
 
 function openFind(
-  { app, collection, query, timeMs, signal }: Reading,
+  { app, collection, query, timeMs, size, signal }: Reading,
   filter: Document,
   limit: number,
   skip: number,
   raw = true,
 ) {
-  return documentStore(app, collection)
-    .find(filter, { raw, signal })
-    .sort(query.order)
-    .skip(skip)
-    .limit(limit)
-    .maxTimeMS(timeMs);
+  return (
+    documentStore(app, collection)
+      .find(filter, { raw, signal, batchBytes: size.batchBytes })
+      .sort(query.order)
+      .skip(skip)
+      .limit(limit)
+      // All of them, of one moment, unless they are larger than there is room for.
+      .batchSize(limit + 1)
+      .maxTimeMS(timeMs)
+  );
 }
 
 function countAll({ app, collection, filter, timeMs, signal }: Reading): Promise<number> {

@@ -1,5 +1,6 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
+import { mapInTurns } from '../../../turns.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { findSight, readFilter } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
@@ -14,7 +15,7 @@ import { decodeStored } from '../reply/encode-document.js';
 import { concealInRow } from '../reply/conceal-fields.js';
 import { listError } from '../reply/query-errors.js';
 import { badQuery, quoted } from '../reply/query-text.js';
-import { readRows, ReplySize } from '../reply/reply-size.js';
+import { readRows, type ReplySize } from '../reply/reply-size.js';
 import { findVisible } from '../store/shown-documents.js';
 import { projectionOf } from '../reply/select-fields.js';
 
@@ -56,16 +57,21 @@ export async function populateDocuments(
         `populate would pull in more than ${MAX_POPULATED} documents of ${quoted(ref)}: use a smaller limit`,
       );
     }
-    const found = await findReadable(app, caller, collection, [...ids], query);
-    for (const document of documents) {
-      for (const path of paths) {
-        replaceAt(document, path, (id) => {
-          const populated = found.get(id.toLowerCase());
-          if (!populated) return id;
-          size.add(populated.bytes);
-          return populated.document;
-        });
+    const read = size.beside();
+    try {
+      const found = await findReadable(app, caller, collection, [...ids], query, read);
+      for (const document of documents) {
+        for (const path of paths) {
+          replaceAt(document, path, (id) => {
+            const populated = found.get(id.toLowerCase());
+            if (!populated) return id;
+            size.add(populated.bytes);
+            return populated.document;
+          });
+        }
       }
+    } finally {
+      read.release();
     }
   }
 }
@@ -81,6 +87,7 @@ async function findReadable(
   collection: Collection,
   ids: readonly string[],
   { includeDeleted, meta }: Presentation,
+  size: ReplySize,
 ): Promise<Map<string, Populated>> {
   const readable = await readFilter(app, collection, caller, { trash: includeDeleted });
   if (ids.length === 0) return new Map();
@@ -89,17 +96,21 @@ async function findReadable(
   const sight = await findSight(app, collection, caller);
   const visible = await findVisible(app, collection, includeDeleted);
   const cursor = documentStore(app, collection)
-    .find({ $and: [...(readable ? [readable] : []), wanted, visible] }, { raw: true, batchSize: ids.length })
+    .find(
+      { $and: [...(readable ? [readable] : []), wanted, visible] },
+      { raw: true, batchSize: ids.length + 1, batchBytes: size.batchBytes },
+    )
     .maxTimeMS(app.config.queryTimeoutMs);
   try {
     const shown = isUsers ? cursor.project(projectionOf(publicFields(collection))) : cursor;
-    const rows = await readRows(shown, new ReplySize(), (row) => concealInRow(row, sight));
-    return new Map(
-      rows.map((row) => {
-        const document = presentDocument(decodeStored(row), meta && !isUsers);
-        return [document._id, { document, bytes: row.length }];
-      }),
+    const rows = await readRows(shown, size, (row) => concealInRow(row, sight));
+    const tenant = { project: caller.project._id.toHexString(), address: '' };
+    const populated = await mapInTurns(
+      rows,
+      (row) => ({ document: presentDocument(decodeStored(row), meta && !isUsers), bytes: row.length }),
+      tenant,
     );
+    return new Map(populated.map((each) => [each.document._id, each]));
   } catch (error) {
     throw listError(error);
   }

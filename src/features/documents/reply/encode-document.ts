@@ -18,6 +18,24 @@ export function decodeStored(stored: Buffer): Record<string, unknown> {
   return deserialize(stored, { validation: { utf8: false } });
 }
 
+/** The identifier and the meta fields of a document of a `raw` read: the rest of it is not decoded. */
+export function decodeMeta(stored: Buffer): Record<string, unknown> {
+  const kept: Buffer[] = [];
+  const limit = readInt32(stored, 0) - 1;
+  for (let at = 4; at < limit;) {
+    const value = endOfName(stored, at + 1) + 1;
+    const end = endOfValue(stored, stored[at]!, value);
+    if (end < 0) return decodeStored(stored);
+    const length = value - at - 2;
+    const isMeta = length === META_LENGTH && META.some((name) => isName(stored, at + 1, name));
+    if (isMeta || (length === ID.length && isName(stored, at + 1, ID))) kept.push(stored.subarray(at, end));
+    at = end;
+  }
+  const head = Buffer.alloc(4);
+  head.writeInt32LE(5 + kept.reduce((sum, { length }) => sum + length, 0));
+  return decodeStored(Buffer.concat([head, ...kept, Buffer.alloc(1)]));
+}
+
 /** The JSON that presentDocument would give of a stored document's bytes; as `latin1` text (see replyEncodedJson). */
 export function encodeStoredJson(stored: Buffer, meta: boolean): string {
   writer.clear();

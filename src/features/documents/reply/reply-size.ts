@@ -10,6 +10,9 @@ export const MAX_REPLY_BYTES = 16 * 1024 * 1024;
 /** Replies of no more than this are made and sent in one go, and need no part of the budget. */
 export const SMALL_REPLY_BYTES = 128 * 1024;
 
+/** What is read without having reserved the room for all of it. */
+const UNRESERVED_BYTES = 512 * 1024;
+
 /** The room that a reply may need of the budget before it is read: one document beyond the limit is let in. */
 const WHOLE_REPLY_BYTES = MAX_REPLY_BYTES + 1024 * 1024;
 
@@ -28,12 +31,32 @@ class NoRoom extends Error {}
 export class ReplySize {
   #bytes = 0;
   #reserved: number;
+  /** The room for the largest reply is reserved, or nobody counts. */
+  #isWhole: boolean;
 
   constructor(
     private readonly account: Account | null = null,
     reserved = 0,
   ) {
     this.#reserved = reserved;
+    this.#isWhole = !account || reserved > 0;
+  }
+
+  /** Of a find, so that memory holds no more than there is room for. */
+  get batchBytes(): number {
+    return this.#isWhole ? MAX_REPLY_BYTES : UNRESERVED_BYTES;
+  }
+
+  /** Before more is read than one batch. */
+  requireWhole(): void {
+    if (!this.#isWhole) throw new NoRoom();
+  }
+
+  /** Counts what is read beside the reply. */
+  beside(): ReplySize {
+    const size = new ReplySize(this.account);
+    size.#isWhole = this.#isWhole;
+    return size;
   }
 
   get bytes(): number {
@@ -70,7 +93,8 @@ export class ReplySize {
   #reserve({ budget, project }: Account): void {
     const more = this.#bytes - this.#reserved;
     if (more <= 0) return;
-    if (!budget.take(project.toHexString(), more)) throw new NoRoom();
+    if (this.#isWhole) budget.add(project.toHexString(), more);
+    else if (!budget.take(project.toHexString(), more)) throw new NoRoom();
     this.#reserved += more;
   }
 
@@ -183,6 +207,7 @@ export async function readRows(
   const rows: Buffer[] = [];
   try {
     while (!cursor.closed && (await cursor.hasNext())) {
+      if (rows.length > 0) size.requireWhole();
       for (const stored of cursor.readBufferedDocuments() as Buffer[]) {
         const row = show(stored);
         size.add(row.length);

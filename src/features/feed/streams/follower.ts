@@ -201,8 +201,7 @@ export class Follower implements Member {
             app.replies,
             project,
             async (size) => {
-              const page = await readPage(following, from, PAGE_BYTES);
-              for (const { document } of page.items) size.add(document?.length ?? 0);
+              const page = await readPage(following, from, size, PAGE_BYTES);
               this.#send(following, from, page, watcher);
               if (size.isLarge) void this.stream.drained().then(() => size.release());
               else size.release();
