@@ -1,17 +1,25 @@
 import type { App } from '../../src/app.js';
+import type { Caller } from '../../src/features/access/caller.js';
+import { operatorCaller } from '../../src/features/access/operator-caller.js';
+import { playAs } from '../../src/features/management/played-user.js';
 import type { Project } from '../../src/features/projects/project.js';
 import type { User } from '../../src/features/users/user.js';
 import { requireUser } from '../../src/features/users/user-store.js';
 import { chooseProject, projectOption } from './choose-project.js';
 import { argument, defineCommandOn, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
+import { findActor } from '../shell/record-audit.js';
 
 /** For whom a command looks at a project. */
 export const playedOption = option('--as <user>', 'as this user (id or e-mail address) sees it, or "anyone"');
 
-/** The id of the user that `--as` names; null for `anyone`. 404 for an unknown one. */
-export async function findPlayed(app: App, project: Project, as: string): Promise<string | null> {
-  return as === 'anyone' ? null : (await requireUser(app, project._id, as))._id.toHexString();
+/** Reads documents as the operator, or as somebody whom `--as` names, which the audit log notes as at the console. */
+export function readAs<T>(
+  app: App,
+  { as, ...of }: { project: Project; collection: string; as: string | undefined },
+  read: (caller: Caller) => Promise<T>,
+): Promise<T> {
+  return as === undefined ? read(operatorCaller(of.project)) : playAs(app, { actor: findActor(), ...of, as }, read);
 }
 
 /** The argument of commands about one end user. */

@@ -18,7 +18,12 @@ export function describeAuditEntry(
     const empty = given === undefined || given === false || (Array.isArray(given) && given.length === 0);
     return kind === 'secret' || kind === 'setting' || isContent || empty ? [] : [[name, given]];
   });
-  return { actor: `${findUserName()}@${hostname()}`, action, input: Object.fromEntries(named) };
+  return { actor: findActor(), action, input: Object.fromEntries(named) };
+}
+
+/** The account on this machine that gave the command. */
+export function findActor(): string {
+  return `${findUserName()}@${hostname()}`;
 }
 
 function findUserName(): string {

@@ -1,4 +1,5 @@
 import type { Observer } from './answer-requests.js';
+import { requestIdOf } from './requests/request-id.js';
 import { openFieldWriter, type Logger } from '../platform/observe/logger.js';
 
 /** One line per request with method, path (never the query, which may carry data), status and milliseconds. */
@@ -6,12 +7,11 @@ export function accessLog(log: Logger): Observer {
   const write = openFieldWriter(log);
   if (!write) return () => undefined;
   return (ctx, ms) => {
-    const { req, res, path, state } = ctx;
-    const { requestId } = state as { requestId: string };
+    const { req, res, path } = ctx;
     const rounded = Math.round(ms * 10) / 10;
     // Id and method hold nothing that JSON would escape: the one is checked or our own, the other of Node's list.
     write(
-      `"requestId":"${requestId}","method":"${req.method}","path":${JSON.stringify(path)},"status":${res.statusCode},"ms":${rounded},"msg":"request"`,
+      `"requestId":"${requestIdOf(ctx)}","method":"${req.method}","path":${JSON.stringify(path)},"status":${res.statusCode},"ms":${rounded},"msg":"request"`,
     );
   };
 }

@@ -470,6 +470,16 @@ describe('an act at the console that cannot be taken back', () => {
 });
 
 describe('the audit log', () => {
+  it('names the request by which an act was asked for', async () => {
+    const call = openOperatorClient(test, (await buildOperator(test)).token);
+    await call('delete', '/api/admin/me/sessions').expect(200);
+    const renewed = { currentPassword: OPERATOR_PASSWORD, newPassword: `${OPERATOR_PASSWORD} anew` };
+    await call('post', '/api/admin/me/password', renewed).expect(200);
+    const acts = await listActs(test.app, { limit: 1000 });
+    expect(new Set(acts.map(({ action }) => action))).toContain('operator set-password');
+    expect(acts.filter(({ requestId }) => requestId === undefined).map(({ action }) => action)).toEqual([]);
+  });
+
   it('tells failed sign-ins, of addresses that nobody has too', async () => {
     const email = 'nobody.here@example.test';
     await send('post', '/api/admin/login', {}, { email, password: 'guessed it' }).expect(401);

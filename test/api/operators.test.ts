@@ -175,7 +175,11 @@ describe('an operator’s token', () => {
       return proven;
     };
     const app = { ...test.app, passwords: Object.assign(Object.create(passwords) as typeof passwords, { inTurn }) };
-    const signedIn = logInOperator(app, { email, password: OPERATOR_PASSWORD }, { ip: '127.0.0.1' });
+    const signedIn = logInOperator(
+      app,
+      { email, password: OPERATOR_PASSWORD },
+      { ip: '127.0.0.1', requestId: 'a-request' },
+    );
     await expect(signedIn).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
     expect(await listOperatorSessions(test.app, operator)).toEqual([]);
     await logIn({ email, password: 'incorrect horse' }).expect(200);

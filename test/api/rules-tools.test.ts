@@ -184,8 +184,9 @@ describe('an operator’s list as somebody', () => {
     expect(await list('as=nobody@example.test')).toEqual([404, 'USER_NOT_FOUND']);
     const acts = (await supertest(test.server)
       .get('/api/admin/audit?action=play%20as')
-      .set({ authorization: `Bearer ${ADMIN}` })) as { body: { data: { input: object }[] } };
+      .set({ authorization: `Bearer ${ADMIN}` })) as { body: { data: { items: { requestId?: string }[] } } };
     expect(JSON.stringify(acts.body)).toContain(ada);
+    for (const act of acts.body.data.items) expect(act.requestId).toMatch(/^[\w-]{36}$/);
   });
 });
 

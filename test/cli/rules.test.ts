@@ -121,6 +121,25 @@ describe('bsvc rules check', () => {
   });
 });
 
+describe('looking as somebody', () => {
+  it('is in the audit log, with the id of the user and how it ended', async () => {
+    const look = (...argv: string[]) => inShop('data', ...argv);
+    await inShop('collection', 'rules', 'posts', '--yes', '--read', 'doc.owner = user.id');
+    expect((await look('query', 'posts', '--as', 'anyone')).stderr).toContain('Sign in first');
+    expect((await look('query', 'posts', '--as', 'ann@example.com', '--explain')).code).toBe(0);
+    expect((await look('watch', 'posts', '--once', '--as', 'ann@example.com')).code).toBe(0);
+    expect((await look('query', 'posts')).code).toBe(0);
+    const log = await home.bsvc(['audit', '--action', 'play as', '--json']);
+    const ann = expect.stringMatching(/^[0-9a-f]{24}$/) as string;
+    const acts = log.json<{ action: string; input: object; code: string | null }[]>();
+    expect(acts.map(({ input, code }) => [input, code])).toEqual([
+      [{ project: 'shop', collection: 'posts', as: ann }, null],
+      [{ project: 'shop', collection: 'posts', as: ann }, null],
+      [{ project: 'shop', collection: 'posts', as: 'anyone' }, 'AUTH_REQUIRED'],
+    ]);
+  });
+});
+
 describe('bsvc rules explain', () => {
   it('says what is left of a rule for somebody', async () => {
     const explain = (...argv: string[]) => inShop('rules', 'explain', 'posts', ...argv);

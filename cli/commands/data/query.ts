@@ -1,9 +1,8 @@
 import { forbidden } from '../../../src/errors.js';
-import { operatorCaller, playedCaller } from '../../../src/features/access/operator-caller.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { explainList, listDocuments } from '../../../src/features/documents/read/list-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
-import { findPlayed, playedOption } from '../../ask/choose-user.js';
+import { playedOption, readAs } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { presentExplained } from './present-explained.js';
@@ -45,15 +44,16 @@ export default defineCommand({
     if (input.count) query.set('count', 'true');
     const { app, project, collection } = await chooseCollection(context, input);
     if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not listed as documents.');
-    const caller =
-      input.as === undefined
-        ? operatorCaller(project)
-        : playedCaller(project, await findPlayed(app, project, input.as));
+    const asked = { project, collection: collection.name, as: input.as };
     if (input.explain) {
-      const explained = await explainList(app, caller, collection.name, query.toString(), context.stop);
+      const explained = await readAs(app, asked, (caller) =>
+        explainList(app, caller, collection.name, query.toString(), context.stop),
+      );
       return presentExplained(explained, 'of the page');
     }
-    const reply = await listDocuments(app, caller, collection.name, query.toString(), context.stop);
+    const reply = await readAs(app, asked, (caller) =>
+      listDocuments(app, caller, collection.name, query.toString(), context.stop),
+    );
     if ('count' in reply) return { json: reply, quiet: reply.count, text: () => String(reply.count) };
     const { items, ...page } = reply;
     const indent = context.io.stdout.isTTY ? 2 : undefined;

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { AppError, invalid } from '../../../src/errors.js';
-import { operatorCaller, playedCaller } from '../../../src/features/access/operator-caller.js';
+import type { Caller } from '../../../src/features/access/caller.js';
 import { FEED_PARAMETERS } from '../../../src/features/feed/feed-query.js';
 import { watchChanges } from '../../../src/features/feed/watch-changes.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { findPlayed, playedOption } from '../../ask/choose-user.js';
+import { playedOption, readAs } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
@@ -40,28 +40,29 @@ export default defineCommand({
       throw new UsageError(`${input.cursorFile} says where to go on: leave --since out, or remove the file.`);
     }
     const { app, project, collection } = await chooseCollection(context, input);
-    const caller =
-      input.as === undefined
-        ? operatorCaller(project)
-        : playedCaller(project, await findPlayed(app, project, input.as));
-    const pages = watchChanges(app, caller, {
-      collectionName: collection.name,
-      query: query.toString(),
-      since: noted ?? input.since ?? null,
-      signal: context.stop,
-    });
-    let last = noted;
-    for await (const { lines, cursor, isCaughtUp, isReset } of noted === null ? pages : from(input.cursorFile, pages)) {
-      if (isReset) {
-        await context.out.write('{"type":"reset"}\n');
-      } else {
-        if (lines.length > 0) await context.out.write(`${lines.join('\n')}\n`);
-        // Not before it is written: a command that is stopped in between prints it once more.
-        if (cursorFile !== undefined && cursor !== last) await replaceFile(cursorFile, `${cursor}\n`);
-        last = cursor;
-        if (isCaughtUp && input.once) return;
+    const tell = async (caller: Caller): Promise<void> => {
+      const pages = watchChanges(app, caller, {
+        collectionName: collection.name,
+        query: query.toString(),
+        since: noted ?? input.since ?? null,
+        signal: context.stop,
+      });
+      let last = noted;
+      for await (const { lines, cursor, isCaughtUp, isReset } of noted === null
+        ? pages
+        : from(input.cursorFile, pages)) {
+        if (isReset) {
+          await context.out.write('{"type":"reset"}\n');
+        } else {
+          if (lines.length > 0) await context.out.write(`${lines.join('\n')}\n`);
+          // Not before it is written: a command that is stopped in between prints it once more.
+          if (cursorFile !== undefined && cursor !== last) await replaceFile(cursorFile, `${cursor}\n`);
+          last = cursor;
+          if (isCaughtUp && input.once) return;
+        }
       }
-    }
+    };
+    await readAs(app, { project, collection: collection.name, as: input.as }, tell);
   },
 });
 

@@ -1,9 +1,10 @@
 import { explainAccess, type ExplainedAccess } from '../../../src/features/documents/read/explain-access.js';
 import type { ExplainedRule, Admits } from '../../../src/features/access/rules/explain-rule.js';
+import { playedUser } from '../../../src/features/management/played-user.js';
 import { forbidden } from '../../../src/errors.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
-import { findPlayed, playedOption } from '../../ask/choose-user.js';
+import { playedOption } from '../../ask/choose-user.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { defineCommand, option } from '../../shell/command.js';
@@ -30,7 +31,7 @@ export default defineCommand({
     if (input.as === undefined) throw new UsageError('Say for whom: --as <user>, or --as anyone.');
     const { app, project, collection } = await chooseCollection(context, input);
     if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection has no rules.');
-    const as = await findPlayed(app, project, input.as);
+    const as = await playedUser(app, project, input.as);
     const filter = new URLSearchParams(input.filters).toString();
     const explained = await explainAccess(app, project, collection, { as, id: input.id, filter }, context.stop);
     return {

@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, missing, unauthenticated } from '../../errors.js';
 import { readFlagParameter } from '../../http/routes/read-parameter.js';
+import { requestIdOf } from '../../http/requests/request-id.js';
 import { findObjectId } from '../../platform/ids.js';
 import { isSameSecret } from '../../platform/secrets/is-same-secret.js';
 import { withAuditEntry } from '../audit/audit-log.js';
@@ -38,9 +39,12 @@ export function recordRequest<T>(
   run: () => Promise<T>,
 ): Promise<T> {
   if (looks !== undefined && readFlagParameter(ctx.query, looks, false)) return run();
-  const { requestId } = ctx.state as { requestId: string };
-  const input = describeRequest(ctx, withoutBody);
-  return withAuditEntry(app, { actor: operatorOf(ctx).name, action, input, requestId }, run);
+  return withAuditEntry(app, { ...actedBy(ctx), action, input: describeRequest(ctx, withoutBody) }, run);
+}
+
+/** Who acts, and by which request, for the audit log. */
+export function actedBy(ctx: Pick<Context, 'state'>): { actor: string; requestId: string } {
+  return { actor: operatorOf(ctx).name, requestId: requestIdOf(ctx) };
 }
 
 export interface Recording {

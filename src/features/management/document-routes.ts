@@ -57,10 +57,9 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
         403: [...REFUSES[403], 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
         404: ['USER_NOT_FOUND'],
       },
-      async handle({ app, ctx, project, operator, params }) {
+      async handle({ app, ctx, project, params }) {
         const { name } = await requireNamed(app, project, params.collection);
-        const asked = { project, operator, collection: name, query: ctx.querystring };
-        return readAsAsked(app, asked, async (caller, query) =>
+        return readAsAsked(app, ctx, { project, collection: name }, async (caller, query) =>
           listEnvelope(await encodeList(app, caller, name, query, clientSignal(ctx))),
         );
       },

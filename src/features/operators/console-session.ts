@@ -30,7 +30,11 @@ export async function makeSignInLink(
 }
 
 /** Signs in by a link, which is used up with that. 401 LINK_INVALID for one that is used, too old, or none. */
-export async function openByLink(app: App, link: string): Promise<OpenedSession & { operator: Operator }> {
+export async function openByLink(
+  app: App,
+  link: string,
+  requestId: string,
+): Promise<OpenedSession & { operator: Operator }> {
   const now = new Date(app.clock.now());
   const used = link.startsWith(LINK_PREFIX)
     ? ((await operatorSessionStore(app).findOneAndDelete({ _id: sha256Hex(link), expiresAt: { $gt: now } })) as {
@@ -46,7 +50,7 @@ export async function openByLink(app: App, link: string): Promise<OpenedSession 
   }
   const opened = await withAuditEntry(
     app,
-    { actor: operator.email, action: 'operator login', input: { by: 'link' } },
+    { actor: operator.email, action: 'operator login', input: { by: 'link' }, requestId },
     () => openOperatorSession(app, operator, CONSOLE_SESSION_MS, { isConsole: true }),
   );
   return { operator, ...opened };

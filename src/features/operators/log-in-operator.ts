@@ -32,9 +32,10 @@ const noneKnown = (): Promise<boolean> => Promise.resolve(false);
 
 const SESSION_MS = 12 * 3_600_000;
 
-/** Where the request with a password comes from, and what aborts when nobody waits for its answer any more. */
+/** A request with a password: where it comes from, and what aborts when nobody waits for its answer any more. */
 export interface Asking {
   ip: string;
+  requestId: string;
   gone?: AbortSignal;
 }
 
@@ -49,7 +50,8 @@ export async function logInOperator(
   { isConsole = false } = {},
 ): Promise<OpenedSession & { operator: Operator }> {
   const operator = await proveOperator(app, input, asking, SIGN_IN);
-  const opened = await withAuditEntry(app, { actor: operator.email, action: 'operator login', input: {} }, async () => {
+  const act = { actor: operator.email, action: 'operator login', input: {}, requestId: asking.requestId };
+  const opened = await withAuditEntry(app, act, async () => {
     const session = await openOperatorSession(app, operator, SESSION_MS, { isConsole });
     await requireStillProven(app, operator, session);
     return session;
@@ -71,7 +73,7 @@ async function requireStillProven(app: App, { _id, passwordHash }: Operator, { t
 export async function proveOperator(
   app: App,
   input: { email: string; password: string },
-  { ip, gone }: Asking,
+  { ip, requestId, gone }: Asking,
   { countedAs, action, refusal }: Purpose,
 ): Promise<Operator> {
   const lock = loginLock(app, countedAs, input.email, ip, noneKnown);
@@ -86,7 +88,7 @@ export async function proveOperator(
       return found!;
     }
     await lock.countFailure();
-    if (action !== null) await recordFailure(app, { actor: input.email, action, input: { from: ip } });
+    if (action !== null) await recordFailure(app, { actor: input.email, action, input: { from: ip }, requestId });
     throw unauthenticated('INVALID_CREDENTIALS', refusal);
   };
   return app.passwords.inTurn(OPERATORS_TENANT, checkPassword, gone);

@@ -1,11 +1,13 @@
 import type { App } from '../../app.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
+import { requestIdOf } from '../../http/requests/request-id.js';
 import { done, listOf, ok, PUBLIC, route, type RouteContext, wholeList } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
 import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { OPERATOR_ROLES, type Operator, type SignedInOperator } from '../access/operator.js';
 import { OPERATOR } from '../access/operator-access.js';
 import { clearConsoleCookie, requireConsole, setConsoleCookie } from '../access/operator-token.js';
+import { actedBy } from '../access/require-operator.js';
 import { withAuditEntry } from '../audit/audit-log.js';
 import { refuseHostileValue } from '../documents/store/hostile-keys.js';
 import { MAX_EMAIL_CHARACTERS } from '../../platform/schema/text-forms.js';
@@ -39,7 +41,7 @@ const REFUSES_WRONG_PASSWORD = {
   503: ['BUSY'],
 };
 
-const askingOf = (ctx: RouteContext): Asking => ({ ip: ctx.ip, gone: clientSignal(ctx) });
+const askingOf = (ctx: RouteContext): Asking => ({ ip: ctx.ip, requestId: requestIdOf(ctx), gone: clientSignal(ctx) });
 
 /** Operators sign in and out and look after their own account. */
 export const OPERATOR_SESSION_ROUTES = [
@@ -78,7 +80,7 @@ export const OPERATOR_SESSION_ROUTES = [
     refuses: { 401: ['LINK_INVALID'], 403: ['FOREIGN_REQUEST'] },
     async handle({ app, ctx, body: { link } }) {
       requireConsole(app, ctx);
-      return deliver(app, ctx, await openByLink(app, link), true);
+      return deliver(app, ctx, await openByLink(app, link, requestIdOf(ctx)), true);
     },
   }),
   route('POST /api/admin/logout', {
@@ -116,7 +118,7 @@ export const OPERATOR_SESSION_ROUTES = [
       refuseHostileValue(body.currentPassword);
       refuseHostileValue(body.newPassword);
       const signedIn = requireOwnAccount(operator);
-      const act = { actor: operator.name, action: 'operator set-password', input: {} };
+      const act = { ...actedBy(ctx), action: 'operator set-password', input: {} };
       await withAuditEntry(app, act, () => changeOwnPassword(app, signedIn, body, askingOf(ctx)));
     },
   }),
@@ -161,9 +163,9 @@ export const OPERATOR_SESSION_ROUTES = [
     access: OPERATOR,
     answers: ok(object({ ended: WHOLE }), 'Other sessions ended'),
     refuses: { 403: ['NOBODY_SIGNED_IN'] },
-    async handle({ app, operator }) {
+    async handle({ app, ctx, operator }) {
       const signedIn = requireOwnAccount(operator);
-      const act = { actor: operator.name, action: 'operator end-sessions', input: {} };
+      const act = { ...actedBy(ctx), action: 'operator end-sessions', input: {} };
       return { ended: await withAuditEntry(app, act, () => endOthers(app, signedIn)) };
     },
   }),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Context } from 'koa';
 import type { Preparation } from '../answer-requests.js';
 import { addHeaders } from '../replies/reply.js';
 
@@ -12,4 +13,8 @@ export function requestId(): Preparation {
     ctx.state.requestId = id;
     addHeaders(ctx, 'x-request-id', id);
   };
+}
+
+export function requestIdOf({ state }: Pick<Context, 'state'>): string {
+  return (state as { requestId: string }).requestId;
 }
