@@ -43,6 +43,13 @@ export interface AppErrorOptions {
   /** Answered as `data`; of `MFA_REQUIRED` alone. */
   data?: Record<string, unknown>;
   cause?: unknown;
+  /** Where in a text of the caller the mistake is, counted from 0: the command line points at it. */
+  mistake?: Mistake;
+}
+
+export interface Mistake {
+  text: string;
+  at: number;
 }
 
 /**
@@ -56,6 +63,7 @@ export class AppError extends Error {
   readonly retryAfterSeconds?: number;
   readonly headers?: Record<string, string>;
   readonly data?: Record<string, unknown>;
+  readonly mistake?: Mistake;
 
   constructor(kind: ErrorKind, code: string, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -66,6 +74,7 @@ export class AppError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers;
     this.data = options.data;
+    this.mistake = options.mistake;
   }
 }
 

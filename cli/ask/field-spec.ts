@@ -10,7 +10,7 @@ import {
   type FieldShape,
   type FieldType,
 } from '../../src/features/collections/fields/field.js';
-import { UsageError } from '../view/exit.js';
+import { pointAt, UsageError } from '../view/exit.js';
 
 const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 const FLAGS = ['fixed', 'hidden', 'protected', 'public'] as const;
@@ -257,7 +257,7 @@ class SpecReader {
     const place = position >= this.spec.length ? 'at the end' : `at character ${position + 1}`;
     throw new UsageError(
       `Bad field spec: ${problem} (${place}). The form is name:Type[!][&][=default].`,
-      `  ${this.spec}\n  ${' '.repeat(position)}^`,
+      pointAt({ text: this.spec, at: position }),
     );
   }
 }

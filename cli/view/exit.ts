@@ -1,4 +1,4 @@
-import { AppError } from '../../src/errors.js';
+import { AppError, type Mistake } from '../../src/errors.js';
 import { ConfigError } from '../../src/config/config.js';
 import { findOutage, isDamage, isRefusedWrite, lacksDescriptors } from '../../src/platform/database/outages.js';
 import { presentRefusal } from './next-step.js';
@@ -26,6 +26,9 @@ export class Interrupted extends Error {
     this.name = 'Interrupted';
   }
 }
+
+/** How much of a text is shown around a mistake. */
+const POINTED_CHARACTERS = 90;
 
 export interface Failure {
   exitCode: number;
@@ -66,6 +69,13 @@ const SYSTEM_REFUSALS: Record<string, string> = {
   EROFS: 'The file system is read-only.',
 };
 
+/** A text and, below it, a caret at the mistake; of a long text what is around it. */
+export function pointAt({ text, at }: Mistake): string {
+  const from = Math.max(0, at - POINTED_CHARACTERS / 2);
+  const shown = text.slice(from, from + POINTED_CHARACTERS);
+  return `  ${shown.replaceAll(/[\s\p{Cc}]/gu, ' ')}\n  ${' '.repeat(at - from)}^`;
+}
+
 /**
  * Turns whatever a command threw into the exit code and the words for stderr. Driver texts never get through, except
  * that of an unreachable server.
@@ -86,7 +96,8 @@ export function presentFailure(error: unknown): Failure {
   }
   if (error instanceof AppError) {
     const exitCode = error.kind === 'unavailable' && !ANSWERED.has(error.code) ? EXIT.unreachable : EXIT.refused;
-    return { exitCode, code: error.code, message: presentRefusal(error), details: error.details };
+    const note = error.mistake && pointAt(error.mistake);
+    return { exitCode, code: error.code, message: presentRefusal(error), details: error.details, note };
   }
   return presentForeignError(error);
 }

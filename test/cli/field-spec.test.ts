@@ -103,7 +103,9 @@ describe('a field spec name:Type[!][&][=default]', () => {
     const error = catchError(() => parseFieldSpec(spec));
     expect(error).toBeInstanceOf(UsageError);
     expect((error as UsageError).message).toContain(problem);
-    expect((error as UsageError).note).toBe(`  ${spec}\n  ${' '.repeat(column - 1)}^`);
+    const [shown, caret] = (error as UsageError).note!.split('\n');
+    const before = caret!.length - '  ^'.length;
+    expect(shown!.slice(2, 2 + before)).toBe(spec.slice(column - 1 - before, column - 1));
   });
 
   it('answers every text with a field or a usage error', () => {

@@ -121,6 +121,17 @@ describe('bsvc rules check', () => {
   });
 });
 
+describe('bsvc collection rules', () => {
+  it('points at a mistake, of a long rule at what is around it', async () => {
+    const set = async (read: string) =>
+      (await inShop('collection', 'rules', 'posts', '--read', read)).stderr.split('\n');
+    expect((await set('doc.owner == user.id')).slice(1, 3)).toEqual(['  doc.owner == user.id', `${' '.repeat(12)}^`]);
+    const [, shown, caret] = await set(`${'doc.owner = user.id or '.repeat(7)}doc.ownr = user.id`);
+    expect(shown!.slice(caret!.indexOf('^'))).toBe('doc.ownr = user.id');
+    expect(shown!.length).toBeLessThan(93);
+  });
+});
+
 describe('looking as somebody', () => {
   it('is in the audit log, with the id of the user and how it ended', async () => {
     const look = (...argv: string[]) => inShop('data', ...argv);

@@ -200,7 +200,7 @@ export async function requireWriter(
   if (!rls && !collection.rules) {
     throw forbidden(
       'WRITE_BLOCKED',
-      'A publishable key may write only to collections with row-level security: use the secret key on a server',
+      'A publishable key may write only where row-level security or rules let it: use the secret key on a server',
     );
   }
   if (rls) requireUserId(caller);

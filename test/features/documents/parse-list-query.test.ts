@@ -356,6 +356,7 @@ describe('sort', () => {
     ['title:up', 'is not field, -field, field:asc or field:desc'],
     ['title,title', 'sort names "title" twice'],
     ['colour', 'Unknown field "colour" in sort'],
+    ['-titel', 'Unknown field "titel" in sort: did you mean "title"?'],
     ['isDeleted', 'isDeleted cannot be sorted by'],
     ['-_bsvc', 'is not a field'],
   ])('refuses %s', (text, message) => {
@@ -419,6 +420,7 @@ describe('fields, populate and expand', () => {
     ['fields=title,', 'none of its parts may be empty'],
     ['fields=$where', 'Unknown field "$where" in fields'],
     ['fields=colour', 'Unknown field "colour" in fields'],
+    ['fields=titel', 'Unknown field "titel" in fields: did you mean "title"?'],
     ['fields=_bsvc', 'Unknown field'],
     ['populate=title', 'populate: "title" is not a declared Ref field'],
     ['populate=nothing', 'is not a declared Ref field'],

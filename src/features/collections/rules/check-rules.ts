@@ -90,6 +90,7 @@ export function checkRuleText(
     const message = `${place.replace(/^rules\./, '')}: ${error.message} (at character ${error.at + 1})`;
     throw invalid('INVALID_RULE', `Invalid rule of "${collection.name}": ${message}`, {
       details: [{ field: place, rule: String(error.at), message }],
+      mistake: { text, at: error.at },
     });
   }
 }

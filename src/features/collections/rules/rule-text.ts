@@ -32,6 +32,23 @@ const ADVICE: ReadonlyMap<string, string> = new Map([
   ['nobody', '"nobody" stands alone: with "and" nobody is admitted anyway, with "or" it adds nothing'],
 ]);
 
+const SAY_WHAT_HOLDS = 'there is no negation: say what has to hold, as in doc.status in ["open", "late"]';
+const NO_ORDER = 'there is no order: only "=" and "in" compare';
+/** Signs of other languages of rules, and what stands in their place. */
+const FOREIGN: ReadonlyMap<string, string> = new Map([
+  ['===', 'one "=" compares'],
+  ['==', 'one "=" compares'],
+  ['!==', SAY_WHAT_HOLDS],
+  ['!=', SAY_WHAT_HOLDS],
+  ['<>', SAY_WHAT_HOLDS],
+  ['!', SAY_WHAT_HOLDS],
+  ['<', NO_ORDER],
+  ['>', NO_ORDER],
+  ['&&', 'write "and"'],
+  ['||', 'write "or"'],
+  ["'", 'a text stands in double quotes'],
+]);
+
 const MAX_SETS = 4;
 /** Deeper brackets would exhaust the stack; 2,000 characters could nest them a thousand deep. */
 const MAX_DEPTH = 50;
@@ -42,6 +59,7 @@ interface Token {
   at: number;
 }
 
+const SIGNS = /!==?|===?|<>|&&|\|\||[!<>']/y;
 const TOKEN = /([A-Za-z_][\w-]*)|("(?:[^"\\\p{Cc}]|\\["\\])*")|(-?\d{1,15}(?:\.\d{1,6})?)|([=.,()[\]])/uy;
 
 /**
@@ -62,6 +80,9 @@ function readTokens(text: string): Token[] {
   for (;;) {
     while (/\s/.test(text.charAt(at))) at++;
     if (at >= text.length) break;
+    SIGNS.lastIndex = at;
+    const sign = SIGNS.exec(text)?.[0];
+    if (sign !== undefined) throw new RuleProblem(`not ${sign}: ${FOREIGN.get(sign)}`, at);
     TOKEN.lastIndex = at;
     const match = TOKEN.exec(text);
     if (!match) throw new RuleProblem(`unexpected ${JSON.stringify(text.charAt(at))}`, at);

@@ -1,6 +1,6 @@
-import { findNearest } from '../../../platform/nearest.js';
 import type { Document } from 'bson';
 import type { Collection } from '../../collections/collection.js';
+import { adviseNearest } from './advise-field.js';
 import { EXACT_MATCH, FILTER_OPERATORS, type FilterOperator } from './filter-operators.js';
 import { scalarShape } from './filter-value.js';
 import { findField, isDeclaredPath, isFieldPath } from '../store/find-field.js';
@@ -209,11 +209,7 @@ function adviseField(collection: Collection, path: string): string {
   if (base !== path && findField(collection, base)) {
     return `: ${quoted(base)} can be followed by ${suffixes()}`;
   }
-  const near = findNearest(
-    path,
-    collection.fields.map(({ name }) => name),
-  );
-  return near === null ? '' : `: did you mean ${quoted(near)}?`;
+  return adviseNearest(collection, path);
 }
 
 const suffixes = (): string => FILTER_OPERATORS.map(({ suffix }) => suffix).join(', ');
@@ -238,7 +234,9 @@ function readFields(query: QueryText, collection: Collection): string[] | null {
   const named = [...new Set(readNames(query, 'fields'))];
   if (named.length > MAX_FIELDS) throw badQuery(`fields may name at most ${MAX_FIELDS} fields`);
   for (const path of named) {
-    if (!isFieldPath(path) || !findField(collection, path)) throw badQuery(`Unknown field ${quoted(path)} in fields`);
+    if (!isFieldPath(path) || !findField(collection, path)) {
+      throw badQuery(`Unknown field ${quoted(path)} in fields${adviseNearest(collection, path)}`);
+    }
   }
   return named.filter((path) => !named.some((other) => path.startsWith(`${other}.`)));
 }

@@ -1,5 +1,6 @@
 import type { Collection } from '../../collections/collection.js';
 import { findField, isFieldPath } from '../store/find-field.js';
+import { adviseNearest } from './advise-field.js';
 import { badQuery, quoted } from '../reply/query-text.js';
 
 export interface SortField {
@@ -32,5 +33,7 @@ export function parseSort(text: string | null, collection: Collection): SortFiel
 function requireSortField(collection: Collection, path: string): void {
   if (!isFieldPath(path)) throw badQuery(`sort: ${quoted(path)} is not a field`);
   if (path === 'isDeleted' || path === 'deletedAt') throw badQuery(`sort: ${path} cannot be sorted by`);
-  if (!findField(collection, path)) throw badQuery(`Unknown field ${quoted(path)} in sort`);
+  if (!findField(collection, path)) {
+    throw badQuery(`Unknown field ${quoted(path)} in sort${adviseNearest(collection, path)}`);
+  }
 }
