@@ -1,14 +1,17 @@
 import type { Database } from '../../src/platform/database/database.js';
 
-/** All bytes that are stored for a project, in whatever collection: documents, and what the service keeps for it. */
+/**
+ * All bytes that are stored for a project, in whatever collection: documents, their change logs where the database has
+ * such, and what the service keeps for it.
+ */
 export async function storedBytes(
-  db: Pick<Database, 'listNames' | 'measure' | 'collection'>,
+  db: Pick<Database, 'listNames' | 'measure' | 'collection' | 'changeLogs'>,
   projectId: string,
 ): Promise<number> {
   let bytes = 0;
   for (const name of await db.listNames()) {
     if (name.startsWith('documents_')) {
-      if (name.includes(projectId)) bytes += (await db.measure(name)).bytes;
+      if (name.includes(projectId)) bytes += (await db.measure(name)).bytes + (db.changeLogs?.bytes(name) ?? 0);
       continue;
     }
     const ofProject = { $match: { $expr: { $eq: [{ $toString: '$projectId' }, projectId] } } };

@@ -1,8 +1,18 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../random.js';
-import { findAwaited, findDear, findHeavyStream, findKept, findMailing, pickEach, pickSome } from './climb.js';
+import {
+  findAwaited,
+  findDear,
+  findHeavyStream,
+  findKept,
+  findMailing,
+  pickEach,
+  pickSome,
+  readAll,
+  shuffled,
+} from './climb.js';
 import { judge, measureLeast, megabytes, percentile, type Damage } from './damage.js';
-import { listShots } from './shots.js';
+import { AS_IT_IS, listShots } from './shots.js';
 import { QUOTA, type Target } from './target.js';
 import { fire, hold, keepStoring, repeat } from './volleys.js';
 
@@ -126,16 +136,31 @@ export async function attackFor(
     const cut = random.pick(shots);
     await note(() => hold(target, cut, { times: 600, from: 1, stage: 'headers', heldMs }));
   };
-  const storing = listShots(target.small).filter((shot) => shot.stores && shot.headers['x-api-key'] !== undefined);
-  const large = storing.filter(({ family, size }) => size > QUOTA / 3 && family.includes('one text'));
   const mailing = withBody.filter(({ size, headers }) => size === 0 && headers['x-api-key'] !== undefined);
   const storeOnce = async (): Promise<void> => {
-    const removable = random.pick(large.filter(({ route }) => route === STORING));
+    // A full one takes nothing any more.
+    await target.renewSmall();
+    const known = listShots(target.small).filter(({ caller }) => caller !== 'nobody');
+    const texts = known.filter(({ stores, operator }) => stores && operator === 'one text');
+    const large = texts.filter(({ size, route }) => route === STORING && size > QUOTA / 3);
+    // Some of them fit into the quota.
+    const keeping = texts.filter(({ size }) => size > QUOTA / 20 && size < QUOTA / 3);
+    const keepOnce = async (): Promise<void> => {
+      for (const shot of shuffled(random, await findKept(target, random, keeping, 2 * winners))) {
+        await note(() => repeat(target, target.small, shot, repeated));
+      }
+    };
+    await readAll(
+      target,
+      target.small,
+      known.filter(({ method, operator }) => method === 'GET' && operator === AS_IT_IS),
+    );
+    const removable = random.pick(large);
     await note(() => keepStoring(target, removable, repeated));
+    await keepOnce();
     // What a full project takes still.
     await note(() => repeat(target, target.small, removable, 3));
-    const kept = await findKept(target, random, large, tried);
-    await note(() => repeat(target, target.small, kept, repeated));
+    await keepOnce();
     const mailed = await findMailing(target, random, mailing, tried);
     await note(() => repeat(target, target.roomy, mailed, repeated));
   };

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../random.js';
 import { isAwaited, nextAddress, send, sendUpTo } from './send.js';
 import { AS_IT_IS, type GrownShot } from './shots.js';
-import type { Target } from './target.js';
+import type { AttackedProject, Target } from './target.js';
 import { shotOf, someUser } from './volleys.js';
 
 const OPENED = 8;
@@ -10,6 +10,8 @@ const PROBED_AT_ONCE = 60;
 const MAILED_MS = 100;
 const LARGE_BODY = 40_000;
 const LARGE_QUERY = 4_000;
+/** What a request leaves that stores nothing large: a session, a line of a log. */
+const KEPT_BYTES = 10_000;
 
 /** A request with what it takes by itself: milliseconds of the main thread, and of all threads. */
 export interface Cost {
@@ -159,22 +161,36 @@ export async function findHeavyStream(
   return best.shot;
 }
 
-/** Of some requests that store, the one after which most is kept. */
+/**
+ * The requests after which most is kept, one at least. What kept something is sent again: the next may replace what the
+ * first of them leaves.
+ */
 export async function findKept(
   target: Target,
   random: Random,
   storing: readonly GrownShot[],
-  tried: number,
-): Promise<GrownShot> {
-  let best = { shot: random.pick(storing), grown: -Infinity };
+  winners: number,
+): Promise<GrownShot[]> {
   let { stored } = await target.measure();
-  for (const shot of shuffled(random, storing).slice(0, tried)) {
+  const growth = async (shot: GrownShot): Promise<number> => {
     await send(target.service.ready.url, shotOf(shot), nextAddress(), await someUser(target.small));
-    const now = (await target.measure()).stored;
-    if (now - stored > best.grown) best = { shot, grown: now - stored };
-    stored = now;
+    const before = stored;
+    ({ stored } = await target.measure());
+    return stored - before;
+  };
+  const found: { shot: GrownShot; grown: number }[] = [];
+  for (const shot of shuffled(random, storing)) {
+    if ((await growth(shot)) > KEPT_BYTES) found.push({ shot, grown: await growth(shot) });
   }
-  return best.shot;
+  const most = found.sort((a, b) => b.grown - a.grown).map(({ shot }) => shot);
+  // One of each route: places of one body are stored alike.
+  const ofRoutes = most.filter((shot, at) => most.findIndex(({ route }) => route === shot.route) === at);
+  return ofRoutes.length > 0 ? ofRoutes.slice(0, winners) : [random.pick(storing)];
+}
+
+/** Asks once for everything that anybody may read: something may begin with that. */
+export async function readAll(target: Target, project: AttackedProject, shots: readonly GrownShot[]): Promise<void> {
+  for (const shot of shots) await send(target.service.ready.url, shotOf(shot), nextAddress(), await someUser(project));
 }
 
 /** Of some requests, the one after which most mails are sent. */

@@ -14,7 +14,8 @@ export const OPERATORS: Readonly<Record<string, Grow>> = {
   'deep lists': (characters) => list(nested(26), characters),
   'small objects': (characters) => list('{"a":1}', characters),
   'short texts': (characters) => list('"a"', characters),
-  'one text': (characters) => `"${'a'.repeat(characters)}"`,
+  // Another one each time.
+  'one text': (characters) => `"{n}${'a'.repeat(characters)}"`,
   'escaped text': (characters) => `"${'\\u00e9'.repeat(characters / 6)}"`,
   'many keys': (characters) => {
     const keys = Array.from({ length: Math.floor(characters / 14) }, (_, at) => `"k${at}":{}`);

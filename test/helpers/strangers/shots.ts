@@ -50,6 +50,7 @@ export function listShots(project: AttackedProject): GrownShot[] {
       const filled = path.replace(':collectionName', 'posts').replace(/:\w+/g, '{document}');
       const plain = { route, caller, bodySize, method, path: filled, headers, body: () => '', stores: false };
       if (method === 'GET') {
+        shots.push({ ...plain, family: `${route} ${AS_IT_IS}`, operator: AS_IT_IS, size: 0 });
         for (const { query, operator, size } of GROWN_QUERIES) {
           shots.push({ ...plain, path: `${filled}?${query}`, family: `${route} ${operator}`, operator, size });
         }

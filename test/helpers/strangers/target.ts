@@ -42,7 +42,9 @@ export interface Read {
 export interface Target {
   service: RunningService;
   roomy: AttackedProject;
-  small: AttackedProject;
+  /** Another one after each `renewSmall`. */
+  readonly small: AttackedProject;
+  renewSmall(): Promise<void>;
   measure(): Promise<Measures>;
   measureMemory(): number;
   /** The reads of the other project since this was last asked; the last one may wait still. */
@@ -105,7 +107,8 @@ export async function openTarget(): Promise<Target> {
     return { id, publishable, join };
   };
   const roomy = await build('roomy', 10_000_000_000);
-  const small = await build('small', QUOTA);
+  let small = await build('small', QUOTA);
+  let renewals = 0;
   const { publishable: neighbour } = await build('neighbour', 10_000_000_000);
   const reads: Read[] = [];
   let waiting: { since: number; spent: number } | null = null;
@@ -124,7 +127,12 @@ export async function openTarget(): Promise<Target> {
   return {
     service,
     roomy,
-    small,
+    get small() {
+      return small;
+    },
+    async renewSmall() {
+      small = await build(`small${++renewals}`, QUOTA);
+    },
     takeReads() {
       const taken = reads.splice(0);
       if (!waiting) return taken;
@@ -185,6 +193,7 @@ function storedOf(engine: Engine, projectId: string): Promise<number> {
         return { bytes: Number(size), documents: Number(count) };
       },
       collection: (name) => db.collection(name),
+      changeLogs: engine.changeLogs('bsvc'),
     },
     projectId,
   );

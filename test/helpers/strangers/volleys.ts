@@ -10,15 +10,18 @@ const MOST_OF_USER = 80;
 /** For jobs that a request leaves behind. */
 const AFTER_MS = 500;
 
-export async function someUser(project: AttackedProject): Promise<Identity> {
+export async function someUser(project: AttackedProject, uses = 1): Promise<Identity> {
   const known = lately.get(project);
-  if (known && known.uses++ < MOST_OF_USER) return known.identity;
+  if (known && known.uses + uses <= MOST_OF_USER) {
+    known.uses += uses;
+    return known.identity;
+  }
   // A full project takes no new user; one of before goes on.
   const identity = await project.join().catch((error: unknown) => {
     if (known) return known.identity;
     throw error;
   });
-  lately.set(project, { identity, uses: 1 });
+  lately.set(project, { identity, uses });
   return identity;
 }
 
@@ -65,7 +68,7 @@ export function hold(
 export function repeat(target: Target, project: AttackedProject, shot: GrownShot, times: number): Promise<Damage> {
   const { url } = target.service.ready;
   return watch(target, `${times} in turn of ${shot.family} ${shot.size}`, 1, async ([source]) => {
-    const who = await someUser(project);
+    const who = await someUser(project, times);
     const statuses: number[] = [];
     for (let at = 0; at < times; at++) statuses.push((await send(url, shotOf(shot), source!, who)).status);
     await wait(AFTER_MS);
@@ -78,7 +81,7 @@ export function keepStoring(target: Target, shot: GrownShot, times: number): Pro
   const { url } = target.service.ready;
   const keyed = { ...shotOf(shot), headers: { ...shot.headers, 'idempotency-key': 'key{n}' } };
   return watch(target, `${times} kept of ${shot.family} ${shot.size}`, 1, async ([source]) => {
-    const who = await someUser(target.small);
+    const who = await someUser(target.small, times);
     const statuses: number[] = [];
     for (let at = 0; at < times; at++) {
       const { status, text } = await send(url, keyed, source!, who);
