@@ -196,6 +196,27 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     expect(await stored(ids[10]!)).toMatchObject({ title: 'By the keyboard', views: 10 });
   });
 
+  it('edits a cell by typing into it, and chooses lines from one to another', async () => {
+    const page = await openConsole(stage, {
+      hash: at(stage, 'documents/articles?views_gte=12&views_lte=16&sort=views'),
+    });
+    await page.getByText('5 shown').waitFor();
+    await page.locator(`[data-cell="${ids[12]!} title"]`).click();
+    await page.keyboard.type('Just typed');
+    const changed = page.waitForResponse((each) => each.request().method() === 'PATCH');
+    await page.keyboard.press('Enter');
+    expect((await changed).status()).toBe(200);
+    expect(await stored(ids[12]!)).toMatchObject({ title: 'Just typed' });
+
+    const row = (n: number) => page.getByLabel(`Row ${ids[n]!}`);
+    await row(15).click();
+    await row(12).click({ modifiers: ['Shift'] });
+    await page.getByText('4 selected').waitFor();
+    await row(13).click({ modifiers: ['Shift'] });
+    await page.getByText('2 selected').waitFor();
+    expect(await row(14).isChecked()).toBe(true);
+  });
+
   it('keeps columns and views by collection, and takes pasted filters', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'documents/articles') });
     await page.getByText(/^50 shown of/).waitFor();

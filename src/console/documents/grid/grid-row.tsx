@@ -15,8 +15,9 @@ interface RowProps {
   edit: CellEdit | null;
   isSelected?: boolean;
   /** Left out where nothing can be chosen. */
-  onToggle?: () => void;
-  onEdit: (field: CollectionField) => void;
+  onToggle?: (isRange: boolean) => void;
+  /** `text` takes the place of the cell's. */
+  onEdit: (field: CollectionField, text?: string) => void;
   onType: (edit: CellEdit | null) => void;
   onStore: (field: CollectionField, text: string, isBack: boolean | null) => Promise<string | null>;
   onFocus: (name: string) => void;
@@ -28,7 +29,12 @@ export function GridRow(props: RowProps) {
     <tr class={isSelected ? 'selected' : ''}>
       {onToggle && (
         <td class="tick">
-          <input type="checkbox" aria-label={`Row ${row._id}`} checked={isSelected} onChange={onToggle} />
+          <input
+            type="checkbox"
+            aria-label={`Row ${row._id}`}
+            checked={isSelected}
+            onClick={(event) => onToggle(event.shiftKey)}
+          />
         </td>
       )}
       <td>
@@ -60,6 +66,10 @@ function Cell({ row, field, edit, titles, onEdit, onType, onStore, onFocus }: Ro
         if (event.target !== event.currentTarget) return;
         if (event.key === 'Enter') {
           onEdit(field);
+        } else if (isText(event, field)) {
+          onEdit(field, event.key);
+          // It is no step to another line.
+          event.stopPropagation();
         } else if (!step(event)) {
           return;
         }
@@ -83,6 +93,13 @@ function Cell({ row, field, edit, titles, onEdit, onType, onStore, onFocus }: Ro
     </td>
   );
 }
+
+/** True for a key that is the first of a text in the cell. */
+function isText({ key, ctrlKey, metaKey, altKey }: KeyboardEvent, { type, enum: choices }: CollectionField): boolean {
+  return key.length === 1 && key !== ' ' && !ctrlKey && !metaKey && !altKey && !choices && TYPED.has(type);
+}
+
+const TYPED = new Set(['String', 'Number', 'Ref']);
 
 /** Goes from cell to cell by the arrows; false for any other key. */
 function step(event: KeyboardEvent): boolean {

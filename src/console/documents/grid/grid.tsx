@@ -33,7 +33,8 @@ interface GridProps {
 
 /**
  * Documents as lines. `j` and `k` go from line to line, arrows from cell to cell; Enter opens a line's record by its id
- * and edits a cell, as a double click does.
+ * and edits a cell, as a double click does; what is typed there takes the place of its text. A click with Shift chooses
+ * all lines from the one that was chosen last.
  */
 export function Grid(props: GridProps) {
   const { collection, documents, columns, fields, rows: loaded, titles, loading, selected, isFixed } = props;
@@ -55,9 +56,8 @@ export function Grid(props: GridProps) {
     body.current?.querySelector<HTMLElement>(selector)?.focus();
   };
   const editable = columns.map(({ name }) => fields.get(name)!).filter(isEditable);
-  const open = (row: ShownFields, field: CollectionField | undefined): void => {
-    if (isFixed || row.isDeleted === true || !field || !isEditable(field)) return;
-    begin({ id: row._id, field: field.name, text: textOfCell(field, row[field.name]) });
+  const open = (row: ShownFields, field: CollectionField, text = textOfCell(field, row[field.name])): void => {
+    if (!isFixed && row.isDeleted !== true && isEditable(field)) begin({ id: row._id, field: field.name, text });
   };
   const store = async (row: ShownFields, field: CollectionField, text: string, isBack: boolean | null) => {
     const problem = await storeCell(documents, row, field, text);
@@ -69,11 +69,7 @@ export function Grid(props: GridProps) {
     if (!next) focusCell(row._id, field.name);
     return null;
   };
-  const toggle = (id: string): void => {
-    const next = new Set(selected);
-    if (!next.delete(id)) next.add(id);
-    props.onSelect(next);
-  };
+  const toggle = useToggle(rows, selected, props.onSelect);
   return (
     <div
       class="scroll grid"
@@ -100,8 +96,8 @@ export function Grid(props: GridProps) {
               fields={fields}
               titles={titles}
               edit={edit?.id === row._id ? edit : null}
-              {...(!isFixed && { isSelected: selected.has(row._id), onToggle: () => toggle(row._id) })}
-              onEdit={(field) => open(row, field)}
+              {...(!isFixed && { isSelected: selected.has(row._id), onToggle: (isRange) => toggle(row._id, isRange) })}
+              onEdit={(field, text) => open(row, field, text)}
               onType={begin}
               onStore={(field, text, isBack) => store(row, field, text, isBack)}
               onFocus={(name) => focusCell(row._id, name)}
@@ -113,6 +109,26 @@ export function Grid(props: GridProps) {
       {loaded === null && loading && <Skeleton />}
     </div>
   );
+}
+
+/** Chooses a line or leaves it out; as a range with all lines between it and the one that was clicked before. */
+function useToggle(
+  rows: readonly ShownFields[],
+  selected: ReadonlySet<string>,
+  onSelect: (ids: Set<string>) => void,
+): (id: string, isRange: boolean) => void {
+  const last = useRef('');
+  return (id, isRange) => {
+    const [from, to] = [last.current, id].map((each) => rows.findIndex(({ _id }) => _id === each)) as [number, number];
+    const range = isRange && from !== -1 ? rows.slice(Math.min(from, to), Math.max(from, to) + 1) : [rows[to]!];
+    const next = new Set(selected);
+    for (const { _id } of range) {
+      if (selected.has(id)) next.delete(_id);
+      else next.add(_id);
+    }
+    last.current = id;
+    onSelect(next);
+  };
 }
 
 /** `j` and `k`: to the line below or above. */
