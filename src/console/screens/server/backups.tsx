@@ -44,12 +44,13 @@ export function Backups() {
   );
 }
 
-function Problems({ of: { isLate, problem } }: { of: KeptBackups }) {
+function Problems({ of: { isLate, problem, items } }: { of: KeptBackups }) {
   return (
     <>
       {isLate && (
         <p class="trouble" role="alert">
-          The last good backup is older than the schedule allows. <a href="#/jobs?name=backups.run">See its job</a>
+          {items.length === 0 ? 'There is no backup yet.' : 'The last good backup is older than the schedule allows.'}{' '}
+          <a href="#/jobs?name=backups.run">See its job</a>
         </p>
       )}
       {problem && (
