@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { conflict } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
@@ -18,10 +18,31 @@ export async function measureSource(context: Context, file: string): Promise<num
   if (file !== '-') {
     const found = await stat(resolve(context.io.cwd, file));
     if (found.isDirectory()) throw conflict('NO_FILE', `${file} is a directory: name a file in it`);
+    if (found.isFile()) await requireText(context, file);
     return found.size;
   }
   if (context.io.stdin.isTTY) {
     throw new UsageError('Standard input is a terminal: pipe the documents in, or name a file.');
   }
   return null;
+}
+
+/** How files begin that are taken for text by mistake, in Latin-1, and what to do with them. */
+const NO_TEXT: readonly (readonly [beginning: string, advice: string])[] = [
+  ['SQLite format 3\0', 'is a SQLite file: --from pocketbase reads one'],
+  ['\u001f\u008b', 'is packed by gzip: unpack it first'],
+  ['PK\u0003\u0004', 'is a ZIP archive: unpack it first'],
+];
+const LONGEST_BEGINNING = 16;
+
+async function requireText(context: Context, file: string): Promise<void> {
+  const opened = await open(resolve(context.io.cwd, file));
+  try {
+    const { buffer, bytesRead } = await opened.read(Buffer.alloc(LONGEST_BEGINNING), 0, LONGEST_BEGINNING, 0);
+    const begins = buffer.toString('latin1', 0, bytesRead);
+    const found = NO_TEXT.find(([beginning]) => begins.startsWith(beginning));
+    if (found) throw conflict('NO_TEXT', `${file} ${found[1]}`);
+  } finally {
+    await opened.close();
+  }
 }

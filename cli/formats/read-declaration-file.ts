@@ -13,6 +13,9 @@ import { parseFieldSpec } from '../ask/field-spec.js';
 
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
 
+/** YAML takes a text that begins with a quotation mark as ended by the next one. */
+const QUOTES = 'A rule that begins with a quotation mark stands in single quotes as a whole.';
+
 /** Reads JSON or YAML, by the file's name. 400 with the place of a mistake. */
 export async function readStructuredFile(context: Context, file: string): Promise<unknown> {
   const path = resolve(context.io.cwd, file);
@@ -28,7 +31,9 @@ export async function readStructuredFile(context: Context, file: string): Promis
     return parse(text, { maxAliasCount: 100 }) as unknown;
   } catch (error) {
     const why = (error as Error).message.split('\n')[0]!;
-    throw invalid('INVALID_FILE', `${file} cannot be read: ${why.replace(/\.?:?$/, '.')}`, { cause: error });
+    const said = `${file} cannot be read: ${why.replace(/\.?:?$/, '.')}`;
+    const advice = why.startsWith('Unexpected scalar') ? `${said} ${QUOTES}` : said;
+    throw invalid('INVALID_FILE', advice, { cause: error });
   }
 }
 

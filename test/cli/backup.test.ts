@@ -114,6 +114,8 @@ describe('bsvc backup and restore', () => {
       });
     }
     expect((await other.bsvc(['restore', path('absent.backup'), '--yes'])).code).toBe(1);
+    const folder = await other.bsvc(['restore', home.dir, '--yes']);
+    expect(folder.stderr).toContain(`bsvc backup list --from ${home.dir}`);
     expect(await exportOf(other)).toBe(before);
   });
 

@@ -387,6 +387,7 @@ projects:
     ['format: bsvc/1\nprojects: [{ name: a, colour: red }]', 'must not contain "colour"'],
     ['format: bsvc/1\nprojects: [{ name: a }, { name: a }]', 'declared twice'],
     ['format: [', 'cannot be read'],
+    ['rules: {read: "staff" in user.roles}', 'stands in single quotes'],
   ])('refuses the file %j', async (text, message) => {
     const { code, stderr } = await home.bsvc(['apply', '-f', file(text)]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) as string });

@@ -344,6 +344,18 @@ describe('data import --from pocketbase', () => {
     const empty = new Database(join(home.dir, 'other.db'));
     empty.exec('CREATE TABLE a (b)');
     empty.close();
+    for (const [source, noun] of [
+      ['firebase', 'user'],
+      ['parse', 'user'],
+      ['firestore', 'data'],
+    ] as const) {
+      const words = noun === 'user' ? ['other.db'] : ['posts', 'other.db'];
+      const mistaken = await bsvc([noun, 'import', ...words, '--from', source]);
+      expect(mistaken).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('--from pocketbase reads one') as string,
+      });
+    }
     const other = await bsvc(['data', 'import', 'other.db', '--from', 'pocketbase']);
     expect(other.stderr).toContain('has no collections of PocketBase');
   });

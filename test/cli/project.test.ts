@@ -106,6 +106,14 @@ describe('bsvc project list, show, update, usage, delete', () => {
     expect(renamed.json()).toMatchObject({ name: 'renamed', plan: 'pro', limits: { storage: 1000 } });
   });
 
+  it('shows each setting that was changed', async () => {
+    await create('shown');
+    const words = ['--publishable-uploads', 'on', '--mail-from', 'shop@example.com'];
+    const changed = await home.bsvc(['project', 'update', 'shown', ...words]);
+    expect(changed.stdout).toMatch(/uploads +publishable keys may upload[^]*mail from +shop@example\.com/);
+    expect((await home.bsvc(['project', 'show', 'shown'])).stdout).toBe(changed.stdout);
+  });
+
   it('shows what a project holds beside what its plan grants', async () => {
     await create('used');
     await home.bsvc(['collection', 'add', 'things', '--project', 'used', '--flexible']);

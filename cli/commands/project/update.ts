@@ -1,4 +1,4 @@
-import { presentProject } from '../../../src/features/projects/present-project.js';
+import { presentProjectDetails } from '../../../src/features/management/present-project-details.js';
 import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../../src/features/plans/plan-limits.js';
 import { PLAN_NAMES } from '../../../src/features/projects/project.js';
 import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../../src/features/projects/sign-in-settings.js';
@@ -70,7 +70,7 @@ export default defineCommand({
       ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
       ...(mailFrom !== undefined && { providerFromEmail: mailFrom === 'none' ? null : mailFrom }),
     });
-    const updated = presentProject(changed);
+    const updated = presentProjectDetails(changed);
     return { json: updated, quiet: updated.id, text: (view) => presentProjectTable(view, updated) };
   },
 });

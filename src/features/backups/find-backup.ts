@@ -22,7 +22,10 @@ export async function withPlainBackup<T>(
   const path = resolve(cwd, named);
   const isFile = !named.startsWith('s3://') && (await stat(path).catch(() => null));
   if (isFile && isFile.isDirectory()) {
-    throw missing('BACKUP_NOT_FOUND', `${path} is a directory, and a backup is a file`);
+    throw missing(
+      'BACKUP_NOT_FOUND',
+      `${path} is a directory, and a backup is a file: "bsvc backup list --from ${named}" shows those in it`,
+    );
   }
   if (isFile && !(await beginsSealed(path))) return work(path);
   return inTemporaryDir(async (dir) => {
