@@ -11,6 +11,7 @@ import { mayChange, project } from '../session.js';
 
 type SchemaRoute = '/api/projects/{projectId}/schema';
 type Schema = ApiSchemas['ProjectSchema'];
+type Change = ApiSchemas['SchemaChange'];
 
 /** All collections of a project as one file: what would change is shown before it is applied. */
 export function SchemaDialog({
@@ -46,9 +47,7 @@ function Editor({
   const [first] = useState(() => JSON.stringify(schema, null, 2));
   const [text, setText] = useState(first);
   const [prune, setPrune] = useState(false);
-  const [looked, setLooked] = useState<{ text: string; prune: boolean; changes: ApiSchemas['SchemaChange'][] } | null>(
-    null,
-  );
+  const [looked, setLooked] = useState<{ text: string; prune: boolean; changes: Change[] } | null>(null);
   const [confirming, setConfirming] = useState(false);
   const { body, problem } = read(text);
   const name = project.value?.name ?? '';
@@ -73,22 +72,7 @@ function Editor({
       <JsonEditor text={first} label="Schema as JSON" isReadOnly={!mayChange.value} onChange={setText} />
       {problem !== null && <p class="bad">{problem}</p>}
       <Trouble error={lookRefused ?? refused} />
-      {changes && (
-        <section role="status" aria-label="What would change">
-          {changes.length === 0 && <p>Nothing would change.</p>}
-          <ul>
-            {changes.map(({ action, name, what = [], loosens = [] }) => (
-              <li key={name}>
-                <b>
-                  {action} {name}
-                </b>
-                {what.length > 0 && `: ${what.join('; ')}`}
-                {loosens.length > 0 && <span class="bad"> This loosens {loosens.join('; ')}.</span>}
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
+      {changes && <Changes changes={changes} />}
       {mayChange.value && (
         <p class="row">
           <label class="tickable">
@@ -105,23 +89,7 @@ function Editor({
           )}
         </p>
       )}
-      <CommandList
-        lines={() => [
-          { name: 'Export', cli: `bsvc schema export --project ${quote(name)} > schema.json`, path: base },
-          ...(mayChange.value
-            ? [
-                {
-                  name: 'Apply',
-                  cli: `bsvc schema apply schema.json --project ${quote(name)}${prune ? ' --prune' : ''}`,
-                  method: 'PUT',
-                  path: base,
-                  query: { prune: prune || null },
-                  body: body ?? schema,
-                },
-              ]
-            : []),
-        ]}
-      />
+      <CommandList lines={() => listCommands(base, name, prune, body ?? schema)} />
       {confirming && (
         <Confirm
           title="Apply the schema"
@@ -138,6 +106,32 @@ function Editor({
       )}
     </>
   );
+}
+
+function Changes({ changes }: { changes: readonly Change[] }) {
+  return (
+    <section role="status" aria-label="What would change">
+      {changes.length === 0 && <p>Nothing would change.</p>}
+      <ul>
+        {changes.map(({ action, name, what = [], loosens = [] }) => (
+          <li key={name}>
+            <b>
+              {action} {name}
+            </b>
+            {what.length > 0 && `: ${what.join('; ')}`}
+            {loosens.length > 0 && <span class="bad"> This loosens {loosens.join('; ')}.</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function listCommands(path: Address<SchemaRoute>, name: string, prune: boolean, body: Schema) {
+  const exporting = { name: 'Export', cli: `bsvc schema export --project ${quote(name)} > schema.json`, path };
+  if (!mayChange.value) return [exporting];
+  const cli = `bsvc schema apply schema.json --project ${quote(name)}${prune ? ' --prune' : ''}`;
+  return [exporting, { name: 'Apply', cli, method: 'PUT' as const, path, query: { prune: prune || null }, body }];
 }
 
 function read(text: string): { body: Schema | null; problem: string | null } {

@@ -31,15 +31,6 @@ export function drawPlot(
     utc: boolean;
   },
 ): () => void {
-  const style = getComputedStyle(host);
-  const colour = (name: string): string => {
-    const probe = document.createElement('i');
-    probe.className = `swatch ${name}`;
-    host.append(probe);
-    const value = getComputedStyle(probe).backgroundColor;
-    probe.remove();
-    return value;
-  };
   const times = Array.from({ length: lines[0]?.values.length ?? 0 }, (_, at) => (fromMs + at * stepMs) / 1000);
   const isLong = times.length * stepMs > 2 * 86_400_000;
   const clock = (seconds: number): string => {
@@ -48,8 +39,8 @@ export function drawPlot(
     return isLong ? shown.toISOString().slice(5, 10) : shown.toISOString().slice(11, 16);
   };
   const axis = {
-    stroke: style.color,
-    grid: { stroke: colour('grid'), width: 1 },
+    stroke: getComputedStyle(host).color,
+    grid: { stroke: colourOf(host, 'grid'), width: 1 },
     ticks: { show: false },
     font: '11px system-ui',
   };
@@ -73,7 +64,7 @@ export function drawPlot(
         {},
         ...lines.map((line) => ({
           label: line.name,
-          stroke: colour(line.colour),
+          stroke: colourOf(host, line.colour),
           width: 1.5,
           spanGaps: false,
           // A value between two gaps is no line: it is a dot.
@@ -94,6 +85,15 @@ export function drawPlot(
     resize.disconnect();
     plot.destroy();
   };
+}
+
+function colourOf(host: HTMLElement, name: string): string {
+  const probe = document.createElement('i');
+  probe.className = `swatch ${name}`;
+  host.append(probe);
+  const value = getComputedStyle(probe).backgroundColor;
+  probe.remove();
+  return value;
 }
 
 function listAlone(values: readonly (number | null)[]): number[] {

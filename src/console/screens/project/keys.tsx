@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api.js';
-import { below, pathTo } from '../../api-paths.js';
+import { type Address, below, pathTo } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
@@ -9,13 +9,27 @@ import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Confirm, Secret } from '../../parts/confirm.js';
 import { Field } from '../../parts/form.js';
 import { PageHead } from '../../parts/page-head.js';
-import { List } from '../../parts/table.js';
+import { type Column, List } from '../../parts/table.js';
 import { place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 
 type Key = ApiSchemas['Key'];
+type KeysAddress = Address<'/api/projects/{projectId}/keys'>;
 
 const ROTATION = { type: 'secret', grace: '24h' } as const;
+
+const COLUMNS: readonly Column<Key>[] = [
+  { name: 'Type', show: ({ type }) => type },
+  { name: 'Name', show: ({ name }) => name ?? '' },
+  { name: 'Ends with', show: ({ last4 }) => <code>…{last4}</code> },
+  { name: 'Last used', show: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : moment(lastUsedAt)) },
+  { name: 'Created', show: ({ createdAt }) => moment(createdAt) },
+  {
+    name: 'State',
+    show: (key) =>
+      key.live ? key.expiresAt ? `until ${moment(key.expiresAt)}` : 'active' : <span class="muted">ended</span>,
+  },
+];
 
 /** API keys of a project. */
 export function Keys() {
@@ -24,7 +38,6 @@ export function Keys() {
   const { reload } = list;
   const [made, setMade] = useState<string | null>(null);
   const [name, setName] = useState('');
-  const called = name.trim() === '' ? {} : { name: name.trim() };
   const [revoking, setRevoking] = useState<Key | null>(null);
   const [isRotating, setRotating] = useState(false);
   const show = ({ value }: ApiSchemas['CreatedKey']): void => {
@@ -33,7 +46,7 @@ export function Keys() {
     reload();
   };
   const make = (type: Key['type']): void =>
-    void call('POST', base, { body: { type, ...called } }).then(show, tellRefusal);
+    void call('POST', base, { body: bodyOf(type, name) }).then(show, tellRefusal);
   return (
     <>
       <PageHead title="API keys" count={list.data?.items.filter(({ live }) => live).length} />
@@ -43,16 +56,7 @@ export function Keys() {
         keyOf={(key) => key.id}
         empty="No keys."
         columns={[
-          { name: 'Type', show: ({ type }) => type },
-          { name: 'Name', show: ({ name }) => name ?? '' },
-          { name: 'Ends with', show: ({ last4 }) => <code>…{last4}</code> },
-          { name: 'Last used', show: ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : moment(lastUsedAt)) },
-          { name: 'Created', show: ({ createdAt }) => moment(createdAt) },
-          {
-            name: 'State',
-            show: (key) =>
-              key.live ? key.expiresAt ? `until ${moment(key.expiresAt)}` : 'active' : <span class="muted">ended</span>,
-          },
+          ...COLUMNS,
           {
             name: 'Revoke',
             show: (key) =>
@@ -76,31 +80,7 @@ export function Keys() {
           <button onClick={() => setRotating(true)}>Rotate the secret key…</button>
         </p>
       )}
-      <Commands
-        name="List"
-        cli={`bsvc key list ${ofProject()}`}
-        path={base}
-        more={
-          mayChange.value
-            ? [
-                {
-                  name: 'New key',
-                  cli: `bsvc key create ${ofProject()} --type secret${name.trim() && ` --name ${quote(name.trim())}`}`,
-                  method: 'POST',
-                  path: base,
-                  body: { type: 'secret', ...called },
-                },
-                {
-                  name: 'Rotate',
-                  cli: `bsvc key rotate ${ofProject()} --type secret --grace 24h`,
-                  method: 'POST',
-                  path: below(base, '/rotate'),
-                  body: ROTATION,
-                },
-              ]
-            : []
-        }
-      />
+      <KeyCommands base={base} name={name} />
       {isRotating && (
         <Confirm
           title="Rotate the secret key"
@@ -115,26 +95,56 @@ export function Keys() {
         />
       )}
       {made !== null && <Secret what="Key" value={made} onClose={() => setMade(null)} />}
-      {revoking && (
-        <Confirm
-          title="Revoke the key"
-          text="Requests with it are refused at once."
-          name={revoking.last4}
-          commands={{
-            cli: `bsvc key revoke ${revoking.id} ${ofProject()}`,
-            method: 'DELETE',
-            path: below(base, '/{keyId}', { keyId: revoking.id }),
-          }}
-          action="Revoke the key"
-          onClose={() => setRevoking(null)}
-          onConfirm={async () => {
-            await call('DELETE', below(base, '/{keyId}', { keyId: revoking.id }));
-            say('The key is revoked');
-            setRevoking(null);
-            reload();
-          }}
-        />
-      )}
+      {revoking && <Revoke revoked={revoking} base={base} onClose={() => setRevoking(null)} onDone={reload} />}
     </>
+  );
+}
+
+const bodyOf = (type: Key['type'], name: string): { type: Key['type']; name?: string } =>
+  name.trim() === '' ? { type } : { type, name: name.trim() };
+
+function KeyCommands({ base, name }: { base: KeysAddress; name: string }) {
+  const create = {
+    name: 'New key',
+    cli: `bsvc key create ${ofProject()} --type secret${name.trim() && ` --name ${quote(name.trim())}`}`,
+    method: 'POST',
+    path: base,
+    body: bodyOf('secret', name),
+  } as const;
+  const rotate = {
+    name: 'Rotate',
+    cli: `bsvc key rotate ${ofProject()} --type secret --grace 24h`,
+    method: 'POST',
+    path: below(base, '/rotate'),
+    body: ROTATION,
+  } as const;
+  const more = mayChange.value ? [create, rotate] : [];
+  return <Commands name="List" cli={`bsvc key list ${ofProject()}`} path={base} more={more} />;
+}
+
+interface RevokeProps {
+  revoked: Key;
+  base: KeysAddress;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+function Revoke({ revoked: { id, last4 }, base, onClose, onDone }: RevokeProps) {
+  const path = below(base, '/{keyId}', { keyId: id });
+  return (
+    <Confirm
+      title="Revoke the key"
+      text="Requests with it are refused at once."
+      name={last4}
+      commands={{ cli: `bsvc key revoke ${id} ${ofProject()}`, method: 'DELETE', path }}
+      action="Revoke the key"
+      onClose={onClose}
+      onConfirm={async () => {
+        await call('DELETE', path);
+        say('The key is revoked');
+        onClose();
+        onDone();
+      }}
+    />
   );
 }

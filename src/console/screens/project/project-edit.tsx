@@ -23,6 +23,8 @@ const LIMITS: readonly (readonly [name: Limit, label: string])[] = [
   ['authRequests', 'Sign-ins of an address'],
 ];
 
+type TypedLimits = Readonly<Record<string, string>>;
+
 /** A limit as it is typed: `10 GB` of 10737418240. */
 const written = (limit: Limit, value: number | undefined): string =>
   value === undefined ? '' : SIZES.has(limit) ? writeSize(value) : String(value);
@@ -43,22 +45,18 @@ export function ProjectEditor({
   const [origins, setOrigins] = useState(stored.allowedDomains.join('\n'));
   const [plan, setPlan] = useState(stored.plan);
   const [mayUpload, setUpload] = useState(stored.storage.publishableUploads);
-  const [limits, setLimits] = useState<Readonly<Record<string, string>>>(
+  const [limits, setLimits] = useState<TypedLimits>(
     Object.fromEntries(LIMITS.map(([limit]) => [limit, written(limit, stored.limits[limit])])),
   );
   const allowedDomains = listIn(origins);
-  const changedLimits = LIMITS.flatMap(([limit]) => {
-    const value = limits[limit]!.trim();
-    if (value === written(limit, stored.limits[limit])) return [];
-    return [[limit, value === '' ? null : SIZES.has(limit) ? readSize(value) : Number(value)] as const];
-  });
-  const wrong = changedLimits.find(([, value]) => Number.isNaN(value));
+  const changed = readChanged(limits, stored.limits);
+  const wrong = changed.find(([, value]) => Number.isNaN(value));
   const body = {
     ...(name.trim() !== stored.name && { name: name.trim() }),
     ...(allowedDomains.join('\n') !== stored.allowedDomains.join('\n') && { allowedDomains }),
     ...(plan !== stored.plan && { plan }),
     ...(mayUpload !== stored.storage.publishableUploads && { storage: { publishableUploads: mayUpload } }),
-    ...(changedLimits.length > 0 && { limits: Object.fromEntries(changedLimits) }),
+    ...(changed.length > 0 && { limits: Object.fromEntries(changed) }),
   };
   const isDirty = Object.keys(body).length > 0;
   const [busy, save, error] = useAction(async () => {
@@ -71,8 +69,9 @@ export function ProjectEditor({
     body.plan !== undefined && `--plan ${body.plan}`,
     ...(body.allowedDomains ?? []).map((origin) => `--allowed-domain ${quote(origin)}`),
     body.storage && `--publishable-uploads ${mayUpload ? 'on' : 'off'}`,
-    ...changedLimits.map(([limit, value]) => `--limit ${limit}=${value ?? 'plan'}`),
+    ...changed.map(([limit, value]) => `--limit ${limit}=${value ?? 'plan'}`),
   ].filter(Boolean);
+  const cli = `bsvc project update ${quote(stored.name)} ${words.join(' ')}`;
   return (
     <DrawerForm
       title={`Edit ${stored.name}`}
@@ -81,16 +80,7 @@ export function ProjectEditor({
       mayGo={isDirty && !wrong}
       busy={busy}
       error={error}
-      commands={
-        isDirty
-          ? {
-              cli: `bsvc project update ${quote(stored.name)} ${words.join(' ')}`,
-              method: 'PATCH',
-              path,
-              body,
-            }
-          : undefined
-      }
+      commands={isDirty ? { cli, method: 'PATCH', path, body } : undefined}
       onSubmit={() => void save()}
       onClose={onClose}
     >
@@ -106,23 +96,37 @@ export function ProjectEditor({
       {seesAll.value && (
         <>
           <Choice label="Plan" value={plan} choices={PLANS.map((each) => [each, each] as const)} onChoose={setPlan} />
-          <fieldset>
-            <legend>Own limits; empty is the plan’s</legend>
-            {LIMITS.map(([limit, label]) => (
-              <Field
-                key={limit}
-                label={label}
-                autocomplete="off"
-                isWhole={!SIZES.has(limit)}
-                value={limits[limit]!}
-                {...(SIZES.has(limit) && { hint: 'Such as 10 GB' })}
-                onText={(text) => setLimits({ ...limits, [limit]: text })}
-              />
-            ))}
-          </fieldset>
+          <OwnLimits limits={limits} onChange={setLimits} />
           {wrong && <p class="bad">“{limits[wrong[0]]}” is not a size: write 500 MB, 10 GB or a number of bytes.</p>}
         </>
       )}
     </DrawerForm>
+  );
+}
+
+function readChanged(limits: TypedLimits, stored: ApiSchemas['ProjectDetails']['limits']) {
+  return LIMITS.flatMap(([limit]) => {
+    const value = limits[limit]!.trim();
+    if (value === written(limit, stored[limit])) return [];
+    return [[limit, value === '' ? null : SIZES.has(limit) ? readSize(value) : Number(value)] as const];
+  });
+}
+
+function OwnLimits({ limits, onChange }: { limits: TypedLimits; onChange: (limits: TypedLimits) => void }) {
+  return (
+    <fieldset>
+      <legend>Own limits; empty is the plan’s</legend>
+      {LIMITS.map(([limit, label]) => (
+        <Field
+          key={limit}
+          label={label}
+          autocomplete="off"
+          isWhole={!SIZES.has(limit)}
+          value={limits[limit]!}
+          {...(SIZES.has(limit) && { hint: 'Such as 10 GB' })}
+          onText={(text) => onChange({ ...limits, [limit]: text })}
+        />
+      ))}
+    </fieldset>
   );
 }
