@@ -187,16 +187,7 @@ export function openEngine(options: EngineOptions): Engine {
   const looked = lookThrough(storage, looking.signal);
   // Processes that live for one command do not stay to expire documents.
   let housekeeping = keepHouseOn({ expire: false });
-  const checks = [
-    setInterval(() => {
-      storage.environment.store.readerCheck();
-    }, READER_CHECK_MS).unref(),
-    setInterval(() => {
-      checkFile(storage);
-      const { refusal } = storage.environment;
-      if (refusal?.code === 'REPLACED') onLost?.(refusal.message);
-    }, PLACE_CHECK_MS).unref(),
-  ];
+  const checks = startChecks(storage, (reason) => onLost?.(reason));
 
   /** One round, and later the next: a long one is not overtaken. */
   async function keepHouseOn(chores: { expire: boolean }): Promise<void> {
@@ -251,6 +242,18 @@ export function openEngine(options: EngineOptions): Engine {
     db: (name) => openDataDb(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),
   };
+}
+
+function startChecks(storage: Storage, onReplaced: (reason: string) => void): NodeJS.Timeout[] {
+  const { environment } = storage;
+  const checkPlace = (): void => {
+    checkFile(storage);
+    if (environment.refusal?.code === 'REPLACED') onReplaced(environment.refusal.message);
+  };
+  return [
+    setInterval(() => environment.store.readerCheck(), READER_CHECK_MS).unref(),
+    setInterval(checkPlace, PLACE_CHECK_MS).unref(),
+  ];
 }
 
 /** What is looked at every second; a failure is met again by the next commit. */

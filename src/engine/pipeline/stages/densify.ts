@@ -85,24 +85,7 @@ export const densify: StageCompiler = (spec, { environment }) => {
       const gauge = new MemoryCharge(budget);
       let made = 0;
       try {
-        const docs = await collect(source, run, gauge);
-        let low: unknown;
-        let high: unknown;
-        const present: Doc[] = [];
-        const others: Doc[] = [];
-        for (const doc of docs) {
-          const value = plainPath(doc, path);
-          if (isNullish(value)) {
-            others.push(doc);
-            continue;
-          }
-          if (!range.accepts(value)) {
-            throw refusal(5733201, 'Densify field type must be numeric, or a date when a unit is given');
-          }
-          present.push(doc);
-          if (low === undefined || compareValues(value, low) < 0) low = value;
-          if (high === undefined || compareValues(value, high) > 0) high = value;
-        }
+        const { present, others, low, high } = sortOut(await collect(source, run, gauge), path, range);
         yield* inBatches(others);
         for (const part of await partitionSource(inBatches(present), run, gauge, by, sort)) {
           const values = part.map(({ doc }) => plainPath(doc, path));
@@ -147,3 +130,25 @@ export const densify: StageCompiler = (spec, { environment }) => {
     replaces: false,
   };
 };
+
+/** Documents with a value, the least and the greatest of these values, and documents without. */
+function sortOut(docs: readonly Doc[], path: readonly string[], range: Range) {
+  let low: unknown;
+  let high: unknown;
+  const present: Doc[] = [];
+  const others: Doc[] = [];
+  for (const doc of docs) {
+    const value = plainPath(doc, path);
+    if (isNullish(value)) {
+      others.push(doc);
+      continue;
+    }
+    if (!range.accepts(value)) {
+      throw refusal(5733201, 'Densify field type must be numeric, or a date when a unit is given');
+    }
+    present.push(doc);
+    if (low === undefined || compareValues(value, low) < 0) low = value;
+    if (high === undefined || compareValues(value, high) > 0) high = value;
+  }
+  return { present, others, low, high };
+}

@@ -1,6 +1,6 @@
 import { type Doc, isDocument } from '../../codec/document.js';
 import { CODES, failedToParse, refusal, typeMismatch } from '../../errors.js';
-import { compileExpression, type Expression } from '../../query/expression.js';
+import { compileExpression, type Expression, type ExpressionContext } from '../../query/expression.js';
 import { splitPath } from '../../query/values/path.js';
 import { compileSort } from '../../query/sort.js';
 import { isNullish } from '../../query/values/value.js';
@@ -37,21 +37,7 @@ export const fill: StageCompiler = (spec, { environment }) => {
       throw refusal(CODES.IDLUnknownField, `BSON field '$fill.${name}' is an unknown field.`);
     }
   }
-  const output = spec['output'];
-  if (!isDocument(output)) {
-    throw refusal(CODES.IDLFailedToParse, "BSON field '$fill.output' is missing but a required field");
-  }
-  const outputs = Object.keys(output).map((name): Filled => {
-    const definition = output[name];
-    if (!isDocument(definition)) throw failedToParse(`$fill output '${name}' must be an object`);
-    const path = splitPath(name);
-    if (Object.hasOwn(definition, 'value')) {
-      return { path, method: 'value', value: compileExpression(definition['value'], environment) };
-    }
-    const { method } = definition;
-    if (method !== 'locf' && method !== 'linear') throw refusal(6050202, "Method must be either 'locf' or 'linear'");
-    return { path, method, value: null };
-  });
+  const outputs = readOutputs(spec['output'], environment);
   if (Object.hasOwn(spec, 'partitionBy') && Object.hasOwn(spec, 'partitionByFields')) {
     throw refusal(6050204, "Maximum one of 'partitionBy' and 'partitionByFields' can be specified in '$fill'");
   }
@@ -74,9 +60,6 @@ export const fill: StageCompiler = (spec, { environment }) => {
     new Set(outputs.map((entry) => entry.path[0]!)),
     ...outputs.map((entry) => entry.value?.fields ?? new Set<string>()),
   );
-  const fillValue = (doc: Doc, { path, value }: Filled, evaluate: (expression: Expression) => unknown): Doc =>
-    isNullish(plainPath(doc, path)) ? withPath(doc, path, evaluate(value!)) : doc;
-
   if (!isOrdered) {
     return {
       run: (source, run) =>
@@ -106,12 +89,7 @@ export const fill: StageCompiler = (spec, { environment }) => {
           const positions = part.map(({ keys }) => keys[0]);
           for (const entry of outputs) {
             const values = part.map(({ doc }) => plainPath(doc, entry.path));
-            const filled =
-              entry.method === 'value'
-                ? null
-                : entry.method === 'locf'
-                  ? carryForward(values)
-                  : interpolate(values, positions);
+            const filled = fillGaps(entry.method, values, positions);
             for (const [i, { doc }] of part.entries()) {
               scope.root = doc;
               if (filled === null) {
@@ -132,3 +110,30 @@ export const fill: StageCompiler = (spec, { environment }) => {
     replaces: false,
   };
 };
+
+function readOutputs(output: unknown, environment: ExpressionContext): Filled[] {
+  if (!isDocument(output)) {
+    throw refusal(CODES.IDLFailedToParse, "BSON field '$fill.output' is missing but a required field");
+  }
+  return Object.keys(output).map((name): Filled => {
+    const definition = output[name];
+    if (!isDocument(definition)) throw failedToParse(`$fill output '${name}' must be an object`);
+    const path = splitPath(name);
+    if (Object.hasOwn(definition, 'value')) {
+      return { path, method: 'value', value: compileExpression(definition['value'], environment) };
+    }
+    const { method } = definition;
+    if (method !== 'locf' && method !== 'linear') throw refusal(6050202, "Method must be either 'locf' or 'linear'");
+    return { path, method, value: null };
+  });
+}
+
+function fillValue(doc: Doc, { path, value }: Filled, evaluate: (expression: Expression) => unknown): Doc {
+  return isNullish(plainPath(doc, path)) ? withPath(doc, path, evaluate(value!)) : doc;
+}
+
+/** Of a fixed value null: it may differ by document. */
+function fillGaps(method: Filled['method'], values: readonly unknown[], positions: readonly unknown[]) {
+  if (method === 'value') return null;
+  return method === 'locf' ? carryForward(values) : interpolate(values, positions);
+}

@@ -183,6 +183,13 @@ function chooseMeta(file: PageFile, path: string): Meta {
   return { ...likely, lastPage: Math.min(Math.max(...metas.map(({ lastPage }) => lastPage)), file.countPages() + 64) };
 }
 
+interface Entry {
+  readonly key: Buffer;
+  readonly value: Buffer;
+  /** Found outside the tree: what is there under its key is not replaced. */
+  readonly isRescued: boolean;
+}
+
 /** Puts what is whole into the new store, and gathers what else is known about it. */
 async function copyEntries(
   file: PageFile,
@@ -191,12 +198,11 @@ async function copyEntries(
   path: string,
   { onProgress, signal }: RepairOptions,
 ): Promise<Salvage> {
-  const { queue, environment } = storage;
   const counts = new Map<number, KeptCounts>();
   const definitions = new Map<number, CollectionDefinition>();
   const lostNames = new Set<string>();
   const damaged = new Map<number, Set<string>>();
-  let batch: { key: Buffer; value: Buffer; isRescued: boolean }[] = [];
+  let batch: Entry[] = [];
   let bytes = 0;
 
   const keep = (key: Buffer, value: Buffer, isRescued: boolean): void => {
@@ -240,16 +246,7 @@ async function copyEntries(
     const entries = batch;
     batch = [];
     bytes = 0;
-    for (let at = 0; at < entries.length;) {
-      at = await queue.write(() => {
-        let next = at;
-        do {
-          const { key, value, isRescued } = entries[next++]!;
-          if (!isRescued || environment.store.getBinaryFast(key) === undefined) queue.put(key, value);
-        } while (next < entries.length && !queue.expired());
-        return next;
-      });
-    }
+    await writeEntries(storage, entries);
   };
 
   const all = meta.main.leafPages + meta.main.branchPages;
@@ -268,6 +265,19 @@ async function copyEntries(
   await write();
   forgetRescued(storage, damaged);
   return { counts, undefined: [...lostNames], damaged };
+}
+
+async function writeEntries({ queue, environment }: Storage, entries: readonly Entry[]): Promise<void> {
+  for (let at = 0; at < entries.length;) {
+    at = await queue.write(() => {
+      let next = at;
+      do {
+        const { key, value, isRescued } = entries[next++]!;
+        if (!isRescued || environment.store.getBinaryFast(key) === undefined) queue.put(key, value);
+      } while (next < entries.length && !queue.expired());
+      return next;
+    });
+  }
 }
 
 /** A document that was damaged in one place may have been found whole in another. */
