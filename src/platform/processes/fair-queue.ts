@@ -1,4 +1,5 @@
-import { abandoned, unavailable, type AppError } from '../../errors.js';
+import { unavailable, type AppError } from '../../errors.js';
+import { waitInLine } from './wait-in-line.js';
 
 export interface FairQueueLimits {
   /** The number that run at once in all, and of one tenant. */
@@ -68,31 +69,13 @@ export function openFairQueue(limits: FairQueueLimits): FairQueue {
   };
 
   const wait = (tenant: string, signal?: AbortSignal): Promise<void> =>
-    new Promise((resolve, refuse) => {
-      if (signal?.aborted) {
-        refuse(abandoned());
-        return;
-      }
-      const start = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', leave);
-        resolve();
-      };
-      const giveUp = (error: AppError): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', leave);
-        leaveLine(tenant, start);
-        refuse(error);
-      };
-      const leave = (): void => giveUp(abandoned());
-      const { maxWaitMs } = limits;
-      const timer = maxWaitMs === undefined ? undefined : setTimeout(() => giveUp(refusal(waitingCount)), maxWaitMs);
-      signal?.addEventListener('abort', leave, { once: true });
+    waitInLine({ ms: limits.maxWaitMs, tooLong: () => refusal(waitingCount), signal }, (start) => {
       const own = waiting.get(tenant);
       if (own) own.push(start);
       else waiting.set(tenant, [start]);
       waitingCount++;
       startNext();
+      return () => leaveLine(tenant, start);
     });
 
   return {

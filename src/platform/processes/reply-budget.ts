@@ -1,4 +1,5 @@
-import { abandoned, unavailable } from '../../errors.js';
+import { unavailable } from '../../errors.js';
+import { waitInLine } from './wait-in-line.js';
 
 /** Bytes of large replies that a process holds until their clients have taken them, shared out by tenant. */
 export interface ReplyBudget {
@@ -71,31 +72,14 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
     const bytes = Math.min(wanted, share);
     const ofTenant = waiting.filter((other) => other.tenant === tenant).length;
     if (waiting.length >= limits.inAll || ofTenant >= limits.ofTenant) throw busy();
-    if (signal?.aborted) throw abandoned();
-    await new Promise<void>((resolve, reject) => {
-      const settle = (): void => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', leave);
-      };
-      const entry: Waiting = {
-        tenant,
-        bytes,
-        start() {
-          settle();
-          resolve();
-        },
-      };
-      const giveUp = (error: Error): void => {
-        settle();
-        waiting.splice(waiting.indexOf(entry), 1);
-        reject(error);
-        startNext();
-      };
-      const leave = (): void => giveUp(abandoned());
-      const timer = setTimeout(() => giveUp(busy()), limits.ms);
-      signal?.addEventListener('abort', leave);
+    await waitInLine({ ms: limits.ms, tooLong: busy, signal }, (start) => {
+      const entry: Waiting = { tenant, bytes, start };
       waiting.push(entry);
       startNext();
+      return () => {
+        waiting.splice(waiting.indexOf(entry), 1);
+        startNext();
+      };
     });
     return bytes;
   };
