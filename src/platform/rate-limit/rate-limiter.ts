@@ -58,30 +58,8 @@ const MAX_KNOWN = 100_000;
  * that wait, and remembers refusals.
  */
 export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter {
-  const known = new Map<string, Known>();
+  const windows = openWindows(clock);
   const holding = new Set<string>();
-
-  const windowOf = (key: string, rate: Rate): Known => {
-    const nowMs = clock.now();
-    const found = known.get(key);
-    const latestMs = nowMs + rate.windowMs + CLOCKS_DIFFER_MS;
-    if (found && found.limit === rate.count && found.resetMs > nowMs && found.resetMs <= latestMs) return found;
-    if (found && found.waiting.length > 0) return found;
-    known.delete(key);
-    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);
-    const entry: Known = {
-      limit: rate.count,
-      resetMs: nowMs + rate.windowMs,
-      spare: 0,
-      left: rate.count,
-      refusedUntilMs: 0,
-      usedSinceTick: true,
-      waiting: [],
-      asking: false,
-    };
-    known.set(key, entry);
-    return entry;
-  };
 
   const settle = (key: string, entry: Known, asked: number, { granted, left, resetMs }: Grant): void => {
     entry.resetMs = resetMs;
@@ -114,9 +92,8 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
   };
 
   const tick = (): void => {
-    const nowMs = clock.now();
     for (const key of holding) {
-      const entry = known.get(key);
+      const entry = windows.find(key);
       if (entry?.usedSinceTick) {
         entry.usedSinceTick = false;
         continue;
@@ -124,10 +101,7 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
       holding.delete(key);
       void giveBack(key, entry);
     }
-    for (const [key, { resetMs, waiting }] of known) {
-      if (resetMs > nowMs || waiting.length > 0) break;
-      known.delete(key);
-    }
+    windows.forgetEnded();
   };
   const giveBack = async (key: string, entry: Known | undefined): Promise<void> => {
     if (!entry || entry.spare === 0) return;
@@ -142,7 +116,7 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
 
   return {
     consume(key, rate) {
-      const entry = windowOf(key, rate);
+      const entry = windows.current(key, rate);
       if (entry.waiting.length === 0) {
         if (entry.spare > 0) return use(entry);
         if (entry.refusedUntilMs > clock.now()) return refusal(entry);
@@ -155,8 +129,44 @@ export function openRateLimiter(counter: RateCounter, clock: Clock): RateLimiter
     async close() {
       clearInterval(timer);
       // All at once: one after the other would take for ever with a counter that does not answer.
-      await Promise.all([...holding].map(async (key) => giveBack(key, known.get(key))));
+      await Promise.all([...holding].map(async (key) => giveBack(key, windows.find(key))));
       await counter.close();
+    },
+  };
+}
+
+/** What is known of each key, its present window; of too many keys the oldest is forgotten. */
+function openWindows(clock: Clock) {
+  const known = new Map<string, Known>();
+  return {
+    find: (key: string): Known | undefined => known.get(key),
+    current(key: string, rate: Rate): Known {
+      const nowMs = clock.now();
+      const found = known.get(key);
+      const latestMs = nowMs + rate.windowMs + CLOCKS_DIFFER_MS;
+      if (found && found.limit === rate.count && found.resetMs > nowMs && found.resetMs <= latestMs) return found;
+      if (found && found.waiting.length > 0) return found;
+      known.delete(key);
+      if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value!);
+      const entry: Known = {
+        limit: rate.count,
+        resetMs: nowMs + rate.windowMs,
+        spare: 0,
+        left: rate.count,
+        refusedUntilMs: 0,
+        usedSinceTick: true,
+        waiting: [],
+        asking: false,
+      };
+      known.set(key, entry);
+      return entry;
+    },
+    forgetEnded(): void {
+      const nowMs = clock.now();
+      for (const [key, { resetMs, waiting }] of known) {
+        if (resetMs > nowMs || waiting.length > 0) break;
+        known.delete(key);
+      }
     },
   };
 }
