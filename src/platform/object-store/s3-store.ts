@@ -6,11 +6,11 @@ import {
   HeadObjectCommand,
   PutBucketCorsCommand,
   PutObjectCommand,
-  type HeadObjectCommandOutput,
+  type S3Client,
 } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { requireObjectKey, type ObjectStore, type PutOptions } from './object-store.js';
-import { sendGet, sendPreflight, sendPut, type PreflightAnswer } from './browser-requests.js';
+import { sendGet, sendPreflight, sendPut, type Connection, type PreflightAnswer } from './browser-requests.js';
 import { openS3Client, rethrow, within, type BucketAccess } from './s3-client.js';
 import { bucketError, isAbsent, isOtherVersion, isTransient } from './s3-errors.js';
 import type { Spool } from './spool.js';
@@ -56,6 +56,15 @@ const MAX_SOCKETS = 64;
 /** Signed in addition to the host, so that a URL takes nothing but the declared type and length. */
 const SIGNED_HEADERS = new Set(['host', 'content-type', 'content-length']);
 
+const COPY_MISSING = { name: 'CopyMissing', $metadata: { httpStatusCode: 500 } };
+const CORS_RULE = {
+  // Preflights (OPTIONS) are part of every rule; S3 refuses a rule that lists them.
+  AllowedMethods: ['PUT', 'GET', 'HEAD'],
+  AllowedHeaders: ['content-type', 'content-length'],
+  ExposeHeaders: ['ETag'],
+  MaxAgeSeconds: 3600,
+};
+
 /**
  * Opens the bucket without connecting. Every call has a time limit; trouble is thrown as 503 STORAGE_UNAVAILABLE or
  * STORAGE_REFUSED.
@@ -66,16 +75,13 @@ export function openS3Store(
 ): S3Store {
   const { client, agents, close } = openS3Client(access, { allowPrivate, maxSockets: MAX_SOCKETS, idleMs: IDLE_MS });
   const Bucket = access.bucket;
+  const { signPut, signGet } = openSigning(client, Bucket);
 
-  const signPut = (Key: string, ContentType: string, ContentLength: number, expiresIn: number): Promise<string> =>
-    getSignedUrl(client, new PutObjectCommand({ Bucket, Key, ContentType, ContentLength }), {
-      expiresIn,
-      signableHeaders: SIGNED_HEADERS,
-    });
-
-  const head = async (key: string): Promise<HeadObjectCommandOutput | null> => {
+  const findVersion: S3Store['findVersion'] = async (key) => {
     try {
-      return await client.send(new HeadObjectCommand({ Bucket, Key: requireObjectKey(key) }), within(callMs));
+      const head = new HeadObjectCommand({ Bucket, Key: requireObjectKey(key) });
+      const { ContentLength: size = 0, ETag: version = null } = await client.send(head, within(callMs));
+      return { size, version };
     } catch (error) {
       if (isAbsent(error)) return null;
       throw bucketError(error);
@@ -84,34 +90,26 @@ export function openS3Store(
 
   return {
     kind: 's3',
-    async put(key, body, { contentType, attachment }) {
+    async put(key, body, options) {
       const Key = requireObjectKey(key);
       // S3 wants the length before the first byte, which a stream cannot tell.
       const spooled = await spool.receive(body);
       const endMs = performance.now() + putMs;
       try {
-        await repeat({ attempts: PUT_ATTEMPTS, endMs }, (leftMs) =>
-          client.send(
-            new PutObjectCommand({
-              Bucket,
-              Key,
-              Body: createReadStream(spooled.path),
-              ContentLength: spooled.size,
-              ContentType: contentType,
-              ...(attachment && { ContentDisposition: 'attachment' }),
-            }),
+        await repeat({ attempts: PUT_ATTEMPTS, endMs }, (leftMs) => {
+          const Body = createReadStream(spooled.path);
+          return client.send(
+            new PutObjectCommand({ Bucket, Key, Body, ContentLength: spooled.size, ...headersOf(options) }),
             within(Math.min(leftMs, callMs + spooled.size / MIN_BYTES_PER_MS)),
-          ),
-        );
+          );
+        });
         return spooled.size;
       } finally {
         await spool.discard(spooled);
       }
     },
-    findSize: async (key) => {
-      const found = await head(key);
-      return found && (found.ContentLength ?? 0);
-    },
+    findSize: async (key) => (await findVersion(key))?.size ?? null,
+    findVersion,
     async remove(key) {
       try {
         await client.send(new DeleteObjectCommand({ Bucket, Key: requireObjectKey(key) }), within(callMs));
@@ -119,66 +117,77 @@ export function openS3Store(
         if (!isAbsent(error)) throw bucketError(error);
       }
     },
-    async findVersion(key) {
-      const found = await head(key);
-      return found && { size: found.ContentLength ?? 0, version: found.ETag ?? null };
-    },
-    async copyVersion(from, to, { contentType, attachment, version }) {
-      const copy = new CopyObjectCommand({
+    async copyVersion(from, to, { version, ...options }) {
+      const copy = {
         Bucket,
         Key: requireObjectKey(to),
         CopySource: `${Bucket}/${requireObjectKey(from)}`,
         ...(version !== null && { CopySourceIfMatch: version }),
-        MetadataDirective: 'REPLACE',
-        ContentType: contentType,
-        ...(attachment && { ContentDisposition: 'attachment' }),
-      });
+        MetadataDirective: 'REPLACE' as const,
+        ...headersOf(options),
+      };
       try {
-        await client.send(copy, within(callMs));
+        await client.send(new CopyObjectCommand(copy), within(callMs));
       } catch (error) {
         if (isAbsent(error) || isOtherVersion(error)) return false;
         throw bucketError(error);
       }
       // Some stores say that they have copied, and have not: the original is removed after this.
-      if ((await head(to)) === null) throw bucketError({ name: 'CopyMissing', $metadata: { httpStatusCode: 500 } });
+      if ((await findVersion(to)) === null) throw bucketError(COPY_MISSING);
       return true;
     },
     signPutUrl: (key, { contentType, size, expiresInMs }) =>
       signPut(requireObjectKey(key), contentType, size, Math.floor(expiresInMs / 1000)),
-    signGetUrl: (key, expiresInMs) =>
-      getSignedUrl(
-        client,
-        new GetObjectCommand({ Bucket, Key: requireObjectKey(key), ResponseCacheControl: 'private, max-age=300' }),
-        { expiresIn: Math.floor(expiresInMs / 1000) },
-      ),
+    signGetUrl: (key, expiresInMs) => signGet(requireObjectKey(key), Math.floor(expiresInMs / 1000)),
     publicUrl: (key) => (access.publicUrl ? `${access.publicUrl}/${requireObjectKey(key)}` : null),
     async applyCors(origins) {
-      const rule = {
-        // Preflights (OPTIONS) are part of every rule; S3 refuses a rule that lists them.
-        AllowedMethods: ['PUT', 'GET', 'HEAD'],
-        AllowedOrigins: [...origins],
-        AllowedHeaders: ['content-type', 'content-length'],
-        ExposeHeaders: ['ETag'],
-        MaxAgeSeconds: 3600,
-      };
-      const put = new PutBucketCorsCommand({ Bucket, CORSConfiguration: { CORSRules: [rule] } });
-      await client.send(put, within(callMs)).catch(rethrow);
+      const CORSConfiguration = { CORSRules: [{ ...CORS_RULE, AllowedOrigins: [...origins] }] };
+      await client.send(new PutBucketCorsCommand({ Bucket, CORSConfiguration }), within(callMs)).catch(rethrow);
     },
+    ...browserCalls(access, signPut, { agents, limitMs: callMs }),
+    close,
+  };
+}
+
+function headersOf({ contentType, attachment }: PutOptions) {
+  return { ContentType: contentType, ...(attachment && { ContentDisposition: 'attachment' }) };
+}
+
+function openSigning(client: S3Client, Bucket: string) {
+  return {
+    signPut: (Key: string, ContentType: string, ContentLength: number, expiresIn: number): Promise<string> =>
+      getSignedUrl(client, new PutObjectCommand({ Bucket, Key, ContentType, ContentLength }), {
+        expiresIn,
+        signableHeaders: SIGNED_HEADERS,
+      }),
+    signGet: (Key: string, expiresIn: number): Promise<string> =>
+      getSignedUrl(client, new GetObjectCommand({ Bucket, Key, ResponseCacheControl: 'private, max-age=300' }), {
+        expiresIn,
+      }),
+  };
+}
+
+/** What a browser would send: so it is checked how the bucket is set up. */
+function browserCalls(
+  { publicUrl }: BucketAccess,
+  signPut: (key: string, type: string, size: number, expiresIn: number) => Promise<string>,
+  connection: Connection,
+): Pick<S3Store, 'preflightPut' | 'sendSignedPut' | 'sendUnsignedGets'> {
+  return {
     async preflightPut(key, origin) {
       const url = await signPut(requireObjectKey(key), 'image/png', 1, 60);
-      return sendPreflight(url, origin, { agents, limitMs: callMs }).catch(rethrow);
+      return sendPreflight(url, origin, connection).catch(rethrow);
     },
     async sendSignedPut(key, type, bytes) {
       const url = await signPut(requireObjectKey(key), type, bytes.length, 60);
-      return sendPut(url, type, bytes, { agents, limitMs: callMs }).catch(rethrow);
+      return sendPut(url, type, bytes, connection).catch(rethrow);
     },
     async sendUnsignedGets(key) {
       const unsigned = new URL(await signPut(requireObjectKey(key), 'image/png', 1, 60));
       unsigned.search = '';
-      const urls = [unsigned.href, ...(access.publicUrl ? [`${access.publicUrl}/${key}`] : [])];
-      return Promise.all(urls.map((url) => sendGet(url, { agents, limitMs: callMs }).catch(rethrow)));
+      const urls = [unsigned.href, ...(publicUrl ? [`${publicUrl}/${key}`] : [])];
+      return Promise.all(urls.map((url) => sendGet(url, connection).catch(rethrow)));
     },
-    close,
   };
 }
 
