@@ -49,17 +49,17 @@ export interface RuleTestOutcome {
  * names what it does not have.
  */
 export async function runRuleTests(app: App, project: Project, file: RuleTestFile): Promise<RuleTestOutcome> {
-  const stage = await openStage(app, project, file);
+  const stage = await setStage(app, project, file);
   const unmet: UnmetExpectation[] = [];
   let checked = 0;
   for (const [at, expectation] of file.expect.entries()) {
     for (const as of [expectation.as].flat()) {
       checked++;
-      const { does, expected, answered } = await stage.tryOut(expectation, as);
+      const { does, expected, answered } = await tryOut(stage, expectation, as);
       if (expected !== answered) unmet.push({ number: at + 1, as, does, expected, answered });
     }
   }
-  return { checked, unmet, matrix: await stage.findMatrix() };
+  return { checked, unmet, matrix: await findMatrix(stage) };
 }
 
 interface Staged {
@@ -69,15 +69,23 @@ interface Staged {
   fields: Record<string, unknown>;
 }
 
-async function openStage(app: App, project: Project, file: RuleTestFile) {
+/** What expectations are tried with: the users and documents of the file, by their names there. */
+interface Stage {
+  app: App;
+  project: Project;
+  users: readonly string[];
+  /** Of users and documents. */
+  ids: ReadonlyMap<string, string>;
+  staged: ReadonlyMap<string, Staged>;
+}
+
+async function setStage(app: App, project: Project, file: RuleTestFile): Promise<Stage> {
   const ids = new Map<string, string>();
   const take = (name: string, id: string): void => {
     if (ids.has(name) || name === ANYONE_NAME) throw badFile(`"${name}" is the name of two users or documents`);
     ids.set(name, id);
   };
-  const users: { name: string; fields: Record<string, unknown> }[] = [];
-  for (const [name, fields] of Object.entries(file.users)) users.push({ name, fields: fields ?? {} });
-  for (const { name, fields } of users) {
+  for (const [name, fields] of Object.entries(file.users)) {
     const body = { email: `${name.toLowerCase()}@example.test`, emailVerified: true, ...fields };
     const user = await signUp(app, project, body, 'project', { needsPassword: false });
     take(name, user._id.toHexString());
@@ -85,114 +93,108 @@ async function openStage(app: App, project: Project, file: RuleTestFile) {
   for (const documents of Object.values(file.documents)) {
     for (const name of Object.keys(documents)) take(name, new ObjectId().toHexString());
   }
-  const resolve = (value: unknown): unknown => resolveNames(value, ids);
   const staged = new Map<string, Staged>();
   for (const [collectionName, documents] of Object.entries(file.documents)) {
     const collection = await requireCollection(app, project._id, collectionName);
     for (const [name, fields] of Object.entries(documents)) {
-      const document = { id: ids.get(name)!, collection, fields: resolve(fields) as Record<string, unknown> };
+      const document = { id: ids.get(name)!, collection, fields: resolveNames(fields, ids) as Staged['fields'] };
       staged.set(name, document);
       await store(app, name, document);
     }
   }
-  const people = [...users.map(({ name }) => name), ANYONE_NAME];
-  const callerOf = (as: string): Caller => {
-    if (as === ANYONE_NAME) return playedCaller(project, null);
-    if (!Object.hasOwn(file.users, as)) throw badFile(`there is no user "${as}"`);
-    return playedCaller(project, ids.get(as)!);
-  };
-  const documentOf = (name: string): Staged => {
-    const found = staged.get(name);
-    if (!found) throw badFile(`there is no document "${name}"`);
-    return found;
-  };
-  const nameOf = (id: string): string => [...ids].find(([, each]) => each === id)?.[0] ?? id;
+  return { app, project, users: Object.keys(file.users), ids, staged };
+}
 
-  /** Removes what the expectation left of a document, and stores it as it was. */
-  const putBack = async (name: string): Promise<void> => {
-    const document = documentOf(name);
-    const own = await requireWriteTarget(app, operatorCaller(project), document.collection.name);
-    await deleteDocument(app, own, document.id);
-    await store(app, name, document);
-  };
+async function tryOut(stage: Stage, expectation: Expectation, as: string) {
+  const does = describe(expectation);
+  const { sees, answers } = expectation;
+  const caller = callerOf(stage, as);
+  const expected = sees ? `sees ${[...sees].sort().join(', ') || 'nothing'}` : (answers ?? 'ok');
+  try {
+    const answered = await carryOut(stage, caller, expectation);
+    // A list is answered whatever it shows, where nothing is said of that.
+    return { does, expected, answered: sees || !answered.startsWith('sees ') ? answered : 'ok' };
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code === 'INVALID_FILE') throw error;
+    return { does, expected, answered: error.code };
+  }
+}
 
-  const list = async (caller: Caller, { read, filter = '', without = [] }: Expectation): Promise<string> => {
-    const query = new URLSearchParams(
-      resolve(Object.fromEntries(new URLSearchParams(filter))) as Record<string, string>,
-    );
-    query.set('limit', '1000');
-    const reply = await listDocuments(app, caller, read!, query.toString());
-    const items = 'items' in reply ? reply.items : [];
-    const shown = without.filter((field) => items.length === 0 || items.some((item) => Object.hasOwn(item, field)));
-    const names = items.map(({ _id }) => nameOf(_id)).sort();
-    return shown.length > 0 ? `shows ${shown.join(', ')}` : `sees ${names.join(', ') || 'nothing'}`;
-  };
-
-  const get = async (caller: Caller, document: Staged, without: readonly string[]): Promise<string> => {
-    const reply = await getDocument(app, caller, document.collection.name, document.id, '');
-    if (typeof reply !== 'string') return 'ok';
-    const shown = without.filter((field) => Object.hasOwn(JSON.parse(reply) as object, field));
-    return shown.length > 0 ? `shows ${shown.join(', ')}` : 'ok';
-  };
-
-  const carryOut = async (caller: Caller, expectation: Expectation): Promise<string> => {
-    const { read, create, update, delete: removed, without = [] } = expectation;
-    if (read !== undefined) {
-      const document = staged.get(read);
-      return document ? get(caller, document, without) : list(caller, expectation);
+async function findMatrix(stage: Stage): Promise<AccessMatrix[]> {
+  const { app, users, staged } = stage;
+  const matrix = new Map<string, AccessMatrix>();
+  for (const [name, { collection, id }] of staged) {
+    const own = matrix.get(collection.name) ?? { collection: collection.name, documents: [] };
+    matrix.set(collection.name, own);
+    const document = (await documentStore(app, collection).findOne({ _id: new ObjectId(id) }))!;
+    const may: Record<string, MatrixAction[]> = {};
+    for (const person of [...users, ANYONE_NAME]) {
+      may[person] = [];
+      for (const action of MATRIX_ACTIONS) {
+        // Nobody changes what they do not read, but under row-level security.
+        if (action !== 'read' && collection.rules && !may[person].includes('read')) continue;
+        if (await admitsDocument(app, collection, callerOf(stage, person), action, document)) may[person].push(action);
+      }
     }
-    const body = resolve(expectation.with ?? {});
-    if (create !== undefined) {
-      const place = await requireWriteTarget(app, caller, create);
-      const { _id } = await insertDocument(app, place, body);
-      await deleteDocument(app, await requireWriteTarget(app, operatorCaller(project), create), _id);
-      return 'ok';
-    }
-    const name = (update ?? removed)!;
-    const { collection, id } = documentOf(name);
-    const place = await requireWriteTarget(app, caller, collection.name);
-    if (update !== undefined) await updateDocument(app, place, id, body);
-    else await trashDocument(app, place, id);
-    await putBack(name);
+    own.documents.push({ name, may });
+  }
+  return [...matrix.values()];
+}
+
+function callerOf({ project, users, ids }: Stage, as: string): Caller {
+  if (as === ANYONE_NAME) return playedCaller(project, null);
+  if (!users.includes(as)) throw badFile(`there is no user "${as}"`);
+  return playedCaller(project, ids.get(as)!);
+}
+
+async function carryOut(stage: Stage, caller: Caller, expectation: Expectation): Promise<string> {
+  const { app, ids, staged } = stage;
+  const { read, create, update, delete: removed, without = [] } = expectation;
+  if (read !== undefined) {
+    const document = staged.get(read);
+    return document ? get(app, caller, document, without) : list(stage, caller, expectation);
+  }
+  const body = resolveNames(expectation.with ?? {}, ids);
+  if (create !== undefined) {
+    const place = await requireWriteTarget(app, caller, create);
+    const { _id } = await insertDocument(app, place, body);
+    await remove(stage, create, _id);
     return 'ok';
-  };
+  }
+  const name = (update ?? removed)!;
+  const document = staged.get(name);
+  if (!document) throw badFile(`there is no document "${name}"`);
+  const { collection, id } = document;
+  const place = await requireWriteTarget(app, caller, collection.name);
+  if (update !== undefined) await updateDocument(app, place, id, body);
+  else await trashDocument(app, place, id);
+  // What the expectation left of the document goes, and it is stored as it was.
+  await remove(stage, collection.name, id);
+  await store(app, name, document);
+  return 'ok';
+}
 
-  return {
-    async tryOut(expectation: Expectation, as: string): Promise<{ does: string; expected: string; answered: string }> {
-      const does = describe(expectation);
-      const { sees, answers } = expectation;
-      const caller = callerOf(as);
-      const expected = sees ? `sees ${[...sees].sort().join(', ') || 'nothing'}` : (answers ?? 'ok');
-      try {
-        const answered = await carryOut(caller, expectation);
-        // A list is answered whatever it shows, where nothing is said of that.
-        return { does, expected, answered: sees || !answered.startsWith('sees ') ? answered : 'ok' };
-      } catch (error) {
-        if (!(error instanceof AppError) || error.code === 'INVALID_FILE') throw error;
-        return { does, expected, answered: error.code };
-      }
-    },
+async function list({ app, ids }: Stage, caller: Caller, { read, filter = '', without = [] }: Expectation) {
+  const resolved = resolveNames(Object.fromEntries(new URLSearchParams(filter)), ids);
+  const query = new URLSearchParams(resolved as Record<string, string>);
+  query.set('limit', '1000');
+  const reply = await listDocuments(app, caller, read!, query.toString());
+  const items = 'items' in reply ? reply.items : [];
+  const shown = without.filter((field) => items.length === 0 || items.some((item) => Object.hasOwn(item, field)));
+  const nameOf = (id: string): string => [...ids].find(([, each]) => each === id)?.[0] ?? id;
+  const names = items.map(({ _id }) => nameOf(_id)).sort();
+  return shown.length > 0 ? `shows ${shown.join(', ')}` : `sees ${names.join(', ') || 'nothing'}`;
+}
 
-    async findMatrix(): Promise<AccessMatrix[]> {
-      const matrix = new Map<string, AccessMatrix>();
-      for (const [name, { collection, id }] of staged) {
-        const own = matrix.get(collection.name) ?? { collection: collection.name, documents: [] };
-        matrix.set(collection.name, own);
-        const document = (await documentStore(app, collection).findOne({ _id: new ObjectId(id) }))!;
-        const may: Record<string, MatrixAction[]> = {};
-        for (const person of people) {
-          may[person] = [];
-          for (const action of MATRIX_ACTIONS) {
-            // Nobody changes what they do not read, but under row-level security.
-            if (action !== 'read' && collection.rules && !may[person].includes('read')) continue;
-            if (await admitsDocument(app, collection, callerOf(person), action, document)) may[person].push(action);
-          }
-        }
-        own.documents.push({ name, may });
-      }
-      return [...matrix.values()];
-    },
-  };
+async function get(app: App, caller: Caller, document: Staged, without: readonly string[]): Promise<string> {
+  const reply = await getDocument(app, caller, document.collection.name, document.id, '');
+  if (typeof reply !== 'string') return 'ok';
+  const shown = without.filter((field) => Object.hasOwn(JSON.parse(reply) as object, field));
+  return shown.length > 0 ? `shows ${shown.join(', ')}` : 'ok';
+}
+
+async function remove({ app, project }: Stage, collection: string, id: string): Promise<void> {
+  await deleteDocument(app, await requireWriteTarget(app, operatorCaller(project), collection), id);
 }
 
 async function store(app: App, name: string, { id, collection, fields }: Staged): Promise<void> {
