@@ -39,14 +39,7 @@ export async function startProcesses(count: number, app: App): Promise<Processes
   const running = new Set<Worker>();
   const ready = new Set<Worker>();
   const pauses = new Set<NodeJS.Timeout>();
-  const host = openProcessGroupHost(
-    groupCounterAnswers(app.limits.counter),
-    (share) => {
-      app.log.error({ process: share.process.pid }, 'a serving process is stuck and is ended');
-      share.process.kill('SIGKILL');
-    },
-    { stuckMs: app.config.watchdogMs ?? Infinity },
-  );
+  const host = openHost(app);
   let stopping = false;
   let wasReady = false;
   let pauseMs = PAUSE_MS;
@@ -121,6 +114,16 @@ export async function startProcesses(count: number, app: App): Promise<Processes
     await stop();
     throw error;
   }
+}
+
+function openHost({ limits, log, config }: App): ReturnType<typeof openProcessGroupHost> {
+  const endStuck = (share: Worker): void => {
+    log.error({ process: share.process.pid }, 'a serving process is stuck and is ended');
+    share.process.kill('SIGKILL');
+  };
+  return openProcessGroupHost(groupCounterAnswers(limits.counter), endStuck, {
+    stuckMs: config.watchdogMs ?? Infinity,
+  });
 }
 
 interface HandedOver {

@@ -11,6 +11,7 @@ import { findFormat, FORMATS, readEntries, type Format } from '../../formats/rea
 import { measureSource, openSource } from '../../formats/open-source.js';
 import { importForeign, DATA_SOURCES, type DataSource } from './import-foreign.js';
 import { presentImport, type ImportReport } from './present-import.js';
+import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
 import { wholeWithin } from '../../../src/config/setting-readers.js';
 
@@ -122,23 +123,31 @@ export default defineCommand({
     }
     // Lines that do not parse are found earlier than lines that the batch refuses.
     report.rejected.sort((a, b) => a.line - b.line);
-    const { dryRun } = input;
-    const { inserted, updated, read, ...rest } = report;
-    return {
-      json: {
-        inserted: dryRun ? 0 : inserted,
-        ...(input.key !== undefined && { updated }),
-        ...rest,
-        ...(dryRun && { fitting: inserted + updated, dryRun: true }),
-        ...(broken && { read }),
-        collection: collection.name,
-      },
-      quiet: inserted + updated,
-      ...failureOf(report, broken, dryRun),
-      text: () => presentImport(collection.name, report, { stops: input.onError === 'stop', dryRun }),
-    };
+    return outcomeOf(collection.name, report, broken, input);
   },
 });
+
+function outcomeOf(
+  collection: string,
+  report: ImportReport,
+  broken: Failure | null,
+  { dryRun, key, onError }: { dryRun: boolean; key?: string; onError?: string },
+): Result {
+  const { inserted, updated, read, ...rest } = report;
+  return {
+    json: {
+      inserted: dryRun ? 0 : inserted,
+      ...(key !== undefined && { updated }),
+      ...rest,
+      ...(dryRun && { fitting: inserted + updated, dryRun: true }),
+      ...(broken && { read }),
+      collection,
+    },
+    quiet: inserted + updated,
+    ...failureOf(report, broken, dryRun),
+    text: () => presentImport(collection, report, { stops: onError === 'stop', dryRun }),
+  };
+}
 
 function failureOf(report: ImportReport, broken: Failure | null, dryRun: boolean): { failure?: Failure } {
   const stored = countOf(report.inserted + report.updated, 'document');
