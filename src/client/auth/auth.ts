@@ -1,12 +1,14 @@
 import { ApiError } from '../api-error.js';
-import { expiryOf } from './expiry.js';
 import type { GivenFactor, GivenProof, Mfa, Passkeys } from './factors.js';
-import { randomKey, type Connection, type TokenSource } from '../connection.js';
+import type { Connection } from '../connection.js';
 import type { Invites } from './invites.js';
+import { openKeptSession, type Session } from './kept-session.js';
 import type { Linking } from './linking.js';
 import { loadLater } from './load-later.js';
+import { openRenewal, type TokenReply } from './renewal.js';
+import { openSocial } from './social.js';
 import type { Verify } from './verify.js';
-import { isDone, lock, markDone, platform, sleep, tellListener, type SessionStorage } from '../platform.js';
+import type { SessionStorage } from '../platform.js';
 import type { Part } from '../project.js';
 import { pathPart } from '../query.js';
 
@@ -107,56 +109,11 @@ export interface Sessions {
   end(which: string, proof?: GivenProof): Promise<number>;
 }
 
-/** A session as it is stored. */
-interface Session {
-  accessToken: string;
-  /** None in cookie mode. */
-  refreshToken?: string;
-  user: unknown;
-}
-
-interface TokenReply {
-  accessToken: string;
-  refreshToken?: string;
-  user?: unknown;
-}
-
-/** Between looks for what another tab has stored, and how many before this one acts itself. */
-const NO_CRYPTO =
-  'Social sign-in needs Web Crypto (crypto.getRandomValues and crypto.subtle), which this platform lacks: load a polyfill before the client';
-const LOOK_MS = 10;
-const MAX_LOOKS = 100;
-
-const EXPIRING_MS = 30_000;
-
-/** True if a token will expire within half a minute by the clock here, or cannot be read. */
-function isExpiring(token: string): boolean {
-  const expiresMs = expiryOf(token);
-  return expiresMs === null || expiresMs < Date.now() + EXPIRING_MS;
-}
-
-const idOf = (user: unknown): unknown => (user as { _id?: unknown } | undefined)?._id;
-
 export function openAuth<P>(connection: Connection, storage: SessionStorage, cookies = false): Auth<P> {
-  const place = connection.name;
-  const verifierPlace = `${place}:verifier`;
-  const listeners = new Set<(user: never) => void>();
+  const kept = openKeptSession(connection.name, storage);
+  const { read, write, change, keep, onChange } = kept;
   const mode = { 'x-refresh-token-mode': cookies ? 'cookie' : 'header' };
 
-  const read = (): Session | null => {
-    try {
-      const session = JSON.parse(storage.getItem(place) ?? 'null') as Session | null;
-      return typeof session?.accessToken === 'string' ? session : null;
-    } catch {
-      // Not written here, or cut off: nobody is signed in.
-      return null;
-    }
-  };
-  const tell = (): void => listeners.forEach((listener) => tellListener(listener, (read()?.user ?? null) as never));
-  const write = (session: Session | null): void => {
-    if (session) storage.setItem(place, JSON.stringify(session));
-    else storage.removeItem(place);
-  };
   const post = <T>(path: string, body: unknown, headers?: Record<string, string>, isAnonymous = false): Promise<T> =>
     connection.send<T>({
       method: 'POST',
@@ -168,8 +125,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     });
   const enter = async (path: string, body: unknown): Promise<never> => {
     const { user, accessToken, refreshToken } = await post<TokenReply>(path, body, mode, true);
-    write({ accessToken, user, ...(refreshToken !== undefined && { refreshToken }) });
-    tell();
+    change({ accessToken, user, ...(refreshToken !== undefined && { refreshToken }) });
     return user as never;
   };
   const presented = ({ refreshToken }: Session): Record<string, string> => ({
@@ -177,66 +133,14 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     ...(refreshToken !== undefined && { 'x-refresh-token': refreshToken }),
   });
 
-  /** Waits for the tokens of another tab: they come to this one a moment after they were stored there. */
-  const storedByOther = async (stale: string): Promise<void> => {
-    for (let looks = 0; looks < MAX_LOOKS && read()?.accessToken === stale; looks++) await sleep(LOOK_MS);
-  };
-
-  /**
-   * One at a time in all tabs: those that waited find what the first one got. False when nobody is signed in any more.
-   */
-  const renew = (stale: string | undefined): Promise<boolean> =>
-    lock(place, async () => {
-      const renewed = `${place}:${stale?.slice(-32)}`;
-      if (stale !== undefined && (await isDone(renewed))) await storedByOther(stale);
-      const session = read();
-      if (!session || (stale !== undefined && session.accessToken !== stale)) return session !== null;
-      try {
-        // The service gives the same successor twice within seconds: repeating it does no harm.
-        const reply = await connection.send<TokenReply>({
-          method: 'POST',
-          path: '/userAuth/refresh-token',
-          headers: presented(session),
-          isAnonymous: true,
-        });
-        const { accessToken, refreshToken } = reply;
-        // A sign-out or sign-in in the meantime must not be undone.
-        if (read()?.accessToken !== session.accessToken) return read() !== null;
-        write({ ...session, accessToken, ...(refreshToken !== undefined && { refreshToken }) });
-        if (stale !== undefined) await markDone(renewed);
-        return true;
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 401) throw error;
-        write(null);
-        tell();
-        return false;
-      }
-    });
-
-  const tokens: TokenSource = { token: () => read()?.accessToken, renew };
-  connection.tokens = tokens;
-  /** Keeps what the service says of the user; unless another one has signed in meanwhile. */
-  const keep = <T>(user: T): T => {
-    const session = read();
-    if (session && idOf(session.user) === idOf(user)) write({ ...session, user });
-    return user;
-  };
-  const onStorage = ({ key }: { key?: string | null }): void => {
-    if (key === place) tell();
-  };
+  const { renew, token } = openRenewal(connection, kept, presented);
+  connection.tokens = { token: () => read()?.accessToken, renew };
 
   const auth = {
     get user() {
       return read()?.user ?? null;
     },
-    onChange(listener: (user: never) => void) {
-      if (listeners.size === 0) platform.addEventListener?.('storage', onStorage);
-      listeners.add(listener);
-      return () => {
-        listeners.delete(listener);
-        if (listeners.size === 0) platform.removeEventListener?.('storage', onStorage);
-      };
-    },
+    onChange,
     signUp: (user: object) => enter('signup', user),
     signIn: (credentials: object) => enter('login', credentials),
     anonymous: (fields: object = {}) => enter('signup/anonymous', fields),
@@ -247,8 +151,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     },
     async signOut() {
       const session = read();
-      write(null);
-      tell();
+      change(null);
       if (session) await post('logout', undefined, presented(session), true);
     },
     me: async () => keep(await connection.send({ path: '/userAuth/me' })),
@@ -257,11 +160,7 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
         throw new ApiError('Nobody is signed in', { status: 401, code: 'REFRESH_INVALID' });
       }
     },
-    async token() {
-      const session = read();
-      if (!session || !isExpiring(session.accessToken)) return session?.accessToken ?? null;
-      return (await renew(session.accessToken)) ? (read()?.accessToken ?? null) : null;
-    },
+    token,
     async stepUp(proof: object) {
       const { accessToken } = await post<TokenReply>('step-up', proof);
       const session = read();
@@ -269,19 +168,10 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     },
     async deleteAccount(proof?: object) {
       await connection.send({ method: 'DELETE', path: '/userAuth/me', body: proof });
-      write(null);
-      tell();
+      change(null);
     },
     sendStepUpCode: async () => void (await post('step-up/code', undefined)),
-    sessions: {
-      list: async () =>
-        (await connection.send<{ data: { items: OwnSession[] } }>({ path: '/userAuth/sessions' })).data.items,
-      async end(which: string, proof?: object) {
-        const path = `/userAuth/sessions/${pathPart(which, 'INVALID_NAME')}`;
-        const { data } = await connection.send<{ data: { ended: number } }>({ method: 'DELETE', path, body: proof });
-        return data.ended;
-      },
-    },
+    sessions: openSessions(connection),
     async updateProfile(changes: object) {
       const call = { method: 'PATCH', path: '/userAuth/update-profile', body: changes } as const;
       return keep((await connection.send<{ data: unknown }>(call)).data);
@@ -293,27 +183,21 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
     resendVerification: async (email: string) => void (await post('resend-verification-otp', { email })),
     publicProfile: async (username: string) =>
       connection.send({ path: `/userAuth/public/${pathPart(username, 'INVALID_NAME')}` }),
-    async socialUrl(provider: string, redirect?: string) {
-      const { subtle } = platform.crypto ?? {};
-      if (!subtle) throw new ApiError(NO_CRYPTO, { status: 0, code: 'NO_CRYPTO' });
-      const verifier = randomKey() + randomKey();
-      storage.setItem(verifierPlace, verifier);
-      const digest = await subtle.digest('SHA-256', new TextEncoder().encode(verifier));
-      const challenge = btoa(String.fromCharCode(...new Uint8Array(digest)));
-      const query = new URLSearchParams({
-        key: connection.key,
-        code_challenge: challenge.replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, ''),
-        ...(redirect !== undefined && { redirect }),
-      });
-      return `${connection.url}/api/userAuth/social/${pathPart(provider, 'INVALID_NAME')}/start?${query}`;
-    },
+    ...openSocial(connection, storage, enter),
     ...loadLater({ connection, enter, keep, pathPart, refuse: (message, failure) => new ApiError(message, failure) }),
-    async finishSocial(rtCode: string) {
-      const verifier = storage.getItem(verifierPlace);
-      storage.removeItem(verifierPlace);
-      return enter('social/exchange', { rtCode, ...(verifier !== null && { code_verifier: verifier }) });
-    },
   };
   // The events' types depend on P, which only the interface knows.
   return auth as unknown as Auth<P>;
+}
+
+function openSessions(connection: Connection): Sessions {
+  return {
+    list: async () =>
+      (await connection.send<{ data: { items: OwnSession[] } }>({ path: '/userAuth/sessions' })).data.items,
+    async end(which, proof) {
+      const path = `/userAuth/sessions/${pathPart(which, 'INVALID_NAME')}`;
+      const { data } = await connection.send<{ data: { ended: number } }>({ method: 'DELETE', path, body: proof });
+      return data.ended;
+    },
+  };
 }

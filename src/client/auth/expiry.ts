@@ -1,3 +1,5 @@
+const EXPIRING_MS = 30_000;
+
 /** The moment at which a token says that it expires; null when it cannot be read. */
 export function expiryOf(token: string): number | null {
   try {
@@ -6,4 +8,10 @@ export function expiryOf(token: string): number | null {
   } catch {
     return null;
   }
+}
+
+/** True if a token will expire within half a minute by the clock here, or cannot be read. */
+export function isExpiring(token: string): boolean {
+  const expiresMs = expiryOf(token);
+  return expiresMs === null || expiresMs < Date.now() + EXPIRING_MS;
 }

@@ -1,0 +1,72 @@
+import { ApiError } from '../api-error.js';
+import type { Connection } from '../connection.js';
+import { isDone, lock, markDone, sleep } from '../platform.js';
+import { isExpiring } from './expiry.js';
+import type { KeptSession, Session } from './kept-session.js';
+
+export interface TokenReply {
+  accessToken: string;
+  refreshToken?: string;
+  user?: unknown;
+}
+
+/** Between looks for what another tab has stored, and how many before this one acts itself. */
+const LOOK_MS = 10;
+const MAX_LOOKS = 100;
+
+interface Renewal {
+  /** False when nobody is signed in any more. */
+  renew: (stale: string | undefined) => Promise<boolean>;
+  /** An access token that works now; null when nobody is signed in. */
+  token: () => Promise<string | null>;
+}
+
+/** Gets new tokens, one at a time in all tabs: those that waited find what the first one got. */
+export function openRenewal(
+  connection: Connection,
+  { read, write, change }: KeptSession,
+  presented: (session: Session) => Record<string, string>,
+): Renewal {
+  const place = connection.name;
+
+  /** Waits for the tokens of another tab: they come to this one a moment after they were stored there. */
+  const storedByOther = async (stale: string): Promise<void> => {
+    for (let looks = 0; looks < MAX_LOOKS && read()?.accessToken === stale; looks++) await sleep(LOOK_MS);
+  };
+
+  const renew: Renewal['renew'] = (stale) =>
+    lock(place, async () => {
+      const renewed = `${place}:${stale?.slice(-32)}`;
+      if (stale !== undefined && (await isDone(renewed))) await storedByOther(stale);
+      const session = read();
+      if (!session || (stale !== undefined && session.accessToken !== stale)) return session !== null;
+      try {
+        // The service gives the same successor twice within seconds: repeating it does no harm.
+        const reply = await connection.send<TokenReply>({
+          method: 'POST',
+          path: '/userAuth/refresh-token',
+          headers: presented(session),
+          isAnonymous: true,
+        });
+        const { accessToken, refreshToken } = reply;
+        // A sign-out or sign-in in the meantime must not be undone.
+        if (read()?.accessToken !== session.accessToken) return read() !== null;
+        write({ ...session, accessToken, ...(refreshToken !== undefined && { refreshToken }) });
+        if (stale !== undefined) await markDone(renewed);
+        return true;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 401) throw error;
+        change(null);
+        return false;
+      }
+    });
+
+  return {
+    renew,
+    async token() {
+      const session = read();
+      if (!session || !isExpiring(session.accessToken)) return session?.accessToken ?? null;
+      return (await renew(session.accessToken)) ? (read()?.accessToken ?? null) : null;
+    },
+  };
+}
