@@ -36,17 +36,84 @@ const GATHER_MS = 10;
 export function openTabs({ name, isShared, own, lead, take, revive }: TabsOptions): Tabs {
   const tab = randomKey();
   const locks = isShared && platform.BroadcastChannel ? platform.navigator?.locks : undefined;
-  /** The subscriptions of each tab; only the leader has them all. */
-  const wanted = new Map<string, readonly Subscription[]>();
   let channel: Channel | undefined;
   let isLeader = false;
   /** The lock by which others learn that this tab is gone is held: not before may they hear of it. */
   let isPresent = false;
   let leave: AbortController | undefined;
+
+  const post = (message: Message): void => channel?.postMessage(message);
+  const all = openAll({ lead, take, post });
+  const announce = (): void => {
+    if (isPresent && !isLeader) post({ type: 'want', tab, subscriptions: own() });
+  };
+  const becomeLeader = (): void => {
+    isLeader = true;
+    all.set(tab, own());
+    post({ type: 'who' });
+  };
+
+  const join = (): void => {
+    leave = new AbortController();
+    const { signal } = leave;
+    if (!locks) return becomeLeader();
+    channel = new platform.BroadcastChannel!(name);
+    channel.onmessage = (event) => {
+      const data = event.data as Message;
+      if (data.type === 'who') {
+        announce();
+      } else if (data.type === 'news') {
+        take(revived(data.news, revive));
+      } else if (isLeader) {
+        if (!all.has(data.tab)) watchTab(data.tab, signal);
+        all.set(data.tab, data.subscriptions);
+      }
+    };
+    // Held as long as the tab is there: who waits for it learns that it is gone.
+    const stay = (of: string, signal: AbortSignal, begin: () => void): Promise<void> =>
+      locks
+        .request(`${name}:${of}`, { signal }, () => {
+          begin();
+          return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+        })
+        .catch(() => undefined);
+    void stay(tab, signal, () => {
+      isPresent = true;
+      announce();
+    });
+    void stay('leader', signal, becomeLeader);
+  };
+  const watchTab = (of: string, signal: AbortSignal): void => {
+    void locks!
+      .request(`${name}:${of}`, { signal }, () => {
+        all.set(of, []);
+        return Promise.resolve();
+      })
+      .catch(() => undefined);
+  };
+
+  return {
+    want(subscriptions) {
+      if (subscriptions.length > 0 && !leave) join();
+      if (isLeader) all.set(tab, subscriptions);
+      else announce();
+      if (subscriptions.length > 0) return;
+      isLeader = isPresent = false;
+      all.stop();
+      leave?.abort();
+      leave = undefined;
+      channel?.close();
+      channel = undefined;
+    },
+  };
+}
+
+/** The subscriptions of all tabs, as the leader has them, followed by one stream. */
+function openAll({ lead, take, post }: Pick<TabsOptions, 'lead' | 'take'> & { post: (message: Message) => void }) {
+  const wanted = new Map<string, readonly Subscription[]>();
   let reading: AbortController | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const post = (message: Message): void => channel?.postMessage(message);
   const tell = (news: News): void => {
     // Cursors are kept for the next stream, of any tab; what was refused is in none.
     for (const [of, list] of wanted) {
@@ -72,78 +139,24 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
       reading?.abort();
       const round = (reading = new AbortController());
       const all = [...wanted.values()].flat();
-      if (isLeader && all.length > 0) void lead(all, (news) => !round.signal.aborted && tell(news), round.signal);
+      if (all.length > 0) void lead(all, (news) => !round.signal.aborted && tell(news), round.signal);
     }, GATHER_MS);
-  };
-  const setWanted = (of: string, subscriptions: readonly Subscription[]): void => {
-    const before = wanted.get(of) ?? [];
-    if (subscriptions.length > 0) wanted.set(of, subscriptions);
-    else wanted.delete(of);
-    const isSame = before.length === subscriptions.length && before.every(({ id }, at) => subscriptions[at]?.id === id);
-    if (isLeader && !isSame) restart();
-  };
-  const announce = (): void => {
-    if (isPresent && !isLeader) post({ type: 'want', tab, subscriptions: own() });
-  };
-  const becomeLeader = (): void => {
-    isLeader = true;
-    setWanted(tab, own());
-    post({ type: 'who' });
-  };
-
-  const join = (): void => {
-    leave = new AbortController();
-    const { signal } = leave;
-    if (!locks) return becomeLeader();
-    channel = new platform.BroadcastChannel!(name);
-    channel.onmessage = (event) => {
-      const data = event.data as Message;
-      if (data.type === 'who') {
-        announce();
-      } else if (data.type === 'news') {
-        take(revived(data.news, revive));
-      } else if (isLeader) {
-        if (!wanted.has(data.tab)) watchTab(data.tab, signal);
-        setWanted(data.tab, data.subscriptions);
-      }
-    };
-    // Held as long as the tab is there: who waits for it learns that it is gone.
-    const stay = (of: string, signal: AbortSignal, begin: () => void): Promise<void> =>
-      locks
-        .request(`${name}:${of}`, { signal }, () => {
-          begin();
-          return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-        })
-        .catch(() => undefined);
-    void stay(tab, signal, () => {
-      isPresent = true;
-      announce();
-    });
-    void stay('leader', signal, becomeLeader);
-  };
-  const watchTab = (of: string, signal: AbortSignal): void => {
-    void locks!
-      .request(`${name}:${of}`, { signal }, () => {
-        setWanted(of, []);
-        return Promise.resolve();
-      })
-      .catch(() => undefined);
   };
 
   return {
-    want(subscriptions) {
-      if (subscriptions.length > 0 && !leave) join();
-      if (isLeader) setWanted(tab, subscriptions);
-      else announce();
-      if (subscriptions.length > 0) return;
-      isLeader = isPresent = false;
+    has: (of: string) => wanted.has(of),
+    set(of: string, subscriptions: readonly Subscription[]): void {
+      const before = wanted.get(of) ?? [];
+      if (subscriptions.length > 0) wanted.set(of, subscriptions);
+      else wanted.delete(of);
+      const isSame =
+        before.length === subscriptions.length && before.every(({ id }, at) => subscriptions[at]?.id === id);
+      if (!isSame) restart();
+    },
+    stop(): void {
       clearTimeout(timer);
       reading?.abort();
-      leave?.abort();
-      leave = undefined;
       wanted.clear();
-      channel?.close();
-      channel = undefined;
     },
   };
 }
