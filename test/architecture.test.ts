@@ -1,10 +1,12 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
+import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../src/engine/errors.js';
 
 const ROOT = join(import.meta.dirname, '..');
 const MAX_LINES = 400;
+const MAX_FUNCTION_LINES = 80;
 const MAX_FILES = 20;
 /** From this share of a limit a warning is printed: what is full stops the next change, which is about neither. */
 const WARNED = 0.9;
@@ -97,6 +99,11 @@ describe('the house keeps its walls', () => {
     expect(written.filter((file) => file.lines > MAX_LINES).map((file) => `${file.path}: ${file.lines} lines`)).toEqual(
       [],
     );
+  });
+
+  it('has no function that has grown into several', () => {
+    const long = files.flatMap(({ path }) => listFunctions(path)).filter(({ lines }) => lines > MAX_FUNCTION_LINES);
+    expect(long.map(({ name, lines }) => `${name}: ${lines} lines`)).toEqual([]);
   });
 
   it('gives every exported name one meaning', () => {
@@ -333,6 +340,23 @@ function listFiles(folder: string): string[] {
     if (statSync(join(ROOT, path)).isDirectory()) return listFiles(path);
     return /\.tsx?$/.test(path) ? [path] : [];
   });
+}
+
+/** Named by the nearest declaration around it. */
+function listFunctions(path: string): { name: string; lines: number }[] {
+  const source = ts.createSourceFile(path, readFileSync(join(ROOT, path), 'utf8'), ts.ScriptTarget.Latest);
+  const lineOf = (position: number): number => source.getLineAndCharacterOfPosition(position).line;
+  const found: { name: string; lines: number }[] = [];
+  const visit = (node: ts.Node, above: string): void => {
+    const named = 'name' in node && (node.name as ts.Node | undefined);
+    const name = named && ts.isIdentifier(named) ? named.text : above;
+    if (ts.isFunctionLike(node) && 'body' in node && node.body) {
+      found.push({ name: `${path} ${name}`, lines: lineOf(node.end) - lineOf(node.getStart(source)) + 1 });
+    }
+    ts.forEachChild(node, (child) => visit(child, name));
+  };
+  visit(source, '');
+  return found;
 }
 
 /** Prints what is near its limit, the fullest first. */
