@@ -153,6 +153,21 @@ const check = (text: string): void =>
 
 describe('a rule of a collection', () => {
   it.each([
+    ['user and ', 'doc.missing', ' = user.id'],
+    ['user.id in ', 'doc.missing', ''],
+    ['doc.owner = ', 'user.missing', ''],
+    ['user.id = ', 'user.missing', ''],
+    ['', 'user.missing', ' in doc.members'],
+    ['doc.board in ', 'missing', '[user = user.id].board'],
+    ['doc.board in ', 'members', '[user = user.id].missing'],
+    ['doc.board in members[user = user.id and ', 'missing', '].board'],
+  ])('has the place of a name that is unknown: %s%s%s', (before, name, after) => {
+    const refusal = catchError(() => check(before + name + after)) as AppError;
+    expect(refusal.mistake).toEqual({ text: before + name + after, at: before.length });
+    expect(refusal.details).toMatchObject([{ rule: String(before.length) }]);
+  });
+
+  it.each([
     'doc.owner = user.id',
     'doc.board = user.id',
     'user.id in doc.members',

@@ -98,19 +98,19 @@ export function checkRuleText(
 function checkCondition(collection: Named, surroundings: RuleSurroundings, condition: RuleCondition): void {
   if (condition.kind === 'signedIn') return;
   const { at } = condition;
-  const operand = (value: RuleValue): Operand =>
+  const operand = (value: RuleValue, place: number): Operand =>
     value.kind === 'set'
-      ? setOperand(collection, surroundings, value.set, at)
-      : operandOf(surroundings.users, value, at);
+      ? setOperand(collection, surroundings, value.set, place)
+      : operandOf(surroundings.users, value, place);
   if (condition.kind === 'caller') {
-    const left = operand(condition.left);
+    const left = operand(condition.left, at);
     if (left.isList) throw new RuleProblem(`${textOf(condition.left)} is a list: write "value in" before it`, at);
-    checkComparison(left, condition.asks, operand(condition.right), condition, at);
+    checkComparison(left, condition.asks, operand(condition.right, condition.valueAt), condition, at);
     return;
   }
   checkField(
-    documentOperand(collection, condition.path, at),
-    operand(condition.value),
+    documentOperand(collection, condition.path, condition.pathAt),
+    operand(condition.value, condition.valueAt),
     condition,
     `doc.${condition.path}`,
   );

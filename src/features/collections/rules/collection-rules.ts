@@ -65,6 +65,8 @@ function desugar({ mode, ownerField }: Rls): ParsedRules {
     asks: 'equals',
     value: { kind: 'attribute', name: 'id' },
     at: 0,
+    pathAt: 0,
+    valueAt: 0,
   };
   const owner = ruleOf([[own]]);
   return { read: mode === 'private' ? owner : ANYONE, create: owner, update: owner, updateTo: owner, delete: owner };

@@ -48,10 +48,12 @@ function isStricterRule(before: Rule, after: Rule): boolean {
   });
 }
 
+/** Places in the text, in sets too, say nothing of the meaning. */
+const PLACES: ReadonlySet<string> = new Set(['at', 'pathAt', 'valueAt']);
+
 function textOf(condition: RuleCondition): string {
   return JSON.stringify(condition, (name, value: unknown) =>
-    // Places in the text, in sets too, say nothing of the meaning.
-    name === 'at' ? undefined : name === 'set' ? (value as CallerSet).text : value,
+    PLACES.has(name) ? undefined : name === 'set' ? (value as CallerSet).text : value,
   );
 }
 

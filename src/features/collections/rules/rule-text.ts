@@ -158,7 +158,7 @@ class RuleReader {
     const isEqual = this.#takes('=');
     if (!isEqual && !this.#takes('in')) {
       if (left.kind === 'literal') this.#expected('"=" or "in"');
-      return compare(left, 'equals', { kind: 'literal', value: true }, at);
+      return compare(left, 'equals', { kind: 'literal', value: true }, at, at);
     }
     const { at: rightAt } = this.#token;
     const right = this.#readSide();
@@ -170,7 +170,7 @@ class RuleReader {
         rightAt,
       );
     }
-    return compare(left, isEqual ? 'equals' : 'among', right, at);
+    return compare(left, isEqual ? 'equals' : 'among', right, at, rightAt);
   }
 
   #readSide(): Side {
@@ -300,18 +300,20 @@ function compare(
   asks: 'equals' | 'among',
   right: Side,
   at: number,
+  rightAt: number,
 ): RuleCondition {
   if (left.kind === 'path') {
     if (right.kind === 'path') throw new RuleProblem('two fields of a document cannot be compared', at);
-    return { kind: 'document', path: left.path, asks, value: right, at };
+    return { kind: 'document', path: left.path, asks, value: right, at, pathAt: at, valueAt: rightAt };
   }
   if (right.kind === 'path') {
-    return { kind: 'document', path: right.path, asks: asks === 'among' ? 'holds' : asks, value: left, at };
+    const asked = asks === 'among' ? 'holds' : asks;
+    return { kind: 'document', path: right.path, asks: asked, value: left, at, pathAt: rightAt, valueAt: at };
   }
   if (left.kind !== 'attribute' && right.kind !== 'attribute' && right.kind !== 'set') {
     throw new RuleProblem('this names neither the caller nor the document: it is always the same', at);
   }
-  return { kind: 'caller', left, asks, right, at };
+  return { kind: 'caller', left, asks, right, at, valueAt: rightAt };
 }
 
 function bounded(alternatives: Alternatives, at: number): Alternatives {

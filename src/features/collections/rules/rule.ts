@@ -35,12 +35,21 @@ export type RuleValue = CallerValue | { kind: 'set'; set: CallerSet };
 
 /**
  * A condition of a rule. `equals` compares with one value, `among` with several; `holds` asks for a value in a list
- * that the document has. `at` is the place in the rule's text, counted from 0.
+ * that the document has. `at` is the place in the rule's text, counted from 0; `pathAt` and `valueAt` are those of the
+ * document's side and of the other one, of two sides of the caller the right one.
  */
 export type RuleCondition =
   | { kind: 'signedIn'; at: number }
-  | { kind: 'caller'; left: CallerValue; asks: 'equals' | 'among'; right: RuleValue; at: number }
-  | { kind: 'document'; path: string; asks: 'equals' | 'among' | 'holds'; value: RuleValue; at: number };
+  | { kind: 'caller'; left: CallerValue; asks: 'equals' | 'among'; right: RuleValue; at: number; valueAt: number }
+  | {
+      kind: 'document';
+      path: string;
+      asks: 'equals' | 'among' | 'holds';
+      value: RuleValue;
+      at: number;
+      pathAt: number;
+      valueAt: number;
+    };
 
 /**
  * A rule as alternatives, of which one has to hold with all its conditions: `anyone` is an alternative without
