@@ -31,16 +31,13 @@ export function readableFilter(writer: Writer): Document | null {
   return writer && writer.ownerField === null ? filterOf(writer.compiled('read')) : null;
 }
 
-/**
- * 403 RULE_REFUSED, or 401, unless the rule `create` admits the document as it would be stored. A promise only where
- * rules name sets.
- */
-export function requireCreatable(writer: Writer, document: Document): Promise<void> | void {
+/** 403 RULE_REFUSED, or 401, unless the rule `create` admits the document as it would be stored. */
+export async function requireCreatable(writer: Writer, document: Document): Promise<void> {
   // Under row-level security its owner has just been set.
-  if (!writer || writer.ownerField !== null) return undefined;
-  if (!writer.settledBy) return requireAdmitted(writer, document);
-  const pins = pinsOfDocument(document, writer.settledBy);
-  return writer.settle({ create: pins }).then((settled) => requireAdmitted(settled, document));
+  if (!writer || writer.ownerField !== null) return;
+  const { settledBy } = writer;
+  const settled = settledBy ? await writer.settle({ create: pinsOfDocument(document, settledBy) }) : writer;
+  requireAdmitted(settled, document);
 }
 
 function requireAdmitted(writer: EndWriter, document: Document): void {
