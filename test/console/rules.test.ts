@@ -119,6 +119,7 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     expect(await row.locator('.tag').textContent()).toBe('yes');
     await page.getByRole('button', { name: 'Close', exact: true }).click();
     await visit(page, at(stage, 'documents/tasks?as=anyone'));
+    await page.getByText('of Ada').waitFor({ state: 'detached' });
     await settle(page);
     expect([await page.getByText('for all').count(), await page.getByText('of Ada').count()]).toEqual([1, 0]);
     await page.getByRole('link', { name: 'See all again' }).click();
