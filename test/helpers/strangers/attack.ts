@@ -3,11 +3,11 @@ import type { Random } from '../random.js';
 import {
   findAwaited,
   findDear,
-  findHeavyStream,
   findKept,
   findMailing,
   pickEach,
   pickSome,
+  pickStreams,
   readAll,
   shuffled,
 } from './climb.js';
@@ -123,8 +123,9 @@ export async function attackFor(
     // Of all threads: the dearest together, about both collections.
     const dearest = found.slice(0, together).map(({ shot }) => shot);
     await note(() => fire(target, dearest, { times: paired, from: 1 }));
-    const heavy = await findHeavyStream(target, random, streams, winners * 4);
-    await note(() => hold(target, heavy, { times: 95, from: 1, stage: 'unread', heldMs }));
+    for (const stream of pickStreams(random, streams)) {
+      await note(() => hold(target, stream, { times: 95, from: 1, stage: 'unread', heldMs }));
+    }
     const awaited = await findAwaited(target, random, withBody);
     for (const [caller, found] of Object.entries(awaited)) tell(`waits for the rest of ${found.length}, ${caller}`);
     for (const shot of [...awaited.known.slice(0, winners), ...awaited.unknown.slice(0, winners)]) {

@@ -1,11 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../random.js';
-import { isAwaited, nextAddress, send, sendUpTo } from './send.js';
+import { isAwaited, nextAddress, send } from './send.js';
 import { AS_IT_IS, type GrownShot } from './shots.js';
 import type { AttackedProject, Target } from './target.js';
 import { shotOf, someUser } from './volleys.js';
 
-const OPENED = 8;
 const PROBED_AT_ONCE = 60;
 const MAILED_MS = 100;
 const LARGE_BODY = 40_000;
@@ -138,27 +137,17 @@ export async function findAwaited(
   return { known: shuffled(random, found.known), unknown: shuffled(random, found.unknown) };
 }
 
-/** Of some streams, the one that holds most memory for each that is open. */
-export async function findHeavyStream(
-  target: Target,
-  random: Random,
-  streams: readonly GrownShot[],
-  tried: number,
-): Promise<GrownShot> {
-  let best = { shot: random.pick(streams), bytes: -Infinity };
-  const { url } = target.service.ready;
-  for (const shot of shuffled(random, streams).slice(0, tried)) {
-    const who = await someUser(target.roomy);
-    const before = target.measureMemory();
-    const address = nextAddress();
-    const sent = shotOf(shot);
-    const sockets = Array.from({ length: OPENED }, () => sendUpTo(url, sent, address, 'unread', who));
-    await wait(200);
-    const bytes = target.measureMemory() - before;
-    for (const socket of sockets) socket.destroy();
-    if (bytes > best.bytes) best = { shot, bytes };
+/**
+ * The largest streams of each operator. They are not measured one by one: memory that is free again stays with the
+ * process, so that what is opened first seems to hold most.
+ */
+export function pickStreams(random: Random, streams: readonly GrownShot[]): GrownShot[] {
+  const most = Math.max(...streams.map(({ size }) => size));
+  const byOperator = new Map<string, GrownShot[]>();
+  for (const shot of streams.filter(({ size }) => size === most)) {
+    byOperator.set(shot.operator, [...(byOperator.get(shot.operator) ?? []), shot]);
   }
-  return best.shot;
+  return [...byOperator.values()].map((ofOne) => random.pick(ofOne));
 }
 
 /**

@@ -31,6 +31,8 @@ export const AS_IT_IS = 'as it is';
 
 /** Bodies may have a megabyte, queries what headers may have. */
 const BODY_SIZES = [2_000, 15_000, 40_000, 75_000, 140_000, 1_000_000];
+/** More is refused to a stream. */
+const STREAM_SIZE = 40_000;
 const QUERY_SIZES = [200, 1_000, 4_000, 12_000];
 
 /** The requests that grow what strangers may send, by every operator and size. */
@@ -88,7 +90,7 @@ function growBodies(path: string, example: unknown): GrownBody[] {
         add(operator, size, () => JSON.stringify({ pipeline: grow(size) }));
       }
     }
-    if (path === '/api/realtime' && size <= 75_000) {
+    if (path === '/api/realtime' && size <= STREAM_SIZE) {
       for (const [operator, grow] of Object.entries(SUBSCRIPTIONS)) {
         add(operator, size, () => JSON.stringify({ subscriptions: grow(size) }), { stores: false, isStream: true });
       }
