@@ -117,6 +117,16 @@ describe('POST /api/userAuth/resend-verification-otp', () => {
     expect((await client.post('/verify-email', { email, otp: second })).status).toBe(200);
   });
 
+  it('mails a code that works on the day after one was mailed', async () => {
+    const { email } = await signUp();
+    expect(await countMails(test, email)).toBe(1);
+    clock.advance(25 * 60 * 60_000);
+    await client.post('/resend-verification-otp', { email });
+    expect(await countMails(test, email)).toBe(2);
+    const otp = await readMailedCode(test, email);
+    expect((await client.post('/verify-email', { email, otp })).status).toBe(200);
+  });
+
   it('answers the same for an unknown address, a confirmed one and one that has just had a mail', async () => {
     const { email } = await signUp();
     const confirmed = buildEmail();
@@ -149,6 +159,18 @@ describe('password reset', () => {
     expect(codeOf(await client.post('/reset-password', { email, otp, newPassword: NEW_PASSWORD }))).toEqual(
       OTP_INVALID,
     );
+  });
+
+  it('does the same for an address that was confirmed before', async () => {
+    const { email, accessToken, refreshToken } = await signUp();
+    await client.post('/verify-email', { email, otp: await readMailedCode(test, email) });
+    await client.post('/request-password-reset', { email });
+    const otp = await readMailedCode(test, email);
+    expect((await client.post('/reset-password', { email, otp, newPassword: NEW_PASSWORD })).status).toBe(200);
+    expect((await client.me(accessToken)).status).toBe(401);
+    expect((await client.refresh(refreshToken)).status).toBe(401);
+    expect((await client.logIn(email)).status).toBe(401);
+    expect((await client.logIn(email, NEW_PASSWORD)).status).toBe(200);
   });
 
   it('answers alike for an address without an account, and mails nothing', async () => {
