@@ -115,7 +115,7 @@ export const SUBSCRIPTIONS: Readonly<Record<string, (characters: number) => unkn
       since: 'now',
     })),
   'many listed values': (characters) =>
-    times(Math.min(50, characters / 400), (n) => ({
+    times(Math.min(50, characters / 1_000), (n) => ({
       collection: 'posts',
       filter: times(19, (at) => `f${at}_in=${times(11, (value) => n * 1_000 + at * 20 + value).join(',')}`).join('&'),
       since: 'now',
