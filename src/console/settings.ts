@@ -1,4 +1,4 @@
-/** What this browser keeps for a place: columns. */
+/** What this browser keeps for a place: columns, the collection seen last. */
 const STORE = 'bsvc.setting.';
 
 export function readSetting<T>(name: string): T | null {

@@ -217,6 +217,20 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     expect(await row(14).isChecked()).toBe(true);
   });
 
+  it('opens the collection that was seen last', async () => {
+    await buildCollection(stage.test.app, stage.project, {
+      name: 'zebras',
+      fields: [{ name: 'label', type: 'String' }],
+    });
+    const page = await openConsole(stage, { hash: at(stage, 'documents') });
+    const chosen = page.getByRole('combobox', { name: 'Collection' });
+    await expect.poll(() => chosen.inputValue()).toBe('articles');
+    await chosen.selectOption('zebras');
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('link', { name: 'Documents', exact: true }).click();
+    await expect.poll(() => chosen.inputValue()).toBe('zebras');
+  });
+
   it('keeps columns and views by collection, and takes pasted filters', async () => {
     const page = await openConsole(stage, { hash: at(stage, 'documents/articles') });
     await page.getByText(/^50 shown of/).waitFor();

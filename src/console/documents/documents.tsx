@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { below } from '../api-paths.js';
 import { USERS } from '../collection.js';
 import { useLoad } from '../load.js';
@@ -6,6 +6,7 @@ import { Trouble } from '../parts/basics.js';
 import { Empty, PageHead } from '../parts/page-head.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange, projectPath } from '../session.js';
+import { keepSetting, readSetting } from '../settings.js';
 import { Browser } from './grid/browser.js';
 import { ImportDrawer } from './import/import-documents.js';
 import { RecordDrawer } from './record/record.js';
@@ -17,7 +18,12 @@ export function Documents() {
   const list = useLoad(base);
   const collections = list.data?.items ?? [];
   const listed = collections.filter((each) => each.name !== USERS);
-  const collection = listed.find((each) => each.name === name) ?? (name === undefined ? listed[0] : undefined);
+  const last = `documents ${id}`;
+  const wanted = name ?? readSetting<string>(last);
+  const collection = listed.find((each) => each.name === wanted) ?? (name === undefined ? listed[0] : undefined);
+  useEffect(() => {
+    if (name !== undefined) keepSetting(last, name);
+  }, [last, name]);
   const reloadPage = useRef<(() => void) | null>(null);
   const open = query.get('open');
   const isImporting = query.get('import') !== null && mayChange.value;

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { CollectionField } from '../../collection.js';
 
 /** One cell while it is edited: Enter stores, Esc does not, Tab stores and goes to the next one. */
@@ -19,7 +19,8 @@ export function CellInput({
   const input = useRef<HTMLInputElement & HTMLSelectElement>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const busy = useRef(false);
-  useEffect(() => input.current?.focus(), []);
+  // Before the next key: what is typed quickly is all its own.
+  useLayoutEffect(() => input.current?.focus(), []);
   const store = async (isBack: boolean | null): Promise<void> => {
     if (busy.current) return;
     busy.current = true;
