@@ -148,10 +148,7 @@ describe('an index serves', () => {
       fc.asyncProperty(fc.option(filter), path, async (one, at) => {
         const match = one === null ? [] : [{ $match: one }];
         const group = [{ $unset: 'opt' }, { $group: { _id: `$${at}` } }, { $sort: { _id: 1 } }, { $limit: 300 }];
-        // Lists whose least values are equal come in any order.
-        const groups = async (stages: Document[]): Promise<string[]> =>
-          (await aggregate(stages)).map((each) => JSON.stringify(each)).sort();
-        expect(await groups([...match, ...group])).toEqual(await groups([...match, BARRIER, ...group]));
+        expect(await aggregate([...match, ...group])).toEqual(await aggregate([...match, BARRIER, ...group]));
       }),
       { seed: SEED, numRuns: Math.ceil(RUNS / 3) },
     );

@@ -52,9 +52,12 @@ export function candidatePlans(collection: CollectionEntry, query: PlanQuery, wi
   return [...plans, ...merges];
 }
 
-/** Partial indexes that hold all answers, read whole, unless one of the other plans reads nothing else already. */
+/**
+ * For a query in an order: partial indexes that hold all answers, read whole, unless one of the other plans reads
+ * nothing else already. Without an order documents come as they are stored, page by page.
+ */
 export function partialPlans(collection: CollectionEntry, query: PlanQuery, singles: readonly Plan[]): Plan[] {
-  if (singles.some((plan) => plan.single || (plan.exact && plan.sorted))) return [];
+  if (query.sort.length === 0 || singles.some((plan) => plan.single || (plan.exact && plan.sorted))) return [];
   const held = singles.map(({ index }) => knownCondition(index));
   const plans: Plan[] = [];
   for (const index of collection.indexes) {
