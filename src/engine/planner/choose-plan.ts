@@ -44,7 +44,9 @@ function plansFor(collection: CollectionEntry, query: PlanQuery, sizes: Sizes): 
   const unions = query.alternatives.length === 0 ? [] : unionPlans(collection, query, singles, sizes);
   const parts = partialPlans(collection, query, singles);
   if (unions.length + parts.length === 0) return singles;
-  return [...unions, ...singles, ...parts, scanWhole(collection, query, false)];
+  // Documents that are read in the wanted order need not be held to be sorted.
+  const whole = singles.some(({ index }) => index === null) ? [] : [scanWhole(collection, query, false)];
+  return [...unions, ...singles, ...parts, ...whole];
 }
 
 function hintedPlan(collection: CollectionEntry, query: PlanQuery): Plan | null {

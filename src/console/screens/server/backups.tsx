@@ -49,7 +49,9 @@ function Problems({ of: { isLate, problem, items } }: { of: KeptBackups }) {
     <>
       {isLate && (
         <p class="trouble" role="alert">
-          {items.length === 0 ? 'There is no backup yet.' : 'The last good backup is older than the schedule allows.'}{' '}
+          {items.length === 0
+            ? 'Nothing is backed up so far.'
+            : 'The last good backup is older than the schedule allows.'}{' '}
           <a href="#/jobs?name=backups.run">See its job</a>
         </p>
       )}
