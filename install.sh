@@ -40,9 +40,23 @@ version=$(node -p 'process.versions.node')
 node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 20) ? 0 : 1)' ||
   refuse "Node.js 20.20 or newer is needed; this is $version ($(command -v node)). See https://nodejs.org/en/download"
 
+# Whether the packages that are there are those of package-lock.json, as after "npm ci", and load in this Node.
+fits() {
+  [ -f node_modules/.package-lock.json ] && node -e '
+    const wanted = require("./package-lock.json").packages;
+    const there = require("./node_modules/.package-lock.json").packages;
+    const isMissing = ([name, { optional }]) => name !== "" && !optional && !there[name];
+    const isOther = ([name, { version, integrity }]) =>
+      wanted[name]?.version !== version || wanted[name]?.integrity !== integrity;
+    if (Object.entries(wanted).some(isMissing) || Object.entries(there).some(isOther)) process.exit(1);
+    require("lmdb");
+  ' 2>/dev/null
+}
+
 # Packages with compiled parts belong to one major version of Node, so the stamp names it.
 wanted="$(cksum <package-lock.json) node ${version%%.*}"
 stamp=node_modules/.installed-by-bsvc
+[ -f "$stamp" ] || ! fits || printf '%s\n' "$wanted" >"$stamp"
 if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
   say 'Installing packages …'
   npm ci --no-audit --no-fund --loglevel=error >&2

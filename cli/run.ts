@@ -229,12 +229,30 @@ function explainUsage(error: CommanderError, path: readonly CommandNode[]): Usag
       .join(', ');
     return new UsageError(`A command is missing${verbs ? `: ${verbs}` : ''}. ${seeHelp(path)}`);
   }
-  const text = error.message
+  const meant = error.code === 'commander.unknownCommand' ? findSynonym(error.message, path) : null;
+  const text = (meant === null ? error.message : error.message.replace(/\n.*|$/, `\n(Did you mean ${meant}?)`))
     .replace(/^error: /, '')
     .replaceAll('\n', ' ')
     .replace(INVALID_VALUE, '$1 cannot be $2: $3')
     .replace(': Allowed choices are', ': choose one of');
   return new UsageError(`${capitalised(text)}${/[.?]$/.test(text) ? '' : '.'} ${seeHelp(path)}`);
+}
+
+/** Words that people use for the same act, of which each group of commands has its own. */
+const SYNONYMS: readonly (readonly string[])[] = [
+  ['list', 'ls', 'query', 'find', 'search', 'logs'],
+  ['show', 'get', 'info', 'describe', 'status', 'usage'],
+  ['create', 'add', 'new', 'insert', 'make', 'install', 'invite'],
+  ['update', 'edit', 'change', 'set', 'modify', 'patch'],
+  ['delete', 'remove', 'rm', 'drop', 'trash', 'revoke', 'erase', 'clear', 'purge'],
+];
+
+/** The command of the group that does what the word says; it is nearer than one that is spelt alike. */
+function findSynonym(message: string, path: readonly CommandNode[]): string | null {
+  const word = /unknown command '([^']*)'/.exec(message)?.[1];
+  const words = SYNONYMS.find((group) => word !== undefined && group.includes(word)) ?? [];
+  const names = (path.at(-1)?.commands ?? COMMANDS).map(({ name }) => name);
+  return words.find((other) => names.includes(other)) ?? null;
 }
 
 /** `--data-dir --port 80` would make a directory of the name `--port`. */

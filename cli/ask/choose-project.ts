@@ -11,10 +11,19 @@ import { findWord } from '../shell/settings.js';
 /** The option of every command that works inside a project. */
 export const projectOption = option('--project <id|name>', 'project to work in (BSVC_PROJECT)');
 
-/** The argument of commands about a project itself; picked from a list at a terminal. */
-export const projectArgument = argument('project', 'id or name of the project', {
-  ask: async (context) => (await pickProject(context, 'The argument <project> is missing'))._id.toHexString(),
+/** The argument of commands about a project itself: else BSVC_PROJECT, else picked from a list at a terminal. */
+export const projectArgument = argument('project', 'id or name of the project (BSVC_PROJECT)', {
+  ask: async (context) => findNamed(context) ?? (await pickId(context)),
 });
+
+/** The same where a project is deleted: a name that was set for other work does not do. */
+export const doomedProjectArgument = argument('project', 'id or name of the project', { ask: pickId });
+
+async function pickId(context: Context): Promise<string> {
+  return (await pickProject(context, 'The argument <project> is missing'))._id.toHexString();
+}
+
+const findNamed = ({ layers }: Context): string | undefined => findWord(layers, 'BSVC_PROJECT');
 
 /**
  * The project that `--project`, BSVC_PROJECT or the person at the terminal names. 404 for an unknown one, exit 2 for
@@ -24,7 +33,7 @@ export async function chooseProject(
   context: Context,
   named: string | undefined,
 ): Promise<{ app: App; project: Project }> {
-  const word = named ?? findWord(context.layers, 'BSVC_PROJECT');
+  const word = named ?? findNamed(context);
   if (word === undefined) {
     const project = await pickProject(
       context,

@@ -6,7 +6,7 @@ import { makeSignInLink } from '../../src/features/operators/console-session.js'
 import { requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
 import { defineCommand, flag, optionalArgument, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
-import { serviceAddress } from '../shell/service-address.js';
+import { findServiceAddress } from '../shell/service-address.js';
 import { requireSomeOperators } from './operator/present.js';
 
 export default defineCommand({
@@ -28,7 +28,7 @@ export default defineCommand({
     const operator = await chooseOperator(context, app, named);
     if (!app.config.console) context.out.warn('Warning: BSVC_CONSOLE=off: a service set so has no console to open.');
     const { link, expiresAt } = await makeSignInLink(app, operator);
-    const base = serviceAddress(url === undefined ? app.config : { ...app.config, publicUrl: url });
+    const base = url?.replace(/\/$/, '') ?? (await findServiceAddress(app));
     const address = `${base}/console/#/enter/${link}`;
     if (!noOpen && context.io.stdout.isTTY) openBrowser(address);
     return {

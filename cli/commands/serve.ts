@@ -14,6 +14,7 @@ import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
 import { connectionRoom } from '../../src/platform/processes/descriptors.js';
 import { createWorker } from '../../src/worker.js';
 import { defineCommand, flag, setting } from '../shell/command.js';
+import { serviceAddress } from '../shell/service-address.js';
 import type { Context } from '../shell/context.js';
 import { createDemo, makeDemoLink, type Demo } from '../serve/create-demo.js';
 import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
@@ -71,13 +72,15 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   const listener = config.engineListen ? await app.db.listen(config.engineListen, reportListener) : null;
   if (listener) app.log.info({ uri: listener }, 'the embedded engine answers the wire protocol of MongoDB');
   const mark = await markServing(app.db, config.dataDir);
-  if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
   const demo = input.demo ? await createDemo(app) : null;
   const endWatch = watchSnapshots(app);
   const empty = (await listProjects(app)).length === 0;
   const server =
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
-  const url = config.publicUrl ?? namedUrl(server.url);
+  // One that has no port to listen on is told that alone.
+  if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
+  const url = serviceAddress({ ...config, port: Number(new URL(server.url).port || 80) });
+  await mark.tell(url);
   const isDemoRate = config.rateLimit?.count === 5000 && config.rateLimit.windowMs === 15 * 60_000;
   const start: Start = {
     url,
@@ -146,14 +149,6 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
       await Promise.all([stopServing(), worker?.stop(), endSettling()]);
     },
   };
-}
-
-/**
- * The address as people open it: pages of development servers are at `localhost`, and a browser keeps cookies from a
- * page of another site, which 127.0.0.1 is.
- */
-function namedUrl(url: string): string {
-  return url.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost');
 }
 
 interface Start {

@@ -1,10 +1,18 @@
+import type { App } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
+import { findServedAddress } from '../../src/platform/database/serving-mark.js';
 
 const OWN_MACHINE: ReadonlySet<string> = new Set(['127.0.0.1', '::1', '0.0.0.0', '::']);
 
+/** Where people reach the service of an app: as the one that is running has told, else by the settings. */
+export async function findServiceAddress({ config, db }: App): Promise<string> {
+  const served = config.publicUrl === null ? await findServedAddress(db, config.dataDir) : null;
+  return served ?? serviceAddress(config);
+}
+
 /**
- * Where people reach the service, without a slash at the end. On this machine by the name that pages of development
- * servers have too: browsers keep cookies from pages of another site, which 127.0.0.1 is.
+ * Where people reach a service of these settings, without a slash at the end. On this machine by the name that pages of
+ * development servers have too: browsers keep cookies from pages of another site, which 127.0.0.1 is.
  */
 export function serviceAddress({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {
   if (publicUrl !== null) return publicUrl.replace(/\/$/, '');

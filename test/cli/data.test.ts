@@ -36,6 +36,19 @@ beforeAll(() => home.bsvc(['project', 'create', 'shop']));
 afterAll(() => home.remove());
 
 describe('bsvc data insert', () => {
+  it.each([
+    ["{'title':'a'}", true],
+    ['{title:"a"}', true],
+    ['{"title": a}', true],
+    ['{"title": ["a", \'b\']}', true],
+    ['{"title": "a"', false],
+    ['{"title": null "n": 1}', false],
+  ])('says of %s what JSON has double quotes for: %s', async (text, isSaid) => {
+    const { code, stderr } = await inShop(['data', 'insert', await addCollection('--field', 'title:String'), text]);
+    expect([code, stderr.includes('in double quotes')]).toEqual([1, isSaid]);
+    expect(stderr).toContain('The fields are not JSON');
+  });
+
   it('names every broken rule of a document, and gives them to programs', async () => {
     const name = await addCollection('--field', 'title:String!', '--field', 'price:Number!');
     const { code, stderr } = await inShop(['data', 'insert', name, '{"title":5}', '--json']);

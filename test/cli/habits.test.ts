@@ -89,6 +89,10 @@ describe('wrong usage is exit 2', () => {
   it.each([
     [['projct'], "Unknown command 'projct' (Did you mean project?)"],
     [['project', 'craete', 'x'], "Unknown command 'craete' (Did you mean create?)"],
+    [['data', 'list', 'posts'], "Unknown command 'list' (Did you mean query?)"],
+    [['data', 'remove', 'posts', 'x'], "Unknown command 'remove' (Did you mean trash?)"],
+    [['collection', 'delete', 'posts'], "Unknown command 'delete' (Did you mean drop?)"],
+    [['webhook', 'dance'], "Unknown command 'dance'. See"],
     [['project', 'create', 'x', '--plna', 'pro'], "Unknown option '--plna' (Did you mean --plan?)"],
     [['project', 'create', 'x', '--plan'], "Option '--plan <plan>' argument missing"],
     [['project', 'list', '--data-dir', '--json'], "Option '--data-dir <dir>' argument missing: '--json' is an option"],

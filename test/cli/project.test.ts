@@ -16,6 +16,28 @@ type Key = { id: string; type: string; last4: string; live: boolean; expiresAt: 
 const create = async (name: string, ...more: string[]): Promise<CreatedProject> =>
   (await home.bsvc(['project', 'create', name, '--json', ...more])).json<CreatedProject>();
 
+describe('BSVC_PROJECT', () => {
+  it.each([['show'], ['update', '--plan', 'pro'], ['usage'], ['recount'], ['export']])(
+    'names the project of "bsvc project %s" too',
+    async (...words) => {
+      const name = `named by ${words[0]}`;
+      await create(name);
+      const env = { BSVC_PROJECT: name };
+      const { code, stderr } = await home.bsvc(['project', ...words, '--json'], { env });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      const unknown = await home.bsvc(['project', ...words], { env: { BSVC_PROJECT: 'nowhere' } });
+      expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('nowhere') as string]);
+    },
+  );
+
+  it('does not name one that is to be deleted', async () => {
+    await create('kept');
+    const { code, stderr } = await home.bsvc(['project', 'delete', '--yes'], { env: { BSVC_PROJECT: 'kept' } });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('The argument <project> is missing') as string]);
+    expect((await home.bsvc(['project', 'show', 'kept'])).code).toBe(0);
+  });
+});
+
 describe('bsvc project create', () => {
   it('answers the project and one key of each type as one JSON value', async () => {
     const { code, stdout, stderr } = await home.bsvc(['project', 'create', 'made', '--plan', 'pro', '--json']);

@@ -201,6 +201,28 @@ describe('a second bsvc serve on one data directory', () => {
   });
 });
 
+describe('a running bsvc serve', () => {
+  it('is where commands beside it say that the service is, as long as it runs', async () => {
+    await bsvc('project', 'create', 'shop', '--if-not-exists');
+    const { ready, stop } = await serve();
+    const address = `http://localhost:${new URL(ready.url).port}`;
+    const add = (name: string) => bsvc('collection', 'add', name, '--flexible');
+    expect((await add('beside')).stdout).toContain(` ${address}/api/data/beside`);
+    await stop('SIGTERM');
+    expect((await add('alone')).stdout).toContain(' http://localhost:4000/api/data/alone');
+  });
+
+  it('tells a second one on its port of that alone', async () => {
+    const { ready } = await serve();
+    const { code, stdout, stderr } = await bsvc('serve', '--port', new URL(ready.url).port);
+    expect([code, stdout, stderr.split('\n')]).toEqual([
+      1,
+      '',
+      [expect.stringMatching(/^bsvc: Port \d+ is already/), ''],
+    ]);
+  });
+});
+
 describe('bsvc worker', () => {
   it('tells when it is ready and stops with exit 0', async () => {
     const worker = await startService(['worker'], env());

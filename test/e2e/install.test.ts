@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -98,6 +99,23 @@ describe('install.sh', () => {
     utimesSync(join(checkout, 'src', 'new.ts'), new Date(), new Date(Date.now() + 60_000));
     await install();
     expect(npmCalls()).toEqual(['run --silent build']);
+  });
+
+  it('does not install what "npm ci" has just installed, and installs what is of another lock file', async () => {
+    mkdirSync(join(checkout, 'node_modules'));
+    copyFileSync(
+      join(ROOT, 'node_modules', '.package-lock.json'),
+      join(checkout, 'node_modules', '.package-lock.json'),
+    );
+    symlinkSync(join(ROOT, 'node_modules', 'lmdb'), join(checkout, 'node_modules', 'lmdb'));
+    await install();
+    expect(npmCalls()).toEqual(['run --silent build']);
+    rmSync(join(checkout, 'node_modules', '.installed-by-bsvc'));
+    const lock = join(checkout, 'package-lock.json');
+    writeFileSync(lock, readFileSync(lock, 'utf8').replace(/"integrity": "sha512-./, '"integrity": "sha512-?'));
+    writeFileSync(calls, '');
+    await install();
+    expect(npmCalls()).toEqual(['ci --no-audit --no-fund']);
   });
 
   it('links bsvc into a directory of the PATH that may be written', async () => {

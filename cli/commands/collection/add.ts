@@ -10,7 +10,7 @@ import { splitNames } from '../../ask/split-names.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
 import { presentFound } from '../../view/present-found.js';
-import { serviceAddress } from '../../shell/service-address.js';
+import { findServiceAddress } from '../../shell/service-address.js';
 import { presentCollectionText } from './present.js';
 
 export default defineCommand({
@@ -83,7 +83,7 @@ export default defineCommand({
         return [
           `Registered in project ${project.name}:`,
           await presentCollectionText(view, shown),
-          `Try: curl -H 'x-api-key: <key>' ${serviceAddress(app.config)}/api/data/${shown.name}`,
+          `Try: curl -H 'x-api-key: <key>' ${await findServiceAddress(app)}/api/data/${shown.name}`,
         ].join('\n');
       },
     };

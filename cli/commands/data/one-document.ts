@@ -34,6 +34,9 @@ export async function chooseTarget(
 /** `defineCommand` for work on documents: with `<collection>`, `--project`, and `app`, `project` and `target`. */
 export const defineDocumentCommand = defineCommandOn(targetParameters, chooseTarget);
 
+/** A name or a text that stands without quotes or in single ones, as JavaScript has them and shells leave them. */
+const UNQUOTED = /[{,[:]\s*(?:'|(?!(?:true|false|null)\b)[A-Za-z_$])/;
+
 /** The JSON of an argument, or of standard input for `-`; 400 INVALID_JSON. */
 export async function readJsonText({ io }: Context, text: string, what = 'The fields are'): Promise<unknown> {
   let json = text;
@@ -45,7 +48,8 @@ export async function readJsonText({ io }: Context, text: string, what = 'The fi
   try {
     return JSON.parse(json) as unknown;
   } catch (error) {
-    throw invalid('INVALID_JSON', `${what} not JSON: ${(error as Error).message}`);
+    const quotes = UNQUOTED.test(json) ? ' JSON has names and texts in double quotes: \'{"title": "Hello"}\'.' : '';
+    throw invalid('INVALID_JSON', `${what} not JSON: ${(error as Error).message}.${quotes}`);
   }
 }
 

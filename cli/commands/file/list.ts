@@ -9,7 +9,7 @@ import { option } from '../../shell/command.js';
 import { presentBytes } from '../../view/present-amount.js';
 import { presentList } from '../../view/present-list.js';
 import { wholeWithin } from '../../../src/config/setting-readers.js';
-import { serviceAddress } from '../../shell/service-address.js';
+import { findServiceAddress } from '../../shell/service-address.js';
 
 export default defineProjectCommand({
   details: 'The newest first.',
@@ -21,7 +21,7 @@ export default defineProjectCommand({
   },
   async run(context, { app, project, limit = FILES_PAGE, ...query }) {
     const { files } = await listProjectFiles(app, project, { ...query, limit });
-    const serviceUrl = serviceAddress(app.config);
+    const serviceUrl = await findServiceAddress(app);
     const items = await Promise.all(files.map((file) => presentListedFile(app, project, file, serviceUrl)));
     return presentList(items, {
       name: ({ path }) => path,

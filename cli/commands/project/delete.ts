@@ -1,10 +1,10 @@
 import { deleteProject } from '../../../src/features/management/delete-project.js';
 import { presentProject } from '../../../src/features/projects/present-project.js';
 import { findProject } from '../../../src/features/projects/project-store.js';
-import { projectArgument } from '../../ask/choose-project.js';
+import { doomedProjectArgument } from '../../ask/choose-project.js';
 import { defineCommandOn } from '../../shell/command.js';
 
-const defineNamedProjectCommand = defineCommandOn({ project: projectArgument }, async (context, { project }) => {
+const defineNamedProjectCommand = defineCommandOn({ project: doomedProjectArgument }, async (context, { project }) => {
   const app = await context.app();
   // A project half deleted is no longer found, but deleting it again finishes the work.
   return { app, project, name: (await findProject(app, project))?.name ?? project };

@@ -131,7 +131,11 @@ function checkField(
     return;
   }
   if (field.isList) {
-    throw new RuleProblem(`${name} is a list: write ${textOf(condition.value)} in ${name}`, at);
+    const other = textOf(condition.value);
+    const advice = value.isList
+      ? `${name} and ${other} are both lists: one value is compared with a list`
+      : `${name} is a list: write ${other} in ${name}`;
+    throw new RuleProblem(advice, at);
   }
   checkComparison(field, asks, value, condition, at);
 }
