@@ -1,5 +1,6 @@
 import type Koa from 'koa';
 import type { App } from './app.js';
+import { type Caller, tenantOfCaller } from './features/access/caller.js';
 import { limitRequests } from './features/access/limit-requests.js';
 import { DOCUMENT_ROUTES } from './features/documents/document-routes.js';
 import { BATCH_ROUTES } from './features/documents/batch/batch-routes.js';
@@ -38,7 +39,7 @@ import { BACKUP_ROUTES } from './features/backups/backup-routes.js';
 import { SERVICE_ROUTES } from './features/series/service-routes.js';
 import { DELIVERY_ROUTES, WEBHOOK_ROUTES } from './features/webhooks/webhook-routes.js';
 import { watchUnindexedReads } from './features/collections/indexes/unindexed-reads.js';
-import { OPERATORS_TENANT, tenantOf, projectOf } from './http/admission/tenants.js';
+import { OPERATORS_TENANT, tenantOf } from './http/admission/tenants.js';
 import { accessLog } from './http/access-log.js';
 import { answerRequests } from './http/answer-requests.js';
 import { allowOrigins } from './http/allow-origins.js';
@@ -118,7 +119,8 @@ export function createApi(app: App): Koa {
       log: app.log,
       tenantOf,
       countHeld: (ctx, bytes) => {
-        const tenant = projectOf(ctx) || OPERATORS_TENANT;
+        const { caller } = ctx.state as { caller?: Caller };
+        const tenant = caller ? tenantOfCaller(caller) : { project: OPERATORS_TENANT, address: '' };
         app.replies.add(tenant, bytes);
         return () => app.replies.giveBack(tenant, bytes);
       },

@@ -41,7 +41,7 @@ async function fillProject(): Promise<TestProject> {
 }
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_REPLY_BUDGET: `${BUDGET_BYTES}` } });
+  test = await openTestApp({ settings: { BSVC_REPLY_BUDGET: `${BUDGET_BYTES}`, BSVC_TRUST_PROXY: '1' } });
   server = await startServer(createApi(test.app), '127.0.0.1', 0, PATIENCE);
   other = await fillProject();
   greedy = await fillProject();
@@ -61,12 +61,20 @@ afterAll(async () => {
 const get = (owner: TestProject, path: string): Promise<Response> =>
   fetch(server.url + path, { headers: { 'x-api-key': owner.secret } });
 
+/** As a visitor with the publishable key, from an address. */
+const from = (address: string): string => `x-forwarded-for: ${address}\r\nx-api-key: ${greedy.publishable}`;
+
 /** Clients of one kind that ask and read nothing, with work done while they hold what they were given. */
-async function whileNobodyReads(head: string, body: string, work: () => Promise<void>): Promise<void> {
+async function whileNobodyReads(
+  head: string,
+  body: string,
+  work: () => Promise<void>,
+  whose = `x-api-key: ${greedy.secret}`,
+): Promise<void> {
   const sockets: Socket[] = Array.from({ length: CONNECTIONS }, () => {
     const socket = connect(server.port, '127.0.0.1', () => {
       const length = `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`;
-      socket.write(`${head} HTTP/1.1\r\nHost: x\r\nx-api-key: ${greedy.secret}\r\n${length}\r\n${body}`);
+      socket.write(`${head} HTTP/1.1\r\nHost: x\r\n${whose}\r\n${length}\r\n${body}`);
     });
     socket.on('error', () => undefined);
     return socket;
@@ -102,6 +110,20 @@ describe('large replies that nobody reads', () => {
     // Only now, since it takes a while itself.
     const { data } = JSON.parse(Buffer.from(read).toString()) as { data: { items: unknown[] } };
     expect(data.items).toHaveLength(DOCUMENTS);
+  });
+
+  it('of one visitor have a quarter, and another address of the same project is answered', async () => {
+    const near = from('192.0.2.1');
+    const work = async (): Promise<void> => {
+      const list = await fetch(`${server.url}/api/data/scans?limit=16`, {
+        headers: { 'x-forwarded-for': '192.0.2.2', 'x-api-key': greedy.publishable },
+      });
+      expect(list.status).toBe(200);
+      await list.arrayBuffer();
+      // One page may be beyond its share when nothing else is held.
+      expect(test.app.replies.held()).toBeLessThan(BUDGET_BYTES / 4 + 1024 ** 2);
+    };
+    await whileNobodyReads('GET /api/data/scans?limit=16', '', work, near);
   });
 
   it('do not delay small replies of the same project, and answer 503 to large ones', async () => {

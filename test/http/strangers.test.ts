@@ -7,7 +7,7 @@ import { openRandom } from '../helpers/random.js';
  * The soak allows 64 MB for an address. Here it is twice as much: writes of a megabyte beside streams still take up to
  * 110 MB of a process that has just begun, more or less as its collector runs.
  */
-const MAX_GROWTH = 128 * 1024 ** 2;
+const MAX_GROWTH = 64 * 1024 ** 2;
 
 /**
  * One round of every operator that makes a request large; `npm run soak strangers` draws more of them, sends more and

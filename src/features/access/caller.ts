@@ -1,3 +1,4 @@
+import type { Tenant } from '../../turns.js';
 import type { Actor } from '../../platform/actor.js';
 import type { ApiKey, Project } from '../projects/project.js';
 import type { TokenId } from './token-id.js';
@@ -45,4 +46,11 @@ export interface Caller {
   project: Project;
   key: ApiKey;
   bearer: Bearer;
+  /** The network that a publishable key was sent from; a server is not counted by its own. */
+  network?: string;
+}
+
+/** Whose shares its replies count in. */
+export function tenantOfCaller({ project, network = '' }: Pick<Caller, 'project' | 'network'>): Tenant {
+  return { project: project._id.toHexString(), address: network };
 }

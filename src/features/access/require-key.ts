@@ -2,11 +2,12 @@ import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
 import { withdrawOrigin } from '../../http/allow-origins.js';
+import { clientNetwork } from '../../http/requests/client-address.js';
 import { hashOfKey, isLiveKey } from '../projects/api-key.js';
 import { KEY_PREFIX, type Project } from '../projects/project.js';
 import { CALLERS, type KeyOwner, projectStore } from '../projects/project-store.js';
 import { admitsOrigin } from './admits-origin.js';
-import type { Caller } from './caller.js';
+import type { Bearer, Caller } from './caller.js';
 import { noteKeyUse } from './note-key-use.js';
 import { takeBearer } from './read-bearer.js';
 
@@ -55,15 +56,20 @@ function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | 
     throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
   }
   requireAdmittedOrigin(ctx, owner);
-  const { project, key } = owner;
-  const bearer = takeBearer(app, ctx, project);
+  const bearer = takeBearer(app, ctx, owner.project);
   if (!(bearer instanceof Promise)) {
-    ctx.state.caller = { project, key, bearer } satisfies Caller;
+    ctx.state.caller = callerFrom(ctx, owner, bearer);
     return null;
   }
   return bearer.then((read) => {
-    ctx.state.caller = { project, key, bearer: read } satisfies Caller;
+    ctx.state.caller = callerFrom(ctx, owner, read);
   });
+}
+
+/** Whose request it is. */
+export function callerFrom(ctx: Context, { project, key }: KeyOwner, bearer: Bearer): Caller {
+  if (key.type === 'secret') return { project, key, bearer };
+  return { project, key, bearer, network: clientNetwork(ctx.ip) };
 }
 
 /** 403 SECRET_KEY_REQUIRED for a publishable key. */

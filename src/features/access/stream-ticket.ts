@@ -4,9 +4,9 @@ import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
 import { randomToken } from '../../platform/ids.js';
-import type { Caller, HeldToken } from './caller.js';
+import type { Bearer, Caller, HeldToken } from './caller.js';
 import { judgeHeldToken } from './read-bearer.js';
-import { findLiveKey, requireAdmittedOrigin } from './require-key.js';
+import { callerFrom, findLiveKey, requireAdmittedOrigin } from './require-key.js';
 
 export const STREAM_TICKETS = 'stream_tickets';
 
@@ -54,12 +54,10 @@ export async function settleTicket(app: App, ctx: Context, ticket: string): Prom
   requireAdmittedOrigin(ctx, owner);
   const { user } = found;
   if (user && (await judgeHeldToken(app, owner.project, user.id, user.token)) !== null) throw badTicket();
-  ctx.state.caller = {
-    ...owner,
-    bearer: user
-      ? { state: 'user', userId: user.id, session: user.token.id.session, token: user.token }
-      : { state: 'absent' },
-  } satisfies Caller;
+  const bearer: Bearer = user
+    ? { state: 'user', userId: user.id, session: user.token.id.session, token: user.token }
+    : { state: 'absent' };
+  ctx.state.caller = callerFrom(ctx, owner, bearer);
 }
 
 function hash(ticket: string): string {

@@ -1,5 +1,5 @@
 import type { App } from '../../app.js';
-import type { Caller } from '../access/caller.js';
+import { type Caller, tenantOfCaller } from '../access/caller.js';
 import { hintOf, type FoundChange } from '../changes/change-log.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { EncodedReply } from '../documents/read/stored-documents.js';
@@ -80,7 +80,7 @@ async function readReply(
   try {
     return await readWithin(
       app.replies,
-      caller.project._id,
+      tenantOfCaller(caller),
       async (size) => {
         const page = await readPage(following, position, size);
         const cursor = sealFeedCursor(app.secrets, scope, page.position);

@@ -1,63 +1,89 @@
 import { unavailable } from '../../errors.js';
+import type { Tenant } from '../../turns.js';
 import { waitInLine } from './wait-in-line.js';
 
-/** Bytes of large replies that a process holds until their clients have taken them, shared out by tenant. */
+/** Bytes of large replies that a process holds until their clients have taken them, shared out by project and address. */
 export interface ReplyBudget {
   held(): number;
   /**
    * Reserves bytes at once; false when they are not free, or when others of the tenant have waited for longer.
    */
-  take(tenant: string, bytes: number): boolean;
+  take(tenant: Tenant, bytes: number): boolean;
   /**
-   * Reserves bytes, at most what one tenant may have, when it is the tenant's turn, and returns their number.
+   * Reserves bytes, at most what the tenant may have, when it is the tenant's turn, and returns their number.
    * 503 BUSY when too many wait, or for too long; ends when `signal` aborts.
    */
-  wait(tenant: string, bytes: number, signal?: AbortSignal): Promise<number>;
+  wait(tenant: Tenant, bytes: number, signal?: AbortSignal): Promise<number>;
   /** Reserves what is in memory already, beyond the budget too: others then wait the longer. */
-  add(tenant: string, bytes: number): void;
-  giveBack(tenant: string, bytes: number): void;
+  add(tenant: Tenant, bytes: number): void;
+  giveBack(tenant: Tenant, bytes: number): void;
   /**
    * Waits until the tenant has some room; null when it has now. For work whose reply is not known before: it is counted
    * by `add`. Fails as `wait`.
    */
-  room(tenant: string): Promise<void> | null;
+  room(tenant: Tenant): Promise<void> | null;
 }
 
 interface Waiting {
-  tenant: string;
+  tenant: Tenant;
   bytes: number;
   start: () => void;
 }
 
-const WAITING_LIMITS = { inAll: 400, ofTenant: 200, ms: 10_000 };
+const WAITING_LIMITS = { inAll: 400, ofProject: 200, ofAddress: 100, ms: 10_000 };
+
+/** What each of some parties holds. */
+class Held {
+  readonly #bytes = new Map<string, number>();
+
+  constructor(readonly share: number) {}
+
+  of(party: string): number {
+    return this.#bytes.get(party) ?? 0;
+  }
+
+  add(party: string, bytes: number): void {
+    const now = this.of(party) + bytes;
+    if (now > 0) this.#bytes.set(party, now);
+    else this.#bytes.delete(party);
+  }
+
+  fits(party: string, bytes: number): boolean {
+    return this.of(party) + bytes <= this.share;
+  }
+}
 
 /**
- * A budget of `total` bytes, of which one tenant has half at most: others are answered although it reads slowly. The
- * tenant that holds least is next.
+ * A budget of `total` bytes, of which one project has half at most and one address a quarter: others are answered
+ * although it reads slowly. The project that holds least is next, and of its addresses the one that does.
  */
 export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBudget {
-  const share = Math.floor(total / 2);
-  const byTenant = new Map<string, number>();
+  const projects = new Held(Math.floor(total / 2));
+  const addresses = new Held(Math.floor(total / 4));
   const waiting: Waiting[] = [];
   let held = 0;
 
-  const heldBy = (tenant: string): number => byTenant.get(tenant) ?? 0;
-  const fitsTenant = (tenant: string, bytes: number): boolean => heldBy(tenant) + bytes <= share;
-  const fits = (tenant: string, bytes: number): boolean => held + bytes <= total && fitsTenant(tenant, bytes);
-  const add = (tenant: string, bytes: number): void => {
+  const shareOf = ({ address }: Tenant): number => (address === '' ? projects : addresses).share;
+  const fitsTenant = ({ project, address }: Tenant, bytes: number): boolean =>
+    projects.fits(project, bytes) && (address === '' || addresses.fits(address, bytes));
+  const fits = (tenant: Tenant, bytes: number): boolean => held + bytes <= total && fitsTenant(tenant, bytes);
+  const add = ({ project, address }: Tenant, bytes: number): void => {
     held += bytes;
-    const now = heldBy(tenant) + bytes;
-    if (now > 0) byTenant.set(tenant, now);
-    else byTenant.delete(tenant);
+    projects.add(project, bytes);
+    if (address !== '') addresses.add(address, bytes);
+  };
+  const holdsLess = (one: Tenant, other: Tenant): boolean => {
+    const less = projects.of(one.project) - projects.of(other.project);
+    return less < 0 || (less === 0 && addresses.of(one.address) < addresses.of(other.address));
   };
   /** The one that has waited longest of the tenant that holds least and may have more. */
   const findNext = (): Waiting | undefined => {
     const first = new Map<string, Waiting>();
-    for (const entry of waiting) if (!first.has(entry.tenant)) first.set(entry.tenant, entry);
+    for (const entry of waiting) if (!first.has(nameOf(entry.tenant))) first.set(nameOf(entry.tenant), entry);
     let next: Waiting | undefined;
     for (const entry of first.values()) {
       if (!fitsTenant(entry.tenant, entry.bytes)) continue;
-      if (!next || heldBy(entry.tenant) < heldBy(next.tenant)) next = entry;
+      if (!next || holdsLess(entry.tenant, next.tenant)) next = entry;
     }
     return next;
   };
@@ -68,10 +94,11 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
       next.start();
     }
   };
-  const wait = async (tenant: string, wanted: number, signal?: AbortSignal): Promise<number> => {
-    const bytes = Math.min(wanted, share);
-    const ofTenant = waiting.filter((other) => other.tenant === tenant).length;
-    if (waiting.length >= limits.inAll || ofTenant >= limits.ofTenant) throw busy();
+  const wait = async (tenant: Tenant, wanted: number, signal?: AbortSignal): Promise<number> => {
+    const bytes = Math.min(wanted, shareOf(tenant));
+    const ofProject = waiting.filter((other) => other.tenant.project === tenant.project).length;
+    const ofAddress = tenant.address === '' ? 0 : waiting.filter((other) => isSame(other.tenant, tenant)).length;
+    if (waiting.length >= limits.inAll || ofProject >= limits.ofProject || ofAddress >= limits.ofAddress) throw busy();
     await waitInLine({ ms: limits.ms, tooLong: busy, signal }, (start) => {
       const entry: Waiting = { tenant, bytes, start };
       waiting.push(entry);
@@ -84,9 +111,9 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
     return bytes;
   };
   /** Those of a tenant that have waited for longer come first. */
-  const mayTake = (tenant: string, bytes: number): boolean =>
-    fits(tenant, bytes) && !waiting.some((other) => other.tenant === tenant);
-  const giveBack = (tenant: string, bytes: number): void => {
+  const mayTake = (tenant: Tenant, bytes: number): boolean =>
+    fits(tenant, bytes) && !waiting.some((other) => isSame(other.tenant, tenant));
+  const giveBack = (tenant: Tenant, bytes: number): void => {
     add(tenant, -bytes);
     if (waiting.length > 0) startNext();
   };
@@ -107,6 +134,9 @@ export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBu
     },
   };
 }
+
+const nameOf = ({ project, address }: Tenant): string => `${project} ${address}`;
+const isSame = (one: Tenant, other: Tenant): boolean => one.project === other.project && one.address === other.address;
 
 const busy = (): Error =>
   unavailable('BUSY', 'Too many large replies are under way: try again in a moment, or ask for less at once', {

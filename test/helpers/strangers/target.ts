@@ -10,6 +10,7 @@ import { nextAddress, send, type Identity } from './send.js';
 const TOKEN = 'operator-token-of-the-attacked-service';
 export const PASSWORD = 'correct horse 1';
 export const QUOTA = 2_000_000;
+const IMPORTED = 40;
 
 /** A project as strangers know it. */
 export interface AttackedProject {
@@ -83,6 +84,14 @@ export async function openTarget(): Promise<Target> {
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
     return JSON.parse(answer.text) as T;
   };
+  /**
+   * One large write after the other, of a server: a process that has begun just now lets its heap grow with the first
+   * large requests, whoever sends them, and by how much strangers let it grow is to be seen.
+   */
+  const importMuch = async (secret: string): Promise<void> => {
+    const documents = [{ text: 'i'.repeat(1_000_000) }];
+    for (let at = 0; at < IMPORTED; at++) await call('POST', '/api/data/posts/bulk', documents, { 'x-api-key': secret });
+  };
   const build = async (name: string, database: number): Promise<AttackedProject> => {
     const { data } = await call<{
       data: { project: { id: string }; keys: { publishable: string; secret: string } };
@@ -95,6 +104,7 @@ export async function openTarget(): Promise<Target> {
       await call('POST', `/api/projects/${id}/collections`, { name: collection, mode: 'flexible', rls });
       await call('POST', `/api/data/${collection}/bulk`, large, { 'x-api-key': data.keys.secret });
     }
+    if (name === 'neighbour') await importMuch(data.keys.secret);
     const { publishable } = data.keys;
     const key = { 'x-api-key': publishable };
     const join = async (): Promise<Identity> => {

@@ -4,7 +4,7 @@ import { idempotencyKey, readIdempotencyKey } from '../../../http/routes/idempot
 import { ok, route, type Access, type RouteList } from '../../../http/routes/route.js';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
 import { anyOf, arrayOf, ID, NULL, object, OBJECT, oneOf, TEXT, text } from '../../../platform/schema/schema.js';
-import { actorOf, type Caller } from '../../access/caller.js';
+import { actorOf, type Caller, tenantOfCaller } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
 import { callerOf, settleKey } from '../../access/require-key.js';
 import { DOCUMENT, NO_ROOM } from '../reply/document-schema.js';
@@ -33,7 +33,7 @@ const WRITES_ANYWHERE: Access<{ app: App; caller: Caller }> = {
   admit: settleKey,
   give: async (app, ctx) => {
     const caller = callerOf(ctx);
-    if (app.replies.held() > 0) await app.replies.room(caller.project._id.toHexString());
+    if (app.replies.held() > 0) await app.replies.room(tenantOfCaller(caller));
     return { app: actingAs(app, actorOf(caller)), caller };
   },
 };

@@ -2,7 +2,7 @@ import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import { findSight, readFilter, type ReadScope } from '../../access/access-rules.js';
-import type { Caller } from '../../access/caller.js';
+import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import { asksTooManySets, MAX_SETS } from '../../access/rules/few-sets.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -33,8 +33,7 @@ export async function aggregateDocuments(
 ): Promise<EncodedReply> {
   const { collection, guarded } = await openPipeline(app, caller, collectionName, pipeline, includeDeleted);
   try {
-    const { _id } = caller.project;
-    return await readInTurn(app.aggregations, app.replies, _id, signal, (size) =>
+    return await readInTurn(app.aggregations, app.replies, tenantOfCaller(caller), signal, (size) =>
       readResults(app, collection, guarded, { size, signal }),
     );
   } catch (error) {

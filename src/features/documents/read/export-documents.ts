@@ -31,7 +31,7 @@ export async function readExport(
   collection: Collection,
   options: ExportOptions,
 ): Promise<{ documents: AsyncIterable<PresentedDocument>; release: () => void }> {
-  const tenant = project._id.toHexString();
+  const tenant = { project: project._id.toHexString(), address: '' };
   const held = await app.replies.wait(tenant, EXPORT_BYTES, options.signal);
   return { documents: exportDocuments(app, collection, options), release: () => app.replies.giveBack(tenant, held) };
 }

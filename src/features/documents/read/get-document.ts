@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { unavailable } from '../../../errors.js';
 import { loadMatchers } from '../../../platform/database/database.js';
 import { findSight, readFilter, requireReader, type AccessFilter, type ReadScope } from '../../access/access-rules.js';
-import type { Caller } from '../../access/caller.js';
+import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import { heldBy } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -64,7 +64,7 @@ export async function getDocument(
   let found: Buffer | null = await find();
   const plain = query.populate.length === 0;
   if (plain && found.length <= SMALL_REPLY_BYTES) return encodeStoredJson(found, query.meta);
-  return readWithin(app.replies, projectId, async (size) => {
+  return readWithin(app.replies, tenantOfCaller(caller), async (size) => {
     const row = found ?? (await find());
     // Not held while it waits for room.
     found = null;

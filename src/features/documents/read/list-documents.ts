@@ -1,7 +1,7 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { findSight, readAccess, type ReadAccess } from '../../access/access-rules.js';
-import type { Caller } from '../../access/caller.js';
+import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import type { FieldSight } from '../../access/rules/field-sight.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
@@ -64,7 +64,7 @@ export async function encodeList(
 ): Promise<EncodedList> {
   return readWithin(
     app.replies,
-    caller.project._id,
+    tenantOfCaller(caller),
     async (size) => {
       const { query, found } = await readList(app, caller, collectionName, rawQuery, { size, signal });
       if ('count' in found) return { json: JSON.stringify(found), counted: true };

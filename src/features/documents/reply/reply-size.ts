@@ -1,6 +1,6 @@
 import { invalid } from '../../../errors.js';
-import type { ObjectId } from 'bson';
 import { readAgain } from './read-again.js';
+import type { Tenant } from '../../../turns.js';
 import type { ReplyBudget } from '../../../platform/processes/reply-budget.js';
 import type { FairQueue } from '../../../platform/processes/fair-queue.js';
 
@@ -19,7 +19,7 @@ const WHOLE_REPLY_BYTES = MAX_REPLY_BYTES + 1024 * 1024;
 /** Whose replies they are, and what they share. */
 interface Account {
   budget: ReplyBudget;
-  project: ObjectId;
+  tenant: Tenant;
 }
 
 /** The budget had no room for what has been read. */
@@ -90,17 +90,17 @@ export class ReplySize {
     if (this.#reserved > 0) this.#giveBack(this.#reserved);
   }
 
-  #reserve({ budget, project }: Account): void {
+  #reserve({ budget, tenant }: Account): void {
     const more = this.#bytes - this.#reserved;
     if (more <= 0) return;
-    if (this.#isWhole) budget.add(project.toHexString(), more);
-    else if (!budget.take(project.toHexString(), more)) throw new NoRoom();
+    if (this.#isWhole) budget.add(tenant, more);
+    else if (!budget.take(tenant, more)) throw new NoRoom();
     this.#reserved += more;
   }
 
   #giveBack(bytes: number): void {
     this.#reserved -= bytes;
-    this.account!.budget.giveBack(this.account!.project.toHexString(), bytes);
+    this.account!.budget.giveBack(this.account!.tenant, bytes);
   }
 }
 
@@ -111,33 +111,32 @@ export class ReplySize {
 export function readInTurn<T>(
   turns: FairQueue,
   budget: ReplyBudget,
-  project: ObjectId,
+  tenant: Tenant,
   signal: AbortSignal,
   read: (size: ReplySize) => Promise<T>,
 ): Promise<T> {
-  return readAgain(() => readOnceInTurn(turns, budget, project, signal, read));
+  return readAgain(() => readOnceInTurn(turns, budget, tenant, signal, read));
 }
 
 async function readOnceInTurn<T>(
   turns: FairQueue,
   budget: ReplyBudget,
-  project: ObjectId,
+  tenant: Tenant,
   signal: AbortSignal,
   read: (size: ReplySize) => Promise<T>,
 ): Promise<T> {
-  const tenant = project.toHexString();
   const done = await turns.inTurn(
-    tenant,
+    tenant.project,
     async () => {
       if (!budget.take(tenant, WHOLE_REPLY_BYTES)) return null;
-      return { result: await readReserved(new ReplySize({ budget, project }, WHOLE_REPLY_BYTES), read) };
+      return { result: await readReserved(new ReplySize({ budget, tenant }, WHOLE_REPLY_BYTES), read) };
     },
     signal,
   );
   if (done) return done.result;
-  const size = new ReplySize({ budget, project }, await budget.wait(tenant, WHOLE_REPLY_BYTES, signal));
+  const size = new ReplySize({ budget, tenant }, await budget.wait(tenant, WHOLE_REPLY_BYTES, signal));
   try {
-    return await turns.inTurn(tenant, () => readReserved(size, read), signal);
+    return await turns.inTurn(tenant.project, () => readReserved(size, read), signal);
   } catch (error) {
     size.release();
     throw error;
@@ -157,25 +156,25 @@ async function readReserved<T>(size: ReplySize, read: (size: ReplySize) => Promi
 
 /**
  * Reads for a reply within the budget. When it turns out to be large and there is no room, what has been read is let go
- * and read once more when it is the project's turn: waiting costs no memory. 503 BUSY when too many wait. The caller
+ * and read once more when it is the caller's turn: waiting costs no memory. 503 BUSY when too many wait. The caller
  * releases the size when the reply is sent.
  */
 export function readWithin<T>(
   budget: ReplyBudget,
-  project: ObjectId,
+  tenant: Tenant,
   read: (size: ReplySize) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  return readAgain(() => readOnceWithin(budget, project, read, signal));
+  return readAgain(() => readOnceWithin(budget, tenant, read, signal));
 }
 
 async function readOnceWithin<T>(
   budget: ReplyBudget,
-  project: ObjectId,
+  tenant: Tenant,
   read: (size: ReplySize) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const account = { budget, project };
+  const account = { budget, tenant };
   const size = new ReplySize(account);
   try {
     return await read(size);
@@ -183,7 +182,7 @@ async function readOnceWithin<T>(
     size.release();
     if (!(error instanceof NoRoom)) throw error;
   }
-  const reserved = await budget.wait(project.toHexString(), WHOLE_REPLY_BYTES, signal);
+  const reserved = await budget.wait(tenant, WHOLE_REPLY_BYTES, signal);
   return readReserved(new ReplySize(account, reserved), read);
 }
 

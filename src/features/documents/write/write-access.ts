@@ -1,7 +1,7 @@
 import { actingAs } from '../../../platform/actor.js';
 import type { App } from '../../../app.js';
 import type { Access } from '../../../http/routes/route.js';
-import { actorOf } from '../../access/caller.js';
+import { actorOf, tenantOfCaller } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
 import { callerOf, settleKey } from '../../access/require-key.js';
 import { requireWriteTarget, type WriteTarget } from './write-target.js';
@@ -27,7 +27,7 @@ export const WRITES_AND_SHOWS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS,
   async give(app, ctx) {
     const given = await WRITES_DOCUMENTS.give!(app, ctx);
-    if (app.replies.held() > 0) await app.replies.room(callerOf(ctx).project._id.toHexString());
+    if (app.replies.held() > 0) await app.replies.room(tenantOfCaller(callerOf(ctx)));
     return given;
   },
 };

@@ -4,6 +4,7 @@ import { ownTurn } from '../../../turns.js';
 import type { FairQueue } from '../../../platform/processes/fair-queue.js';
 import { hintOf } from '../../changes/change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
+import { tenantOfCaller } from '../../access/caller.js';
 import { readWithin } from '../../documents/reply/reply-size.js';
 import { sealFeedCursor, type FeedPosition } from '../feed-cursor.js';
 import { mayLoseRights, findStart, hasSameRights, readPage, type Following, type FeedPage } from '../read-page.js';
@@ -199,7 +200,7 @@ export class Follower implements Member {
           await ownTurn(tenant);
           return readWithin(
             app.replies,
-            project,
+            tenantOfCaller(this.stream.caller),
             async (size) => {
               const page = await readPage(following, from, size, PAGE_BYTES);
               this.#send(following, from, page, watcher);
