@@ -90,7 +90,8 @@ export async function openTarget(): Promise<Target> {
    */
   const importMuch = async (secret: string): Promise<void> => {
     const documents = [{ text: 'i'.repeat(1_000_000) }];
-    for (let at = 0; at < IMPORTED; at++) await call('POST', '/api/data/posts/bulk', documents, { 'x-api-key': secret });
+    for (let at = 0; at < IMPORTED; at++)
+      await call('POST', '/api/data/posts/bulk', documents, { 'x-api-key': secret });
   };
   const build = async (name: string, database: number): Promise<AttackedProject> => {
     const { data } = await call<{
