@@ -38,7 +38,7 @@ export const ADMISSION_SETTINGS = {
     'BSVC_REPLY_BUDGET',
     memoryBudget,
     128 * 1024 ** 2,
-    'memory that a process gives to large replies under way, half of it at most to one project and a quarter to one address without a secret key; beyond it requests wait their turn, then are told to come back',
+    'memory that a process gives to large replies under way, half of it at most to one project and an eighth to one address without a secret key; beyond it requests wait their turn, then are told to come back',
     { defaultText: '128mb' },
   ),
 };

@@ -54,12 +54,12 @@ class Held {
 }
 
 /**
- * A budget of `total` bytes, of which one project has half at most and one address a quarter: others are answered
+ * A budget of `total` bytes, of which one project has half at most and one address an eighth: others are answered
  * although it reads slowly. The project that holds least is next, and of its addresses the one that does.
  */
 export function openReplyBudget(total: number, limits = WAITING_LIMITS): ReplyBudget {
   const projects = new Held(Math.floor(total / 2));
-  const addresses = new Held(Math.floor(total / 4));
+  const addresses = new Held(Math.floor(total / 8));
   const waiting: Waiting[] = [];
   let held = 0;
 

@@ -11,7 +11,7 @@ export const MAX_REPLY_BYTES = 16 * 1024 * 1024;
 export const SMALL_REPLY_BYTES = 128 * 1024;
 
 /** What is read without having reserved the room for all of it. */
-const UNRESERVED_BYTES = 512 * 1024;
+const UNRESERVED_BYTES = 256 * 1024;
 
 /** The room that a reply may need of the budget before it is read: one document beyond the limit is let in. */
 const WHOLE_REPLY_BYTES = MAX_REPLY_BYTES + 1024 * 1024;
