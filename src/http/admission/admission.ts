@@ -9,7 +9,7 @@ import { collectSooner } from './collect-sooner.js';
 import { tenantOf } from './tenants.js';
 import { refusalReport } from './refusals.js';
 import { Room, type RoomRefusal } from './room.js';
-import { estimateBody, estimateMemory, estimateScan, TurnRatios } from './weights.js';
+import { estimateBody, estimateMemory, estimateQuery, estimateScan, TurnRatios } from './weights.js';
 
 /** Bodies that arrive, for each request that may be under way. */
 const ARRIVING_TIMES = 4;
@@ -21,6 +21,8 @@ const ARRIVAL_BYTES_PER_SECOND = 16 * 1024;
 
 /** Work of less is bounded by the number of requests under way. */
 const SMALL_WORK_BYTES = 32 * 1024;
+/** Characters of a query that need no turn of their own. */
+const SHORT_QUERY = 500;
 /** Work of more leaves so much garbage that V8's own rule lets it gather too long. */
 const LARGE_WORK_BYTES = 1024 ** 2;
 
@@ -66,10 +68,16 @@ export class Admission {
     metrics.gauge('turn_ratio', 'Turns by how long they took, as a part of what was estimated', () => ratios.counts());
   }
 
-  /** Counts a request among those under way until its reply is sent, when there is room: 503 OVERLOADED otherwise. */
+  /**
+   * Counts a request among those under way until its reply is sent, when there is room: 503 OVERLOADED otherwise. One
+   * with a long query waits for a turn that has time for it.
+   */
   begin(ctx: Context): Promise<void> | null {
-    const visit = visitOf(ctx);
-    return visit.hold(this.flights, 1);
+    const waits = visitOf(ctx).hold(this.flights, 1);
+    const { length } = ctx.querystring;
+    if (length <= SHORT_QUERY) return waits;
+    const takeTurn = async (): Promise<void> => turn(estimateQuery(length), tenantOf(ctx), 'query');
+    return waits ? waits.then(takeTurn) : takeTurn();
   }
 
   /** Counts a request that streams its body among those that arrive, until its reply is sent. */
@@ -109,7 +117,8 @@ export class Admission {
     const memory = estimateMemory(bytes.length, values);
     if (memory > LARGE_WORK_BYTES) collectSooner();
     if (memory > SMALL_WORK_BYTES) await visitOf(ctx).hold(this.work, memory);
-    const pause = turn(estimateBody(bytes.length, values), tenant, kind);
+    const ms = estimateBody(bytes.length, values) + estimateQuery(ctx.querystring.length);
+    const pause = turn(ms, tenant, kind);
     if (pause) {
       await pause;
       if (ctx.res.destroyed) throw abandoned();

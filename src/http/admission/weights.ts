@@ -3,6 +3,8 @@ const BODY_MS_PER_BYTE = 12 / 1024 ** 2;
 const BODY_MS_PER_VALUE = 1.2 / 1000;
 /** Milliseconds of counting its values. */
 const SCAN_MS_PER_BYTE = 3 / 1024 ** 2;
+/** Milliseconds of reading a query: its fields are looked up, its filters checked and put together. */
+const QUERY_MS_PER_CHARACTER = 0.0004;
 /** Milliseconds of making and sending a reply. */
 const REPLY_MS_PER_BYTE = 8 / 1024 ** 2;
 
@@ -14,6 +16,11 @@ export function estimateScan(bytes: number): number {
 /** About how long the event loop is kept by the work on a JSON body. */
 export function estimateBody(bytes: number, values: number): number {
   return bytes * BODY_MS_PER_BYTE + values * BODY_MS_PER_VALUE;
+}
+
+/** About how long the event loop is kept by reading the query of a request or of a subscription. */
+export function estimateQuery(characters: number): number {
+  return characters * QUERY_MS_PER_CHARACTER;
 }
 
 /** About how long making a reply of a number of bytes keeps the event loop, in milliseconds. */

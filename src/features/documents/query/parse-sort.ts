@@ -18,7 +18,8 @@ const SORT_PART = /^(?<minus>-)?(?<path>[^:]+?)(:(?<word>asc|desc))?$/;
  */
 export function parseSort(text: string | null, collection: Collection): SortField[] {
   const sort: SortField[] = [];
-  for (const part of (text ?? DEFAULT_SORT).split(',')) {
+  for (const part of (text ?? DEFAULT_SORT).split(',', MAX_SORT_FIELDS + 1)) {
+    if (sort.length === MAX_SORT_FIELDS) throw badQuery(`sort may name at most ${MAX_SORT_FIELDS} fields`);
     const { minus, path, word } = SORT_PART.exec(part.trim())?.groups ?? {};
     if (!path || (minus && word)) throw badQuery(`sort: ${quoted(part)} is not field, -field, field:asc or field:desc`);
     requireSortField(collection, path);
@@ -26,7 +27,6 @@ export function parseSort(text: string | null, collection: Collection): SortFiel
     sort.push({ path, direction: minus || word === 'desc' ? -1 : 1 });
     if (path === '_id') return sort;
   }
-  if (sort.length > MAX_SORT_FIELDS) throw badQuery(`sort may name at most ${MAX_SORT_FIELDS} fields`);
   return [...sort, { path: '_id', direction: sort.at(-1)!.direction }];
 }
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
+import { estimateQuery } from '../../../http/admission/weights.js';
 import { turn } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
 import { requireFollowable } from '../admit-follower.js';
@@ -47,7 +48,6 @@ class OwnFollowRequest implements FollowRequest {
 
 /** About how long the event loop is kept by reading one subscription. */
 const SUBSCRIPTION_MS = 0.05;
-const QUERY_MS_PER_CHARACTER = 0.0004;
 
 /** Nothing is read for a stream before it begins: there is nothing to break off. One for all, since each costs. */
 const NEVER = new AbortController().signal;
@@ -63,7 +63,7 @@ export async function openStream(app: App, request: StreamRequest): Promise<Open
   const tenant = { project: caller.project._id.toHexString(), address: request.address };
   for (const [n, subscription] of subscriptions.entries()) {
     const wanted = new OwnFollowRequest(app, caller, subscription.collection, subscription.query);
-    await turn(SUBSCRIPTION_MS + subscription.query.length * QUERY_MS_PER_CHARACTER, tenant, 'subscription');
+    await turn(SUBSCRIPTION_MS + estimateQuery(subscription.query.length), tenant, 'subscription');
     try {
       const following = await wanted.resolve(subscription.since, NEVER);
       all.push({ wanted, following, from: findGenuine(app, following) });
