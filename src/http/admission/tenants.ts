@@ -12,7 +12,7 @@ interface Settled {
 export const OPERATORS_TENANT = 'operators';
 
 /** Whose project the work of a request is: that of its key, the operators', or none that is known yet. */
-export function projectOf(ctx: Context): string {
+function projectOf(ctx: Context): string {
   const { caller, operator } = ctx.state as Settled;
   if (caller) return caller.project._id.toHexString();
   return operator === undefined ? '' : OPERATORS_TENANT;

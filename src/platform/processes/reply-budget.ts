@@ -2,7 +2,7 @@ import { unavailable } from '../../errors.js';
 import type { Tenant } from '../../turns.js';
 import { waitInLine } from './wait-in-line.js';
 
-/** Bytes of large replies that a process holds until their clients have taken them, shared out by project and address. */
+/** Bytes of large replies that a process holds until their clients have taken them, by project and address. */
 export interface ReplyBudget {
   held(): number;
   /**
