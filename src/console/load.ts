@@ -70,5 +70,11 @@ export function useLoad<P extends ApiPath<'GET'>>(path: Address<P> | null, every
   };
 }
 
-/** A path without its query: rows stay until the next ones of the same list come, so that nothing jumps meanwhile. */
-const listOf = (path: string | null): string | undefined => path?.split('?', 1)[0];
+/**
+ * A path, and as whom it is read: rows stay until the next ones of the same list come, so that nothing jumps meanwhile,
+ * but never those of somebody else.
+ */
+function listOf(path: string | null): string | null {
+  const [list, query] = path?.split('?', 2) ?? [];
+  return list === undefined ? null : `${list} ${new URLSearchParams(query).get('as')}`;
+}

@@ -122,6 +122,14 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     await page.getByText('of Ada').waitFor({ state: 'detached' });
     await settle(page);
     expect([await page.getByText('for all').count(), await page.getByText('of Ada').count()]).toEqual([1, 0]);
+    // While the list of somebody else is on its way, no line of the last one stands under the new name.
+    let answer = (): void => undefined;
+    const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+    await page.route(/documents\?.*as=/, (route) => isAnswered.then(() => route.continue()));
+    await visit(page, at(stage, `documents/tasks?as=${ADA}`));
+    await page.getByText('for all').waitFor({ state: 'detached' });
+    answer();
+    await page.getByText('of Ada').waitFor();
     await page.getByRole('link', { name: 'See all again' }).click();
     await page.getByText('of others').waitFor();
     await page.getByRole('link', { name: 'New document' }).waitFor();

@@ -82,6 +82,7 @@ export function Browser({
         rows={page.rows}
         titles={titles}
         loading={page.loading}
+        listed={JSON.stringify(listing)}
         sort={sort}
         selected={selected}
         isFixed={!mayChange.value}

@@ -4,7 +4,10 @@ import { cell, moment } from '../../format.js';
 const MAX_TAGS = 4;
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/;
 
-/** A stored value in one line, as its type wants it; everything stored is shown as text. */
+/**
+ * A stored value in one line, as its type wants it; everything stored is shown as text. It stands in a cell with
+ * `dir="auto"`, so that of a long text from right to left the beginning is seen.
+ */
 export function CellValue({
   field,
   value,
@@ -23,9 +26,9 @@ export function CellValue({
   if (typeof value === 'string') {
     if ((field.type === 'Date' || field.type === 'any') && MOMENT.test(value)) return <>{moment(value)}</>;
     if (value === '') return <span class="nothing">empty text</span>;
-    if (field.type !== 'Ref') return <span dir="auto">{cell(value)}</span>;
+    if (field.type !== 'Ref') return <>{cell(value)}</>;
     const title = titles.get(value);
-    return title === undefined ? <code>{value}</code> : <span dir="auto">{cell(title)}</span>;
+    return title === undefined ? <code>{value}</code> : <>{cell(title)}</>;
   }
   if (!Array.isArray(value)) return <span class="preview">{cell(value)}</span>;
   if (value.length === 0) return <span class="nothing">[ ]</span>;

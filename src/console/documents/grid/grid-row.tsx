@@ -61,6 +61,7 @@ function Cell({ row, field, edit, titles, onEdit, onType, onStore, onFocus }: Ro
       class={isEdited ? 'edited' : field.type === 'Number' ? 'number' : ''}
       tabIndex={-1}
       data-cell={`${row._id} ${name}`}
+      dir="auto"
       onDblClick={() => isEdited || onEdit(field)}
       onKeyDown={(event) => {
         if (event.target !== event.currentTarget) return;

@@ -1,5 +1,5 @@
 import type { ComponentChildren, RefObject } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Collection, CollectionField, DocumentsPath } from '../../collection.js';
 import { isTyping, Skeleton } from '../../parts/table.js';
 import type { ShownFields } from '../document-fields.js';
@@ -18,6 +18,8 @@ interface GridProps {
   fields: ReadonlyMap<string, CollectionField>;
   /** null until the first answer. */
   rows: readonly ShownFields[] | null;
+  /** What is listed, as a text: of another one the first line is shown, wherever the last one was scrolled to. */
+  listed: string;
   /** Shown where no row is. */
   empty: ComponentChildren;
   titles: ReadonlyMap<string, string>;
@@ -39,6 +41,8 @@ interface GridProps {
 export function Grid(props: GridProps) {
   const { collection, documents, columns, fields, rows: loaded, titles, loading, selected, isFixed } = props;
   const body = useRef<HTMLTableSectionElement>(null);
+  const frame = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => frame.current?.scrollTo({ top: 0 }), [props.listed]);
   const rows = loaded ?? [];
   // What was typed into a cell before the page was loaded again is typed there still.
   const [edit, setEdit] = useState<CellEdit | null>(() => (isFixed ? null : readCell(documents)));
@@ -72,6 +76,7 @@ export function Grid(props: GridProps) {
   const toggle = useToggle(rows, selected, props.onSelect);
   return (
     <div
+      ref={frame}
       class="scroll grid"
       role="region"
       aria-label={`Documents of ${collection.name}`}
