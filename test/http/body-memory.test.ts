@@ -3,9 +3,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Context } from 'koa';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createApi } from '../../src/api.js';
+import type { Collection } from '../../src/features/collections/collection.js';
 import { admission } from '../../src/http/admission/admission.js';
 import { startServer, type RunningServer } from '../../src/http/server.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const MEGABYTE = 1024 ** 2;
@@ -15,6 +17,7 @@ let test: TestApp;
 let server: RunningServer;
 const answered: Context[] = [];
 let project: TestProject;
+let notes: Collection;
 const agent = new Agent({ keepAlive: true, maxSockets: 30 });
 beforeAll(async () => {
   test = await openTestApp({ settings: { BSVC_BODY_BUDGET: '64mb' } });
@@ -22,7 +25,7 @@ beforeAll(async () => {
   api.middleware.unshift((ctx, next) => next().finally(() => answered.push(ctx)));
   server = await startServer(api, '127.0.0.1', 0);
   project = await buildProject(test.app);
-  await buildCollection(test.app, project.project, { name: 'notes' });
+  notes = await buildCollection(test.app, project.project, { name: 'notes' });
 });
 afterAll(async () => {
   agent.destroy();
@@ -74,4 +77,22 @@ it('a request that was answered or refused keeps no body, whatever still refers 
   expect(await sendAll([refused, pipeline('x'), '{"pipeline":"x"}', '{"pipe'])).toEqual([413, 200, 400, 400]);
   expect(answered).toHaveLength(4);
   for (const { request: asked } of answered) expect((asked as { body?: unknown }).body).toBeUndefined();
+});
+
+it('a request whose reply was sent, or whose client left, keeps no reply either', async () => {
+  const texts = Array.from({ length: 8 }, () => ({ title: 'a'.repeat(200_000) }));
+  await placeDocuments(test.app, notes, texts);
+  answered.length = 0;
+  const ask = (path: string, method = 'GET'): Promise<Response> =>
+    fetch(`${server.url}/api/data/notes${path}`, { method, headers: { 'x-api-key': project.secret } });
+  for (const path of ['', '?limit=1', '?limit=0', '/changes', '/nobody']) await (await ask(path)).arrayBuffer();
+  await ask('', 'HEAD');
+  const left = await ask('');
+  await left.body!.cancel();
+  await eventually('everything is given back', () => test.app.replies.held() === 0);
+  expect(answered).toHaveLength(7);
+  for (const ctx of answered as unknown as Record<symbol, unknown>[]) {
+    const kept = Object.getOwnPropertySymbols(ctx).filter((symbol) => symbol.description === 'reply');
+    expect(kept.map((symbol) => ctx[symbol])).toEqual([undefined]);
+  }
 });

@@ -4,12 +4,6 @@ import { openTarget, QUOTA } from '../helpers/strangers/target.js';
 import { openRandom } from '../helpers/random.js';
 
 /**
- * The soak allows 64 MB for an address. Here it is a quarter more: there is no time for the large writes that let the
- * heap of a process grow to what it then keeps.
- */
-const MAX_GROWTH = 80 * 1024 ** 2;
-
-/**
  * One round of every operator that makes a request large; `npm run soak strangers` draws more of them, sends more and
  * goes on for minutes. Judged is what other work of the machine does not change: processor time, memory, what is
  * stored and sent; and of that what every measure of a volley shows (`measureLeast`).
@@ -27,7 +21,6 @@ it('no stranger harms another: a generated round stays within the bounds', { tim
       together: 6,
       heldMs: 250,
       repeated: 8,
-      maxGrowth: MAX_GROWTH,
     };
     const { problems, volleys, costs, worst } = await attackFor(target, random, short);
     expect(problems).toEqual([]);

@@ -87,6 +87,8 @@ export function sendReply(
 ): void {
   if (!(ctx as WithReply)[REPLY] && isPlain(ctx.body)) replyJson(ctx, ctx.body, ctx.status);
   const { [REPLY]: reply, [HEADERS]: headers = [] } = ctx as WithReply;
+  // A connection keeps its last request, and with it what a large reply is made of.
+  (ctx as WithReply)[REPLY] = undefined;
   const { res } = ctx;
   if ((ctx as WithReply)[ENDS_CONNECTION]) res.shouldKeepAlive = false;
   if (!reply) return setMissing(ctx, headers);

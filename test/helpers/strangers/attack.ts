@@ -31,8 +31,6 @@ export interface AttackOptions {
   heldMs?: number;
   /** How often requests that keep something are repeated. */
   repeated?: number;
-  /** Bytes by which one address may let memory grow. */
-  maxGrowth?: number;
   /** Looks at times by the clock too, which mean something on a machine that does nothing else. */
   isTimed?: boolean;
   tell?: (line: string) => void;
@@ -64,7 +62,6 @@ export async function attackFor(
     together = 2,
     heldMs = 1_500,
     repeated = 60,
-    maxGrowth,
     isTimed = false,
     tell = () => undefined,
   }: AttackOptions,
@@ -83,7 +80,7 @@ export async function attackFor(
   const worst = { stallMs: 0, grownBytes: 0, storedBytes: 0, mails: 0, neighbourMs: 0, neighbourCpuMs: 0, p99: 0 };
   let volleys = 0;
   const note = async (act: () => Promise<Damage>): Promise<void> => {
-    const judged = (damage: Damage): string[] => judge(damage, isTimed ? idle : null, maxGrowth);
+    const judged = (damage: Damage): string[] => judge(damage, isTimed ? idle : null);
     const damage = await measureLeast((each) => judged(each).length === 0, act);
     const { name, stallMs, grownBytes, storedBytes, mails, statuses, reads } = damage;
     volleys++;

@@ -110,11 +110,11 @@ const refusedOf = ({ reads }: Damage): number =>
  * What is wrong with a damage by the bounds of every stranger; empty when nothing is. `idleP99` is that of reads of a
  * service with nothing to do, null where times by the clock mean nothing; then only processor time is judged.
  */
-export function judge(damage: Damage, idleP99: number | null, maxGrowth = MAX_GROWTH_BYTES): string[] {
+export function judge(damage: Damage, idleP99: number | null): string[] {
   const { stallMs, grownBytes, storedBytes, addedBytes, mails, addedMails, reads, statuses, from } = damage;
   const problems: string[] = [];
   if (stallMs >= MAX_STALL_MS) problems.push(`the event loop was kept for ${stallMs} ms of processor time`);
-  if (grownBytes > maxGrowth * from) problems.push(`memory grew by ${megabytes(grownBytes)}`);
+  if (grownBytes > MAX_GROWTH_BYTES * from) problems.push(`memory grew by ${megabytes(grownBytes)}`);
   if (storedBytes > QUOTA * 1.1 && addedBytes > 1024)
     problems.push(`${megabytes(storedBytes)} are stored of ${megabytes(QUOTA)}`);
   if (mails > MAX_MAILS && addedMails > 0) problems.push(`one address got ${mails} mails`);
