@@ -112,6 +112,8 @@ export class Person {
   /** Keeps the session that a reply opened; goes on with the second factor where one is asked for. */
   async enter(what: string, reply: Reply | null, of: Pick<Opened, 'ends' | 'passkey'> = { ends: null }): Promise<void> {
     if (reply?.body.code === 'MFA_REQUIRED') {
+      // What it has proved stands, whether or not the factor is given.
+      this.note(what, reply);
       const { mfaToken } = reply.body.data as { mfaToken: string };
       this.pending.push({ token: mfaToken, ends: -1, user: '' });
       if (this.random.chance(0.8)) await this.finishWithFactor(mfaToken);
