@@ -11,17 +11,23 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     source: ['features/access'],
     tests: [
       ...['access-reads', 'access-writes', 'cursor-readers', 'rate-limits', 'rules', 'user-sessions'].map(api),
-      'features/access/rates-of-routes',
+      ...['rates-of-routes', 'rule-bounds', 'rule-meaning'].map((name) => `features/access/${name}`),
     ],
   },
   sessions: {
     source: ['features/users/sessions'],
     tests: [
-      ...['user-auth', 'user-sessions', 'refresh-cookie', 'user-proofs', 'second-factor'].map(api),
+      ...['user-auth', 'user-sessions', 'refresh-cookie', 'user-proofs', 'second-factor', 'account-owners'].map(api),
       ...['end-sessions', 'login-lock', 'refresh-token'].map((name) => `features/users/${name}`),
     ],
   },
-  codes: { source: ['features/users/codes'], tests: ['user-codes', 'code-login', 'user-auth', 'user-proofs'].map(api) },
+  codes: {
+    source: ['features/users/codes'],
+    tests: [
+      ...['user-codes', 'code-login', 'user-auth', 'user-proofs', 'account-owners', 'guests'].map(api),
+      ...['mail-to-persons', 'ownership'].map((name) => `features/users/${name}`),
+    ],
+  },
   mail: {
     source: ['features/mail/sending'],
     tests: [
