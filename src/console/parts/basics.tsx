@@ -95,7 +95,7 @@ export function Dialog({
     <dialog ref={ref} class={wide ? 'wide' : ''} aria-labelledby={id} onClose={onClose}>
       <header>
         <h2 id={id}>{title}</h2>
-        <button class="quiet icon" aria-label="Close" onClick={() => ref.current?.close()}>
+        <button class="quiet icon" aria-label="Close" onClick={onClose}>
           <Icon name="close" />
         </button>
       </header>

@@ -27,7 +27,8 @@ export function Drawer({
   const ref = useModal();
   const id = useId();
   const [isAsking, setAsking] = useState(false);
-  const leave = (): void => (isDirty ? setAsking(true) : ref.current?.close());
+  // At once: the event of a dialog that closes comes later, and would come back to here from where one went meanwhile.
+  const leave = (): void => (isDirty ? setAsking(true) : onClose());
   return (
     <dialog
       ref={ref}
