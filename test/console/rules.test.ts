@@ -17,6 +17,9 @@ import {
   VIEWER,
 } from './console-stage.js';
 
+/** Of the page: what is evaluated there. */
+declare const location: { hash: string };
+
 const ADA = 'ada@example.test';
 
 describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
@@ -120,7 +123,7 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
     // Who goes on at once is not taken back by the sheet that closes.
     const closing = page.getByRole('button', { name: 'Close', exact: true });
     await closing.evaluate(
-      (button: HTMLElement, next) => {
+      (button: { click(): void }, next) => {
         button.click();
         location.hash = next;
       },
