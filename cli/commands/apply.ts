@@ -86,6 +86,7 @@ async function failAt(context: Context, file: string, error: unknown): Promise<n
   const line = await findDeclaration(context, file, error.collection);
   throw new AppError(error.kind, error.code, `${file}${line === null ? '' : `:${line}`}: ${error.message}`, {
     details: error.details,
+    mistake: error.mistake,
     cause: error,
   });
 }

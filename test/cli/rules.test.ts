@@ -107,8 +107,22 @@ describe('bsvc rules check', () => {
     expect([stricter.code, stricter.stdout]).toEqual([0, expect.stringContaining('The rules of notes are sound')]);
     const misfit = await check('notes', '--read', 'doc.open and doc.owner = user.id', '--data');
     expect([misfit.code, misfit.stdout]).toEqual([1, expect.stringContaining('One stored document of "notes"')]);
-    const wrong = await check('notes', '--read', 'doc.opn', '--update', 'user and');
-    expect(wrong.stdout).toMatch(/read: .*opn.*\n.*update: .*character 9/);
+    const mistaken = ['notes', '--read', 'user and doc.opn', '--update', 'doc.open = "yes"'];
+    const wrong = await check(...mistaken);
+    const lines = wrong.stdout.split('\n');
+    expect(lines).toEqual([
+      expect.stringMatching(/notes: .*read: .*opn.* \(at character 10\)$/),
+      '  user and doc.opn',
+      `${' '.repeat(11)}^`,
+      expect.stringMatching(/notes: .*update: "yes" is no value .* \(at character 12\)$/),
+      '  doc.open = "yes"',
+      `${' '.repeat(13)}^`,
+      '',
+    ]);
+    const { findings } = (await check(...mistaken, '--json')).json<{ findings: object[] }>();
+    expect(findings.map((finding) => Object.keys(finding))).toEqual(
+      findings.map(() => ['collection', 'code', 'message', 'details']),
+    );
     expect((await check('--read', 'user')).code).toBe(2);
     const rules = { read: 'doc.open and doc.owner = user.id' };
     const file = join(home.dir, 'planned.json');
@@ -122,6 +136,22 @@ describe('bsvc rules check', () => {
 });
 
 describe('bsvc collection rules', () => {
+  it('points at a mistake of a file that is applied or checked', async () => {
+    const collections = [{ name: 'posts', rules: { read: 'user and doc.ownr = user.id' } }];
+    writeFileSync(
+      join(home.dir, 'bad.json'),
+      JSON.stringify({ format: 'bsvc/1', projects: [{ name: 'shop', collections }] }),
+    );
+    for (const argv of [['apply'], ['rules', 'check']]) {
+      const { code, stderr } = await inShop(...argv, '-f', 'bad.json');
+      expect([code, ...stderr.split('\n').slice(1, 3)]).toEqual([
+        1,
+        '  user and doc.ownr = user.id',
+        `${' '.repeat(11)}^`,
+      ]);
+    }
+  });
+
   it('points at a mistake, of a long rule at what is around it', async () => {
     const set = async (read: string) =>
       (await inShop('collection', 'rules', 'posts', '--read', read)).stderr.split('\n');

@@ -5,6 +5,7 @@ import { listCollections } from '../../../src/features/collections/list-collecti
 import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
 import {
   findUnindexed,
+  presentFinding,
   reviewNamedRules,
   reviewNewRules,
   reviewRules,
@@ -23,7 +24,7 @@ import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
 import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
-import { presentFailure, UsageError } from '../../view/exit.js';
+import { pointAt, presentFailure, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
 
@@ -69,13 +70,14 @@ export default defineCommand({
     const bad = findings.filter(({ code }) => code !== 'UNINDEXED').length + loosens.length;
     const what = collection ?? (file === undefined ? project.name : `${project.name} as the file says`);
     return {
-      json: { findings, loosens },
+      json: { findings: findings.map(presentFinding), loosens },
       quiet: [...findings.map(({ collection: name, code }) => `${name} ${code}`), ...loosens],
       text: ({ paint }) =>
         [
-          ...findings.map(({ collection: name, code, message }) =>
-            code === 'UNINDEXED' ? `${paint.yellow('!')} ${name}: ${message}` : `${paint.red('✗')} ${name}: ${message}`,
-          ),
+          ...findings.flatMap(({ collection: name, code, message, mistake }) => [
+            `${code === 'UNINDEXED' ? paint.yellow('!') : paint.red('✗')} ${name}: ${message}`,
+            ...(mistake ? [pointAt(mistake)] : []),
+          ]),
           ...loosens.map((line) => `${paint.red('✗')} loosens ${line}`),
           ...(findings.length + loosens.length === 0 ? [`The rules of ${what} are sound.`] : []),
         ].join('\n'),

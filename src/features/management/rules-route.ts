@@ -26,7 +26,7 @@ import { completeRules } from '../collections/rules/check-rules.js';
 import { COLLECTION } from '../collections/schema/describe-collection.js';
 import { explainAccess } from '../documents/read/explain-access.js';
 import { RULE_NAMES } from '../collections/rules/collection-rules.js';
-import { reviewNewRules } from '../collections/rules/review-rules.js';
+import { presentFinding, reviewNewRules } from '../collections/rules/review-rules.js';
 import { setRules } from '../collections/set-rules.js';
 import { PLAYED, playedUser } from './played-user.js';
 import { requireNamed } from './require-named.js';
@@ -143,7 +143,8 @@ export const RULES_ROUTES: RouteList = {
       async handle({ app, project, params, body: { rules, data = false } }) {
         const collection = await requireNamed(app, project, params.collection);
         const asked = rules === undefined ? (collection.rules ?? null) : completeRules(rules);
-        return reviewNewRules(app, collection, asked, { data });
+        const { findings, loosens } = await reviewNewRules(app, collection, asked, { data });
+        return { findings: findings.map(presentFinding), loosens };
       },
     }),
     route('GET /api/projects/:projectId/rules/:collection/explain', {

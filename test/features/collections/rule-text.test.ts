@@ -64,7 +64,7 @@ describe('a rule', () => {
     ['doc.owner = user.id and', 23, 'expected a name'],
     ['(doc.open', 9, 'expected ")"'],
     ['doc.open )', 9, 'the end'],
-    ['doc.a = doc.b', 0, 'cannot be compared'],
+    ['doc.a = doc.b', 8, 'cannot be compared'],
     ['doc.a = ["x"]', 8, '"in"'],
     ['doc.a in "x"', 9, 'a list'],
     ['["x"] in doc.a', 0, 'the right'],
@@ -72,7 +72,7 @@ describe('a rule', () => {
     ['doc.a = "open', 8, 'unexpected'],
     ['anyone or user', 0, '"anyone" stands alone'],
     ['user and nobody', 9, '"nobody" stands alone'],
-    ['doc.a = "\ud800"', 0, 'surrogate'],
+    ['doc.a = "😀\ud800"', 11, 'surrogate'],
     [`doc.a in [${Array.from({ length: 21 }, (_, n) => n).join(',')}]`, 9, 'at most 20'],
     [`doc.a = "${'x'.repeat(2_000)}"`, 2_000, 'at most 2000'],
     [Array.from({ length: 17 }, () => 'user').join(' or '), 0, 'more than 16'],
@@ -159,12 +159,61 @@ describe('a rule of a collection', () => {
     ['user.id = ', 'user.missing', ''],
     ['', 'user.missing', ' in doc.members'],
     ['doc.board in ', 'missing', '[user = user.id].board'],
-    ['doc.board in ', 'members', '[user = user.id].missing'],
+    ['doc.board in members[user = user.id].', 'missing', ''],
+    ['doc.board in members[', 'missing', ' = user.id].board'],
+    ['doc.board in members[user.id in ', 'missing', '].board'],
+    ['doc.board in members[user = user.id and role = ', 'user.missing', '].board'],
+    ['doc.board in members[user = user.id and role in ', 'user.missing', '].board'],
+    ['doc.board in members[user = user.id and ', 'user.missing', ' in users].board'],
     ['doc.board in members[user = user.id and ', 'missing', '].board'],
   ])('has the place of a name that is unknown: %s%s%s', (before, name, after) => {
     const refusal = catchError(() => check(before + name + after)) as AppError;
     expect(refusal.mistake).toEqual({ text: before + name + after, at: before.length });
     expect(refusal.details).toMatchObject([{ rule: String(before.length) }]);
+  });
+
+  // The part at fault stands between bars.
+  it.each([
+    'user and doc.n = |"1"|',
+    'user and doc.n in [1, |"2"|, 3]',
+    'user and |"x"| = doc.n',
+    'user and |""| in doc.members',
+    'user and user.staff = |"yes"|',
+    'user and |1| in user.teams',
+    'user and user.team in ["red", |2|]',
+    'user and |1| in members[user = user.id].role',
+    'user and doc.board = |"not an id"|',
+    'user and doc.open |=| user.team',
+    'user and user.team |=| doc.open',
+    'user and user.team |=| user.staff',
+    'user and doc.n |in| user.teams',
+    'user and doc.n |in| members[user = user.id].board',
+    'user and user.staff |in| members[user = user.id].board',
+    'user and doc.owner |=| user.teams',
+    'user and doc.owner |in| user.team',
+    'user and user.id |in| doc.owner',
+    'user and |user.teams| in doc.members',
+    'user and |user.teams| = "red"',
+    'user and |doc.members| = user.id',
+    'user and |doc.members| in user.teams',
+    'user and |doc.n|',
+    'user and |doc.when| = "2026-01-01"',
+    'user and "2026-01-01" = |doc.when|',
+    'user and doc.board in members[user = user.id and role = |2|].board',
+    'user and doc.board in members[user = user.id and role in ["a", |2|]].board',
+    'user and doc.board in members[user = user.id and |users| = "x"].board',
+    'user and doc.board in members[user = user.id and level |=| user.team].board',
+    'user and doc.board in members[user = user.id and level |in| user.teams].board',
+    'user and doc.board in members[user.id |in| user].board',
+    'user and doc.board in members[user = user.id and |level|].board',
+    'user and doc.board in |members|[role = "x"].board',
+    'user and doc.board in |others|[user = user.id].board',
+    'user and doc.board in |users|[id = user.id].team',
+    'user and doc.owner = |doc.o.x|',
+  ])('has the place of the part that cannot hold: %s', (marked) => {
+    const [before, part, after] = marked.split('|') as [string, string, string];
+    const refusal = catchError(() => check(before + part + after)) as AppError;
+    expect(refusal.mistake).toEqual({ text: before + part + after, at: before.length });
   });
 
   it.each([
@@ -228,7 +277,7 @@ describe('a rule of a collection', () => {
     ['doc.board = members[user = user.id].board', 'write "in" before a set'],
     ['doc.board in members[user = user.id', 'expected "and" or "]"'],
     ['doc.board in members[user = user.id].', 'expected a name'],
-    ['1 in members[user = user.id].role', 'never equal'],
+    ['1 in members[user = user.id].role', 'no value that this can have'],
     ['user.nick = "root"', 'users can set nick on themselves'],
     ['user.password = "x"', 'there is no user.password'],
     ['user.constructor = "x"', 'there is no user.constructor'],

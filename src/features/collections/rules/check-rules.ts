@@ -8,9 +8,11 @@ import { RULE_NAMES } from './collection-rules.js';
 import { hasRules } from './field-rules.js';
 import {
   ID_PATH,
+  OWN_ID,
   type CallerSet,
   type CallerValue,
   type Literal,
+  type Places,
   type RuleCondition,
   type RuleValue,
   type SetCondition,
@@ -78,11 +80,11 @@ export function checkRuleText(
 ): void {
   try {
     const { alternatives, sets } = parseRule(text);
-    if (!hasSets && sets.length > 0) throw new RuleProblem('the rule of a field names no sets', 0);
+    if (!hasSets && sets[0]) throw new RuleProblem('the rule of a field names no sets', sets[0].places.set);
     for (const condition of alternatives.flat()) {
       checkCondition(collection, surroundings, condition);
       if (place === 'rules.create' && condition.kind === 'document' && condition.path === ID_PATH) {
-        throw new RuleProblem('doc.id is not known before the document is stored', condition.at);
+        throw new RuleProblem('doc.id is not known before the document is stored', condition.places.path);
       }
     }
   } catch (error) {
@@ -97,100 +99,100 @@ export function checkRuleText(
 
 function checkCondition(collection: Named, surroundings: RuleSurroundings, condition: RuleCondition): void {
   if (condition.kind === 'signedIn') return;
-  const { at } = condition;
-  const operand = (value: RuleValue, place: number): Operand =>
-    value.kind === 'set'
-      ? setOperand(collection, surroundings, value.set, place)
-      : operandOf(surroundings.users, value, place);
-  if (condition.kind === 'caller') {
-    const left = operand(condition.left, at);
-    if (left.isList) throw new RuleProblem(`${textOf(condition.left)} is a list: write "value in" before it`, at);
-    checkComparison(left, condition.asks, operand(condition.right, condition.valueAt), condition, at);
-    return;
+  const { places } = condition;
+  const operand = (value: RuleValue, at: number): Operand =>
+    value.kind === 'set' ? setOperand(collection, surroundings, value.set) : operandOf(surroundings.users, value, at);
+  if (condition.kind === 'document') {
+    const field = documentOperand(collection, condition.path, places.path);
+    return checkField(field, operand(condition.value, places.value), condition, `doc.${condition.path}`);
   }
-  checkField(
-    documentOperand(collection, condition.path, condition.pathAt),
-    operand(condition.value, condition.valueAt),
-    condition,
-    `doc.${condition.path}`,
-  );
+  const { left: written, asks, right } = condition;
+  const left = operand(written, places.path);
+  if (left.isList) throw new RuleProblem(`${textOf(written)} is a list: write "value in" before it`, places.path);
+  const other = operand(right, places.value);
+  requireValues(written, places.path, other);
+  checkComparison(left, asks, other, right, places);
 }
 
 /** A condition on a field, whether it stands in a rule or in one of its sets. */
 function checkField(
   field: Operand,
-  value: Operand,
-  condition: Extract<RuleCondition, { kind: 'document' }> | SetCondition,
+  operand: Operand,
+  { asks, value, places }: Extract<RuleCondition, { kind: 'document' }> | SetCondition,
   name: string,
 ): void {
-  const { asks, at } = condition;
   if (asks === 'holds') {
-    if (!field.isList) throw new RuleProblem(`${name} is not a list: write "=" instead of "in"`, at);
-    if (value.isList) throw new RuleProblem(`${textOf(condition.value)} is a list: one value stands before "in"`, at);
-    requireComparable(field, value, condition.value, at);
-    return;
+    if (!field.isList) throw new RuleProblem(`${name} is not a list: write "=" instead of "in"`, places.operator);
+    if (operand.isList) {
+      throw new RuleProblem(`${textOf(value)} is a list: one value stands before "in"`, places.value);
+    }
+    return requireComparable(field, operand, value, places);
   }
   if (field.isList) {
-    const other = textOf(condition.value);
-    const advice = value.isList
-      ? `${name} and ${other} are both lists: one value is compared with a list`
-      : `${name} is a list: write ${other} in ${name}`;
-    throw new RuleProblem(advice, at);
+    const advice = operand.isList
+      ? `${name} and ${textOf(value)} are both lists: one value is compared with a list`
+      : `${name} is a list: write ${textOf(value)} in ${name}`;
+    throw new RuleProblem(advice, places.path);
   }
-  checkComparison(field, asks, value, condition, at);
+  checkComparison(field, asks, operand, value, places);
 }
 
 /** The values of a set: a list of what its field holds. */
-function setOperand(own: Named, { users, others }: RuleSurroundings, set: CallerSet, at: number): Operand {
+function setOperand(own: Named, { users, others }: RuleSurroundings, set: CallerSet): Operand {
+  const { places } = set;
   if (set.collection === USERS) {
-    throw new RuleProblem('a set cannot be of users: user.… names what is known of the caller', at);
+    throw new RuleProblem('a set cannot be of users: user.… names what is known of the caller', places.set);
   }
   const named = set.collection === own.name ? own : others.get(set.collection);
-  if (!named) throw new RuleProblem(`there is no collection ${set.collection}`, at);
-  const mine: SetCondition = { path: set.userPath, asks: set.userAsks, value: { kind: 'attribute', name: 'id' }, at };
-  const roots = [set.userPath, set.path, ...set.conditions.map(({ path }) => path)].map((path) => path.split('.')[0]);
-  const hidden = named.fields.find((field) => hasRules(field) && roots.includes(field.name));
-  if (hidden) {
-    throw new RuleProblem(`${named.name}.${hidden.name} is not shown to everybody: sets would tell of it`, at);
+  if (!named) throw new RuleProblem(`there is no collection ${set.collection}`, places.set);
+  const id: CallerValue = { kind: 'attribute', name: OWN_ID };
+  const mine: SetCondition = { path: set.userPath, asks: set.userAsks, value: id, places: places.user };
+  const paths = [mine, ...set.conditions].map(({ path, places: { path: at } }): [string, number] => [path, at]);
+  for (const [path, at] of [...paths, [set.path, places.path] as const]) {
+    const hidden = named.fields.find((field) => hasRules(field) && path.split('.')[0] === field.name);
+    if (hidden) {
+      throw new RuleProblem(`${named.name}.${hidden.name} is not shown to everybody: sets would tell of it`, at);
+    }
   }
   for (const condition of [mine, ...set.conditions]) {
-    checkField(
-      documentOperand(named, condition.path, condition.at),
-      operandOf(users, condition.value, condition.at),
-      condition,
-      condition.path,
-    );
+    const field = documentOperand(named, condition.path, condition.places.path);
+    checkField(field, operandOf(users, condition.value, condition.places.value), condition, condition.path);
   }
-  return { ...documentOperand(named, set.path, at), isList: true };
+  return { ...documentOperand(named, set.path, places.path), isList: true };
 }
 
 function checkComparison(
   left: Operand,
   asks: 'equals' | 'among',
   right: Operand,
-  condition: Extract<RuleCondition, { kind: 'caller' | 'document' }> | SetCondition,
-  at: number,
+  value: RuleValue,
+  places: Places,
 ): void {
-  const value = 'right' in condition ? condition.right : condition.value;
-  if (asks === 'equals' && right.isList) throw new RuleProblem(`${textOf(value)} is a list: write "in" before it`, at);
-  if (asks === 'among' && !right.isList) {
-    throw new RuleProblem(`${textOf(value)} is one value: write "=" before it`, at);
+  if (asks === 'equals' && right.isList) {
+    throw new RuleProblem(`${textOf(value)} is a list: write "in" before it`, places.operator);
   }
-  requireComparable(left, right, value, at);
-  if ('left' in condition) requireComparable(right, left, condition.left, at);
+  if (asks === 'among' && !right.isList) {
+    throw new RuleProblem(`${textOf(value)} is one value: write "=" before it`, places.operator);
+  }
+  requireComparable(left, right, value, places);
 }
 
-function requireComparable(field: Operand, value: Operand, written: RuleValue, at: number): void {
+/** Of values that are written each is looked at, of others the kinds. */
+function requireComparable(field: Operand, value: Operand, written: RuleValue, places: Places): void {
+  requireValues(written, places.value, field);
+  if (written.kind === 'literal' || written.kind === 'list' || field.kind === value.kind) return;
+  throw new RuleProblem(`a ${field.kind} is never equal to a ${value.kind}`, places.operator);
+}
+
+function requireValues(written: RuleValue, at: number, { kind, accepts }: Operand): void {
   const literals = written.kind === 'literal' ? [written.value] : written.kind === 'list' ? written.values : [];
-  for (const literal of literals) {
-    if (literal === '') throw new RuleProblem('an empty text is equal to nothing', at);
-    const accepted = field.accepts === undefined || FIELD_TYPE_RULES[field.accepts].store(literal) !== undefined;
-    if (kindOf(literal) !== field.kind || !accepted) {
-      throw new RuleProblem(`${JSON.stringify(literal)} is no value that this can have`, at);
+  for (const [n, literal] of literals.entries()) {
+    const place = written.kind === 'list' ? written.places[n]! : at;
+    if (literal === '') throw new RuleProblem('an empty text is equal to nothing', place);
+    const isAccepted = accepts === undefined || FIELD_TYPE_RULES[accepts].store(literal) !== undefined;
+    if (kindOf(literal) !== kind || !isAccepted) {
+      throw new RuleProblem(`${JSON.stringify(literal)} is no value that this can have`, place);
     }
-  }
-  if (literals.length === 0 && field.kind !== value.kind) {
-    throw new RuleProblem(`a ${field.kind} is never equal to a ${value.kind}`, at);
   }
 }
 

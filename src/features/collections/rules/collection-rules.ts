@@ -64,9 +64,7 @@ function desugar({ mode, ownerField }: Rls): ParsedRules {
     path: ownerField,
     asks: 'equals',
     value: { kind: 'attribute', name: 'id' },
-    at: 0,
-    pathAt: 0,
-    valueAt: 0,
+    places: { path: 0, operator: 0, value: 0 },
   };
   const owner = ruleOf([[own]]);
   return { read: mode === 'private' ? owner : ANYONE, create: owner, update: owner, updateTo: owner, delete: owner };

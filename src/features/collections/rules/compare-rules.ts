@@ -2,7 +2,7 @@ import type { AccessRules, Collection } from '../collection.js';
 import type { Field } from '../fields/field.js';
 import { RULE_NAMES, rulesOf } from './collection-rules.js';
 import { fieldRules } from './field-rules.js';
-import type { CallerSet, Rule, RuleCondition } from './rule.js';
+import { withoutPlaces, type CallerSet, type Rule, type RuleCondition } from './rule.js';
 
 type Ruled = Pick<Collection, 'rls' | 'rules'>;
 
@@ -48,12 +48,9 @@ function isStricterRule(before: Rule, after: Rule): boolean {
   });
 }
 
-/** Places in the text, in sets too, say nothing of the meaning. */
-const PLACES: ReadonlySet<string> = new Set(['at', 'pathAt', 'valueAt']);
-
 function textOf(condition: RuleCondition): string {
   return JSON.stringify(condition, (name, value: unknown) =>
-    PLACES.has(name) ? undefined : name === 'set' ? (value as CallerSet).text : value,
+    name === 'set' ? (value as CallerSet).text : withoutPlaces(name, value),
   );
 }
 

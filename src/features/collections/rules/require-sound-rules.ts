@@ -101,8 +101,9 @@ function asNamed(check: () => void): void {
     check();
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'INVALID_RULE') throw error;
+    const { details, mistake } = error;
     const message = `A rule names what this would take away. ${error.message}: change the rule first`;
-    throw conflict('NAMED_BY_RULE', message, { details: error.details, cause: error });
+    throw conflict('NAMED_BY_RULE', message, { details, mistake, cause: error });
   }
 }
 

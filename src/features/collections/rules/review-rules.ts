@@ -1,5 +1,5 @@
 import type { App } from '../../../app.js';
-import { AppError, type FieldProblem } from '../../../errors.js';
+import { AppError, type FieldProblem, type Mistake } from '../../../errors.js';
 import type { AccessRules, Collection } from '../collection.js';
 import { RULE_NAMES, SERVER_ONLY } from './collection-rules.js';
 import { listLoosenedRules } from './compare-rules.js';
@@ -14,6 +14,8 @@ export interface RuleFinding {
   code: string;
   message: string;
   details?: FieldProblem[];
+  /** For people, as an error has it. */
+  mistake?: Mistake;
 }
 
 interface Review {
@@ -79,7 +81,12 @@ async function findRefusal({ name }: Collection, check: () => Promise<void>): Pr
     return [];
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    const { code, message, details } = error;
-    return [{ collection: name, code, message, ...(details && { details }) }];
+    const { code, message, details, mistake } = error;
+    return [{ collection: name, code, message, ...(details && { details }), ...(mistake && { mistake }) }];
   }
+}
+
+/** A finding for programs, to whom `details` say the place. */
+export function presentFinding({ mistake: _, ...finding }: RuleFinding): Omit<RuleFinding, 'mistake'> {
+  return finding;
 }

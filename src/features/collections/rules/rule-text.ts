@@ -1,10 +1,11 @@
-import { isWellFormed } from '../fields/field-type.js';
 import {
   OWN_ID,
   ruleOf,
+  withoutPlaces,
   type CallerSet,
   type CallerValue,
   type Literal,
+  type Places,
   type Rule,
   type RuleCondition,
   type RuleValue,
@@ -74,7 +75,8 @@ function readTokens(text: string): Token[] {
   if (text.length > MAX_CHARACTERS) {
     throw new RuleProblem(`a rule has at most ${MAX_CHARACTERS} characters`, MAX_CHARACTERS);
   }
-  if (!isWellFormed(text)) throw new RuleProblem('half a surrogate pair is not a character', 0);
+  const half = text.search(/\p{Surrogate}/u);
+  if (half >= 0) throw new RuleProblem('half a surrogate pair is not a character', half);
   const tokens: Token[] = [];
   let at = 0;
   for (;;) {
@@ -150,15 +152,16 @@ class RuleReader {
     const { at } = this.#token;
     if (this.#isMark('user') && this.tokens[this.#next + 1]?.text !== '.') {
       this.#next++;
-      return { kind: 'signedIn', at };
+      return { kind: 'signedIn' };
     }
     const left = this.#readSide();
     if (left.kind === 'list') throw new RuleProblem('a list stands on the right of "in"', at);
     if (left.kind === 'set') throw new RuleProblem('a set stands on the right of "in"', at);
+    const { at: operator } = this.#token;
     const isEqual = this.#takes('=');
     if (!isEqual && !this.#takes('in')) {
       if (left.kind === 'literal') this.#expected('"=" or "in"');
-      return compare(left, 'equals', { kind: 'literal', value: true }, at, at);
+      return compare(left, 'equals', { kind: 'literal', value: true }, { left: at, operator: at, right: at });
     }
     const { at: rightAt } = this.#token;
     const right = this.#readSide();
@@ -170,15 +173,15 @@ class RuleReader {
         rightAt,
       );
     }
-    return compare(left, isEqual ? 'equals' : 'among', right, at, rightAt);
+    return compare(left, isEqual ? 'equals' : 'among', right, { left: at, operator, right: rightAt });
   }
 
   #readSide(): Side {
     const { kind, at } = this.#token;
     if (kind === 'text' || kind === 'number' || this.#isMark('true') || this.#isMark('false')) {
-      return { kind: 'literal', value: this.#readLiteral() };
+      return this.#readSingle();
     }
-    if (this.#takes('[')) return { kind: 'list', values: this.#readList(at) };
+    if (this.#takes('[')) return this.#readList(at);
     const root = this.#readName();
     if (root === 'user' || root === 'doc') {
       if (!this.#takes('.')) this.#expected(`"." and a name after "${root}"`);
@@ -204,45 +207,53 @@ class RuleReader {
       throw new RuleProblem(`a set has at most ${MAX_CONDITIONS} conditions`, at);
     }
     if (!this.#takes('.')) this.#expected(`"." and the field of ${collection} that is meant`);
+    const { at: pathAt } = this.#token;
     const path = this.#readPath();
     const [own, ...more] = conditions.filter(({ value }) => value.kind === 'attribute' && value.name === OWN_ID);
     if (!own || own.asks === 'among' || more.length > 0) {
       throw new RuleProblem(`a set asks once for user.id, as in ${collection}[user = user.id].${path}`, at);
     }
     const others = conditions.filter((each) => each !== own);
-    const texts = others.map(({ at: _place, ...condition }) => JSON.stringify(condition)).sort();
+    const texts = others.map((condition) => JSON.stringify(condition, withoutPlaces)).sort();
     const text = JSON.stringify([collection, own.path, path, texts]);
-    return { collection, userPath: own.path, userAsks: own.asks, conditions: others, path, text };
+    const places = { set: at, path: pathAt, user: own.places };
+    return { collection, userPath: own.path, userAsks: own.asks, conditions: others, path, text, places };
   }
 
   /** Bare names are fields of the set's collection, `user` too unless a dot follows. */
   #readSetCondition(): SetCondition {
     const { at } = this.#token;
     const caller = this.#readAttribute();
-    if (caller) {
+    const path = caller ? null : this.#readPath();
+    const { at: operator } = this.#token;
+    if (path === null) {
       if (!this.#takes('in')) this.#expected('"in"');
-      return { path: this.#readPath(), asks: 'holds', value: caller, at };
+      const places = { path: this.#token.at, operator, value: at };
+      return { path: this.#readPath(), asks: 'holds', value: caller!, places };
     }
-    const path = this.#readPath();
-    if (this.#takes('=')) {
-      if (this.#isMark('[')) throw new RuleProblem('write "in" before a list', this.#token.at);
-      return {
-        path,
-        asks: 'equals',
-        value: this.#readAttribute() ?? { kind: 'literal', value: this.#readLiteral() },
-        at,
-      };
+    const isEqual = this.#takes('=');
+    if (!isEqual && !this.#takes('in')) {
+      const places = { path: at, operator: at, value: at };
+      return { path, asks: 'equals', value: { kind: 'literal', value: true }, places };
     }
-    if (!this.#takes('in')) return { path, asks: 'equals', value: { kind: 'literal', value: true }, at };
-    const { at: listAt } = this.#token;
-    if (this.#takes('[')) return { path, asks: 'among', value: { kind: 'list', values: this.#readList(listAt) }, at };
+    const { at: valueAt } = this.#token;
+    const places = { path: at, operator, value: valueAt };
+    if (isEqual) {
+      if (this.#isMark('[')) throw new RuleProblem('write "in" before a list', valueAt);
+      return { path, asks: 'equals', value: this.#readAttribute() ?? this.#readSingle(), places };
+    }
+    if (this.#takes('[')) return { path, asks: 'among', value: this.#readList(valueAt), places };
     const value = this.#readAttribute();
-    return value ? { path, asks: 'among', value, at } : this.#expected('a list in brackets, or a list of the user');
+    return value ? { path, asks: 'among', value, places } : this.#expected('a list in brackets, or a list of the user');
   }
 
   #readAttribute(): CallerValue | null {
     if (!this.#isMark('user') || this.tokens[this.#next + 1]?.text !== '.') return null;
     return { kind: 'attribute', name: this.#readPath().slice('user.'.length) };
+  }
+
+  #readSingle(): CallerValue {
+    return { kind: 'literal', value: this.#readLiteral() };
   }
 
   #readLiteral(): Literal {
@@ -254,13 +265,16 @@ class RuleReader {
     return kind === 'text' ? text : kind === 'number' ? Number(text) : text === 'true';
   }
 
-  #readList(at: number): Literal[] {
+  #readList(at: number): CallerValue {
     const values: Literal[] = [];
-    do values.push(this.#readLiteral());
-    while (this.#takes(','));
+    const places: number[] = [];
+    do {
+      places.push(this.#token.at);
+      values.push(this.#readLiteral());
+    } while (this.#takes(','));
     if (!this.#takes(']')) this.#expected('"," or "]"');
     if (values.length > MAX_LIST) throw new RuleProblem(`a list has at most ${MAX_LIST} values`, at);
-    return values;
+    return { kind: 'list', values, places };
   }
 
   #readPath(): string {
@@ -299,21 +313,22 @@ function compare(
   left: Exclude<Side, { kind: 'set' }>,
   asks: 'equals' | 'among',
   right: Side,
-  at: number,
-  rightAt: number,
+  at: { left: number; operator: number; right: number },
 ): RuleCondition {
+  const places: Places = { path: at.left, operator: at.operator, value: at.right };
   if (left.kind === 'path') {
-    if (right.kind === 'path') throw new RuleProblem('two fields of a document cannot be compared', at);
-    return { kind: 'document', path: left.path, asks, value: right, at, pathAt: at, valueAt: rightAt };
+    if (right.kind === 'path') throw new RuleProblem('two fields of a document cannot be compared', at.right);
+    return { kind: 'document', path: left.path, asks, value: right, places };
   }
   if (right.kind === 'path') {
     const asked = asks === 'among' ? 'holds' : asks;
-    return { kind: 'document', path: right.path, asks: asked, value: left, at, pathAt: rightAt, valueAt: at };
+    const turned = { path: at.right, operator: at.operator, value: at.left };
+    return { kind: 'document', path: right.path, asks: asked, value: left, places: turned };
   }
   if (left.kind !== 'attribute' && right.kind !== 'attribute' && right.kind !== 'set') {
-    throw new RuleProblem('this names neither the caller nor the document: it is always the same', at);
+    throw new RuleProblem('this names neither the caller nor the document: it is always the same', at.left);
   }
-  return { kind: 'caller', left, asks, right, at, valueAt: rightAt };
+  return { kind: 'caller', left, asks, right, places };
 }
 
 function bounded(alternatives: Alternatives, at: number): Alternatives {

@@ -1,18 +1,31 @@
 /** A value that a rule can be written with. */
 export type Literal = string | number | boolean;
 
-/** A value that is known before any document is looked at: written in the rule, or an attribute of the caller. */
+/**
+ * A value that is known before any document is looked at: written in the rule, or an attribute of the caller. Of a list
+ * `places` are those of its values.
+ */
 export type CallerValue =
   | { kind: 'literal'; value: Literal }
-  | { kind: 'list'; values: readonly Literal[] }
+  | { kind: 'list'; values: readonly Literal[]; places: readonly number[] }
   | { kind: 'attribute'; name: string };
+
+/**
+ * Where the parts of a condition stand in the rule's text, counted from 0: the document's side, of two sides of the
+ * caller the left one; the operator; the other side. Where nothing is written for a part, it is that of the condition.
+ */
+export interface Places {
+  path: number;
+  operator: number;
+  value: number;
+}
 
 /** A condition on the documents of a set's collection; `asks` is what it is in RuleCondition. */
 export interface SetCondition {
   path: string;
   asks: 'equals' | 'among' | 'holds';
   value: CallerValue;
-  at: number;
+  places: Places;
 }
 
 /**
@@ -28,6 +41,7 @@ export interface CallerSet {
   path: string;
   /** Sets that ask for the same have the same text, wherever they stand. */
   text: string;
+  places: { set: number; path: number; user: Places };
 }
 
 /** What a value can be looked for in. */
@@ -35,21 +49,15 @@ export type RuleValue = CallerValue | { kind: 'set'; set: CallerSet };
 
 /**
  * A condition of a rule. `equals` compares with one value, `among` with several; `holds` asks for a value in a list
- * that the document has. `at` is the place in the rule's text, counted from 0; `pathAt` and `valueAt` are those of the
- * document's side and of the other one, of two sides of the caller the right one.
+ * that the document has.
  */
 export type RuleCondition =
-  | { kind: 'signedIn'; at: number }
-  | { kind: 'caller'; left: CallerValue; asks: 'equals' | 'among'; right: RuleValue; at: number; valueAt: number }
-  | {
-      kind: 'document';
-      path: string;
-      asks: 'equals' | 'among' | 'holds';
-      value: RuleValue;
-      at: number;
-      pathAt: number;
-      valueAt: number;
-    };
+  | { kind: 'signedIn' }
+  | { kind: 'caller'; left: CallerValue; asks: 'equals' | 'among'; right: RuleValue; places: Places }
+  | { kind: 'document'; path: string; asks: 'equals' | 'among' | 'holds'; value: RuleValue; places: Places };
+
+/** For JSON.stringify: a condition by its meaning, wherever it stands. */
+export const withoutPlaces = (name: string, value: unknown): unknown => (name === 'places' ? undefined : value);
 
 /**
  * A rule as alternatives, of which one has to hold with all its conditions: `anyone` is an alternative without

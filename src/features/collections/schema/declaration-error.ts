@@ -4,8 +4,8 @@ import { AppError } from '../../../errors.js';
 export class DeclarationError extends AppError {
   readonly collection: string;
 
-  constructor(collection: string, { kind, code, message, details, cause }: AppError) {
-    super(kind, code, `collection ${collection}: ${message}`, { details, cause });
+  constructor(collection: string, { kind, code, message, details, mistake, cause }: AppError) {
+    super(kind, code, `collection ${collection}: ${message}`, { details, mistake, cause });
     this.collection = collection;
   }
 }
