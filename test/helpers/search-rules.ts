@@ -15,8 +15,9 @@ import {
   type Values,
 } from './ruled-world.js';
 
-/** How often a search came to what it is for. */
+/** How often a search came to what it is for; `cases` are rules × callers × stores, each asked in all ways. */
 export const REACHED = {
+  cases: 0,
   sets: 0,
   joins: 0,
   refusedBefore: 0,
@@ -30,26 +31,39 @@ export const REACHED = {
 /** On a MongoDB a set that a read asks about may be so old (rules.md 5). */
 export const SET_AGE_MS = 1_000;
 
+/** How large a world is, and how often it is looked at with how many writes in between. */
+interface World {
+  documents: number;
+  rounds: number;
+  writes: number;
+}
+
 /**
  * A world under random rules: what anybody reads or writes is what an independent reading of the rules says. `pass` has
  * the application's clock go on.
  */
-export async function searchRules(test: TestApp, seed: number, pass: (ms: number) => void): Promise<void> {
+export async function searchRules(
+  test: TestApp,
+  seed: number,
+  pass: (ms: number) => void,
+  { documents, rounds, writes }: World = { documents: 12, rounds: 3, writes: 12 },
+): Promise<void> {
   const random = openRandom(seed);
-  const world = await buildRuledWorld(test, random, 12);
+  const world = await buildRuledWorld(test, random, documents);
   REACHED.sets += Object.values(world.rules).filter(({ text }) => text.includes('joins[')).length;
   const told = world.people.map(() => new Map<string, unknown>());
   const cursors: (string | null)[] = world.people.map(() => null);
   const streams = world.people.map(() => openStreamFollower('things', ''));
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [at, person] of world.people.entries()) {
       pass(SET_AGE_MS);
       await expectReads(world, person);
       cursors[at] = await followTo(world, person, { cursor: cursors[at]!, told: told[at]! });
       await expectExplained(test, world, person);
       await expectStreamed(test, world, person, streams[at]!);
+      REACHED.cases++;
     }
-    for (let n = 0; n < 12; n++) await write(world, random);
+    for (let n = 0; n < writes; n++) await write(world, random);
   }
   for (const stream of streams) await stream.disconnect();
 }
