@@ -177,6 +177,9 @@ describe.each(['enforced', 'flexible'] as const)('fields with rules of their own
       [{ $graphLookup: { from: name, startWith: 1, connectFromField: 'title', connectToField: field, as: 'b' } }],
       [{ $unionWith: { coll: name, pipeline: [{ $match: { [`${field}.x`]: 1 } }] } }],
       [{ $setWindowFields: { sortBy: { [field]: 1 }, output: { n: { $documentNumber: {} } } } }],
+      [{ $fill: { output: { [field]: { value: 1 } } } }],
+      [{ $fill: { partitionByFields: [field], output: { title: { value: 1 } } } }],
+      [{ $densify: { field: 'v', partitionByFields: [field], range: { step: 1, bounds: 'full' } } }],
     ];
     const refused = async (who: keyof typeof as, path: string, body?: object): Promise<void> => {
       expect(await outcome(call(who, body ? 'post' : 'get', path, body)), path + JSON.stringify(body)).toEqual([
@@ -196,6 +199,15 @@ describe.each(['enforced', 'flexible'] as const)('fields with rules of their own
     }
     expect(await outcome(call('staff', 'get', `${name}?grade=A`))).toEqual([200]);
     expect(await outcome(call('server', 'get', `${name}?cost_gt=1&sort=notes`))).toEqual([200]);
+  });
+
+  it('are not suggested for a name that there is not, where they are hidden', async () => {
+    for (const query of ['csot=1', 'sort=-csot', 'fields=csot', 'csot_exists=true']) {
+      const { text } = await call('ada', 'get', `${name}?${query}`);
+      expect([text.includes('Unknown field'), text.includes('cost')]).toEqual([mode === 'enforced', false]);
+    }
+    const { text } = await call('ada', 'get', `${name}?sort=titel`);
+    expect(text.includes('did you mean')).toBe(mode === 'enforced');
   });
 
   it('are not in a computed name either, nor in what a stage makes of the whole document', async () => {

@@ -86,15 +86,18 @@ export const STAGE_GUARDS: Readonly<Record<string, StageGuard>> = {
   },
   $fill: (given, { shape }) => {
     const options = requireObject(given, '$fill');
+    // What it fills in depends on what is there.
     for (const path of Object.keys(requireObject(options.output, '$fill: output'))) {
-      shape.redefine(requirePath(path, '$fill'));
+      shape.redefine(requireSeenPath(path, '$fill', shape));
     }
     for (const path of Object.keys(Object(options.sortBy) as object)) shape.requireSeen(path);
+    requireSeenParts(options, shape);
     return [{ $fill: guardNamed(options, shape) }];
   },
   $densify: (given, { shape }) => {
     const options = requireObject(given, '$densify');
     if (typeof options.field === 'string') shape.requireSeen(options.field);
+    requireSeenParts(options, shape);
     return [{ $densify: readLiteral(options) }];
   },
   $lookup: guardLookup,
@@ -129,6 +132,13 @@ function requireSeenPath(given: unknown, stage: string, shape: PipelineScope['sh
   const path = requirePath(given, stage);
   shape.requireSeen(path);
   return path;
+}
+
+/** The fields by whose values a stage parts the documents. */
+function requireSeenParts({ partitionByFields }: Record<string, unknown>, shape: PipelineScope['shape']): void {
+  for (const path of Array.isArray(partitionByFields) ? partitionByFields : []) {
+    if (typeof path === 'string') shape.requireSeen(path);
+  }
 }
 
 /** True for the values that keep or drop a field of a projection instead of computing it. */
