@@ -115,6 +115,23 @@ describe('the log of changes', () => {
     expect(await idsOf(start, { filter: { owner: 'bob' }, earlierAccess: { owner: 'bob' } })).toEqual([]);
   });
 
+  it('keeps fields named first up to 64 KiB, and says that it does not know by larger ones', async () => {
+    const owners = (count: number): string[] => Array.from({ length: count }, (_, n) => `owner-${n}`);
+    await items.insertOne({ _id: 1, owner: owners(2_000) });
+    let start = await begin();
+    const lastOwner = (n: number) => ({ filter: { owner: `owner-${n}` }, earlierAccess: { owner: `owner-${n}` } });
+    await items.updateOne({ _id: 1 }, { $set: { owner: [] } });
+    expect(await idsOf(start, lastOwner(1_999))).toEqual(['1 gone']);
+    expect(await idsOf(start, lastOwner(2_000))).toEqual([]);
+    await items.updateOne({ _id: 1 }, { $set: { owner: owners(10_000), n: 1 } });
+    start = await begin();
+    await items.updateOne({ _id: 1 }, { $set: { owner: ['owner-1'] } });
+    expect(await read(start, lastOwner(9_999))).toBeNull();
+    expect(await idsOf(start, lastOwner(1))).toEqual(['1']);
+    expect(await idsOf(start, { filter: { n: 2 }, earlierConditions: { n: 1 } })).toEqual(['1 gone']);
+    expect(await read(start, { earlierOf: 10 })).toMatchObject({ changes: [{ earlier: [{ isCut: true }] }] });
+  });
+
   it('leaves out what is to be omitted, and a change of it alone', async () => {
     await items.insertOne({ _id: 1, hidden: { secret: 'sealed-note-1' }, n: 1 });
     const start = await begin();

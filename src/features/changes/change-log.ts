@@ -53,6 +53,8 @@ export interface ChangeWatch {
 export interface EarlierDocument {
   bytes: Buffer;
   isPartial: boolean;
+  /** A field of rules was too large to be kept. */
+  isCut?: boolean;
 }
 
 /** A change for those it concerns. */

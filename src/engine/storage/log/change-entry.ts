@@ -14,6 +14,8 @@ const FLAGS_AT = 2;
 const MOMENT_AT = 3;
 const BSON_AT = 9;
 const PARTIAL = 1;
+/** A field that is to be kept first was too large. */
+const CUT = 2;
 
 export const OPERATIONS = { insert: 1, update: 2, remove: 3 } as const;
 export type ChangeOperation = (typeof OPERATIONS)[keyof typeof OPERATIONS];
@@ -22,11 +24,8 @@ export type ChangeOperation = (typeof OPERATIONS)[keyof typeof OPERATIONS];
 const MAX_EARLIER_BYTES = 512;
 /** Values up to this size are kept before larger ones: what is filtered by is short. */
 const SHORT_ELEMENT_BYTES = 64;
-/** Of fields that are kept first: a longer owner is nobody's id. */
-const MAX_FIRST_BYTES = 256;
-/** A list says for some hundred users that they may read a document. */
-const MAX_FIRST_LIST_BYTES = 8 * 1024;
-const LIST = 4;
+/** Of each field that is kept first: a list says of two thousand users that they may read a document. */
+const MAX_FIRST_BYTES = 64 * 1024;
 
 /** The key of entry number `seq`. */
 export function entryKey(logId: number, seq: number): Buffer {
@@ -55,15 +54,16 @@ export function encodeEntry(
   if (bytes.length <= MAX_EARLIER_BYTES && !log.omit.some((name) => bytes.includes(name))) {
     return sealEntry(key, operation, 0, at, [bytes.subarray(4, bytes.length - 1)]);
   }
-  const { elements, isWhole } = selectElements(log, bytes, MAX_EARLIER_BYTES);
-  return sealEntry(key, operation, isWhole ? 0 : PARTIAL, at, elements);
+  const { elements, flags } = selectElements(log, bytes, MAX_EARLIER_BYTES);
+  return sealEntry(key, operation, flags, at, elements);
 }
 
 /** As the entry, without the values of its document but for those that are kept first. */
 export function eraseEntry(key: Buffer, log: PreparedLog, value: Buffer): Buffer {
   const bytes = value.subarray(BSON_AT, value.length - SUM_BYTES);
   const { elements } = selectElements(log, bytes, 0);
-  return sealEntry(key, value[OPERATION_AT] as ChangeOperation, PARTIAL, value.readUIntBE(MOMENT_AT, 6), elements);
+  const flags = value[FLAGS_AT]! | PARTIAL;
+  return sealEntry(key, value[OPERATION_AT] as ChangeOperation, flags, value.readUIntBE(MOMENT_AT, 6), elements);
 }
 
 function sealEntry(
@@ -94,10 +94,10 @@ function endOfId(bytes: Buffer): number {
 }
 
 /** `_id` and the fields that are kept first, then others as far as they fit, the short ones before the long. */
-function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { elements: Uint8Array[]; isWhole: boolean } {
+function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { elements: Uint8Array[]; flags: number } {
   const kept: Uint8Array[] = [];
   const others: Uint8Array[] = [];
-  let isWhole = true;
+  let flags = 0;
   let left = limit;
   for (let at = 4; bytes[at] !== 0;) {
     const nameEnd = bytes.indexOf(0, at + 1);
@@ -107,11 +107,11 @@ function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { eleme
     if (at === 4) {
       kept.push(element);
     } else if (log.first.some(isNamed)) {
-      if (element.length <= (bytes[at] === LIST ? MAX_FIRST_LIST_BYTES : MAX_FIRST_BYTES)) {
+      if (element.length <= MAX_FIRST_BYTES) {
         left -= element.length;
         kept.push(element);
       } else {
-        isWhole = false;
+        flags |= PARTIAL | CUT;
       }
     } else if (!log.omit.some(isNamed)) {
       others.push(element);
@@ -122,14 +122,14 @@ function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { eleme
     for (const element of others) {
       if (!wanted(element.length)) continue;
       if (element.length > left) {
-        isWhole = false;
+        flags |= PARTIAL;
         continue;
       }
       left -= element.length;
       kept.push(element);
     }
   }
-  return { elements: kept, isWhole };
+  return { elements: kept, flags };
 }
 
 /** An entry as it is read. */
@@ -142,6 +142,8 @@ export interface ChangeEntry {
   earlier: Buffer;
   /** Fields of the document may be missing from `earlier`. */
   isPartial: boolean;
+  /** Also some that are to be kept first. */
+  isCut: boolean;
 }
 
 /** The parts of a stored entry, in the memory of `value`. */
@@ -152,6 +154,7 @@ export function decodeEntry(key: Buffer, value: Buffer): ChangeEntry {
     at: value.readUIntBE(MOMENT_AT, 6),
     earlier: value.subarray(BSON_AT, value.length - SUM_BYTES),
     isPartial: (value[FLAGS_AT]! & PARTIAL) !== 0,
+    isCut: (value[FLAGS_AT]! & CUT) !== 0,
   };
 }
 

@@ -49,6 +49,8 @@ export interface DocumentBefore {
   bytes: Buffer;
   /** Fields may be missing. */
   isPartial: boolean;
+  /** Also some that are to be kept first. */
+  isCut: boolean;
 }
 
 /** A document after its changes: found, or lost since. */
@@ -80,7 +82,7 @@ export function logPosition(storage: Storage, ns: string): LogPoint | null {
 /**
  * The documents that were changed after `search.after` and that meet the filter, as they are when they are read, and
  * those that met it before one of these changes and do not now; in the order of the last change that was looked at.
- * Null when the log begins later or is another one.
+ * Null when the log begins later, is another one, or does not know whether a document met it before.
  */
 export async function readChanges(storage: Storage, ns: string, search: LogQuery): Promise<LoggedChanges | null> {
   const found = new Map<string, LoggedChange>();
@@ -102,12 +104,14 @@ export async function readChanges(storage: Storage, ns: string, search: LogQuery
       if (entries === null) return null;
       for (const entry of entries) {
         const key = turn.examine(entry, found);
+        if (turn.isUnknown) return null;
         if (key === null) {
           isHeld = true;
           break;
         }
         seq = entry.seq;
         bytes += found.get(key)?.document?.length ?? 0;
+        if (search.earlierOf !== undefined) bytes += entry.earlier.length;
         left--;
         if (isFull() || performance.now() >= turnEnds) break;
       }
@@ -122,6 +126,9 @@ export async function readChanges(storage: Storage, ns: string, search: LogQuery
 
 /** A log and its documents as one turn of the event loop sees them. */
 class Turn {
+  /** Nobody can say whether the last document that was examined met the search before. */
+  isUnknown = false;
+
   constructor(
     private readonly storage: Storage,
     private readonly collection: CollectionEntry,
@@ -161,7 +168,7 @@ class Turn {
     if (search.earlierOf !== undefined) {
       const earlier = known?.earlier ?? [];
       if (entry.operation !== OPERATIONS.insert) {
-        earlier.push({ bytes: Buffer.from(entry.earlier), isPartial: entry.isPartial });
+        earlier.push({ bytes: Buffer.from(entry.earlier), isPartial: entry.isPartial, isCut: entry.isCut });
       }
       found.delete(key);
       found.set(key, { id: readId(entry.earlier), at: entry.at, document, earlier });
@@ -174,15 +181,20 @@ class Turn {
     return key;
   }
 
-  private metBefore({ operation, earlier, isPartial }: ChangeEntry): boolean {
+  private metBefore({ operation, earlier, isPartial, isCut }: ChangeEntry): boolean {
     if (operation === OPERATIONS.insert) return false;
     const { earlierAccess, earlierConditions } = this.search;
     const doc = decodeDocument(earlier);
-    if (!earlierAccess.matches(doc)) return false;
-    const { fields } = earlierConditions;
-    if (isPartial && (fields === null || [...fields].some((name) => !Object.hasOwn(doc, name)))) return true;
-    return earlierConditions.matches(doc);
+    if (!earlierAccess.matches(doc)) {
+      this.isUnknown = isCut && lacks(doc, earlierAccess.fields);
+      return false;
+    }
+    return (isPartial && lacks(doc, earlierConditions.fields)) || earlierConditions.matches(doc);
   }
+}
+
+function lacks(doc: object, fields: ReadonlySet<string> | null): boolean {
+  return fields === null || [...fields].some((name) => !Object.hasOwn(doc, name));
 }
 
 function matches(filter: Filter, bytes: Buffer): boolean {

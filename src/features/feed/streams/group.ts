@@ -81,6 +81,7 @@ export class Group {
     const concerns = earlier
       ? earlier.some((before) => this.#met(before))
       : this.ownerId === null || change.owners.includes(this.ownerId);
+    if (!concerns && this.#isRuled && earlier?.some((before) => this.#mayHaveMet(before))) return 'unknown';
     if (!concerns || this.#toldGone.has(id)) return null;
     if (earlier && this.#isExact) return 'gone';
     if (this.#toldGone.size >= MAX_TOLD_GONE) this.#toldGone.clear();
@@ -91,6 +92,10 @@ export class Group {
   /** Somebody may have been shown since what was told of as gone: it is told once more when it is gone again. */
   forgetGone(): void {
     this.#toldGone.clear();
+  }
+
+  #mayHaveMet({ bytes, isCut }: EarlierDocument): boolean {
+    return Boolean(isCut) && lacks(bytes, this.#earlierAccess.fields);
   }
 
   #met({ bytes, isPartial }: EarlierDocument): boolean {
