@@ -23,7 +23,10 @@ export default defineCommand({
     since: option('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
     action: option('--action <words>', 'only this command, for example "project delete", or all of "project"'),
     actor: option('--actor <name>', 'only what this one did, for example ann@example.com'),
-    project: option('--project <name>', 'only what concerns this project, by name or id'),
+    project: option(
+      '--project <name>',
+      'only what concerns this project, by name or id; BSVC_PROJECT is not read here',
+    ),
   },
   async run(context, { limit = DEFAULT_LIMIT, since, action, actor, project }) {
     const app = await context.app();

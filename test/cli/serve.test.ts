@@ -93,6 +93,29 @@ describe('bsvc serve --demo', () => {
 });
 
 describe('bsvc serve', () => {
+  it('is named by commands at the port that it took', async () => {
+    const { port } = new URL((await serve()).ready.url);
+    expect((await bsvc('project', 'create', 'shop')).code).toBe(0);
+    const provider = [
+      '--client-id',
+      'id',
+      '--client-secret-env',
+      'BSVC_PROJECT',
+      '--redirect-url',
+      'https://a.test/in',
+    ];
+    for (const [words, named] of [
+      [['collection', 'add', 'cards', '--field', 'title:String'], `http://localhost:${port}/api/data/cards`],
+      [
+        ['user', 'social', 'set', 'github', ...provider],
+        `http://localhost:${port}/api/userAuth/social/github/callback`,
+      ],
+    ] as const) {
+      const { stdout, stderr } = await bsvc(...words);
+      expect([stderr, stdout]).toEqual(['', expect.stringContaining(named) as string]);
+    }
+  });
+
   it('stops with exit 0 on SIGTERM, on SIGINT and on SIGHUP', async () => {
     expect(await (await serve()).stop('SIGTERM')).toBe(0);
     expect(await (await serve()).stop('SIGHUP')).toBe(0);

@@ -2,6 +2,7 @@ import { presentSocialProvider, setSocialProvider } from '../../../../src/featur
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
 import { argument, defineCommand, flag, list, secret, option } from '../../../shell/command.js';
 import { readSecret } from '../../../shell/read-secret.js';
+import { findServiceAddress } from '../../../shell/service-address.js';
 import { UsageError } from '../../../view/exit.js';
 
 export default defineCommand({
@@ -66,13 +67,14 @@ export default defineCommand({
         mayBePrivate: true,
       }),
     );
+    const address = await findServiceAddress(app);
     return {
       json: provider,
       quiet: provider.name,
       text: () =>
         [
           `Users of ${project.name} may sign in through ${provider.name} (${provider.issuer}).`,
-          `Register there: ${app.config.publicUrl ?? '<public address>'}/api/userAuth/social/${provider.name}/callback`,
+          `Register there: ${address}/api/userAuth/social/${provider.name}/callback`,
         ].join('\n'),
     };
   },
