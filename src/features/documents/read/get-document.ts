@@ -57,7 +57,7 @@ export async function getDocument(
   const find = async (): Promise<Buffer> => {
     const found = asksSets(collection, caller)
       ? await findSettled(app, collection, caller, { ...wanted, ...visible }, scope, findWith)
-      : await findReadable(readFilter(app, collection, caller, scope), findWith);
+      : await findReadable(await readFilter(app, collection, caller, scope), findWith);
     if (!found) throw documentNotFound();
     return concealInRow(found, shown ? null : sight);
   };
@@ -79,8 +79,7 @@ const RAW = { raw: true };
 
 type FindWith = (access: readonly Document[]) => Promise<Buffer | null>;
 
-async function findReadable(reading: AccessFilter | Promise<AccessFilter>, findWith: FindWith): Promise<Buffer | null> {
-  const readable = reading instanceof Promise ? await reading : reading;
+function findReadable(readable: AccessFilter, findWith: FindWith): Promise<Buffer | null> {
   return findWith(readable ? [readable] : []);
 }
 

@@ -23,7 +23,7 @@ export interface ReferenceCheck {
   /** Whether a document must match, or none may. */
   matches: boolean;
   /** Why the write is refused otherwise; null where it has to be planned again. */
-  refusal: () => AppError | null | Promise<AppError | null>;
+  refusal: () => Promise<AppError | null>;
 }
 
 /** A write with what its references ask. */
@@ -38,7 +38,7 @@ export interface CheckedWrite {
 const MAX_CHECKS = 1000;
 
 /** False for writes that references have nothing to do with: most of them. */
-export function concernsReferences(app: App, write: RecordWrite): boolean | Promise<boolean> {
+export async function concernsReferences(app: App, write: RecordWrite): Promise<boolean> {
   const { collection } = write;
   if ('insert' in write) return referencesOf(collection).length > 0 && write.insert.isDeleted === false;
   if ('removed' in write || write.record.action === 'delete') return isReferredTo(app, collection);
@@ -102,7 +102,7 @@ async function checkValues(
         collection: target,
         filter: { _id: findObjectId(id), isDeleted: false },
         matches: true,
-        refusal: () => referenceMissing(field, to),
+        refusal: () => Promise.resolve(referenceMissing(field, to)),
       });
     }
   }
@@ -138,7 +138,7 @@ async function checkRecovery(
   const brings = (await findReferences(app, collection)).some(({ onDelete }) => onDelete === 'trash');
   return {
     write: { ...write, filter, record: { ...record, unset } },
-    checks: checks.map((check) => ({ ...check, refusal: () => goneReference(check.collection) })),
+    checks: checks.map((check) => ({ ...check, refusal: () => Promise.resolve(goneReference(check.collection)) })),
     settled: brings ? { collection, id } : null,
   };
 }
@@ -169,7 +169,7 @@ async function checkRemoval(
       collection: reference.collection,
       filter: referring,
       matches: false,
-      refusal: () => (reference.onDelete === 'restrict' ? referredTo(app, reference, referring, stored) : null),
+      refusal: async () => (reference.onDelete === 'restrict' ? referredTo(app, reference, referring, stored) : null),
     });
   }
   return { write, checks, settled: isSettled ? { collection, id } : null };
