@@ -190,6 +190,8 @@ export interface RuledWorld {
   server: Person;
   /** The stored documents by id, as the test knows them. */
   documents: Map<string, Values>;
+  /** Those in the trash. */
+  trashed: Map<string, Values>;
   send(
     person: Person,
     method: 'get' | 'post' | 'patch' | 'delete',
@@ -282,6 +284,7 @@ export async function buildRuledWorld(test: TestApp, random: Random, count: numb
     ],
     referred: [],
     documents: new Map(),
+    trashed: new Map(),
     async send({ headers }, method, path, body) {
       const call = request(test.server)[method](`/api/data/${path}`).set(headers);
       const reply = body === undefined ? await call : await call.send(body as object);

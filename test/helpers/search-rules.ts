@@ -25,6 +25,8 @@ export const REACHED = {
   admitted: 0,
   entered: 0,
   left: 0,
+  foreignTrash: 0,
+  takenBack: 0,
   startedOver: 0,
 };
 
@@ -58,6 +60,7 @@ export async function searchRules(
     for (const [at, person] of world.people.entries()) {
       pass(SET_AGE_MS);
       await expectReads(world, person);
+      await expectTrash(world, person);
       cursors[at] = await followTo(world, person, { cursor: cursors[at]!, told: told[at]! });
       await expectExplained(test, world, person);
       await expectStreamed(test, world, person, streams[at]!);
@@ -157,6 +160,32 @@ async function expectReads(world: RuledWorld, person: Person): Promise<void> {
     ).toEqual([]);
 }
 
+/** The trash is shown to those who may read and delete what is in it. */
+async function expectTrash(world: RuledWorld, person: Person): Promise<void> {
+  const { rules, trashed } = world;
+  const isShown = (document: Values): boolean =>
+    rules.read.admits(person.user, document) && rules.delete.admits(person.user, document);
+  const shown = [...trashed].filter(([, document]) => isShown(document)).map(([id]) => id);
+  const seen = [...readable(world, person), ...shown].sort();
+  REACHED.foreignTrash += trashed.size - shown.length;
+  const what = `trash: ${rules.read.text} and ${rules.delete.text} for ${JSON.stringify(person.user)}`;
+  const list = await world.send(person, 'get', 'things?limit=1000&include_deleted=true');
+  if (list.status !== 200) {
+    expect(refusalOf(world, person, list), `${what}: ${list.text}`).toBe(true);
+    return;
+  }
+  expect(idsOf(list.body), what).toEqual(seen);
+  const count = await world.send(person, 'get', 'things?count=true&include_deleted=true');
+  expect(count.body.data, what).toEqual({ count: seen.length });
+  const all = await world.send(person, 'post', 'things/aggregate?include_deleted=true', { pipeline: [{ $match: {} }] });
+  expect(idsOf(all.body), what).toEqual(seen);
+  for (const id of trashed.keys()) {
+    const { status } = await world.send(person, 'get', `things/${id}?include_deleted=true`);
+    expect(status, what).toBe(shown.includes(id) ? 200 : 404);
+    expect((await world.send(person, 'get', `things/${id}`)).status, what).toBe(404);
+  }
+}
+
 const idsIn = (items: unknown): string[] => (items as { _id: string }[]).map(({ _id }) => _id).sort();
 const idsOf = ({ data }: { data?: unknown }): string[] =>
   idsIn(Array.isArray(data) ? data : (data as { items: unknown }).items);
@@ -223,7 +252,8 @@ async function write(world: RuledWorld, random: Random): Promise<void> {
   if (random.chance(0.25)) return changeJoin(world, random);
   const person = random.pick(world.people);
   const kind = random.below(4);
-  if (kind === 0) await create(world, random, person);
+  if (world.trashed.size > 0 && random.chance(0.2)) await takeBack(world, random, person);
+  else if (kind === 0) await create(world, random, person);
   else if (kind === 1 && world.documents.size > 4) await remove(world, random, person);
   else await update(world, random, person);
 }
@@ -281,10 +311,37 @@ async function remove(world: RuledWorld, random: Random, person: Person): Promis
   const { rules, documents } = world;
   const id = random.pick([...documents.keys()]);
   const before = documents.get(id)!;
-  const reply = await world.send(person, 'delete', `things/${id}${random.chance(0.5) ? '?permanent=true' : ''}`);
+  const isPermanent = random.chance(0.3);
+  if (random.chance(0.3)) {
+    await world.send(world.server, 'delete', `things/${id}`);
+    documents.delete(id);
+    world.trashed.set(id, before);
+    return;
+  }
+  const reply = await world.send(person, 'delete', `things/${id}${isPermanent ? '?permanent=true' : ''}`);
   const admitted = rules.delete.admits(person.user, before);
   expectVerdict(world, person, { before, admitted }, reply, rules.delete.text);
-  if (admitted && rules.read.admits(person.user, before)) documents.delete(id);
+  if (!admitted || !rules.read.admits(person.user, before)) return;
+  documents.delete(id);
+  if (!isPermanent) world.trashed.set(id, before);
+}
+
+/** What is taken back is changed; of the trash only those know who see it. */
+async function takeBack(world: RuledWorld, random: Random, person: Person): Promise<void> {
+  const { rules, documents, trashed } = world;
+  const id = random.pick([...trashed.keys()]);
+  const document = trashed.get(id)!;
+  const { status, text } = await world.send(person, 'patch', `things/${id}/recover`, {});
+  const [reads, updates, deletes] = (['read', 'update', 'delete'] as const).map((name) =>
+    rules[name].admits(person.user, document),
+  );
+  const expected = !reads ? 404 : updates ? 200 : deletes ? 403 : 404;
+  const what = `taken back by ${JSON.stringify(person.user)}, ${JSON.stringify(rules)}: ${text}`;
+  expect(person.user === null && expected !== 200 ? [expected, 401] : [expected], what).toContain(status);
+  if (status !== 200) return;
+  REACHED.takenBack++;
+  trashed.delete(id);
+  documents.set(id, document);
 }
 
 function expectVerdict(
