@@ -69,6 +69,10 @@ describe('the guides in templates/docs', () => {
     expect(guides.get('settings.md')).toBe(await renderSettingsPage());
   });
 
+  it.each(['audit', 'operator add'])('show that %s has a --project of its own', (command) => {
+    expect(guides.get('commands.md')).toMatch(new RegExp(`^- .${command} .*--project <`, 'm'));
+  });
+
   it('have the filters that the code has, as have the client and the console (npm run docs)', async () => {
     for (const [path, text] of Object.entries(await renderFilterFiles())) {
       expect(readFileSync(join(import.meta.dirname, '..', path), 'utf8')).toBe(text);

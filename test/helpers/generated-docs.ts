@@ -96,7 +96,7 @@ async function renderUsage(path: readonly CommandNode[]): Promise<string> {
   let command = program;
   for (const { name } of path) command = command.commands.find((each) => each.name() === name)!;
   // That which commands inside a project share is said once at the top of the page.
-  const own = command.options.filter(({ description }) => !description.includes('BSVC_PROJECT'));
+  const own = command.options.filter(({ description }) => !description.endsWith('(BSVC_PROJECT)'));
   const options = own.map((option) => `[${option.flags.split(', ').at(-1)}]`);
   const words = command.usage().replace(' [options]', '').replace('[options]', '');
   return [...path.map(({ name }) => name), words, ...options].filter((part) => part !== '').join(' ');
