@@ -5,10 +5,11 @@ import { Stryker } from '@stryker-mutator/core';
 import { ROOMS } from './rooms.js';
 
 /*
- *   npm run mutants -- <room> [--every N] [--file NAME]
+ *   npm run mutants -- <room> [--every N] [--sample K] [--file NAME]
  *
  * Puts faults into the room's source, one at a time, and says which of them its tests do not notice. With `--every` a
- * sample: of N blocks of lines one, others each day. The report is `coverage/mutants-<room>.json`.
+ * sample: of N blocks of lines one, another one each day. `--sample` says which, so that it can be measured again. The
+ * report is `coverage/mutants-<room>.json`.
  */
 
 const BLOCK_LINES = 8;
@@ -16,7 +17,11 @@ const ROOT = join(import.meta.dirname, '..', '..');
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { every: { type: 'string', default: '1' }, file: { type: 'string', default: '' } },
+  options: {
+    every: { type: 'string', default: '1' },
+    sample: { type: 'string' },
+    file: { type: 'string', default: '' },
+  },
 });
 const [name = ''] = positionals;
 const room = ROOMS[name];
@@ -25,7 +30,7 @@ if (!room) {
   process.exit(2);
 }
 const every = Number(values.every);
-const today = Math.floor(Date.now() / 86_400_000);
+const sample = Number(values.sample ?? Math.floor(Date.now() / 86_400_000) % every);
 
 process.env.BSVC_MUTANTS_TESTS = room.tests.map((test) => `test/${test}.test.ts`).join(',');
 const stryker = new Stryker({
@@ -49,7 +54,8 @@ const results = await stryker.runMutationTest();
 const counted = results.filter(({ status }) => status !== 'Ignored' && status !== 'CompileError');
 const killed = counted.filter(({ status }) => status === 'Killed' || status === 'Timeout').length;
 console.log(
-  `${name}: ${killed} of ${counted.length} mutants noticed, ${((100 * killed) / counted.length).toFixed(1)} %`,
+  `${name}, sample ${sample} of ${every}: ${killed} of ${counted.length} mutants noticed, ` +
+    `${((100 * killed) / counted.length).toFixed(1)} %`,
 );
 
 function listFiles(source: string): string[] {
@@ -64,7 +70,7 @@ function listBlocks(path: string): string[] {
   if (every <= 1) return [path];
   const lines = readFileSync(join(ROOT, path), 'utf8').split('\n').length;
   const blocks = Array.from({ length: Math.ceil(lines / BLOCK_LINES) }, (_, at) => at);
-  const offset = [...path].reduce((sum, letter) => sum + letter.charCodeAt(0), today);
+  const offset = [...path].reduce((sum, letter) => sum + letter.charCodeAt(0), sample);
   return blocks
     .filter((at) => (at + offset) % every === 0)
     .map((at) => `${path}:${at * BLOCK_LINES + 1}-${(at + 1) * BLOCK_LINES}`);
