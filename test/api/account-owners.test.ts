@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../src/worker.js';
+import { countMailTo } from '../../src/features/users/codes/mail-allowance.js';
 import { identityStore } from '../../src/features/users/accounts/linked-identity.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
@@ -342,6 +343,35 @@ describe('another e-mail address in update-profile', () => {
     expect(await countMails(test, next)).toBe(2);
     const otp = await readMailedCode(test, next);
     expect((await client.post('/verify-email', { email: next, otp }, bearer(accessToken))).status).toBe(200);
+  });
+
+  it('mails one code a minute, to whatever addresses', async () => {
+    const [next, other] = [buildEmail(), buildEmail()];
+    const { accessToken } = signedIn(await client.signUp());
+    await change(accessToken, { email: next, currentPassword: PASSWORD });
+    expect(await countMails(test, next)).toBe(1);
+    const soon = await change(accessToken, { email: other, currentPassword: PASSWORD });
+    expect((soon.body as { message: string }).message).toContain('no code was mailed');
+    expect(await countMails(test, other)).toBe(0);
+  });
+
+  it('mails the code and the notice to the present address, or neither', async () => {
+    const old = buildEmail();
+    const { accessToken } = signedIn(await server.signUp({ email: old, emailVerified: true }));
+    const notices = (): Promise<number> => countMails(test, old);
+    // More than three an hour: it is the caller’s own address.
+    for (let sent = 1; sent <= 4; sent++) {
+      const next = buildEmail();
+      await change(accessToken, { email: next, currentPassword: PASSWORD });
+      expect([await countMails(test, next), await notices()]).toEqual([1, sent]);
+      clock.advance(61_000);
+    }
+    while (await countMailTo(test.app, project.project._id, old, { isCallers: true }));
+    const next = buildEmail();
+    const reply = await change(accessToken, { email: next, currentPassword: PASSWORD });
+    // What others had mailed to the present address is not told.
+    expect((reply.body as { message: string }).message).toContain('once the code mailed to it is confirmed');
+    expect([await countMails(test, next), await notices()]).toEqual([0, 4]);
   });
 
   it('counts at once for the secret key, without a password', async () => {

@@ -24,7 +24,16 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   codes: {
     source: ['features/users/codes'],
     tests: [
-      ...['user-codes', 'code-login', 'user-auth', 'user-proofs', 'account-owners', 'guests'].map(api),
+      ...[
+        'user-codes',
+        'code-login',
+        'user-auth',
+        'user-proofs',
+        'account-owners',
+        'guests',
+        'passkeys',
+        'second-factor',
+      ].map(api),
       ...['mail-to-persons', 'ownership'].map((name) => `features/users/${name}`),
     ],
   },
