@@ -171,6 +171,39 @@ it.runIf(HAS_TRANSACTIONS)('sees in a batch what stands before, and decides all 
   expect(await isThere(notes, note)).toBe(false);
 });
 
+it('tells an end user that others refer to a document, not how many nor where', async () => {
+  const rules = { read: 'user', create: 'user', update: 'user', delete: 'user' };
+  const boards = await build(['name:String'], { rules });
+  const kept = await build([`unseen:Ref(${boards.name}){onDelete:restrict}@hidden`], { rules: 'server-only' });
+  const board = await store(boards, { name: 'a' });
+  const authorization = `Bearer ${signAccessToken(test.app, owner.project, nobody(), 600_000)}`;
+  const headers = { 'x-api-key': owner.publishable, authorization };
+  const remove = () => [
+    request(test.server).delete(`/api/data/${boards.name}/${board}`).set(headers),
+    request(test.server).delete(`/api/data/${boards.name}/${board}?permanent=true`).set(headers),
+    ...(HAS_TRANSACTIONS
+      ? [
+          request(test.server)
+            .post('/api/batch')
+            .set(headers)
+            .send({ operations: [{ op: 'remove', collection: boards.name, id: board }] }),
+        ]
+      : []),
+  ];
+  const replies: string[] = [];
+  for (let count = 0; count < 2; count++) {
+    await store(kept, { unseen: board });
+    for (const pending of remove()) {
+      const { status, body, text } = await pending;
+      expect([status, body.code]).toEqual([409, 'DOCUMENT_REFERRED_TO']);
+      expect(text).not.toMatch(new RegExp(`unseen|${kept.name}|[0-9] documents?`));
+      replies.push(text.replace(/"requestId":"[^"]*"/, ''));
+    }
+  }
+  expect(replies.slice(0, replies.length / 2)).toEqual(replies.slice(replies.length / 2));
+  expect((await api('delete', `${boards.name}/${board}`)).text).toContain(`2 documents of \\"${kept.name}\\"`);
+});
+
 it('refuses schemas whose references cannot be kept', async () => {
   const add = (specs: string[], name = `c${nobody()}`) =>
     addCollection(test.app, owner.project, { name, fields: specs.map(parseFieldSpec) });

@@ -3,6 +3,7 @@ import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '.
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { arrayOf, FLAG, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { presentDuration } from '../../config/setting-readers.js';
+import { withoutReferring } from '../documents/store/reference-checks.js';
 import { deleteUser } from './accounts/delete-user.js';
 import { sendCode } from './codes/send-code.js';
 import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
@@ -94,7 +95,9 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     refuses: { ...PROOF_REFUSALS, 404: ['USER_NOT_FOUND'], 409: ['DOCUMENT_REFERRED_TO'] },
     async handle({ app, ctx, project, user, session, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
-      await deleteUser(app, project, user);
+      await deleteUser(app, project, user).catch((error: unknown) => {
+        throw withoutReferring(error);
+      });
       clearRefreshCookie(app, ctx, project);
     },
   }),

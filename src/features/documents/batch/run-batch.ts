@@ -9,6 +9,7 @@ import { USERS } from '../../collections/users-collection.js';
 import { REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import type { RecordWrite } from '../store/record-update.js';
+import { withoutReferring } from '../store/reference-checks.js';
 import { TOGETHER_MS, writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 import { presentWritten } from '../write/guard-fields.js';
 import { runIdempotent } from '../write/idempotency.js';
@@ -103,7 +104,7 @@ async function carryOut(
       const { index, cause } = error;
       if (index === planned.length) return alongside!.otherwise();
       await ofOperation(index, async () => {
-        if (cause) throw cause;
+        if (cause) throw planned[index]!.place.writer ? withoutReferring(cause) : cause;
         await planned[index]!.explain();
         if (attempt === MAX_ATTEMPTS) throw refusedTogether();
       });

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { type AppError, conflict, invalid } from '../../../errors.js';
+import { AppError, conflict, invalid } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { findCollection, peekCollection } from '../../collections/collection-store.js';
@@ -202,6 +202,16 @@ async function referredTo(
   const [documents, refer, them] = count === 1 ? ['document', 'refers', 'it'] : ['documents', 'refer', 'them'];
   const message = `${count} ${documents} of "${collection.name}" ${refer} to it by ${field}: change or remove ${them} first`;
   return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field, rule: 'onDelete', message }] });
+}
+
+/**
+ * A refusal as an end user may know it: of documents that refer to what it removes it learns that there are some, not
+ * how many, nor where, as it may not be shown them.
+ */
+export function withoutReferring(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.code !== 'DOCUMENT_REFERRED_TO') return error;
+  const message = 'Other documents refer to it, so it stays';
+  return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field: '_id', rule: 'onDelete', message }] });
 }
 
 /** A condition among the steps of a write. */

@@ -4,6 +4,7 @@ import { changeDocumentRecord, removeDocumentRecord } from '../store/document-st
 import { visibleDocuments } from '../store/document.js';
 import { runIdempotent } from './idempotency.js';
 import { nextVersion, type ExpectedVersion } from './if-match.js';
+import { withoutReferring } from '../store/reference-checks.js';
 import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
 
 interface RemovalOptions {
@@ -57,8 +58,12 @@ function removeOnce(
   place: WriteTarget,
   body: { id: string; permanent: boolean },
   { idempotencyKey: key = null }: RemovalOptions,
-  remove: () => Promise<string>,
+  removal: () => Promise<string>,
 ): Promise<string> {
+  const remove = (): Promise<string> =>
+    removal().catch((error: unknown) => {
+      throw place.writer ? withoutReferring(error) : error;
+    });
   if (key === null) return remove();
   return runIdempotent(
     app,
