@@ -76,25 +76,51 @@ export function readCollectionFile(value: unknown, name: string, file: string): 
 }
 
 /** A projects file with its field specs parsed; a bad one is a UsageError with its place. */
-export function withParsedCollections(value: unknown, file: string): unknown {
+export function withParsedCollections(value: unknown): unknown {
   const projects = (value as { projects?: unknown } | null)?.projects;
   if (!Array.isArray(projects)) return value;
   return {
     ...(value as object),
-    projects: projects.map((project, at) => withParsedProject(project, `${file}: projects.${at}`)),
+    projects: projects.map((project, at) => withParsedProject(project, `projects.${at}`)),
   };
 }
 
-/** A projects file, checked; errors carry its name. */
+/** A projects file, checked; errors name the file, the line and, inside one, the collection. */
 export async function readProjects(context: Context, file: string): Promise<ReturnType<typeof readProjectsFile>> {
-  const value = withParsedCollections(await readStructuredFile(context, file), file);
+  const value = await readStructuredFile(context, file);
   try {
-    return readProjectsFile(value);
+    return readProjectsFile(withParsedCollections(value));
   } catch (error) {
+    if (error instanceof UsageError) {
+      const [place = ''] = error.message.split(':', 1);
+      throw new UsageError(`${await locate(context, file, place)}: ${error.message}`, error.note);
+    }
     if (!(error instanceof AppError)) throw error;
-    const message = `${file}: ${error.message}. "bsvc apply --schema" prints what the file may hold.`;
+    const [problem] = error.details ?? [];
+    const [, unknown] = /must not contain "(.*?)"/.exec(error.message) ?? [];
+    const at = await locate(context, file, [problem?.field, unknown].filter((part) => part).join('.'));
+    const message = `${at}: ${error.message}. "bsvc apply --schema" prints what the file may hold.`;
     throw invalid('INVALID_FILE', message, { cause: error });
   }
+}
+
+/** The file with the line of a place such as `projects.0.plan`, or of what is nearest around it. */
+async function locate({ io }: Context, file: string, place: string): Promise<string> {
+  const { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } = await import('yaml');
+  const lines = new LineCounter();
+  let node: unknown = parseDocument(await readFile(resolve(io.cwd, file), 'utf8'), { lineCounter: lines }).contents;
+  let [offset, collection, above] = [0, '', ''];
+  for (const step of place.split('.')) {
+    const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === step) : undefined;
+    const next: unknown = isSeq(node) ? node.items[Number(step)] : pair?.value;
+    const start: unknown = pair?.key ?? next;
+    if (!isNode(start) || !start.range) break;
+    [offset] = start.range;
+    const name: unknown = above === 'collections' && isMap(next) ? next.get('name') : undefined;
+    if (typeof name === 'string') collection = `: collection ${name}`;
+    [node, above] = [next, step];
+  }
+  return `${file}:${lines.linePos(offset).line}${collection}`;
 }
 
 function withParsedProject(project: unknown, place: string): unknown {

@@ -259,24 +259,36 @@ Nothing was changed (--dry-run).
     [
       '    users: { fields: ["a:String"] }\n    collections:\n      - { name: x, fields: ["a:String", "b:Strng!"] }',
       2,
-      'bsvc: bsvc.yaml: projects.0.collections.0.fields.1: Bad field spec: expected a type: String, Number, Boolean, Date, Object, Array, Ref (at character 3). The form is name:Type[!][&][=default].\n  b:Strng!\n    ^\n',
+      'bsvc: bsvc.yaml:6: collection x: projects.0.collections.0.fields.1: Bad field spec: expected a type: String, Number, Boolean, Date, Object, Array, Ref (at character 3). The form is name:Type[!][&][=default].\n  b:Strng!\n    ^\n',
     ],
     [
       '    users: { fields: ["a"] }',
       2,
-      'bsvc: bsvc.yaml: projects.0.users.fields.0: Bad field spec: expected ":" and a type after the name "a" (at the end).',
+      'bsvc: bsvc.yaml:4: projects.0.users.fields.0: Bad field spec: expected ":" and a type after the name "a" (at the end).',
     ],
     [
       '    colections: []',
       1,
-      'bsvc: bsvc.yaml: Validation failed: projects.0 must not contain "colections": it may have',
+      'bsvc: bsvc.yaml:4: Validation failed: projects.0 must not contain "colections": it may have',
     ],
+    [
+      '    plan: free\n    collections:\n      - name: x\n        fields: []\n        acess: {}',
+      1,
+      'bsvc: bsvc.yaml:8: collection x: Validation failed: projects.0.collections.0 must not contain "acess": it may',
+    ],
+    ['    plan: gold', 1, 'bsvc: bsvc.yaml:4: Validation failed: projects.0.plan must be one of free, pro.'],
     ['   plan: [}', 1, 'bsvc: bsvc.yaml cannot be read: '],
   ])('is refused with the place of a mistake: %s', async (lines, code, said) => {
     writeFileSync(join(home.dir, 'bsvc.yaml'), `format: bsvc/1\nprojects:\n  - name: shop\n${lines}\n`);
     const refused = await bsvc(['apply', '-f', 'bsvc.yaml']);
     expect(refused).toMatchObject({ code, stdout: '' });
     expect(refused.stderr.slice(0, said.length)).toBe(said);
+  });
+
+  it('is refused with the word that its format has to be', async () => {
+    writeFileSync(join(home.dir, 'bsvc.yaml'), '# Mine\nformat: 1\nprojects: []\n');
+    const { stderr } = await bsvc(['apply', '-f', 'bsvc.yaml']);
+    expect(stderr).toMatch(/^bsvc: bsvc\.yaml:2: Validation failed: format must be bsvc\/1\. /);
   });
 
   it('has a JSON Schema for editors that the whole file fits and mistakes do not', () => {

@@ -108,6 +108,8 @@ function problemOf({ keyword, params, message, parentSchema }: ErrorObject): str
     }
     case 'enum':
       return `must be one of ${(limit as unknown[]).join(', ')}`;
+    case 'const':
+      return `must be ${String(limit)}`;
     case 'type':
       return `must be ${[limit].flat().map(nameOf).join(' or ')}`;
     case 'minLength':

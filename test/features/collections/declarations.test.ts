@@ -128,7 +128,7 @@ async function exported(projectName: string): Promise<ProjectDeclaration> {
     collections: declared.collections?.map((each) => ({ ...each, fields: specs(each.fields) })),
   };
   const file: unknown = parse(stringify({ format: 'bsvc/1', projects: [written] }));
-  return readProjectsFile(withParsedCollections(file, 'bsvc.yaml')).projects[0]!;
+  return readProjectsFile(withParsedCollections(file)).projects[0]!;
 }
 
 describe('the exported declaration of any project', () => {
