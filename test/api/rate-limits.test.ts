@@ -121,6 +121,14 @@ describe('the limit of sign-ins per address', () => {
     expect(await statuses(1, '/api/userAuth/me')).toEqual([401]);
   });
 
+  it('holds for a secret key too, which other requests are not limited by', async () => {
+    await start({ BSVC_RATE_LIMIT: '4/15m', BSVC_AUTH_RATE_LIMIT: '2/15m' });
+    const { secret } = await buildProject(test.app);
+    const headers = { 'x-api-key': secret };
+    expect(await statuses(6, '/api/data/x', headers)).not.toContain(429);
+    expect(await statuses(3, '/api/userAuth/login', headers, 'POST')).toEqual([400, 400, 429]);
+  });
+
   it('works without the other one', async () => {
     await start({ BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: '1/15m' });
     expect(await statuses(2, '/api/userAuth/login', {}, 'POST')).toEqual([401, 429]);

@@ -11,6 +11,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     source: ['features/access'],
     tests: [
       ...['access-reads', 'access-writes', 'cursor-readers', 'rate-limits', 'rules', 'user-sessions'].map(api),
+      ...['field-rules', 'operators-looking', 'operators-projects', 'rule-sets', 'rules-tools'].map(api),
       ...['rates-of-routes', 'rule-bounds', 'rule-meaning'].map((name) => `features/access/${name}`),
     ],
   },
