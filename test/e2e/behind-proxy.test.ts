@@ -86,6 +86,45 @@ describe.each(['nginx', 'caddy', 'haproxy'] as const)('behind %s as the guide co
   });
 });
 
+/** The guide's configuration for a service under a path. */
+const UNDER_A_PATH: Readonly<Record<ProxyName, (text: string, part: string) => string>> = {
+  nginx: (text, part) =>
+    text
+      .replace('location / {', 'location /backend/ {')
+      .replace(/ *proxy_pass .*/, /location \/backend\/ \{\n(.*)\n\}/.exec(part)![1]!),
+  caddy: (_text, part) => `api.${part}`,
+  haproxy: (text, part) => {
+    const [, choice, path] = /^frontend api\n(.*)\nbackend bsvc\n(.*)\n$/.exec(part)!;
+    return text.replace('  default_backend bsvc', choice!).replace('\nbackend bsvc', () => `\nbackend bsvc\n${path}`);
+  },
+};
+
+const openUnderPath = (name: ProxyName): ReturnType<typeof openBehind> => {
+  const part = blocks.findLast((block) => block.language === LANGUAGES[name])!.text;
+  return openBehind(name, '/backend', (text) => UNDER_A_PATH[name](text, part));
+};
+
+async function keepSession(base: string, publishable: string): Promise<void> {
+  const jar = openCookieJar();
+  const headers = { 'x-api-key': publishable, 'content-type': 'application/json' };
+  const call = (name: string, body: object): Promise<Response> =>
+    jar.fetch(`${base}/api/userAuth/${name}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const signedUp = await call('signup', { email: buildEmail(), password: PASSWORD });
+  expect(signedUp.headers.get('set-cookie')).toContain('Path=/backend/api/userAuth;');
+  expect((await call('refresh-token', {})).status).toBe(200);
+}
+
+describe.each(['caddy', 'haproxy'] as const)('under a path, behind %s', (name) => {
+  it.skipIf(!hasProxy(name))('keeps a session by its cookie', async () => {
+    const { base, test, close } = await openUnderPath(name);
+    try {
+      await keepSession(base, (await buildProject(test.app)).publishable);
+    } finally {
+      await close();
+    }
+  });
+});
+
 describe.skipIf(!hasProxy('nginx'))('under a path, behind nginx', () => {
   let behind: Awaited<ReturnType<typeof openBehind>>;
   let test: TestApp;
@@ -93,25 +132,13 @@ describe.skipIf(!hasProxy('nginx'))('under a path, behind nginx', () => {
   let project: TestProject;
 
   beforeAll(async () => {
-    const place = blocks.findLast((block) => block.language === 'nginx')!.text;
-    const lines = /location \/backend\/ \{\n(.*)\n\}/.exec(place)![1]!;
-    behind = await openBehind('nginx', '/backend', (text) =>
-      text.replace('location / {', 'location /backend/ {').replace(/ *proxy_pass .*/, lines),
-    );
+    behind = await openUnderPath('nginx');
     ({ test, base } = behind);
     project = await buildProject(test.app);
   });
   afterAll(() => behind.close());
 
-  it('keeps a session by its cookie', async () => {
-    const jar = openCookieJar();
-    const headers = { 'x-api-key': project.publishable, 'content-type': 'application/json' };
-    const call = (name: string, body: object): Promise<Response> =>
-      jar.fetch(`${base}/api/userAuth/${name}`, { method: 'POST', headers, body: JSON.stringify(body) });
-    const signedUp = await call('signup', { email: buildEmail(), password: PASSWORD });
-    expect(signedUp.headers.get('set-cookie')).toContain('Path=/backend/api/userAuth;');
-    expect((await call('refresh-token', {})).status).toBe(200);
-  });
+  it('keeps a session by its cookie', () => keepSession(base, project.publishable));
 
   it('signs in by a provider', async () => {
     const issuer = await openSocialIssuer();

@@ -33,6 +33,8 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'proxy.md': {
     '# Caddyfile': 'test/e2e/behind-proxy.test.ts runs it',
     'location /backend/ {': 'test/e2e/behind-proxy.test.ts runs it',
+    'example.com {': 'test/e2e/behind-proxy.test.ts runs it',
+    'frontend api': 'test/e2e/behind-proxy.test.ts runs it',
   },
   'moving.md': Object.fromEntries(
     [
