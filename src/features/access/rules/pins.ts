@@ -1,4 +1,4 @@
-import type { Document } from 'bson';
+import { ObjectId, type Document } from 'bson';
 import { isObjectId } from '../../../platform/ids.js';
 import { ID_PATH, type Literal } from '../../collections/rules/rule.js';
 import { isComparable, type Pins } from './compile-rule.js';
@@ -25,6 +25,21 @@ export function pinsOfDocument(document: Document, paths: Iterable<string>): Pin
 /** Conditions that a document meets as long as it holds the same at the paths. */
 export function heldBy(document: Document, paths: Iterable<string>): Document[] {
   return [...paths].map((path) => ({ [storedPath(path)]: { $eq: valueAt(document, storedPath(path)) ?? null } }));
+}
+
+/**
+ * Holds at the paths what no document holds: asked about in the place of one that is not there, so that this takes as
+ * long as for one that the caller may not read.
+ */
+export function standIn(paths: Iterable<string>): Document {
+  const held: Document = {};
+  for (const path of paths) {
+    const parts = storedPath(path).split('.');
+    const last = parts.pop()!;
+    const holder = parts.reduce((within, part) => (within[part] ??= {}) as Document, held);
+    holder[last] = path === ID_PATH ? new ObjectId() : new ObjectId().toHexString();
+  }
+  return held;
 }
 
 /** The path of the stored document that a rule means. */

@@ -139,7 +139,7 @@ async function planRuled(
   state: Record<string, unknown> & { _id: ObjectId },
   { ruled, own, record, explain, notFound = documentNotFound }: RuledChange,
 ): Promise<PlannedOperation> {
-  const settled = await settleWrite(app, place, state, ruled, notFound);
+  const settled = await settleWrite(app, place, state, ruled);
   const filter = matching(state, [...ruledFilters(settled, ruled), ...own]);
   return {
     place,

@@ -1,10 +1,10 @@
-import { ObjectId, serialize, type Document } from 'bson';
+import { serialize, type Document } from 'bson';
 import type { App } from '../../../app.js';
 import { unavailable } from '../../../errors.js';
 import { loadMatchers } from '../../../platform/database/database.js';
 import { findSight, readFilter, requireReader, type AccessFilter, type ReadScope } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
-import { heldBy } from '../../access/rules/pins.js';
+import { heldBy, standIn } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { rulesOf } from '../../collections/rules/collection-rules.js';
@@ -119,11 +119,4 @@ async function findSettled(
     if (found || !stored || !isReadable) return found;
   }
   throw unavailable('BUSY', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
-}
-
-/** Holds what no document holds. */
-function standIn(paths: readonly string[]): Document {
-  const held: Record<string, unknown> = {};
-  for (const path of paths) held[path.split('.')[0]!] = new ObjectId().toHexString();
-  return held;
 }

@@ -1,7 +1,7 @@
 import type { Document, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { EndWriter, Writer } from '../../access/access-rules.js';
-import { heldBy, pinsOfDocument } from '../../access/rules/pins.js';
+import { heldBy, pinsOfDocument, standIn } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
 import { findHeld } from '../store/find-held.js';
 import { changedAlone, changedPaths, documentWith, isDecidedBy } from './admit-write.js';
@@ -25,21 +25,20 @@ export interface SettledPlace {
 
 /**
  * Asks about the caller's sets what the write of a document in `state` depends on: what it holds now, and what it would
- * hold after the change. Null when there is no such document. Nothing is read where rules name no sets. 400 for a
- * change whose result the rules could not be asked about, whether there is such a document or not.
+ * hold after the change. As much is asked where there is no such document. Nothing is read where rules name no sets.
+ * 400 for a change whose result the rules could not be asked about, whether there is such a document or not.
  */
 export async function settlePlace(
   app: App,
   { collection, writer, afterEarlier }: UnsettledPlace,
   state: Record<string, unknown>,
   change: ChangedFields | null,
-): Promise<SettledPlace | null> {
+): Promise<SettledPlace> {
   if (!writer?.settledBy) return { collection, writer, held: [] };
   const paths = writer.settledBy;
   const keys = change ? keysByPath(writer, change) : new Map<string, string>();
   const earlier = afterEarlier && (await afterEarlier(state._id as ObjectId));
-  const found = earlier ?? (await findHeld(app, collection, state, paths));
-  if (!found) return null;
+  const found = earlier ?? (await findHeld(app, collection, state, paths)) ?? standIn(paths);
   const pins = pinsOfDocument(found, paths);
   const after = paths.flatMap((path) => {
     const key = keys.get(path);

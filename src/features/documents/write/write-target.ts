@@ -63,7 +63,7 @@ export function findReadable(
 ): Promise<StoredDocument | null> {
   return untilSettled(async () => {
     const settled = await settlePlace(app, place, state, null);
-    const moment = settled && (await findMoment(app, place.collection, state));
+    const moment = await findMoment(app, place.collection, state);
     if (!moment) return { settled: null };
     if (!settled.held.every(moment.meets)) return null;
     return { settled: isReadable(settled.writer, moment) ? moment.document : null };
@@ -134,23 +134,20 @@ export function ruledFilters({ writer, held }: SettledPlace, { action, change }:
 }
 
 /**
- * The place of one attempt of a write; 404 where there is no document in that state. What there is to say of the writer
- * whatever is stored comes first: else it would tell which documents there are.
+ * The place of one attempt of a write. What there is to say of the writer whatever is stored comes first: else it would
+ * tell which documents there are.
  */
 export async function settleWrite(
   app: App,
   place: WriteTarget,
   state: Record<string, unknown>,
-  { change, ...ruled }: RuledWrite,
-  notFound: () => AppError = documentNotFound,
+  { change, action }: RuledWrite,
 ): Promise<SettledPlace> {
   if (place.writer?.settledBy) {
-    filtersBefore(place.writer, ruled.action);
+    filtersBefore(place.writer, action);
     if (change) place.writer.compiled('updateTo');
   }
-  const settled = await settlePlace(app, place, state, change ?? null);
-  if (!settled) throw notFound();
-  return settled;
+  return settlePlace(app, place, state, change ?? null);
 }
 
 /**
@@ -167,7 +164,7 @@ export function writeRuled<T>(
   explain: (found: StoredMoment) => unknown,
 ): Promise<T> {
   return untilSettled(async () => {
-    const settled = await settleWrite(app, place, state, ruled, notFound);
+    const settled = await settleWrite(app, place, state, ruled);
     const written = await write(ruledFilters(settled, ruled));
     if (written !== null) return { settled: written };
     const found = await explainMiss(app, settled, state, ruled, notFound);
