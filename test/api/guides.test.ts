@@ -25,10 +25,10 @@ describe(`GET ${GUIDES_PREFIX}/:guide`, () => {
     expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     const main = /<main[^>]*>([\s\S]*)<\/main>/.exec(text)![1]!;
     const examples = readExamples(guides.get(`${name}.md`)!);
-    expect(main.match(/<pre>/g)?.length ?? 0).toBe(
+    expect(main.match(/<pre tabindex="0">/g)?.length ?? 0).toBe(
       examples.length + examples.filter(({ shown }) => shown !== null).length,
     );
-    const prose = main.replace(/<pre>[\s\S]*?<\/pre>/g, '').replace(/<code>[^<]*<\/code>/g, '');
+    const prose = main.replace(/<pre[^>]*>[\s\S]*?<\/pre>/g, '').replace(/<code>[^<]*<\/code>/g, '');
     expect(prose).not.toMatch(/\*\*|`|\]\(|^\||^#|^- |&lt;!--/m);
   });
 

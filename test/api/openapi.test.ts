@@ -68,7 +68,7 @@ describe('GET /api/docs', () => {
 
   it('has an example in JavaScript for every operation, which does what it says', async () => {
     const { text } = await request(test.server).get('/api/docs');
-    const scripts = [...text.matchAll(/id="(\w+)">\n<summary>|In JavaScript<\/summary><pre><code>([^<]*)</g)];
+    const scripts = [...text.matchAll(/id="(\w+)">\n<summary>|In JavaScript<\/summary><pre[^>]*><code>([^<]*)</g)];
     const examples = new Map<string, string>();
     let id = '';
     for (const [, operation, code] of scripts) {

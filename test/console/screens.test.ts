@@ -21,6 +21,8 @@ import {
 
 /** Of the page: what is evaluated there. */
 declare const localStorage: object;
+declare const document: { activeElement: unknown };
+declare const getComputedStyle: (of: unknown) => { fontWeight: string };
 
 const SHOTS = process.env.BSVC_TEST_SHOTS;
 const LOOKS = [
@@ -274,8 +276,26 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
     });
     await page.route(/\/api\//, () => undefined);
     await page.goto('./');
+    // One can type at once.
+    await expect.poll(() => page.getByLabel('E-mail').evaluate((each) => each === document.activeElement)).toBe(true);
     await page.getByLabel('Password').fill('typed meanwhile');
     expect(scripts).toHaveLength(1);
+  });
+
+  it.each(LOOKS)('has pages around it that are open to everybody: %s, %i px wide', async (scheme, width) => {
+    const page = await openPage(stage);
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 900 });
+    for (const path of ['/', '/nothing', '/api/docs/guides/rules', '/api/docs/guides/limits']) {
+      await page.goto(path);
+      expect([path, await findBarriers(page), await measureOverflow(page)]).toEqual([path, [], 0]);
+    }
+    // The head of a table is told from its rows.
+    const weight = await page
+      .locator('main th')
+      .first()
+      .evaluate((head) => getComputedStyle(head).fontWeight);
+    expect(weight).toBe('600');
   });
 
   it('asks side by side for who it is, the projects and the collections of a place, then for the rows', async () => {

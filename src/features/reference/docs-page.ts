@@ -99,8 +99,8 @@ function renderOperation(document: ApiDocument, { method, path, operation }: Ent
 <div class="about">
 ${renderText(description)}
 </div>
-<div class="example"><h3>Example</h3><pre><code>${escapeHtml(curlExample(document, method, path, operation))}</code></pre>
-<details class="script"><summary>In JavaScript</summary><pre><code>${escapeHtml(scriptExample(document, method, path, operation))}</code></pre></details>
+<div class="example"><h3>Example</h3><pre tabindex="0"><code>${escapeHtml(curlExample(document, method, path, operation))}</code></pre>
+<details class="script"><summary>In JavaScript</summary><pre tabindex="0"><code>${escapeHtml(scriptExample(document, method, path, operation))}</code></pre></details>
 <div class="try" data-path="${escapeHtml(path)}" data-method="${method}"></div></div>
 <div class="text">
 ${renderParameters(operation.parameters)}
@@ -125,7 +125,7 @@ function renderParameters(parameters: readonly ApiParameter[]): string {
     return `<tr><th scope="row"><code class="name">${shown}</code>${optional}</th><td>${place}</td><td>${type}${about}</td></tr>`;
   });
   return `<h3>Parameters</h3>
-<div class="wide"><table><tbody>
+<div class="wide" tabindex="0"><table><tbody>
 ${rows.join('\n')}
 </tbody></table></div>`;
 }

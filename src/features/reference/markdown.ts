@@ -61,7 +61,7 @@ const readCode: Read = (lines, at) => {
   const next = end < 0 ? lines.length : end;
   const code = escapeHtml(lines.slice(at + 1, next).join('\n'));
   const kind = fence[1] === 'text' ? 'output' : 'example';
-  return { html: `<div class="${kind}"><pre><code>${code}</code></pre></div>`, next: next + 1 };
+  return { html: `<div class="${kind}"><pre tabindex="0"><code>${code}</code></pre></div>`, next: next + 1 };
 };
 
 const readList: Read = (lines, at, link) => {
@@ -94,7 +94,10 @@ const readTable: Read = (lines, at, link) => {
       .join('')}</tr>`;
   const body = lines.slice(at + 2, next).map((line) => row(line, 'td'));
   const head = `<thead>${row(lines[at]!, 'th')}</thead>`;
-  return { html: `<div class="wide"><table>${head}<tbody>\n${body.join('\n')}\n</tbody></table></div>`, next };
+  return {
+    html: `<div class="wide" tabindex="0"><table>${head}<tbody>\n${body.join('\n')}\n</tbody></table></div>`,
+    next,
+  };
 };
 
 function splitRow(line: string): string[] {

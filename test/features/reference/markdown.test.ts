@@ -17,12 +17,16 @@ describe('renderMarkdown', () => {
     ],
     ['a numbered list of several lines', '1. one\n   two\n2. three', '<ol>\n<li>one two</li>\n<li>three</li>\n</ol>'],
     ['a numbered list', '1. one\n2. two', '<ol>\n<li>one</li>\n<li>two</li>\n</ol>'],
-    ['an example', '```sh\na <b> | # c\n```', '<div class="example"><pre><code>a &lt;b&gt; | # c</code></pre></div>'],
-    ['an output', '```text\nok\n```', '<div class="output"><pre><code>ok</code></pre></div>'],
+    [
+      'an example',
+      '```sh\na <b> | # c\n```',
+      '<div class="example"><pre tabindex="0"><code>a &lt;b&gt; | # c</code></pre></div>',
+    ],
+    ['an output', '```text\nok\n```', '<div class="output"><pre tabindex="0"><code>ok</code></pre></div>'],
     [
       'a table, with a bar in a cell',
       '| a | b |\n| - | - |\n| `x\\|y` | 2 |',
-      '<div class="wide"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>\n<tr><td><code>x|y</code></td><td>2</td></tr>\n</tbody></table></div>',
+      '<div class="wide" tabindex="0"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>\n<tr><td><code>x|y</code></td><td>2</td></tr>\n</tbody></table></div>',
     ],
     ['nothing for a comment', '<!-- made -->', ''],
   ])('renders %s', (_what, text, html) => {

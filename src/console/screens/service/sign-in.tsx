@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { call } from '../../api.js';
 import { pathTo } from '../../api-paths.js';
 import { Trouble, useAction } from '../../parts/basics.js';
@@ -20,6 +20,10 @@ export async function signInByLink(link: string): Promise<void> {
 export function SignIn({ onDone, isAgain = false }: { onDone: () => void; isAgain?: boolean }) {
   const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
+  // Its dialog gives the focus by itself.
+  useLayoutEffect(() => {
+    if (!isAgain) document.querySelector<HTMLElement>('main.alone input')?.focus();
+  }, [isAgain]);
   const [busy, run, error] = useAction(async () => {
     await call('POST', pathTo('/api/admin/login'), { body: { email, password, cookie: true }, isSignIn: true });
     setPassword('');
