@@ -525,7 +525,6 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     const page = await openPage(stage);
     await page.goto('./');
     await page.getByLabel('E-mail').waitFor();
-    await page.keyboard.press('Tab');
     await page.keyboard.type(OWNER);
     await page.keyboard.press('Tab');
     await page.keyboard.type(PASSWORD);
