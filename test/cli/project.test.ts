@@ -258,6 +258,16 @@ describe('bsvc audit', () => {
     expect((await bsvc('audit', '--limit', '1', '--json')).json()).toMatchObject([{ action: 'user sessions' }]);
   });
 
+  it('finds acts by the first word of their command, one a line whatever they were told', async () => {
+    await create('of lines');
+    await home.bsvc(['key', 'create', '--project', 'of lines', '--type', 'secret', '--name', 'two\nlines']);
+    const { stdout } = await home.bsvc(['audit', '--action', 'key', '--project', 'of lines']);
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^at .*outcome$/),
+      expect.stringMatching(/ key create .*name=two lines/),
+    ]);
+  });
+
   it('tells who did what, and how it ended', async () => {
     await create('audited');
     await home.bsvc(['project', 'create', 'audited']);
