@@ -258,6 +258,19 @@ describe('bsvc data query', () => {
     expect((await inShop([...words, '--limit', '1', '--quiet'])).stdout).toMatch(/^[0-9a-f]{24}\n$/);
   });
 
+  it('lists the trash beside the others, and alone', async () => {
+    const name = await addCollection('--flexible');
+    const insert = async (title: string): Promise<string> =>
+      (await inShop(['data', 'insert', name, JSON.stringify({ title }), '--quiet'])).stdout.trim();
+    const [kept, trashed] = [await insert('kept'), await insert('trashed')];
+    await inShop(['data', 'trash', name, trashed]);
+    const list = async (...words: string[]): Promise<string[]> =>
+      (await inShop(['data', 'query', name, '--sort', '_id', '--quiet', ...words])).stdout.trim().split('\n');
+    expect(await list()).toEqual([kept]);
+    expect(await list('--include-deleted')).toEqual([kept, trashed]);
+    expect(await list('--only-deleted')).toEqual([trashed]);
+  });
+
   it('explains by which index a page is read, and past how many documents', async () => {
     const name = await addCollection('--flexible', '--index', 'region');
     await inShop(['data', 'import', name, COUNTRIES]);
