@@ -41,7 +41,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   mail: {
     source: ['features/mail/sending'],
     tests: [
-      ...['mail-send', 'mail-events'].map(api),
+      ...['mail-send', 'mail-events', 'operators-dashboard'].map(api),
       ...['crashes', 'provider-pace', 'provider-turns'].map((name) => `features/mail/${name}`),
       'features/users/mail-to-persons',
     ],
@@ -57,7 +57,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   jobs: {
     source: ['platform/jobs'],
-    tests: ['queue', 'schedules', 'stale-claims', 'wake'].map((name) => `platform/jobs/${name}`),
+    tests: ['lease-watch', 'queue', 'schedules', 'stale-claims', 'wake'].map((name) => `platform/jobs/${name}`),
   },
   log: {
     source: ['engine/storage/log'],

@@ -352,12 +352,18 @@ describe('jobs with a unique key', () => {
     await test.app.jobs.enqueue(job, {}, options);
     const draining = openWorker([job]).drain();
     await eventually('it runs', () => runs === 1);
-    await test.app.jobs.enqueue(job, {}, options);
-    await test.app.jobs.enqueue(job, {}, options);
+    const other = defineJob('test.other', async () => undefined);
+    await test.app.jobs.enqueue(other, {}, { uniqueKey: 'other', runAt: new Date(clock.now() + 60_000) });
+    expect(await test.app.jobs.enqueue(job, {}, options)).toBe(false);
+    expect(await test.app.jobs.enqueue(job, {}, options)).toBe(false);
+    expect((await allJobs()).map(({ name, againAt }) => [name, againAt !== undefined])).toEqual([
+      ['test.rerun', true],
+      ['test.other', false],
+    ]);
     first.open();
     await draining;
     expect(runs).toBe(2);
-    expect(await allJobs()).toEqual([]);
+    expect((await allJobs()).map(({ name }) => name)).toEqual(['test.other']);
   });
 
   it('run at the earlier of the moments asked for', async () => {
@@ -365,10 +371,12 @@ describe('jobs with a unique key', () => {
     const job = defineJob('test.rerun', async () => void runs++);
     const options = { uniqueKey: 'k', whenPresent: 'rerun' } as const;
     await test.app.jobs.enqueue(job, {}, { ...options, runAt: new Date(clock.now() + 60_000) });
-    await test.app.jobs.enqueue(job, {}, { ...options, runAt: new Date(clock.now() + 90_000) });
-    await test.app.jobs.enqueue(job, {}, options);
+    expect(await test.app.jobs.enqueue(job, {}, { ...options, runAt: new Date(clock.now() + 90_000) })).toBe(false);
+    expect(await test.app.jobs.enqueue(job, {}, { whenPresent: 'rerun' })).toBe(true);
+    expect(await openWorker([job]).drain()).toBe(1);
+    expect(await test.app.jobs.enqueue(job, {}, options)).toBe(false);
     await openWorker([job]).drain();
-    expect(runs).toBe(1);
+    expect(runs).toBe(2);
   });
 
   it('let go of the key when they are dead', async () => {
