@@ -142,6 +142,17 @@ describe('a rule whose sets are compared with nothing of the document', () => {
   });
 });
 
+it('keeps two sets of one collection apart, however often they were asked', async () => {
+  const mine = (role: string): string => `doc.board in members[user = user.id and role = "${role}"].board`;
+  const read = `doc.visibility = "team" and ${mine('editor')} or doc.visibility = "few" and ${mine('owner')}`;
+  await setRules(test.app, owner.project._id, 'cards', completeRules({ read }), { agreed: true });
+  const board = new ObjectId().toHexString();
+  for (const visibility of ['team', 'few']) await store('server', 'cards', { board, visibility, title: visibility });
+  await join(ADA, board, 'editor');
+  await join(BOB, board, 'owner');
+  for (const _time of [1, 2]) expect([await titles('ada'), await titles('bob')]).toEqual([['team'], ['few']]);
+});
+
 describe('a write of a document that is not readable', () => {
   const WRITES: [string, 'patch' | 'delete', object?][] = [
     ['a change of a field', 'patch', { title: 'x' }],
