@@ -45,9 +45,8 @@ async function findLog(): Promise<Log | null> {
 async function writeUntil(isEnough: (log: Log) => boolean): Promise<Log> {
   const { _id } = (await send('post', 'items', { n: 0, text: 'x'.repeat(300) }).expect(201)).body as { _id: string };
   for (let n = 1; n < 5_000; n += 25) {
-    await Promise.all(
-      Array.from({ length: 25 }, (_, at) => send('patch', `items/${_id}`, { n: n + at, text: 'y'.repeat(300) })),
-    );
+    // Small ones, of which the quota lets many in before it is measured again.
+    await Promise.all(Array.from({ length: 25 }, (_, at) => send('patch', `items/${_id}`, { n: n + at })));
     const log = await findLog();
     if (log && isEnough(log)) return log;
   }

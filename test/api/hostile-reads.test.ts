@@ -5,7 +5,6 @@ import { fileStore } from '../../src/features/files/file-store.js';
 import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
 import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { deliveryStore } from '../../src/features/webhooks/deliveries/delivery.js';
-import { jobStore } from '../../src/platform/jobs/job.js';
 import {
   buildCollection,
   buildProject,
@@ -157,10 +156,8 @@ describe('a read that would take too long', () => {
       const sent = rows.map(({ _id }) => ({ _id: _id.toHexString(), webhookId: webhook.id, createdAt: new Date() }));
       await deliveryStore(hasty.app).insertMany(sent as never);
       const counts = `webhooks/${webhook.id.toHexString()}/counts`;
-      const waiting = rows.map(({ _id }) => ({ _id, name: 'none.such', state: 'dead', runAt: new Date() }));
-      await jobStore(hasty.app).insertMany(waiting as never);
       const searches = ['users?q=nobody', 'files?name=nothing', counts].map((search) => `${path}/${search}`);
-      for (const search of [...searches, '/api/admin/status'])
+      for (const search of searches)
         expect((await call('get', search).expect(400)).body).toMatchObject({ code: 'QUERY_TIMEOUT' });
     } finally {
       await hasty.close();
