@@ -17,7 +17,8 @@ import { isStale, watchServer, watchVersion } from './stale-page.js';
 export function startConsole(): void {
   const link = takeLink();
   if (link === null) me.value = recallMe();
-  void begin(link);
+  // Nobody has signed in with this browser: the server would only refuse, in red among what the browser reports.
+  if (me.value !== null) void begin(link);
   watchVersion();
   watchServer();
 }

@@ -221,4 +221,24 @@ describe('a change of schema', () => {
     });
     await insert('loose', { still: 'flexible' }).expect(201);
   });
+
+  it('count those in the trash, which may repeat what others have', async () => {
+    const fields = [{ name: 'a', type: 'String' as const, unique: true }];
+    const collection = await buildCollection(test.app, owner.project, { name: 'binned', mode: 'enforced', fields });
+    for (const a of ['longer than three', 'abc']) {
+      const { body } = await insert('binned', { a }).expect(201);
+      await request(test.server).delete(`/api/data/binned/${body._id}`).set('x-api-key', owner.secret).expect(200);
+    }
+    await insert('binned', { a: 'abc' }).expect(201);
+    const edit = { setFields: [{ ...fields[0]!, maxLength: 3 }] };
+    const planned = { ...collection, ...applyEdit(collection, edit) };
+    expect(await checkStoredDocuments(test.app, planned, new AbortController().signal)).toMatchObject({
+      checked: 3,
+      misfits: 1,
+      examples: [{ message: expect.stringMatching(/^in the trash: a /) }],
+    });
+    await expect(editCollection(test.app, owner.project._id, 'binned', edit)).rejects.toMatchObject({
+      code: 'CONSTRAINT_MISFITS',
+    });
+  });
 });

@@ -10,6 +10,7 @@ import { sendMail } from '../../src/features/mail/sending/send-mail.js';
 import { setTemplate } from '../../src/features/mail/mail-template.js';
 import { signUp } from '../../src/features/users/sign-up.js';
 import { jobStore } from '../../src/platform/jobs/job.js';
+import { drainJobs } from '../../src/worker.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { at, OWNER, openConsole, PASSWORD, reach, settle, useConsole, VIEWER, visit } from './console-stage.js';
 
@@ -140,6 +141,11 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     await sendMail(app, stage.project, { to: ['ann@b.test'], variables: {}, content });
     await setTemplate(app, stage.project, 'hostile', { subject: XSS, text: XSS });
     const page = await openConsole(stage, { hash: at(stage, 'mail') });
+    await drainJobs(app);
+    await page.reload();
+    const row = page.getByRole('row', { name: XSS });
+    await row.getByText('kept', { exact: true }).waitFor();
+    await row.getByText('kept in the outbox, not sent').waitFor();
     await page.getByRole('link', { name: XSS }).click();
     await page.getByRole('button', { name: 'Read the mail' }).click();
     await expect.poll(() => page.locator('dialog pre').allTextContents()).toEqual([XSS, XSS]);

@@ -14,7 +14,7 @@ import { presentCollectionText } from './present.js';
 
 export default defineCommand({
   details:
-    'Without options, at a terminal, it asks for the change. Stored documents are left as they are: one that no longer fits is refused when it is next written. A constraint that stored documents break changes nothing and names ten of them, unless it is --for-new-writes. --check reports all such documents and changes nothing.',
+    'Without options, at a terminal, it asks for the change. Stored documents are left as they are: one that no longer fits is refused when it is next written. A constraint that stored documents break changes nothing and names ten of them, unless it is --for-new-writes. --check reports all such documents, those in the trash too, and changes nothing.',
   examples: [
     'bsvc collection edit posts --project shop --add-field subtitle:String',
     "bsvc collection edit posts --project shop --set-field 'title:String!&' --check",

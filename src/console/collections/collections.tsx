@@ -115,7 +115,7 @@ function OneCollection({
     <>
       {name !== USERS && (
         <p>
-          <a href={linkTo(['p', id, 'documents', name])}>Its documents</a>
+          <a href={linkTo(['p', id, 'documents', name])}>Documents</a>
         </p>
       )}
       <Table

@@ -7,12 +7,14 @@ import { refundSlot, settleSlots } from './sending/mail-slots.js';
 type AcceptedMail = Extract<SendOutcome, { outcome: 'accepted' }>;
 
 /**
- * Notes that the provider took a mail, under that id, and which recipients it refused. Its slot stays taken.
+ * Notes that the provider took a mail, under that id, and which recipients it refused or that it sends none. Its slot
+ * stays taken.
  */
-export async function acceptMail(app: App, log: MailLog, { id, partial }: AcceptedMail): Promise<void> {
+export async function acceptMail(app: App, log: MailLog, { id, partial, isKept }: AcceptedMail): Promise<void> {
   const providerEmailId = id;
   const sentAt = new Date(app.clock.now());
-  await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId, sentAt, reason: partial ?? null });
+  const reason = partial ?? (isKept ? 'kept in the outbox, not sent' : null);
+  await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId, sentAt, reason });
   await closeMail(app, { ...log, status: 'sent', providerEmailId });
 }
 

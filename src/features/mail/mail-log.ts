@@ -27,7 +27,7 @@ export interface MailLog {
   status: MailStatus;
   usingByok: boolean;
   templateUsed: TemplateUsed | null;
-  /** Why it failed or bounced, is not sent yet, or which of its recipients were refused. */
+  /** Why it failed or bounced or is not sent yet, which recipients were refused, or that it is kept in the outbox. */
   reason: string | null;
   /** The mail to send, sealed, as mails carry codes and private words; removed as soon as its fate is settled. */
   sealedMail?: string;

@@ -33,7 +33,7 @@ export function openOutbox(db: Database, clock: Clock, box: Pick<SecretBox, 'sea
       const sealed = box.seal(JSON.stringify(mail), sealContext(idempotencyKey));
       const kept = { _id: idempotencyKey, to: mail.to, sealed, createdAt: new Date(clock.now()) };
       await unlessDuplicate(outboxStore(db).insertOne(kept));
-      return { outcome: 'accepted', id: idempotencyKey };
+      return { outcome: 'accepted', id: idempotencyKey, isKept: true };
     },
     findStatus: () => Promise.resolve({ lastEvent: 'delivered', raw: null }),
   };

@@ -1,4 +1,5 @@
 import { useEffect, useMemo } from 'preact/hooks';
+import { addressOf } from '../../api.js';
 import { bytes, duration, moment, number } from '../../format.js';
 import { pathTo, withQuery, type DataOf } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
@@ -99,7 +100,8 @@ function Service() {
         <p class="muted">
           bsvc {data.version}, {data.processes} {data.processes === 1 ? 'process' : 'processes'}, {data.store} store of{' '}
           {bytes(data.storedBytes)}
-          {data.backup && `, last good backup ${moment(data.backup.at)}`}
+          {data.backup && `, last good backup ${moment(data.backup.at)}`}. Monitors ask{' '}
+          <a href={addressOf('/api/health')}>/api/health</a>.
         </p>
       )}
       <Commands cli="bsvc doctor" path={STATUS} />

@@ -8,6 +8,10 @@ import { Commands, quote } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
 import { mayChange } from '../../session.js';
 
+/** Its status, but for mails that the outbox has taken: it names them by our own id, and sends none. */
+export const fateOf = ({ id, providerEmailId, status }: ApiSchemas['MailLog']): string =>
+  status === 'sent' && providerEmailId === id ? 'kept' : status;
+
 /** One mail: what became of it, and its text where it is still kept. HTML is shown as text. */
 export function MailDrawer({
   project,
@@ -30,7 +34,7 @@ export function MailDrawer({
         <dt>To</dt>
         <dd>{to.join(', ')}</dd>
         <dt>Status</dt>
-        <dd>{mail.status}</dd>
+        <dd>{fateOf(mail)}</dd>
         <dt>At</dt>
         <dd>{moment(mail.sentAt)}</dd>
         {mail.reason && <dt>Why</dt>}

@@ -11,7 +11,7 @@ import { PageHead } from '../../parts/page-head.js';
 import { List, Pages } from '../../parts/table.js';
 import { chosenOf, goTo, linkHere, place } from '../../routes.js';
 import { mayChange, projectPath } from '../../session.js';
-import { MailDrawer } from './mail-drawer.js';
+import { fateOf, MailDrawer } from './mail-drawer.js';
 import { MailSettingsDrawer } from './mail-settings.js';
 import { Templates } from './templates.js';
 
@@ -69,7 +69,7 @@ export function Mail() {
               </a>
             ),
           },
-          { name: 'Status', show: (mail) => <span class={BAD.has(mail.status) ? 'bad' : ''}>{mail.status}</span> },
+          { name: 'Status', show: (mail) => <span class={BAD.has(mail.status) ? 'bad' : ''}>{fateOf(mail)}</span> },
           { name: 'Why', show: ({ reason }) => reason ?? '' },
           { name: 'At', show: ({ sentAt }) => moment(sentAt) },
         ]}

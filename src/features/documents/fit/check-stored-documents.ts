@@ -19,8 +19,9 @@ export const FIT_REPORT = object(
 type FitReport = TypeOf<typeof FIT_REPORT>;
 
 /**
- * Which active documents are not what `collection`'s settings would have stored: wrong or missing or undeclared fields,
- * repeated unique values. Reads all of them, one at a time; changes nothing.
+ * Which documents are not what `collection`'s settings would have stored: wrong or missing or undeclared fields,
+ * repeated unique values. Those in the trash count too, as a constraint is refused for them, but may repeat what others
+ * have. Reads all of them, one at a time; changes nothing.
  */
 export async function checkStoredDocuments(app: App, collection: Collection, stop: AbortSignal): Promise<FitReport> {
   const report: FitReport = { checked: 0, misfits: 0, examples: [] };
@@ -31,19 +32,21 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
     names,
     values: new Set<string>(),
   }));
-  const visible = await findVisible(app, collection);
+  const visible = await findVisible(app, collection, true);
   for await (const document of documentStore(app, collection).find(visible).sort({ _id: 1 })) {
     stop.throwIfAborted();
     const { _id, ...fields } = presentDocument(document, false);
     const problems = new Problems();
     findMisfits(shape, fields, problems);
     // Asked of every document, since it also remembers the values.
-    const repeated = findRepeat(seen, fields);
+    const isTrashed = document.isDeleted === true;
+    const repeated = isTrashed ? null : findRepeat(seen, fields);
     const message = problems.summary ?? repeated;
     report.checked++;
     if (message === null) continue;
     report.misfits++;
-    if (report.examples.length < MAX_EXAMPLES) report.examples.push({ id: _id, message });
+    if (report.examples.length === MAX_EXAMPLES) continue;
+    report.examples.push({ id: _id, message: isTrashed ? `in the trash: ${message}` : message });
   }
   return report;
 }
