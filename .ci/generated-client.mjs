@@ -11,7 +11,16 @@ import { createInterface } from 'node:readline';
 const ROOT = join(import.meta.dirname, '..');
 const BINARY = join(ROOT, 'bin', 'bsvc.js');
 const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-const STRICT = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext', '--lib', 'es2022,dom,dom.iterable'];
+const STRICT = [
+  '--strict',
+  '--noEmit',
+  '--target',
+  'es2022',
+  '--module',
+  'nodenext',
+  '--lib',
+  'es2022,dom,dom.iterable',
+];
 
 const place = mkdtempSync(join(tmpdir(), 'bsvc-generated-'));
 const data = join(place, 'data');

@@ -66,11 +66,12 @@ function renderFields(schema: JsonSchema, named: NamedSchemas, level: number): s
   if (either) return either.map((each) => renderFields(each, named, level)).join('');
   const items = schema.items as JsonSchema | undefined;
   if (items) return renderFields(items, named, level + 1);
-  const fields = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema | boolean>);
+  const fields = Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>);
   if (fields.length === 0) return '';
   const required = new Set(schema.required as string[] | undefined);
   const rows = fields.flatMap(([name, field]) =>
-    typeof field === 'boolean' ? [] : [renderField(name, field, required.has(name), named, level + 1)],
+    // A field that no object has is of no use to a reader.
+    field.not ? [] : [renderField(name, field, required.has(name), named, level + 1)],
   );
   const more = schema.additionalProperties === false ? '' : '<li class="more">and other fields</li>';
   return `<ul>${rows.join('')}${more}</ul>`;

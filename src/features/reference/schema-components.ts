@@ -42,7 +42,10 @@ export function openComponents(prefix = '#/components/schemas/'): Components {
     // Names of fields are not keywords, and examples are not schemas.
     if (VALUES.has(keyword)) return part;
     if (keyword === 'properties') {
-      return Object.fromEntries(Object.entries(part as object).map(([field, inner]) => [field, place(inner)]));
+      return Object.fromEntries(
+        // As an object, since generators of clients look for keywords in each.
+        Object.entries(part as object).map(([field, inner]) => [field, inner === false ? { not: {} } : place(inner)]),
+      );
     }
     return place(part);
   };
