@@ -54,7 +54,7 @@ const DEEP = [
     'documents/keyset-filter feed/slow-database files/attached-kill files/kill mail/provider-turns operators/delete-project project-types/project-document users/ownership',
   ),
   ...list('features/webhooks', 'receivers'),
-  ...list('platform', 'jobs/queue watch-snapshots'),
+  ...list('platform', 'watch-snapshots'),
   'test/worker/**/*.test.ts',
   'test/console/**/*.test.ts',
 ];
@@ -72,7 +72,7 @@ const ALONE = [
   ...list('engine', 'conformance held-snapshots one-turn readers'),
   ...list('engine/damage', 'damage'),
   ...list('helpers', 'watch-replies'),
-  ...list('platform', 'jobs/schedules outages'),
+  ...list('platform', 'jobs/schedules jobs/wrong-clocks outages'),
 ];
 
 /** What takes longest begins first: when it begins last, it alone is waited for. */

@@ -98,7 +98,14 @@ describe('with an SDK of OpenTelemetry', () => {
     await settleWebhooks(test.app);
     const job = named('job webhooks.deliver')!;
     const post = double.spans.find(({ name, kind }) => name === 'POST' && kind === 'CLIENT')!;
-    expect(job).toMatchObject({ kind: 'CONSUMER', attributes: { 'bsvc.job.attempt': 1 } });
+    expect(job).toMatchObject({
+      kind: 'CONSUMER',
+      attributes: {
+        'bsvc.job.name': 'webhooks.deliver',
+        'bsvc.job.id': expect.stringMatching(/^[0-9a-f]{24}$/) as string,
+        'bsvc.job.attempt': 1,
+      },
+    });
     expect(post).toMatchObject({ traceId: job.traceId, attributes: { 'server.address': '127.0.0.1' } });
     expect(receiver.received[0]!.headers.traceparent).toBe(`00-${post.traceId}-${post.spanId}-01`);
     await receiver.close();

@@ -4,6 +4,8 @@ export interface Room {
   source: readonly string[];
   /** What is to notice, below `test`: few enough that a run takes minutes. */
   tests: readonly string[];
+  /** A test of this room that takes longer hangs; a minute where absent. */
+  hangsAfterMs?: number;
 }
 
 export const ROOMS: Readonly<Record<string, Room>> = {
@@ -11,7 +13,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     source: ['features/access'],
     tests: [
       ...['access-reads', 'access-writes', 'cursor-readers', 'rate-limits', 'rules', 'user-sessions'].map(api),
-      ...['field-rules', 'operators-looking', 'operators-projects', 'rule-sets', 'rules-tools'].map(api),
+      ...['field-rules', 'operators', 'operators-looking', 'operators-projects', 'rule-sets', 'rules-tools'].map(api),
+      ...['attacks/tokens', 'console-session', 'token-keys', 'user-administration'].map(api),
+      ...['end-sessions', 'ownership'].map((name) => `features/users/${name}`),
+      'cli/rules',
       ...['rates-of-routes', 'rule-bounds', 'rule-meaning'].map((name) => `features/access/${name}`),
     ],
   },
@@ -57,7 +62,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   jobs: {
     source: ['platform/jobs'],
-    tests: ['lease-watch', 'queue', 'schedules', 'stale-claims', 'wake'].map((name) => `platform/jobs/${name}`),
+    tests: [
+      ...['claims', 'lease-watch', 'managing', 'queue', 'schedules', 'settling', 'stale-claims', 'wake'].map(
+        (name) => `platform/jobs/${name}`,
+      ),
+      'features/telemetry',
+    ],
+    // Most faults of a queue make somebody wait for ever.
+    hangsAfterMs: 5_000,
   },
   log: {
     source: ['engine/storage/log'],

@@ -33,6 +33,7 @@ const every = Number(values.every);
 const sample = Number(values.sample ?? Math.floor(Date.now() / 86_400_000) % every);
 
 process.env.BSVC_MUTANTS_TESTS = room.tests.map((test) => `test/${test}.test.ts`).join(',');
+process.env.BSVC_MUTANTS_HANG_MS = `${room.hangsAfterMs ?? 60_000}`;
 const stryker = new Stryker({
   mutate: room.source.flatMap(listFiles).flatMap(listBlocks),
   testRunner: 'vitest',

@@ -57,10 +57,8 @@ function timeOfDayAfter({ hour, minute, second }: ParsedFields, after: number): 
   const minutes = ascending(minute);
   const seconds = ascending(second);
   for (const h of hours) {
-    if (h * 3600 + 3599 <= after) continue;
     for (const m of minutes) {
       const minuteAt = h * 3600 + m * 60;
-      if (minuteAt + 59 <= after) continue;
       for (const s of seconds) if (minuteAt + s > after) return minuteAt + s;
     }
   }

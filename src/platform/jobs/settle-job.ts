@@ -21,7 +21,7 @@ const RELEASED = { workerId: '', leaseUntil: '' } as const;
  */
 export async function completeJob(deps: JobDependencies, job: JobRecord, again: RunAgain | null): Promise<boolean> {
   // The write holds only while `againAt` is as seen; it can be set at any time by an enqueue that must not be missed.
-  let seen = job.againAt ?? null;
+  let seen: Date | null = null;
   for (;;) {
     const unchanged = { ...heldBy(job), againAt: seen ?? { $exists: false } };
     const next = earliest(seen, again?.again ?? null);

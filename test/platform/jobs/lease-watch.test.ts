@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { claimJobs } from '../../../src/platform/jobs/claim-jobs.js';
 import { jobStore, type AnyJobDefinition } from '../../../src/platform/jobs/job.js';
@@ -66,4 +66,110 @@ it('takes a job back whose lease is over since it watches, and not at the first 
   clock.advance(LEASE_MS + 1);
   await watch.takeBack(0);
   expect(await leaseEndsIn()).toBe(null);
+});
+
+describe('a clock that was set back', () => {
+  const waiting = async (): Promise<{ runInMs: number; notedMs: number }[]> => {
+    const records = await jobStore(test.app).find({}).sort({ _id: 1 }).toArray();
+    return records.map(({ runAt, updatedAt }) => ({
+      runInMs: runAt.getTime() - clock.now(),
+      notedMs: updatedAt.getTime() - clock.now(),
+    }));
+  };
+
+  it('lets jobs that were put off there wait as long as they were put off', async () => {
+    const now = clock.now();
+    await test.app.jobs.enqueue(job, {}, { runAt: new Date(now + 600_000) });
+    await test.app.jobs.enqueue(job, {}, { runAt: new Date(now - 600_000) });
+    clock.advance(-2 * HOUR_MS);
+    await watch.takeBack(HOUR_MS);
+    expect(await waiting()).toEqual([
+      { runInMs: 600_000, notedMs: 0 },
+      { runInMs: 0, notedMs: 0 },
+    ]);
+  });
+
+  it('changes nothing that was noted by a time that can be this one, as of machines whose clocks differ', async () => {
+    await test.app.jobs.enqueue(job, {}, { runAt: new Date(clock.now() + 10 * HOUR_MS) });
+    clock.advance(-HOUR_MS);
+    await watch.takeBack(HOUR_MS);
+    expect(await waiting()).toEqual([{ runInMs: 11 * HOUR_MS, notedMs: HOUR_MS }]);
+  });
+});
+
+describe('a lease that is over', () => {
+  const PATIENCE_MS = 10_000;
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+  afterEach(() => void vi.useRealTimers());
+  /** Time goes by for the process, and for the clock unless it stands still. */
+  const pass = (ms: number, clockMs = ms): void => {
+    vi.advanceTimersByTime(ms);
+    clock.advance(clockMs);
+  };
+
+  it('is ended when it was not renewed for as long as the watch is patient', async () => {
+    await leaveToADeadWorker();
+    clock.advance(LEASE_MS + 1);
+    for (const ms of [5_000, 4_999]) {
+      await watch.takeBack(PATIENCE_MS);
+      expect(await leaseEndsIn()).not.toBeNull();
+      pass(ms);
+    }
+    await watch.takeBack(PATIENCE_MS);
+    expect(await leaseEndsIn()).not.toBeNull();
+    pass(5_000);
+    await watch.takeBack(PATIENCE_MS);
+    expect(await leaseEndsIn()).toBeNull();
+    expect(await jobStore(test.app).findOne({})).toMatchObject({
+      state: 'queued',
+      attempts: 1,
+      error: 'The worker stopped answering.',
+    });
+    const logged = test.logLines.filter((line) => line.includes('its job was taken back'));
+    expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { job: job.name, attempt: 1, outcome: 'retried' },
+    ]);
+  });
+
+  it('counts anew from each time that it was renewed', async () => {
+    await leaveToADeadWorker();
+    clock.advance(LEASE_MS + 1);
+    await watch.takeBack(PATIENCE_MS);
+    pass(5_000);
+    // A renewal by a clock that is behind: over already, but a sign of life.
+    await jobStore(test.app).updateOne({}, { $set: { leaseUntil: new Date(clock.now() - 1) } });
+    for (const ms of [5_000, 5_000]) {
+      await watch.takeBack(PATIENCE_MS);
+      pass(ms);
+      expect(await leaseEndsIn()).not.toBeNull();
+    }
+    await watch.takeBack(PATIENCE_MS);
+    expect(await leaseEndsIn()).toBeNull();
+  });
+
+  it('is looked at three times in the time of a lease, however often it is asked for', async () => {
+    await watch.takeBack(0);
+    await leaveToADeadWorker();
+    clock.advance(LEASE_MS + 1);
+    pass(4_999, 0);
+    await watch.takeBack(0);
+    expect(await leaseEndsIn()).not.toBeNull();
+    pass(1, 0);
+    await watch.takeBack(0);
+    expect(await leaseEndsIn()).toBeNull();
+  });
+
+  it('is left alone as long as it lasts, and where this worker does not know the kind', async () => {
+    await leaveToADeadWorker();
+    clock.advance(LEASE_MS);
+    await watch.takeBack(0);
+    expect(await leaseEndsIn()).toBe(0);
+    clock.advance(1);
+    await openLeaseWatch(test.app, new Map(), LEASE_MS).takeBack(0);
+    expect(await leaseEndsIn()).toBe(-1);
+    await jobStore(test.app).updateOne({}, { $inc: { fence: 1 } });
+    watch.forget();
+    await watch.takeBack(0);
+    expect(await leaseEndsIn()).toBeNull();
+  });
 });

@@ -1,56 +1,26 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
-import { systemClock } from '../../../src/platform/time/clock.js';
-import { claimJobs } from '../../../src/platform/jobs/claim-jobs.js';
-import { jobStore, type AnyJobDefinition, type JobContext, type JobRecord } from '../../../src/platform/jobs/job.js';
-import {
-  listJobs,
-  purgeDeadJobs,
-  removeExpiredJobs,
-  retryDeadJobs,
-  retryJob,
-} from '../../../src/platform/jobs/manage-jobs.js';
-import { openRunner, type Runner, type RunnerOptions } from '../../../src/platform/jobs/runner.js';
+import { jobStore, type JobContext, type JobRecord } from '../../../src/platform/jobs/job.js';
+import { listJobs, removeExpiredJobs } from '../../../src/platform/jobs/manage-jobs.js';
+import type { Runner } from '../../../src/platform/jobs/runner.js';
 import { enqueueTick } from '../../../src/platform/jobs/schedules.js';
 import { eventually } from '../../helpers/eventually.js';
-import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import type { FakeClock } from '../../helpers/fake-clock.js';
+import { defineJob, gate, openJobWorld, type Definition, type JobWorld } from '../../helpers/job-world.js';
+import type { TestApp } from '../../helpers/open-test-app.js';
 
-type Definition = AnyJobDefinition<App>;
-
+let world: JobWorld;
 let test: TestApp;
 let clock: FakeClock;
-let runners: Runner[];
 
 beforeEach(async () => {
-  clock = createFakeClock();
-  runners = [];
-  test = await openTestApp({ clock });
+  world = await openJobWorld();
+  ({ test, clock } = world);
 });
+afterEach(() => world.close());
 
-afterEach(async () => {
-  await Promise.all(runners.map((runner) => runner.stop(0)));
-  await test.close();
-});
-
-function openWorker(definitions: Definition[], options: Partial<RunnerOptions> = {}): Runner {
-  const runner = openRunner(test.app, definitions, { concurrency: 10, ...options });
-  runners.push(runner);
-  return runner;
-}
-
-function defineJob(name: string, run: Definition['run'], more: Partial<Definition> = {}): Definition {
-  return { name, retry: { delaysMs: [1_000, 10_000] }, run, ...more };
-}
-
-/** A promise with its switch. */
-function gate(): { opened: Promise<void>; open(): void } {
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { opened, open };
-}
-
-const allJobs = (): Promise<JobRecord[]> => jobStore(test.app).find({}).toArray() as Promise<JobRecord[]>;
+const openWorker: JobWorld['openWorker'] = (...given) => world.openWorker(...given);
+const allJobs = (): Promise<JobRecord[]> => world.allJobs();
 
 describe('a queued job', () => {
   it('runs once and is gone', async () => {
@@ -164,61 +134,9 @@ describe('a job that fails', () => {
   });
 });
 
-describe('a worker whose clock is wrong', () => {
-  it('takes nothing from who is alive, and what a dead one has leased all the same', { timeout: 120_000 }, async () => {
-    const end = gate();
-    let runs = 0;
-    const long = defineJob('test.long', async () => {
-      runs++;
-      await end.opened;
-    });
-    const lost = defineJob('test.lost', async () => undefined, { retry: { delaysMs: [0] } });
-    const here = { ...test.app, clock: systemClock };
-    const ahead = { ...test.app, clock: { now: () => Date.now() + 4 * 60_000 } };
-    // So long that a busy machine’s heart beats in time.
-    const leaseMs = 3_000;
-    const lease = { concurrency: 10, leaseMs };
-    const now = { runAt: new Date(0) };
-    await test.app.jobs.enqueue(lost, {}, now);
-    const dead = { workerId: 'dead', pool: 'shared', names: [lost.name], leaseMs, limit: 1, crowded: false };
-    await claimJobs(here, dead, () => undefined);
-    await test.app.jobs.enqueue(long, {}, now);
-    const [worker, wrong] = [openRunner(here, [long], lease), openRunner(ahead, [long, lost], lease)];
-    runners.push(worker, wrong);
-    worker.start();
-    await eventually('it runs', () => runs === 1);
-    wrong.start();
-    await eventually('the dead worker’s job is done by another', async () =>
-      (await allJobs()).every(({ name }) => name !== lost.name),
-    );
-    const leased = (await allJobs())[0]!.leaseUntil!.getTime();
-    const until = leased + 2.5 * leaseMs;
-    await eventually('some leases go by', async () => (await allJobs())[0]!.leaseUntil!.getTime() > until);
-    expect(runs).toBe(1);
-    expect(await allJobs()).toMatchObject([{ fence: 1 }]);
-    end.open();
-    await worker.stop(1_000);
-    expect(await allJobs()).toEqual([]);
-  });
-});
-
 describe('a worker whose database goes away', () => {
-  /** Its own view of the database, away while `isAway` says so of what is called with what. */
-  function openWorkerWith(isAway: (method: string, filter: unknown) => boolean, definitions: Definition[]): Runner {
-    const collection = (name: string): unknown =>
-      new Proxy(test.app.db.collection(name), {
-        get:
-          (store, method: string) =>
-          (...given: unknown[]) => {
-            if (isAway(method, given[0])) throw new Error('the database is away');
-            return (Reflect.get(store, method) as (...all: unknown[]) => unknown).apply(store, given);
-          },
-      });
-    const deps = { ...test.app, db: { ...test.app.db, collection } as App['db'] };
-    const runner = openRunner(deps, definitions, { concurrency: 10, leaseMs: 3_600_000 });
-    runners.push(runner);
-    return runner;
-  }
+  const openWorkerWith = (isAway: (method: string, filter: unknown) => boolean, definitions: Definition[]): Runner =>
+    world.openWorker(definitions, { leaseMs: 3_600_000 }, world.appWithout(isAway));
 
   it('runs what it has leased before, instead of leaving it to whoever finds the lease over', async () => {
     const ran = gate();
@@ -560,28 +478,5 @@ describe('a tick of a schedule whose last run has not ended', () => {
     expect(runs).toBe(2);
     clock.advance(10_000);
     expect(await tick()).toBe(true);
-  });
-});
-
-describe('bsvc jobs', () => {
-  it('lists by state, retries dead ones and purges them', async () => {
-    let works = false;
-    const run = async (): Promise<void> => {
-      if (!works) throw new Error('no');
-    };
-    const job = defineJob('test.manage', run, { retry: { delaysMs: [] } });
-    const worker = openWorker([job]);
-    for (let n = 0; n < 3; n++) await test.app.jobs.enqueue(job, { n });
-    await worker.drain();
-    const dead = await listJobs(test.app, { state: 'dead' });
-    expect(dead).toHaveLength(3);
-    works = true;
-    expect(await retryJob(test.app, dead[0]!._id.toHexString())).toMatchObject({ state: 'queued', attempts: 0 });
-    await worker.drain();
-    expect(await listJobs(test.app, {})).toHaveLength(2);
-    expect(await purgeDeadJobs(test.app, new Date(clock.now() - 1))).toBe(0);
-    expect(await retryDeadJobs(test.app, 'test.other')).toBe(0);
-    expect(await purgeDeadJobs(test.app, new Date(clock.now()))).toBe(2);
-    await expect(retryJob(test.app, dead[1]!._id.toHexString())).rejects.toMatchObject({ code: 'JOB_NOT_FOUND' });
   });
 });

@@ -1,6 +1,8 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AnyJobDefinition } from '../../../src/platform/jobs/job.js';
+import { openJobQueue } from '../../../src/platform/jobs/job-queue.js';
 import { openRunner } from '../../../src/platform/jobs/runner.js';
+import type { PubSub } from '../../../src/platform/processes/pub-sub.js';
 import type { App } from '../../../src/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
@@ -38,4 +40,52 @@ it('a worker that pauses runs what is enqueued at once, not after its pause', as
   await eventually('it runs', () => ran > 0);
   await runner.stop(1_000);
   expect(ran).toBe(1);
+});
+
+describe('the processes of one service', () => {
+  /** What a process hears of the others, and how often it speaks. */
+  function openSignals(): { signals: PubSub; sent: string[]; hear: (text: string) => void } {
+    const sent: string[] = [];
+    const listeners: ((text: string) => void)[] = [];
+    return {
+      signals: { send: (text) => void sent.push(text), on: (listener) => void listeners.push(listener) },
+      sent,
+      hear: (text) => listeners.forEach((listener) => listener(text)),
+    };
+  }
+  const job: AnyJobDefinition<App> = { name: 'test.told', retry: { delaysMs: [] }, run: () => Promise.resolve() };
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it('are told of many jobs in a row by one word, and of later ones by another', async () => {
+    const { signals, sent } = openSignals();
+    const jobs = openJobQueue(test.app.db, test.app.clock, signals);
+    for (let n = 0; n < 3; n++) await jobs.enqueue(job, {});
+    expect(sent).toHaveLength(0);
+    vi.advanceTimersByTime(10);
+    expect(sent).toHaveLength(1);
+    vi.advanceTimersByTime(60_000);
+    jobs.wake();
+    vi.advanceTimersByTime(10);
+    expect(sent).toHaveLength(2);
+  });
+
+  it('wake their workers by that word and no other, and tell nobody of it again', () => {
+    const [here, there] = [openSignals(), openSignals()];
+    const jobs = openJobQueue(test.app.db, test.app.clock, here.signals);
+    openJobQueue(test.app.db, test.app.clock, there.signals).wake();
+    vi.advanceTimersByTime(10);
+    let woken = 0;
+    const stop = jobs.onWake(() => void woken++);
+    here.hear('something else');
+    expect(woken).toBe(0);
+    here.hear(there.sent[0]!);
+    expect(woken).toBe(1);
+    vi.advanceTimersByTime(10);
+    expect(here.sent).toEqual([]);
+    stop();
+    here.hear(there.sent[0]!);
+    expect(woken).toBe(1);
+  });
 });
