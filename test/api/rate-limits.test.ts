@@ -189,6 +189,19 @@ describe('what looks like a token', () => {
     expect(await statuses(4, '/api/admin/me', guess)).toEqual([401, 401, 401, 429]);
   });
 
+  it('is looked up no more for an address that is refused, unless it was good lately', async () => {
+    const clock = createFakeClock();
+    await start({ BSVC_RATE_LIMIT: '2/15m' }, { clock });
+    const [known, late] = [await buildOperator(test), await buildOperator(test)];
+    const as = (token: string) => ({ authorization: `Bearer ${token}` });
+    expect(await statuses(1, '/api/admin/me', as(known.token))).toEqual([200]);
+    expect(await statuses(3, '/api/admin/me', as(`bsvc_op_${'x'.repeat(43)}`))).toEqual([401, 401, 429]);
+    expect(await statuses(1, '/api/admin/me', as(late.token))).toEqual([429]);
+    expect(await statuses(1, '/api/admin/me', as(known.token))).toEqual([200]);
+    clock.advance(15 * 60_000);
+    expect(limitsOf(await call('/api/admin/me', as(late.token)))).toMatchObject({ limit: '60' });
+  });
+
   it.each(['the service', 'a worker'])('is counted at /metrics of %s, but for the right one', async (of) => {
     const secret = 'an-admin-token-of-this-test';
     await start({ BSVC_RATE_LIMIT: '3/15m', BSVC_ADMIN_TOKEN: secret });
@@ -199,7 +212,9 @@ describe('what looks like a token', () => {
     }
     const right = { authorization: `Bearer ${secret}` };
     expect(limitsOf(await call('/metrics', right))).toMatchObject({ limit: '90', left: '89' });
-    expect(await statuses(4, '/metrics', { authorization: 'Bearer wrong' })).toEqual([401, 401, 401, 429]);
+    const [begin, end] = [secret.slice(0, 8), secret.slice(8)];
+    expect(await statuses(1, '/metrics', { authorization: `${begin}Bearer ${end}` })).toEqual([401]);
+    expect(await statuses(3, '/metrics', { authorization: 'Bearer wrong' })).toEqual([401, 401, 429]);
     expect((await call('/metrics', right)).status).toBe(200);
     expect((await call('/api/health/live')).status).toBe(200);
   });

@@ -5,7 +5,7 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import { addCollection } from '../../src/features/collections/add-collection.js';
 import { documentsName } from '../../src/features/collections/collection.js';
-import { collectionStore } from '../../src/features/collections/collection-store.js';
+import { collectionStore, requireCollection } from '../../src/features/collections/collection-store.js';
 import { dropCollection } from '../../src/features/collections/drop-collection.js';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import { renameCollection } from '../../src/features/collections/rename-collection.js';
@@ -15,6 +15,7 @@ import { listCollections } from '../../src/features/collections/list-collections
 import { setRules } from '../../src/features/collections/set-rules.js';
 import { applyDeclared } from '../../src/features/changes/apply-declared.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { listenToCommands } from '../helpers/command-log.js';
 import { openStreamClient } from '../helpers/event-stream.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -151,6 +152,33 @@ it('keeps two sets of one collection apart, however often they were asked', asyn
   await join(ADA, board, 'editor');
   await join(BOB, board, 'owner');
   for (const _time of [1, 2]) expect([await titles('ada'), await titles('bob')]).toEqual([['team'], ['few']]);
+});
+
+/** rules.md 5. On a MongoDB a set is kept for a second, whatever changes. */
+describe.skipIf(process.env.BSVC_TEST_TRANSPORT !== undefined)('a set that was read', () => {
+  /** How often memberships are read for a list of somebody. */
+  async function readsFor(list: () => Promise<unknown>, project: TestProject): Promise<number> {
+    const { _id } = await requireCollection(test.app, project.project._id, 'members');
+    const commands = listenToCommands();
+    await list();
+    commands.stop();
+    return commands.named('find').filter(({ body }) => String(body.find).includes(_id.toHexString())).length;
+  }
+
+  it('is not read again before a membership of that user changes', async () => {
+    const board = new ObjectId().toHexString();
+    await store('server', 'cards', { board, title: 'hers' });
+    const membership = await join(ADA, board, 'editor');
+    const reads = (): Promise<number> => readsFor(() => titles('ada'), owner);
+    await titles('ada');
+    expect(await reads()).toBe(0);
+    await join(BOB, board, 'editor');
+    expect(await reads()).toBe(0);
+    await join(ADA, new ObjectId().toHexString(), 'editor');
+    expect(await reads()).toBe(1);
+    await call('server', 'delete', `members/${membership}`);
+    expect(await titles('ada')).toEqual([]);
+  });
 });
 
 describe('a write of a document that is not readable', () => {

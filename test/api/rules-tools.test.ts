@@ -43,13 +43,6 @@ beforeAll(async () => {
     ],
     rules: { read: 'doc.open or doc.board in members[user = user.id].board', update: '"staff" in user.roles' },
   });
-  const send = async (collection: string, body: object): Promise<string> => {
-    const { body: stored } = await supertest(test.server)
-      .post(`/api/data/${collection}`)
-      .set({ 'x-api-key': owner.secret })
-      .send(body);
-    return (stored as { _id: string })._id;
-  };
   board = 'garden';
   await send('members', { board, user: ada });
   card = await send('cards', { board, cost: 4 });
@@ -57,6 +50,13 @@ beforeAll(async () => {
 });
 afterAll(() => test.close());
 
+const send = async (collection: string, body: object): Promise<string> => {
+  const { body: stored } = await supertest(test.server)
+    .post(`/api/data/${collection}`)
+    .set({ 'x-api-key': owner.secret })
+    .send(body);
+  return (stored as { _id: string })._id;
+};
 const operate = async (path: string): Promise<{ status: number; body: { code?: string; data?: unknown } }> => {
   const { status, body } = await supertest(test.server)
     .get(`/api/projects/${owner.project._id.toHexString()}${path}`)
@@ -65,7 +65,13 @@ const operate = async (path: string): Promise<{ status: number; body: { code?: s
 };
 
 interface Explained {
-  rules: { rule: string; admits: string; filter?: object; sets: unknown[]; alternatives: unknown[] }[];
+  rules: {
+    rule: string;
+    admits: string;
+    filter?: object;
+    sets: unknown[];
+    alternatives: { admits: string; conditions: object[] }[];
+  }[];
   list?: object;
   document?: object;
 }
@@ -100,6 +106,43 @@ describe('explaining rules', () => {
     expect(document).toEqual({ id: card, leftOut: ['cost'] });
     expect((await explain(`as=${eve}&id=${card}`)).rules[0]).toMatchObject({ admits: 'no' });
     expect((await explain(`id=${card}`)).rules[0]).toMatchObject({ admits: 'no' });
+  });
+
+  it('tells each condition as a rule is written, with what it comes to for the user', async () => {
+    const conditions = [
+      [`user.id = "${'0'.repeat(24)}"`, 'no'],
+      ['"staff" in user.roles', 'no'],
+      ['doc.board in ["garden", "court"]', 'depends'],
+      ['doc.cost in [1, 2.5]', 'depends'],
+      ['doc.open = false', 'depends'],
+      ['doc.board in user.roles', 'no'],
+      ['user.id in doc.people', 'depends'],
+      ['"garden" in seats[user.id in people].board', 'yes'],
+      ['"court" in seats[user.id in people].board', 'no'],
+      ['doc.board in seats[user.id in people and role in ["editor", "owner"] and open = true].board', 'depends'],
+      ['doc.board in seats[user = user.id and role in user.roles and cost = 3].board', 'no'],
+    ] as const;
+    const people = { name: 'people', type: 'Array' as const, items: { type: 'String' as const } };
+    const fields = [
+      { name: 'board', type: 'String' as const },
+      { name: 'open', type: 'Boolean' as const },
+      { name: 'cost', type: 'Number' as const },
+      people,
+    ];
+    const names = ['user', 'role'].map((name) => ({ name, type: 'String' as const }));
+    await addCollection(test.app, owner.project, {
+      name: 'seats',
+      fields: [...fields, ...names],
+      rules: 'server-only',
+    });
+    await send('seats', { board, people: [eve, ada], role: 'editor', open: true });
+    const read = conditions.map(([text]) => text).join(' or ');
+    await addCollection(test.app, owner.project, { name: 'worded', fields, rules: { read, update: 'user' } });
+    const { body } = await operate(`/rules/worded/explain?as=${ada}`);
+    const { rules } = body.data as Explained;
+    const told = rules.map(({ alternatives }) => alternatives.flatMap((each) => each.conditions));
+    expect(told[0]).toEqual(conditions.map(([text, admits]) => ({ text, admits })));
+    expect(told[2]).toEqual([{ text: 'user', admits: 'yes' }]);
   });
 
   it('knows no foreign user, document or collection', async () => {

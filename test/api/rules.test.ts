@@ -238,6 +238,13 @@ describe('an update', () => {
     expect(await outcome(call('ada', 'patch', path, { o: null }))).toEqual([403, 'RULE_REFUSED', 'after']);
   });
 
+  it('may change a part of it where the rule admits the user whatever the document holds', async () => {
+    const lists = await ruled({ read: 'anyone', update: '"m" in doc.members or user' });
+    const { body } = await call('server', 'post', lists, { members: ['m', 'n'] });
+    const path = `${lists}/${body._id as string}`;
+    expect(await outcome(call('ada', 'patch', path, { 'members.0': 'x' }))).toEqual([200]);
+  });
+
   it('may hand a document over where the rules say what it may lead to', async () => {
     const lists = await ruled({ read: 'user', update: '"me" in doc.members', updateTo: 'user' });
     const { body } = await call('server', 'post', lists, { members: ['me'] });

@@ -44,14 +44,15 @@ export function presentsOperatorToken(ctx: Context): boolean {
 /** The token of header or cookie as it is, empty without any. */
 export function presentedOperatorToken(ctx: Context): string {
   const header = ctx.get('authorization');
-  return header === '' ? (ctx.cookies.get(CONSOLE_COOKIE) ?? '') : header.replace(/^Bearer /i, '');
+  return header === '' ? (ctx.cookies.get(CONSOLE_COOKIE) ?? '') : withoutScheme(header);
 }
 
 /** True if the request carries `BSVC_ADMIN_TOKEN`. */
 export function presentsAdminToken({ config: { adminToken } }: Pick<App, 'config'>, ctx: Context): boolean {
-  const token = ctx.get('authorization').replace(/^Bearer /i, '');
-  return adminToken !== null && isSameSecret(token, adminToken);
+  return adminToken !== null && isSameSecret(withoutScheme(ctx.get('authorization')), adminToken);
 }
+
+const withoutScheme = (header: string): string => header.replace(/^Bearer /i, '');
 
 /**
  * Refuses what a page of another site may have caused the browser to send with the cookie: 403 FOREIGN_REQUEST. Nothing
