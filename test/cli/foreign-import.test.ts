@@ -423,6 +423,45 @@ describe('data import --from lines of other services', () => {
     expect(stored.find(({ old }) => old === 'c2')).toMatchObject({ author: idOf('AbC123') });
   });
 
+  it('reads moments as PostgreSQL writes them, in whatever zone this machine is, and refuses other text', async () => {
+    const row = { text: 'moment', created_at: '2024-01-01T00:00:00+00:00' };
+    file(
+      'moments.ndjson',
+      lines([
+        { ...row, id: 't1', at: '2024-05-01T10:00:00.123456', created_at: '2024-01-02 03:04:05.6+00' },
+        { ...row, id: 't2', at: '2024-05-01 10:00:00+05:30' },
+        { ...row, id: 't3', at: '2024-05-01' },
+        { ...row, id: 't4', created_at: 'yesterday' },
+        { ...row, id: 't5', at: '2024-05-01T25:00:00' },
+      ]),
+    );
+    const outcome = await project.bsvc([
+      'data',
+      'import',
+      'comments',
+      'moments.ndjson',
+      '--from',
+      'supabase',
+      '--json',
+    ]);
+    expect(outcome.json()).toMatchObject({
+      collections: [
+        {
+          stored: 3,
+          rejected: [
+            { line: 4, message: 'createdAt must be a Date' },
+            { line: 5, message: expect.stringContaining('at must be a Date') as string },
+          ],
+        },
+      ],
+    });
+    const stored = await project.documents('comments');
+    const at = (id: string): unknown => stored.find(({ _id }) => _id === idOf(id));
+    expect(at('t1')).toMatchObject({ at: '2024-05-01T10:00:00.123Z', createdAt: '2024-01-02T03:04:05.600Z' });
+    expect(at('t2')).toMatchObject({ at: '2024-05-01T04:30:00.000Z' });
+    expect(at('t3')).toMatchObject({ at: '2024-05-01T00:00:00.000Z' });
+  });
+
   it('reads rows of Supabase and documents of Parse', async () => {
     file(
       'rows.ndjson',

@@ -8,7 +8,7 @@ import { importDocuments } from '../../../src/features/documents/bulk/import-doc
 import type { Project } from '../../../src/features/projects/project.js';
 import { chooseProject } from '../../ask/choose-project.js';
 import { LINE_SOURCES, readForeignDocument, type LineSource } from '../../formats/foreign/foreign-document.js';
-import { withOwnRefs } from '../../formats/foreign/foreign-id.js';
+import { withOwnValues } from '../../formats/foreign/foreign-id.js';
 import { openPocketBase, type PocketBaseCollection } from '../../formats/foreign/pocketbase.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';
 import { measureSource, openSource } from '../../formats/open-source.js';
@@ -88,7 +88,7 @@ async function importInto(
 ): Promise<ForeignImport> {
   const { report, broken } = await storeInBatches(context, `Importing ${collection.name}`, entries, async (batch) => {
     const values = batch.map(({ value, id }) => {
-      const own = withOwnRefs(collection.fields, value);
+      const own = withOwnValues(collection.fields, value);
       return oldId === undefined ? own : { ...own, [oldId]: String(id) };
     });
     const outcome = await importDocuments(app, collection, values, { dryRun, keepPresent: true });

@@ -1,5 +1,6 @@
 import { isJsonObject } from '../../../src/features/collections/fields/field-type.js';
 import { foreignId } from './foreign-id.js';
+import { findForeignMoment } from './foreign-moment.js';
 
 /** Services whose exported documents are lines of JSON. */
 export const LINE_SOURCES = ['firestore', 'supabase', 'parse'] as const;
@@ -60,7 +61,7 @@ function readFirestoreValue(value: unknown): unknown {
     case 'doubleValue':
       return readNumber(held);
     case 'timestampValue':
-      return isoMoment(held) ?? held;
+      return findForeignMoment(held) ?? held;
     case 'referenceValue':
       return foreignId(documentPath(String(held)).at(-1)!).toHexString();
     case 'geoPointValue':
@@ -121,7 +122,7 @@ export function readExtended(value: unknown): unknown {
   if (!isJsonObject(value)) return value;
   const { $date: date, $numberLong: long, $oid: oid, $numberInt: int, $numberDouble: double } = value;
   if (isJsonObject(date)) return new Date(Number(date.$numberLong)).toISOString();
-  if (date !== undefined) return isoMoment(date) ?? date;
+  if (date !== undefined) return findForeignMoment(date) ?? date;
   if (oid !== undefined) return oid;
   const number = long ?? int ?? double;
   if (number !== undefined) return readNumber(number);
@@ -129,13 +130,8 @@ export function readExtended(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, readExtended(each)]));
 }
 
+/** Of a document that says when it was stored and changed; the import refuses a text that names no moment. */
 function times(created: unknown, updated: unknown): JsonObject {
-  const [createdAt, updatedAt] = [isoMoment(created), isoMoment(updated)];
-  return { ...(createdAt && { createdAt }), ...(updatedAt && { updatedAt }) };
-}
-
-/** The moment that ISO 8601 text names, to the millisecond. */
-export function isoMoment(text: unknown): string | undefined {
-  const date = typeof text === 'string' ? new Date(text) : null;
-  return date && !Number.isNaN(date.getTime()) ? date.toISOString() : undefined;
+  const [createdAt, updatedAt] = [created, updated].map((text) => findForeignMoment(text) ?? text ?? undefined);
+  return { ...(createdAt !== undefined && { createdAt }), ...(updatedAt !== undefined && { updatedAt }) };
 }

@@ -3,6 +3,7 @@ import { ObjectId } from 'bson';
 import type { Field, FieldShape } from '../../../src/features/collections/fields/field.js';
 import { isJsonObject } from '../../../src/features/collections/fields/field-type.js';
 import { findObjectId } from '../../../src/platform/ids.js';
+import { findForeignMoment } from './foreign-moment.js';
 
 /**
  * The id here of what has another id in another service: the first 12 bytes of its SHA-256; 24 hexadecimal digits stay.
@@ -13,16 +14,18 @@ export function foreignId(id: string): ObjectId {
   return findObjectId(id) ?? new ObjectId(createHash('sha256').update(id).digest().subarray(0, 12));
 }
 
-/** The document with the ids of another service in its Ref fields as the ids here. */
-export function withOwnRefs(fields: readonly Field[], document: Record<string, unknown>): Record<string, unknown> {
+/** The document with the ids of another service in its Ref fields as the ids here, and its dates as they are taken. */
+export function withOwnValues(fields: readonly Field[], document: Record<string, unknown>): Record<string, unknown> {
   const own = { ...document };
-  for (const field of fields) if (Object.hasOwn(own, field.name)) own[field.name] = withOwnIds(field, own[field.name]);
+  for (const field of fields)
+    if (Object.hasOwn(own, field.name)) own[field.name] = withOwnValue(field, own[field.name]);
   return own;
 }
 
-function withOwnIds(shape: FieldShape, value: unknown): unknown {
+function withOwnValue(shape: FieldShape, value: unknown): unknown {
   if (shape.type === 'Ref' && typeof value === 'string' && value !== '') return foreignId(value).toHexString();
-  if (shape.fields && isJsonObject(value)) return withOwnRefs(shape.fields, value);
-  if (shape.items && Array.isArray(value)) return value.map((item) => withOwnIds(shape.items!, item));
+  if (shape.type === 'Date') return findForeignMoment(value) ?? value;
+  if (shape.fields && isJsonObject(value)) return withOwnValues(shape.fields, value);
+  if (shape.items && Array.isArray(value)) return value.map((item) => withOwnValue(shape.items!, item));
   return value;
 }

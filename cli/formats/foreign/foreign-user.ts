@@ -1,8 +1,9 @@
 import { isJsonObject } from '../../../src/features/collections/fields/field-type.js';
 import { findBcryptHash, type ImportedUser } from '../../../src/features/users/imports/import-users.js';
 import { storeFirebaseHash, type FirebaseScryptParameters } from '../../../src/platform/secrets/firebase-scrypt.js';
-import { isoMoment, readExtended } from './foreign-document.js';
+import { readExtended } from './foreign-document.js';
 import { foreignId } from './foreign-id.js';
+import { findForeignMoment } from './foreign-moment.js';
 
 export const USER_SOURCES = ['firebase', 'pocketbase', 'supabase', 'parse'] as const;
 export type UserSource = (typeof USER_SOURCES)[number];
@@ -118,8 +119,7 @@ function withBcrypt(user: ImportedUser, hash: unknown): ForeignUser {
 }
 
 function dateOf(text: unknown): Date | null {
-  // PocketBase and PostgreSQL write a space for the T.
-  const moment = isoMoment(typeof text === 'string' ? text.replace(' ', 'T') : text);
+  const moment = findForeignMoment(text);
   return moment === undefined ? null : new Date(moment);
 }
 

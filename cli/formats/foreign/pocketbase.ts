@@ -1,6 +1,7 @@
 import type { Field } from '../../../src/features/collections/fields/field.js';
 import { conflict } from '../../../src/errors.js';
 import { foreignId } from './foreign-id.js';
+import { findForeignMoment } from './foreign-moment.js';
 import { openSqlite, sqlName, type SqliteFile, type SqliteRow } from './sqlite.js';
 
 /** A collection of PocketBase whose rows become documents. */
@@ -180,7 +181,7 @@ function documentOf(columns: readonly Column[], row: SqliteRow): Record<string, 
     const value = valueOf(column, row[column.name]);
     if (value !== undefined) document[column.name] = value;
   }
-  const [createdAt, updatedAt] = [row.created, row.updated].map(momentOf);
+  const [createdAt, updatedAt] = [row.created, row.updated].map(findForeignMoment);
   return { ...document, ...(createdAt && { createdAt }), ...(updatedAt && { updatedAt }) };
 }
 
@@ -188,7 +189,7 @@ function documentOf(columns: readonly Column[], row: SqliteRow): Record<string, 
 function valueOf({ type, many }: Column, value: unknown): unknown {
   if (value === null || value === undefined || value === '') return undefined;
   if (type === 'bool') return Boolean(value);
-  if (type === 'date' || type === 'autodate') return momentOf(value) ?? value;
+  if (type === 'date' || type === 'autodate') return findForeignMoment(value) ?? value;
   if (type === 'geoPoint') {
     const { lon, lat } = readJson(value) as { lon?: unknown; lat?: unknown };
     return { type: 'Point', coordinates: [lon, lat] };
@@ -199,12 +200,6 @@ function valueOf({ type, many }: Column, value: unknown): unknown {
   return Array.isArray(read)
     ? read.map((id) => foreignId(String(id)).toHexString())
     : foreignId(String(read)).toHexString();
-}
-
-/** `2024-05-01 10:00:00.123Z` as ISO 8601. */
-function momentOf(value: unknown): string | undefined {
-  const date = typeof value === 'string' && value !== '' ? new Date(value.replace(' ', 'T')) : null;
-  return date && !Number.isNaN(date.getTime()) ? date.toISOString() : undefined;
 }
 
 function readJson(text: unknown): unknown {
