@@ -213,15 +213,24 @@ export function listContradictions(config: {
   return [];
 }
 
-const SHOWN_UNITS: readonly [number, string][] = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'm'],
-  [1000, 's'],
-];
+const SHOWN_UNITS = [
+  [86_400_000, 'd', 'day'],
+  [3_600_000, 'h', 'hour'],
+  [60_000, 'm', 'minute'],
+  [1000, 's', 'second'],
+] as const;
+const SMALLEST_UNIT = [1, 'ms', 'millisecond'] as const;
+
+const unitOf = (ms: number) => SHOWN_UNITS.find(([size]) => ms % size === 0) ?? SMALLEST_UNIT;
 
 /** The shortest exact text in the form of settings: 900000 is `15m`. */
 export function presentDuration(ms: number): string {
-  const [unitMs, unit] = SHOWN_UNITS.find(([size]) => ms % size === 0) ?? [1, 'ms'];
+  const [unitMs, unit] = unitOf(ms);
   return `${ms / unitMs}${unit}`;
+}
+
+/** The same in words: 900000 is `15 minutes`, 1000 `1 second`. */
+export function sayDuration(ms: number): string {
+  const [unitMs, , unit] = unitOf(ms);
+  return ms === unitMs ? `1 ${unit}` : `${ms / unitMs} ${unit}s`;
 }

@@ -67,6 +67,13 @@ describe('the limit of requests per address (rest-api.md 8)', () => {
     expect(limitsOf(await call('/api/userAuth/refresh-token', {}, 'POST'))).toMatchObject({ limit: '60', left: '59' });
   });
 
+  it('says in its refusal how long it counts, however short that is', async () => {
+    await start({ BSVC_RATE_LIMIT: '1/10s' });
+    await call('/api/data/x');
+    const { details } = (await (await call('/api/data/x')).json()) as { details: [{ message: string }] };
+    expect(details[0].message).toMatch(/^1 requests of one address in 10 seconds: /);
+  });
+
   it('is gone with "off", headers included', async () => {
     await start({ BSVC_RATE_LIMIT: 'off' });
     expect(limitsOf(await call('/api/data/x'))).toEqual({ limit: null, left: null, reset: null });
@@ -282,7 +289,7 @@ describe('what a request counts against (decision 1011)', () => {
       {
         field: 'BSVC_SECRET_RATE_LIMIT',
         rule: 'limit',
-        message: '3 requests with the project’s secret key in 1 minutes: the server’s BSVC_SECRET_RATE_LIMIT',
+        message: '3 requests with the project’s secret key in 1 minute: the server’s BSVC_SECRET_RATE_LIMIT',
       },
     ]);
     expect(await statuses(1, '/api/data/x', key(other.secret))).toEqual([404]);

@@ -17,8 +17,9 @@ export function foreignId(id: string): ObjectId {
 /** The document with the ids of another service in its Ref fields as the ids here, and its dates as they are taken. */
 export function withOwnValues(fields: readonly Field[], document: Record<string, unknown>): Record<string, unknown> {
   const own = { ...document };
-  for (const field of fields)
+  for (const field of fields) {
     if (Object.hasOwn(own, field.name)) own[field.name] = withOwnValue(field, own[field.name]);
+  }
   return own;
 }
 
