@@ -16,7 +16,6 @@ export interface ClaimRequest {
 /** Reading further than needed lets each of several workers find something that the others did not just take. */
 const LOOK_AHEAD = 4;
 const MIN_LOOK_AHEAD = 32;
-const MAX_BUSY_LANES = 200;
 
 /** True if a job of these pools is due: one look at an index, for workers that mostly find nothing. */
 export async function hasDueJobs(deps: JobDependencies, pools: readonly string[]): Promise<boolean> {
@@ -55,10 +54,8 @@ export async function claimJobs(
       // When one of them fails the others may still begin something, which the caller has to know of.
       await Promise.allSettled(claims);
       const outcomes = await Promise.all(claims);
-      const leased = outcomes.filter((outcome) => outcome === 'leased').length;
-      claimed += leased;
+      claimed += outcomes.filter((outcome) => outcome === 'leased').length;
       crowded ||= outcomes.includes('taken');
-      if (leased === 0 && busyLanes.size >= MAX_BUSY_LANES) break;
     }
   }
   return crowded;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { claimInTurn, claimJobs, type ClaimRequest } from '../../../src/platform/jobs/claim-jobs.js';
 import { jobStore, type JobRecord } from '../../../src/platform/jobs/job.js';
-import { listenToCommands } from '../../helpers/command-log.js';
+import { listenToCommands, type SeenCommand } from '../../helpers/command-log.js';
 import { eventually } from '../../helpers/eventually.js';
 import { defineJob, gate, openJobWorld, type Definition, type JobWorld } from '../../helpers/job-world.js';
 
@@ -81,6 +81,12 @@ describe('jobs of a lane', () => {
     expect(await claim({ limit: 2 })).toEqual([]);
   });
 
+  it('take no place of those behind them while their lane is busy', async () => {
+    await enqueueMany(4, (n) => (n < 3 ? { lane: 'x' } : {}));
+    expect(await claim()).toEqual([0]);
+    expect(await claim()).toEqual([3]);
+  });
+
   it('are leased one at a time, each of another lane', async () => {
     await enqueueMany(6, (n) => ({ lane: `lane ${n % 3}` }));
     expect(await claim({ limit: 10 })).toEqual([0, 1, 2]);
@@ -111,6 +117,28 @@ describe('several workers at one queue', () => {
   it('take the first ones as long as nobody was', async () => {
     await enqueueMany(5);
     expect([...(await claim()), ...(await claim({ limit: 2 }))]).toEqual([0, 1, 2]);
+    expect(await claimJobs(world.test.app, request(), () => undefined)).toBe(false);
+  });
+});
+
+/** The looks for work among these commands. */
+const looksAmong = (seen: readonly SeenCommand[]): SeenCommand[] =>
+  seen.filter(({ body }) => (body.filter as { state?: string } | undefined)?.state === 'queued');
+
+describe('a worker with nothing to do', () => {
+  it('asks for all that it may run by one look (decision 805)', async () => {
+    await enqueue(idle, { n: 1 });
+    expect(await claim()).toEqual([1]);
+    await enqueue(idle, {}, { runAt: new Date(world.clock.now() + 1) });
+    await enqueue(
+      defineJob('test.foreign', async () => undefined, { concurrency: 1 }),
+      {},
+    );
+    const own = defineJob('test.own', async () => undefined, { concurrency: 1 });
+    const commands = listenToCommands();
+    expect(await world.openWorker([idle, own]).drain()).toBe(0);
+    commands.stop();
+    expect(looksAmong(commands.seen)).toHaveLength(1);
   });
 });
 
@@ -129,10 +157,7 @@ describe('a worker that is full', () => {
     const commands = listenToCommands();
     expect(await worker.drain()).toBe(0);
     commands.stop();
-    const looks = commands.seen.filter(
-      ({ body }) => (body.filter as { state?: string } | undefined)?.state === 'queued',
-    );
-    expect(looks).toEqual([]);
+    expect(looksAmong(commands.seen)).toEqual([]);
     end.open();
     await eventually('all have run', () => runs === 3);
   });

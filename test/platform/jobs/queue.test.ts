@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { jobStore, type JobContext, type JobRecord } from '../../../src/platform/jobs/job.js';
+import { openJobQueue } from '../../../src/platform/jobs/job-queue.js';
 import { listJobs, removeExpiredJobs } from '../../../src/platform/jobs/manage-jobs.js';
 import type { Runner } from '../../../src/platform/jobs/runner.js';
 import { enqueueTick } from '../../../src/platform/jobs/schedules.js';
@@ -30,6 +31,37 @@ describe('a queued job', () => {
     expect(await openWorker([job]).drain()).toBe(1);
     expect(await openWorker([job]).drain()).toBe(0);
     expect(seen).toEqual([{ id: 7 }]);
+    expect(await allJobs()).toEqual([]);
+  });
+
+  it('is stored with what was asked for, and nothing else', async () => {
+    const plain = defineJob('test.plain', async () => undefined);
+    const own = defineJob('test.own', async () => undefined, { concurrency: 2, perParty: 1 });
+    const now = new Date(clock.now());
+    const runAt = new Date(clock.now() + 60_000);
+    const asked = { uniqueKey: 'k', lane: 'x', party: 'p', keepMs: 60_000, priority: 2, runAt } as const;
+    expect(await test.app.jobs.enqueue(plain, { n: 1 })).toBe(true);
+    expect(await test.app.jobs.enqueue(own, { n: 2 }, asked)).toBe(true);
+    const common = { state: 'queued', attempts: 0, fence: 0, createdAt: now, updatedAt: now };
+    const [first, second] = await allJobs();
+    expect(first).toEqual({
+      ...{ _id: first!._id, ...common },
+      ...{ name: 'test.plain', pool: 'shared', payload: { n: 1 }, priority: 1, runAt: now },
+    });
+    expect(second).toEqual({
+      ...{ _id: second!._id, ...common },
+      ...{ name: 'test.own', pool: 'test.own', payload: { n: 2 }, priority: 2, runAt },
+      ...{ uniqueKey: 'k', lane: 'x', party: 'p', keepMs: 60_000 },
+    });
+  });
+
+  it('is not taken for stored when the database is away', async () => {
+    const job = defineJob('test.away', async () => undefined);
+    const { db } = world.appWithout((method) => method === 'insertOne');
+    const queue = openJobQueue(db, clock, null);
+    for (const options of [{}, { uniqueKey: 'k' }, { uniqueKey: 'k', whenPresent: 'rerun' as const }]) {
+      await expect(queue.enqueue(job, {}, options)).rejects.toThrow('the database is away');
+    }
     expect(await allJobs()).toEqual([]);
   });
 

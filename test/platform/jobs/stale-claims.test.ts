@@ -62,20 +62,26 @@ const request = ({ pool }: JobRecord): ClaimRequest => ({
 });
 
 it.each([
-  ['the shared pool', (deps: App, record: JobRecord, begin: () => void) => claimJobs(deps, request(record), begin)],
+  [
+    'the shared pool',
+    true,
+    (deps: App, record: JobRecord, begin: () => void) => claimJobs(deps, request(record), begin),
+  ],
   [
     'a pool of turns',
+    null,
     (deps: App, record: JobRecord, begin: () => void) =>
       claimInTurn(deps, request(record), { after: '', full: new Set() }, begin),
   ],
-])('a job of %s that another worker has put back for later is not leased by an older look', async (_, claim) => {
+])('a job of %s that another worker has put back for later is not leased by an older look', async (_, told, claim) => {
   await test.app.jobs.enqueue(job, {}, { party: 'one' });
   const record = (await jobStore(test.app).findOne({})) as JobRecord;
   expect(record).toMatchObject({ state: 'queued', fence: 0, party: 'one' });
   let begun = 0;
   let looks = 0;
   const deps = between(async () => (looks++ === 0 ? failElsewhere() : undefined));
-  await claim(deps, record, () => void begun++);
+  // Whether somebody was faster, and whose job it was.
+  expect(await claim(deps, record, () => void begun++)).toBe(told);
   expect(looks).toBe(1);
   expect(begun).toBe(0);
   expect(await jobStore(test.app).findOne({})).toMatchObject({ state: 'queued', fence: 1, attempts: 1 });
