@@ -4,7 +4,10 @@ import { changeProject } from '../../src/features/declaration/change-project.js'
 import { disableUser } from '../../src/features/users/accounts/disable-user.js';
 import { requireUser } from '../../src/features/users/user-store.js';
 import type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';
+import { JOB_PRIORITIES } from '../../src/platform/jobs/job.js';
+import { listJobs } from '../../src/platform/jobs/manage-jobs.js';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { drainJobs } from '../../src/worker.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -69,6 +72,15 @@ describe('sign-in by a mailed code', () => {
       (await shop.client.get('/sessions', bearer(token))).body as { data: { items: { amr: string[] }[] } }
     ).data;
     expect(items.map(({ amr }) => amr)).toEqual([['otp']]);
+  });
+
+  it('is mailed before what nobody waits for, and once in a minute', async () => {
+    const shop = await openShop({ codeLogin: 'existing' });
+    const email = ((await shop.client.signUp()).body as { user: { email: string } }).user.email;
+    await drainJobs(test.app);
+    for (const _time of [1, 2]) expect((await shop.client.post('/login/code', { email })).status).toBe(200);
+    const waiting = await listJobs(test.app, { name: 'users.mailCode' });
+    expect(waiting.map(({ priority }) => priority)).toEqual([JOB_PRIORITIES[0]]);
   });
 
   it('answers alike for an address without an account, and mails it nothing', async () => {

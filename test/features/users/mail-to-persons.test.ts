@@ -8,7 +8,7 @@ import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openRandom } from '../../helpers/random.js';
-import { bearer, buildEmail, openUserClient, PASSWORD, readMailedCode } from '../../helpers/user-client.js';
+import { bearer, buildEmail, countMails, openUserClient, PASSWORD, readMailedCode } from '../../helpers/user-client.js';
 
 const HOUR_MS = 3_600_000;
 const STEPS = 220;
@@ -84,4 +84,25 @@ describe('mails that requests with the publishable key cause', () => {
     expect(new Set(notices.flatMap(({ to }) => to))).toEqual(new Set([confirmed]));
     expect([...statuses].filter(([, seen]) => [...seen].some((status) => status >= 500))).toEqual([]);
   }, 120_000);
+});
+
+it('a code that is asked for again is for whoever asked for that address, and counts for nobody else', async () => {
+  const fresh = await openTestApp({ clock });
+  try {
+    const { publishable, secret } = await buildProject(fresh.app);
+    const [client, server] = [openUserClient(fresh, publishable), openUserClient(fresh, secret)];
+    await server.signUp({ email: 'ann@example.test', emailVerified: true });
+    const { accessToken } = (await client.logIn('ann@example.test')).body as { accessToken: string };
+    const change = async (email: string): Promise<unknown> => {
+      const body = { email, currentPassword: PASSWORD };
+      await client.send('patch', '/update-profile', body, bearer(accessToken));
+      return countMails(fresh, email);
+    };
+    expect(await change('next@example.test')).toBe(1);
+    clock.advance(61_000);
+    await client.post('/resend-verification-otp', { email: 'somebody@example.test' });
+    expect(await change('other@example.test')).toBe(1);
+  } finally {
+    await fresh.close();
+  }
 });
