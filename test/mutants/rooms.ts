@@ -54,10 +54,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   webhooks: {
     source: ['features/webhooks'],
     tests: [
-      ...['webhooks', 'webhook-events'].map(api),
-      ...['events', 'kept-deliveries', 'receivers', 'stale-claims', 'user-events'].map(
+      ...['webhooks', 'webhook-deliveries', 'webhook-events'].map(api),
+      ...['dropped-deliveries', 'events', 'kept-deliveries', 'leftovers', 'receivers', 'runs', 'stale-claims'].map(
         (name) => `features/webhooks/${name}`,
       ),
+      'features/webhooks/user-events',
     ],
   },
   jobs: {

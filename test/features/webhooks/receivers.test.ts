@@ -101,6 +101,14 @@ const CASES: Case[] = [
     error: /answered 301/,
   },
   {
+    receiver: '300',
+    answer: (r) => void r.writeHead(300).end(),
+    state: 'failed',
+    pauses: SCHEDULE,
+    status: 300,
+    error: /answered 300/,
+  },
+  {
     receiver: '400',
     answer: (r) => void r.writeHead(400).end('bad'),
     state: 'failed',
