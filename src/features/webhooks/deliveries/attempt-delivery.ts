@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { OutboundError } from '../../../platform/network/outbound.js';
 import { VERSION } from '../../../package.js';
 import type { Delivery, DeliveryAttempt } from './delivery.js';
-import type { AttemptOutcome } from './judge-attempt.js';
+import { isAccepted, type AttemptOutcome } from './judge-attempt.js';
 import { signDelivery } from './sign-delivery.js';
 import type { Webhook } from '../webhook.js';
 import { openLiveSecrets } from '../webhook-secret.js';
@@ -40,11 +40,10 @@ export async function attemptDelivery(
       body,
       signal,
     });
-    const accepted = reply.status >= 200 && reply.status < 300;
-    const retryAfter = reply.headers['retry-after'];
+    const { status, headers, body: answer } = reply;
     return {
-      attempt: log(reply.status, reply.body, accepted ? null : `The receiver answered ${reply.status}.`),
-      outcome: { status: reply.status, retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined },
+      attempt: log(status, answer, isAccepted(status) ? null : `The receiver answered ${status}.`),
+      outcome: { status, retryAfter: headers['retry-after']?.toString() },
     };
   } catch (error) {
     if (!(error instanceof OutboundError) || error.failure === 'aborted') throw error;

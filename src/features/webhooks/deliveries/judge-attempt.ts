@@ -27,10 +27,15 @@ export interface AttemptOutcome {
   retryAfter?: string;
 }
 
+/** Of an answer: what a server sends before one (1xx) is none. */
+export function isAccepted(status: number): boolean {
+  return status < 300;
+}
+
 /** The consequence of an attempt for its delivery; `failures` counts those before it, `random` is in [0, 1). */
 export function judgeAttempt(outcome: AttemptOutcome, failures: number, nowMs: number, random: number): AttemptVerdict {
   const { status } = outcome;
-  if (status !== null && status >= 200 && status < 300) return { kind: 'delivered' };
+  if (status !== null && isAccepted(status)) return { kind: 'delivered' };
   if (status === GONE) return { kind: 'failed', gone: true };
   const delayMs = retryDelay(DELIVERY_RETRIES, failures + 1, random);
   if (delayMs === null) return { kind: 'failed', gone: false };
