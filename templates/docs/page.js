@@ -12,35 +12,40 @@ if (matchMedia('(max-width: 64rem)').matches) document.querySelector('nav detail
 function openSearch() {
   const input = document.querySelector('#search');
   const found = document.querySelector('.found');
-  const operations = [...document.querySelectorAll('.operation')].map((element) => ({
-    element,
-    text: `${element.id} ${element.querySelector('summary').textContent} ${element.closest('section').querySelector('h2').textContent}`
-      .toLowerCase()
-      .replace(/\s+/g, ' '),
-    link: document.querySelector(`nav [data-of="${element.id}"]`),
-  }));
+  const operations = [...document.querySelectorAll('nav [data-of]')].map((item) => {
+    const { of: id } = item.dataset;
+    const link = item.querySelector('a');
+    const chapter = item.closest('.group').querySelector('.chapter').textContent;
+    const text = `${id} ${link.title} ${link.textContent} ${chapter}`.toLowerCase();
+    // Of the other page there is the link alone.
+    return { item, link, text, element: document.getElementById(id) };
+  });
 
   async function search() {
     const text = input.value;
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+    const elsewhere = [];
     let shown = 0;
-    for (const { element, text, link } of operations) {
+    for (const { item, link, text, element } of operations) {
       const matches = words.every((word) => text.includes(word));
-      element.hidden = link.hidden = !matches;
-      if (matches) shown++;
+      item.hidden = !matches;
+      if (element) element.hidden = !matches;
+      if (!matches) continue;
+      shown++;
+      if (!element && words.length > 0) elsewhere.push(presentOperation(link));
     }
     for (const section of document.querySelectorAll('.chapter-body'))
       section.hidden = !section.querySelector('.operation:not([hidden])');
     for (const group of document.querySelectorAll('nav .group'))
       group.hidden = !group.querySelector('li:not([hidden])');
-    for (const rest of document.querySelectorAll('.intro, .schemas, article, nav .guides, nav .shared'))
+    for (const rest of document.querySelectorAll('.intro, .schemas, article, nav .guides, nav .shared, nav .page-name'))
       rest.hidden = words.length > 0;
     const sections = words.length > 0 ? await loadSections().catch(() => []) : [];
     // Another letter was typed before the guides were there.
     if (input.value !== text) return;
     const matching = findSections(sections, words);
-    found.replaceChildren(...matching.map((section) => presentSection(section, words)));
-    found.hidden = matching.length === 0;
+    found.replaceChildren(...elsewhere, ...matching.map((section) => presentSection(section, words)));
+    found.hidden = found.children.length === 0;
     document.querySelector('.none').hidden = words.length === 0 || shown + matching.length > 0;
   }
 
@@ -52,7 +57,12 @@ function openSearch() {
   function openNamed() {
     const id = decodeURIComponent(location.hash.slice(1));
     const named = id && document.getElementById(id);
-    if (!named) return;
+    if (!named) {
+      // An operation of the other page, as older links have it.
+      const other = operations.find(({ item }) => item.dataset.of === id);
+      if (other) location.replace(other.link.href);
+      return;
+    }
     if (named.hidden || named.closest('[hidden]')) endSearch();
     if (named.matches('details')) named.open = true;
     named.scrollIntoView();
@@ -104,6 +114,16 @@ function findSections(sections, words) {
     .sort((a, b) => b.weight - a.weight)
     .slice(0, MOST_SECTIONS)
     .map(({ section }) => section);
+}
+
+/** An operation of the other page, with the name of its chapter. */
+function presentOperation(listed) {
+  const link = Object.assign(document.createElement('a'), { href: listed.href });
+  const title = document.createElement('strong');
+  title.append(...[...listed.childNodes].map((node) => node.cloneNode(true)));
+  const chapter = listed.closest('.group').querySelector('.chapter').textContent;
+  link.append(title, Object.assign(document.createElement('small'), { textContent: chapter }));
+  return link;
 }
 
 function presentSection({ address, guide, heading, text }, words) {

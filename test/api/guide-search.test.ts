@@ -47,10 +47,19 @@ describe.skipIf(!CHROMIUM)('the search of the docs', () => {
     await page.until(`document.querySelectorAll('.found a').length > 0`);
     expect((await found()).some((href) => href.startsWith('/api/docs/guides/sign-in'))).toBe(true);
     expect(await page.evaluate(`document.querySelectorAll('.found mark').length`)).toBeGreaterThan(0);
+    await type('project webhooks register');
+    await page.until(`document.querySelector('.found a strong')?.textContent.includes('Register a webhook')`);
+    expect(await found()).toContain(`${test.url}/api/docs/operators#addWebhook`);
     await type('a.*(b[');
     await page.until(`!document.querySelector('.none').hidden`);
     await type('');
     await page.until(`document.querySelector('.found').hidden && !document.querySelector('.intro').hidden`);
+  });
+
+  it('leads from an address of an operation to the page that has it', async () => {
+    await page.visit(`${test.url}/api/docs#addWebhook`);
+    await page.until(`document.querySelector('details.operation[open]')?.id === 'addWebhook'`);
+    expect(await page.evaluate('location.pathname')).toBe('/api/docs/operators');
   });
 
   it('finds other guides from a guide, and leads there', async () => {

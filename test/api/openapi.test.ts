@@ -53,21 +53,40 @@ describe('GET /api/openapi.json', () => {
   });
 });
 
-describe('GET /api/docs', () => {
-  it('shows every operation and schema of the document, for readers without a script', async () => {
-    const { status, headers, text } = await request(test.server).get('/api/docs');
-    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-    const shown = new Set([...text.matchAll(/<details class="operation" id="(\w+)">/g)].map(([, id]) => id));
+describe('GET /api/docs and /api/docs/operators', () => {
+  const PAGES = ['/api/docs', '/api/docs/operators'];
+  const textOf = async (path: string): Promise<string> => (await request(test.server).get(path).expect(200)).text;
+  const textOfBoth = async (): Promise<string> => (await Promise.all(PAGES.map(textOf))).join('\n');
+
+  it('show every operation and schema of the document once, for readers without a script', async () => {
+    const { headers } = await request(test.server).get('/api/docs');
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+    const text = await textOfBoth();
+    const shown = [...text.matchAll(/<details class="operation" id="(\w+)">/g)].map(([, id]) => id);
     const ids = Object.values(document.paths).flatMap((operations) =>
       Object.values(operations).map(({ operationId }) => operationId),
     );
-    expect(ids.filter((id) => !shown.has(id))).toEqual([]);
-    expect(shown.size).toBe(ids.length);
+    expect(shown.toSorted()).toEqual(ids.toSorted());
     for (const name of Object.keys(document.components.schemas)) expect(text).toContain(`id="schema-${name}"`);
   });
 
-  it('has an example in JavaScript for every operation, which does what it says', async () => {
-    const { text } = await request(test.server).get('/api/docs');
+  it('keep what an operator’s token is for apart, and list all of it at the side', async () => {
+    for (const path of PAGES) {
+      const text = await textOf(path);
+      for (const operation of Object.values(document.paths).flatMap((each) => Object.values(each))) {
+        const { operationId: id, tags, security } = operation;
+        const isHere = text.includes(`<details class="operation" id="${id}">`);
+        const other = PAGES.find((each) => each !== path)!;
+        expect(text).toContain(`<a href="${isHere ? '' : other}#${id}"`);
+        // What signs operators in is beside what they do then.
+        const isOperators = security.some((each) => 'operatorToken' in each) || tags.includes('Operators');
+        expect([id, isHere]).toEqual([id, isOperators === (path === '/api/docs/operators')]);
+      }
+    }
+  });
+
+  it('have an example in JavaScript for every operation, which does what it says', async () => {
+    const text = await textOfBoth();
     const scripts = [...text.matchAll(/id="(\w+)">\n<summary>|In JavaScript<\/summary><pre[^>]*><code>([^<]*)</g)];
     const examples = new Map<string, string>();
     let id = '';
@@ -92,8 +111,8 @@ describe('GET /api/docs', () => {
     expect(_id).toMatch(/^[0-9a-f]{24}$/);
   });
 
-  it('links only to existing anchors, and loads nothing from elsewhere', async () => {
-    const { headers, text } = await request(test.server).get('/api/docs');
+  it.each(PAGES)('link only to existing anchors, and load nothing from elsewhere: %s', async (path) => {
+    const { headers, text } = await request(test.server).get(path);
     const ids = new Set([...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
     expect([...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id).filter((id) => !ids.has(id))).toEqual([]);
     const loaded = [...text.matchAll(/(?:src|<link[^>]* href)="([^"]+)"/g)].map(([, address]) => address!);
@@ -104,7 +123,7 @@ describe('GET /api/docs', () => {
     expect(headers['content-security-policy']).toContain("default-src 'none'; style-src 'self'; script-src 'self'");
   });
 
-  it('is compressed on request, and answers 304 to a client that has it', async () => {
+  it('are compressed on request, and 304 for a client that has them', async () => {
     const plain = await fetch(`${test.url}/api/docs`, { headers: { 'accept-encoding': 'identity' } });
     const packed = await fetch(`${test.url}/api/docs`, { headers: { 'accept-encoding': 'gzip' } });
     expect([plain.headers.get('content-encoding'), packed.headers.get('content-encoding')]).toEqual([null, 'gzip']);

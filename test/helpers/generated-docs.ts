@@ -23,7 +23,7 @@ ${MADE}
 
 \`bsvc <command> --help\` explains each command with examples.
 
-- Every command takes \`--json\` (exactly one JSON value on standard output), \`--quiet\` (only the essential value), \`--no-input\` (never ask), \`--no-color\`, \`--data-dir\` and \`--env-file\`.
+- Every command takes \`--json\` (exactly one JSON value on standard output; of a failure it is the last line on standard error), \`--quiet\` (only the essential value), \`--no-input\` (never ask), \`--no-color\`, \`--data-dir\` and \`--env-file\`.
 - Commands inside a project take \`--project\`, or \`BSVC_PROJECT\`.
 - Missing values are asked for at a terminal; elsewhere they are an error.
 - Every command works while the server runs.

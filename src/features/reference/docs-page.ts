@@ -13,43 +13,81 @@ interface Entry {
   operation: Operation;
 }
 
+/** The two pages of the document: what applications call, and what operators do. */
+const DOCS_PAGES = {
+  applications: { path: '/api/docs', name: 'For applications' },
+  operators: { path: '/api/docs/operators', name: 'For operators' },
+} as const;
+export type DocsPageName = keyof typeof DOCS_PAGES;
+
 /**
- * The document as one page of HTML that needs no script to be read: operations by tag, then the schemas they share.
- * `base` is the path before /api, empty at the root.
+ * One half of the document as a page of HTML that needs no script to be read: operations by tag, then the schemas they
+ * share. The list at its side has all operations. `base` is the path before /api, empty at the root.
  */
-export function renderDocsPage(document: ApiDocument, base: string): string {
-  const { info, tags, components } = document;
-  const chapters = tags.map((tag) => ({ ...tag, entries: entriesOf(document, tag.name) }));
+export function renderDocsPage(document: ApiDocument, base: string, page: DocsPageName): string {
+  const { info } = document;
+  const other = page === 'applications' ? 'operators' : 'applications';
+  const [own, others] = [listChapters(document, page), listChapters(document, other)];
+  const [here, there] = [DOCS_PAGES[page], DOCS_PAGES[other]];
+  const content = own.map((chapter) => renderChapter(document, chapter)).join('\n');
   return renderPage({
     base,
-    title: `${info.title} API`,
+    title: `${info.title} API: ${here.name.toLowerCase()}`,
     brand: `<a href="#content">${escapeHtml(info.title)} <span>API</span></a> <small>${escapeHtml(info.version)}</small>`,
     link: { to: '/api/openapi.json', text: 'openapi.json' },
     navigation: `<nav aria-label="Guides and operations"><details open><summary>Guides and operations</summary>
 <div class="guides"><p class="chapter">Guides</p>
 ${renderGuideLinks(base)}
 </div>
-${chapters.map(renderNavigation).join('\n')}
+${own.map((chapter) => renderNavigation(chapter, '')).join('\n')}
 <p class="chapter shared"><a href="#schemas">Shared schemas</a></p>
+<p class="page-name"><a href="${base}${there.path}">${there.name}</a></p>
+${others.map((chapter) => renderNavigation(chapter, `${base}${there.path}`)).join('\n')}
 </details></nav>`,
     content: `<section class="intro">
-<h1>${escapeHtml(info.title)} API</h1>
+<h1>${escapeHtml(info.title)} API: ${here.name.toLowerCase()}</h1>
 ${renderText(info.description)}
+<p><a href="${base}${there.path}">${there.name}</a> there is a page of its own.</p>
 <h2 id="guides">Guides</h2>
 ${renderGuideLinks(base)}
 </section>
-${chapters.map((chapter) => renderChapter(document, chapter)).join('\n')}
+${content}
 <section class="schemas" id="schemas">
 <h2>Shared schemas</h2>
-${Object.entries(components.schemas)
-  .sort(([a], [b]) => (a < b ? -1 : 1))
-  .map(
-    ([name, schema]) =>
-      `<details class="component" id="schema-${name}"><summary><code>${name}</code></summary>${renderSchema(schema, components.schemas)}</details>`,
-  )
-  .join('\n')}
+${renderComponents(document, content)}
 </section>`,
   });
+}
+
+/** Those of operators ask for an operator's token. */
+function listChapters(document: ApiDocument, page: DocsPageName): Chapter[] {
+  return document.tags
+    .map((tag) => ({ ...tag, entries: entriesOf(document, tag.name) }))
+    .filter(({ entries }) => {
+      const isOfOperators = entries.some(({ operation }) => operation.security.some((each) => 'operatorToken' in each));
+      return isOfOperators === (page === 'operators');
+    });
+}
+
+/** The named schemas that a page leads to, directly or by others, in the order of their names. */
+function renderComponents({ components: { schemas } }: ApiDocument, content: string): string {
+  const shown = new Map<string, string>();
+  const add = (html: string): void => {
+    for (const [, name] of html.matchAll(/href="#schema-(\w+)"/g)) {
+      if (shown.has(name!)) continue;
+      const rendered = renderSchema(schemas[name!]!, schemas);
+      shown.set(name!, rendered);
+      add(rendered);
+    }
+  };
+  add(content);
+  return [...shown]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(
+      ([name, html]) =>
+        `<details class="component" id="schema-${name}"><summary><code>${name}</code></summary>${html}</details>`,
+    )
+    .join('\n');
 }
 
 function entriesOf(document: ApiDocument, tag: string): Entry[] {
@@ -68,12 +106,13 @@ interface Chapter {
 
 const chapterId = (name: string): string => `tag-${name.toLowerCase().replaceAll(' ', '-')}`;
 
-function renderNavigation({ name, entries }: Chapter): string {
+/** `page` is the address of the page that has the chapter, empty for the one it is made for. */
+function renderNavigation({ name, entries }: Chapter, page: string): string {
   const items = entries.map(
-    ({ method, operation }) =>
-      `<li data-of="${operation.operationId}"><a href="#${operation.operationId}"><span class="method ${method}">${method}</span>${renderLine(operation.summary)}</a></li>`,
+    ({ method, path, operation }) =>
+      `<li data-of="${operation.operationId}"><a href="${page}#${operation.operationId}" title="${escapeHtml(path)}"><span class="method ${method}">${method}</span><span>${renderLine(operation.summary)}</span></a></li>`,
   );
-  return `<div class="group"><p class="chapter"><a href="#${chapterId(name)}">${escapeHtml(name)}</a></p>
+  return `<div class="group"><p class="chapter"><a href="${page}#${chapterId(name)}">${escapeHtml(name)}</a></p>
 <ul>
 ${items.join('\n')}
 </ul></div>`;

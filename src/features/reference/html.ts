@@ -61,7 +61,7 @@ export function renderPage({ base, title, brand, link, navigation, content, kind
 </header>
 ${navigation}
 <main id="content"${kind ? ` class="${kind}"` : ''}>
-<section class="found" aria-label="Found in the guides" hidden></section>
+<section class="found" aria-label="Found elsewhere" hidden></section>
 <p class="none" role="status" hidden>Nothing found.</p>
 ${content}
 </main>

@@ -7,8 +7,62 @@ import type { ReferenceFiles } from './reference-files.js';
 const DOCUMENT: Schema = claimed({ type: 'object', required: ['openapi', 'info', 'paths', 'components'] });
 const SECTIONS = arrayOf(object({ address: TEXT, guide: TEXT, heading: TEXT, text: TEXT }));
 
+interface FileRoute {
+  path: `/${string}`;
+  id: string;
+  summary: string;
+  answers: ReturnType<typeof fileAnswers>;
+  choose: (files: ReferenceFiles) => PreparedFile;
+}
+
+const API_DOCUMENT: FileRoute = {
+  path: '/api/openapi.json',
+  id: 'getApiDocument',
+  summary: 'This document',
+  answers: fileAnswers('OpenAPI 3.1', 'application/json', DOCUMENT),
+  choose: ({ document }) => document,
+};
+
+const DOCS: readonly FileRoute[] = [
+  {
+    path: '/api/docs',
+    id: 'getDocsPage',
+    summary: 'What applications call, as a page to read',
+    answers: fileAnswers('The page', 'text/html'),
+    choose: ({ pages }) => pages.applications,
+  },
+  {
+    path: '/api/docs/operators',
+    id: 'getOperatorsDocsPage',
+    summary: 'What operators do, as a page to read',
+    answers: fileAnswers('The page', 'text/html'),
+    choose: ({ pages }) => pages.operators,
+  },
+  {
+    path: '/api/docs/page.css',
+    id: 'getDocsStyle',
+    summary: 'How the pages look',
+    answers: fileAnswers('A style sheet', 'text/css'),
+    choose: ({ style }) => style,
+  },
+  {
+    path: '/api/docs/page.js',
+    id: 'getDocsScript',
+    summary: 'The search of the pages',
+    answers: fileAnswers('A script', 'text/javascript'),
+    choose: ({ script }) => script,
+  },
+  {
+    path: '/api/docs/guides.json',
+    id: 'getGuideSections',
+    summary: 'The text of the guides by heading, for a search',
+    answers: fileAnswers('The sections', 'application/json', SECTIONS),
+    choose: ({ sections }) => sections,
+  },
+];
+
 /**
- * The description of the whole API for programs, and the same as a page to read with what it needs. Open to everybody:
+ * The description of the whole API for programs, and the same as pages to read with what they need. Open to everybody:
  * it says nothing that is not the same in every installation.
  */
 export function referenceRoutes(lists: () => readonly RouteList[]): readonly RouteList[] {
@@ -21,14 +75,7 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
     files.set(base, made);
     return made;
   };
-
-  const fileRoute = (
-    path: `/${string}`,
-    id: string,
-    summary: string,
-    answers: ReturnType<typeof fileAnswers>,
-    choose: (files: ReferenceFiles) => PreparedFile,
-  ) =>
+  const fileRoute = ({ path, id, summary, answers, choose }: FileRoute) =>
     route(`GET ${path}`, {
       id,
       summary,
@@ -38,56 +85,8 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
         servePreparedFile(ctx, choose(await loadFiles(publicPath(app.config))));
       },
     });
-
   return [
-    {
-      prefix: '/api/openapi.json',
-      tag: 'Service',
-      rate: 'free',
-      routes: [
-        fileRoute(
-          '/api/openapi.json',
-          'getApiDocument',
-          'This document',
-          fileAnswers('OpenAPI 3.1', 'application/json', DOCUMENT),
-          ({ document }) => document,
-        ),
-      ],
-    },
-    {
-      prefix: '/api/docs',
-      tag: 'Service',
-      rate: 'free',
-      routes: [
-        fileRoute(
-          '/api/docs',
-          'getDocsPage',
-          'This document as a page to read',
-          fileAnswers('The page', 'text/html'),
-          ({ page }) => page,
-        ),
-        fileRoute(
-          '/api/docs/page.css',
-          'getDocsStyle',
-          'How the page looks',
-          fileAnswers('A style sheet', 'text/css'),
-          ({ style }) => style,
-        ),
-        fileRoute(
-          '/api/docs/page.js',
-          'getDocsScript',
-          'The page’s search',
-          fileAnswers('A script', 'text/javascript'),
-          ({ script }) => script,
-        ),
-        fileRoute(
-          '/api/docs/guides.json',
-          'getGuideSections',
-          'The text of the guides by heading, for a search',
-          fileAnswers('The sections', 'application/json', SECTIONS),
-          ({ sections }) => sections,
-        ),
-      ],
-    },
+    { prefix: '/api/openapi.json', tag: 'Service', rate: 'free', routes: [fileRoute(API_DOCUMENT)] },
+    { prefix: '/api/docs', tag: 'Service', rate: 'free', routes: DOCS.map(fileRoute) },
   ];
 }

@@ -670,6 +670,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     row('GET', `/api/${file}`, 'everybody', '200', '200'),
   ),
   row('GET', '/api/docs', 'everybody', '200', '200'),
+  row('GET', '/api/docs/operators', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.css', 'everybody', '200', '200'),
   row('GET', '/api/docs/page.js', 'everybody', '200', '200'),
   row('GET', '/api/docs/guides.json', 'everybody', '200', '200'),
