@@ -30,6 +30,8 @@ export interface FieldProblem {
   code?: string;
   /** Of a proof that is wanted: the fields by which it can be given. */
   methods?: string[];
+  /** Of a rule that refused a change: the document as it is before the change, or as it would be after it. */
+  side?: 'before' | 'after';
   /** Of a guest whose address another account has: for the project's server. */
   handover?: string;
 }

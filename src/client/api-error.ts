@@ -5,6 +5,8 @@ export interface Detail {
   message: string;
   /** Of a stream: which subscription, counted from 0. */
   n?: number;
+  /** Of `RULE_REFUSED`: the document as it is before the change, or as it would be after it. */
+  side?: 'before' | 'after';
   /** Of a guest whose address another account has: for your server, which moves what the guest has. */
   handover?: string;
 }

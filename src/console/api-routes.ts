@@ -1113,6 +1113,7 @@ export interface ApiSchemas {
       methods?: string[];
       n?: number;
       rule: string;
+      side?: 'before' | 'after';
     }[];
     error: string;
     message: string;

@@ -178,7 +178,7 @@ describe('a request while the document changes between any two of its steps', ()
         answer = { code: 'done', ...(answered && { document: answered }) };
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
-        const side = error.details?.[0]?.rule;
+        const side = error.details?.[0]?.side;
         answer = { code: error.code, ...(typeof side === 'string' && { side }) };
       }
       requireTrue(world, { person, operation, change }, moments, answer);

@@ -91,7 +91,11 @@ beforeEach(async () => {
 
 interface Answer {
   status: number;
-  body: Record<string, unknown> & { data?: unknown; code?: string; details?: { field: string; rule: string }[] };
+  body: Record<string, unknown> & {
+    data?: unknown;
+    code?: string;
+    details?: { field: string; rule: string; side?: string }[];
+  };
 }
 
 async function call(
@@ -107,7 +111,7 @@ async function call(
 
 const outcome = async (answer: Promise<Answer>): Promise<unknown[]> => {
   const { status, body } = await answer;
-  return [status, body.code, body.details?.[0]?.rule].filter((part) => part !== undefined);
+  return [status, body.code, body.details?.[0]?.side ?? body.details?.[0]?.rule].filter((part) => part !== undefined);
 };
 
 async function store(who: keyof typeof as, collection: string, body: object): Promise<string> {

@@ -53,7 +53,7 @@ afterAll(() => test.close());
 interface Answer {
   status: number;
   code?: string;
-  body: Record<string, unknown> & { data?: unknown; details?: { field: string; rule: string }[] };
+  body: Record<string, unknown> & { data?: unknown; details?: { field: string; rule: string; side?: string }[] };
 }
 
 async function call(
@@ -73,7 +73,7 @@ async function call(
 
 const outcome = async (answer: Promise<Answer>): Promise<unknown[]> => {
   const { status, code, body } = await answer;
-  return [status, code, body.details?.[0]?.rule].filter((part) => part !== undefined);
+  return [status, code, body.details?.[0]?.side ?? body.details?.[0]?.rule].filter((part) => part !== undefined);
 };
 
 const LIST_FIELDS = [
@@ -111,6 +111,8 @@ describe('a list that several users share', () => {
       'RULE_REFUSED',
       'after',
     ]);
+    const refused = await call('bob', 'patch', `${lists}/${id}`, { members: [] });
+    expect(refused.body.details).toMatchObject([{ rule: 'update', side: 'after' }]);
     expect(await outcome(call('ada', 'patch', `${lists}/${id}`, { members: [] }))).toEqual([200]);
     expect(await outcome(call('bob', 'get', `${lists}/${id}`))).toEqual([404, 'DOCUMENT_NOT_FOUND']);
     expect(await outcome(call('bob', 'patch', `${lists}/${id}`, { title: 'x' }))).toEqual([404, 'DOCUMENT_NOT_FOUND']);

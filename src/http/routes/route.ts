@@ -344,6 +344,7 @@ export const ERROR = object(
         'index?': { ...WHOLE, description: 'Of a batch: which operation, counted from 0.' },
         'code?': TEXT,
         'methods?': { ...arrayOf(TEXT), description: 'Of `STEP_UP_REQUIRED`: how to prove who is asking.' },
+        'side?': { ...oneOf('before', 'after'), description: 'Of `RULE_REFUSED`: what the rule does not admit.' },
         'handover?': { ...TEXT, description: 'Of `EMAIL_TAKEN` for a guest: for the server of the project.' },
       }),
       { description: 'Every broken rule of a validation. Of a stream, `n` is the subscription, counted from 0.' },

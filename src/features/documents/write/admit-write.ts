@@ -134,5 +134,5 @@ export function documentWith(key: string, { set }: ChangedFields): Document {
 export function ruleRefused(rule: 'create' | RuledAction, side?: 'before' | 'after'): AppError {
   const when = side === 'after' ? ' as it would be afterwards' : '';
   const message = `The rule "${rule}" of this collection does not admit this document${when}`;
-  return forbidden('RULE_REFUSED', message, { details: [{ field: rule, rule: side ?? rule, message }] });
+  return forbidden('RULE_REFUSED', message, { details: [{ field: rule, rule, message, ...(side && { side }) }] });
 }
