@@ -374,6 +374,18 @@ describe('lockout', () => {
     expect((await client.logIn(user.email)).status).toBe(200);
   });
 
+  it('is counted from the last failure, and tells five wrong passwords again when it is over', async () => {
+    const { user } = signedIn(await client.signUp());
+    const guess = async (): Promise<number> => (await client.logIn(user.email, 'wrong')).status;
+    for (let count = 0; count < 4; count++) expect(await guess()).toBe(401);
+    clock.advance(14 * 60_000);
+    expect(await guess()).toBe(401);
+    expect((await client.logIn(user.email)).headers['retry-after']).toBe('900');
+    clock.advance(15 * 60_000);
+    for (let count = 0; count < 5; count++) expect(await guess()).toBe(401);
+    expect(await guess()).toBe(423);
+  });
+
   it('starts to count anew after a success', async () => {
     const { user } = signedIn(await client.signUp());
     for (let round = 0; round < 3; round++) {

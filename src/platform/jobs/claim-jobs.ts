@@ -73,10 +73,10 @@ export async function claimInTurn(
   begin: (job: JobRecord) => void,
 ): Promise<string | null> {
   for (const priority of JOB_PRIORITIES) {
-    for (const end of [null, after]) {
-      let from = end === null ? after : '';
+    for (const start of [after, '']) {
+      let from = start;
       for (;;) {
-        const candidate = await findOfNextParty(deps, request, priority, from, end);
+        const candidate = await findOfNextParty(deps, request, priority, from);
         if (!candidate) break;
         const party = candidate.party!;
         if (full.has(party)) from = party;
@@ -92,9 +92,8 @@ async function findOfNextParty(
   request: ClaimRequest,
   priority: JobPriority,
   from: string,
-  end: string | null,
 ): Promise<JobRecord | undefined> {
-  const filter = { ...dueJobs(deps, request, priority), party: { $gt: from, ...(end !== null && { $lte: end }) } };
+  const filter = { ...dueJobs(deps, request, priority), party: { $gt: from } };
   const [found] = await jobStore(deps).find(filter).sort({ party: 1, runAt: 1, _id: 1 }).limit(1).toArray();
   return found;
 }

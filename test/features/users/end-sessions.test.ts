@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openApp, type App } from '../../../src/app.js';
 import type { Project } from '../../../src/features/projects/project.js';
+import { deleteUser } from '../../../src/features/users/accounts/delete-user.js';
 import { disableUser, enableUser } from '../../../src/features/users/accounts/disable-user.js';
 import { endSession } from '../../../src/features/users/sessions/list-sessions.js';
 import { logIn } from '../../../src/features/users/sign-in/log-in.js';
@@ -49,6 +50,13 @@ const ENDINGS: [string, (app: App) => Promise<unknown>][] = [
   ['whose account it is, by a provider’s word', claim],
   ['nothing but ends all sessions', (app) => endSession(app, project, user, 'all')],
 ];
+
+it('nobody ends the sessions of an account that has gone meanwhile', async () => {
+  await deleteUser(test.app, project, user);
+  for (const [which, current] of [['all', null] as const, ['others', 'a session'] as const]) {
+    await expect(endSession(test.app, project, user, which, current)).rejects.toMatchObject({ code: 'USER_NOT_FOUND' });
+  }
+});
 
 describe.each(ENDINGS)('a write that changes %s', (_what, end) => {
   it('has ended the sessions even if its process dies right after it', async () => {

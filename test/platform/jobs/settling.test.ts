@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { jobStore, type JobContext } from '../../../src/platform/jobs/job.js';
 import { removeExpiredJobs } from '../../../src/platform/jobs/manage-jobs.js';
+import { removeExpiredJobsJob } from '../../../src/platform/jobs/remove-expired-jobs.job.js';
 import { extendLease } from '../../../src/platform/jobs/settle-job.js';
 import { eventually } from '../../helpers/eventually.js';
 import { defineJob, gate, openJobWorld, type JobWorld } from '../../helpers/job-world.js';
@@ -126,6 +127,30 @@ describe('a job that is done', () => {
     world.clock.advance(60_000);
     expect(await removeExpiredJobs(world.test.app)).toBe(1);
     expect(await enqueue(job, { n: 4 }, { uniqueKey: 'k', whenPresent: 'rerun' })).toBe(true);
+  });
+});
+
+describe('jobs whose time of being kept is over', () => {
+  it('are removed by a job, but not while the clock may be wrong', async () => {
+    const job = defineJob('test.kept', async () => undefined);
+    const worker = world.openWorker([job, removeExpiredJobsJob]);
+    const clean = async (): Promise<string[]> => {
+      await enqueue(removeExpiredJobsJob, {});
+      await worker.drain();
+      return (await world.allJobs()).map(({ name }) => name);
+    };
+    const keep = (): Promise<boolean> => enqueue(job, {}, { keepMs: 3_600_000 });
+    await keep();
+    expect(await clean()).toEqual(['test.kept']);
+    world.clock.advance(3_600_000);
+    expect(await clean()).toEqual([]);
+    await keep();
+    await worker.drain();
+    // Nobody can tell two days of which nothing is known from a clock that was moved.
+    world.clock.advance(2 * DAY);
+    expect(await clean()).toEqual(['test.kept']);
+    world.clock.advance(DAY);
+    expect(await clean()).toEqual([]);
   });
 });
 
@@ -293,6 +318,29 @@ describe('what a worker cannot tell its database', () => {
 });
 
 describe('a heartbeat', () => {
+  it('comes three times in the time of a lease', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const [started, end] = [gate(), gate()];
+      const job = defineJob('test.beat', () => {
+        started.open();
+        return end.opened;
+      });
+      await enqueue(job, {});
+      const draining = world.openWorker([job], { leaseMs: 30_000 }).drain();
+      await started.opened;
+      world.clock.advance(10_000);
+      vi.advanceTimersByTime(10_000);
+      const until = new Date(world.clock.now() + 30_000);
+      await eventually('it is renewed', async () => (await world.allJobs())[0]!.leaseUntil! >= until);
+      end.open();
+      await draining;
+      expect(vi.getTimerCount()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('makes the lease last from now on, and says whether it was still held', async () => {
     const job = defineJob('test.beat', () => new Promise(() => undefined));
     await enqueue(job, {});
