@@ -504,6 +504,22 @@ describe('the default provider', () => {
     await plain.close();
   });
 
+  it('answers each item of a batch, in order, however many there are', async () => {
+    const plain = await openTestApp({ settings: { BSVC_MAIL_FROM: 'a@b.co' } });
+    const project = await buildProject(plain.app);
+    const items = Array.from({ length: 12 }, (_, at) => mail({ subject: `mail ${at}` }));
+    const reply = await request(plain.server).post('/api/mail/send-batch').set('x-api-key', project.secret).send(items);
+    const ids = (reply.body.data as { id: string }[]).map(({ id }) => id);
+    const logs = await mailLogStore(plain.app).find({ projectId: project.project._id }).toArray();
+    const known = new Map(logs.map(({ providerEmailId, subject }) => [providerEmailId, subject]));
+    expect(ids.map((id) => known.get(id))).toEqual(items.map((_, at) => `mail ${at}`));
+    const subjects = (await listOutbox(plain.app)).map(({ subject }) => subject);
+    expect(subjects.sort()).toEqual(items.map((_, at) => `mail ${at}`).sort());
+    expect(new Set(logs.map(({ status }) => status))).toEqual(new Set(['sent']));
+    expect((await readSlots(plain.app, project.project)).used).toBe(12);
+    await plain.close();
+  });
+
   it('asks for a sender once mails really leave', async () => {
     const real = await openTestApp({ settings: { RESEND_API_KEY: 're_platform', RESEND_BASE_URL: provider.url } });
     const project = await buildProject(real.app);

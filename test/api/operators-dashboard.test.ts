@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { listActs } from '../../src/features/audit/audit-log.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
+import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { drainJobs } from '../../src/worker.js';
 import { buildProject } from '../helpers/build-project.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -192,6 +194,9 @@ describe('POST /api/projects/:projectId/rotate-tokens and /mail/test', () => {
     expect(dataOf(queued)).toMatchObject({ id: expect.any(String) as string });
     await call('post', `${path}/mail/test`, { to: 'nobody' }).expect(400);
     await call('post', `${path}/mail/test`, {}).expect(400);
+    await drainJobs(test.app);
+    const mails = await listOutbox(test.app);
+    expect(mails).toMatchObject([{ to: ['me@shop.test'], subject: expect.stringMatching(/^Test mail of /) as string }]);
   });
 
   it('refuse a test mail without a slot of the quota, and without a sender', async () => {

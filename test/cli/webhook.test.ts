@@ -49,6 +49,33 @@ describe('bsvc webhook', () => {
     expect(again.json()).not.toHaveProperty('secret');
   });
 
+  it('says with --if-not-exists what of the wish the webhook that is there does not meet', async () => {
+    const { id } = (await bsvc(addArgv('--json'))).json<{ id: string }>();
+    const ask = async (...more: string[]): Promise<unknown> =>
+      (await bsvc(addArgv('--if-not-exists', '--json', ...more))).json<{ unmet: unknown }>();
+    expect(await ask()).toMatchObject({ id, created: false, unmet: [] });
+    expect(await ask('--events', 'posts.update,notes.*')).toMatchObject({
+      unmet: ['+ posts.update', '+ notes.*'],
+      events: ['posts.insert'],
+    });
+    expect(await ask('--description', 'search')).toMatchObject({ unmet: ['description: none -> search'] });
+    await bsvc(['webhook', 'edit', id, '--description', 'orders']);
+    expect(await ask('--description', 'search')).toMatchObject({ unmet: ['description: orders -> search'] });
+    expect(await ask('--description', 'orders')).toMatchObject({ unmet: [] });
+    expect((await bsvc(['webhook', 'list', '--json'])).json()).toMatchObject([{ id, description: 'orders' }]);
+    // Another address is another webhook.
+    const other = ['webhook', 'add', '--url', `${receiver.url}/other`, '--events', '*', '--if-not-exists', '--json'];
+    expect((await bsvc(other)).json()).toMatchObject({ created: true });
+  });
+
+  it('takes a description of 200 characters at most', async () => {
+    expect((await bsvc(addArgv('--description', 'x'.repeat(200)))).code).toBe(0);
+    expect(await bsvc(addArgv('--description', 'x'.repeat(201)))).toMatchObject({
+      code: 1,
+      stderr: 'bsvc: A description has at most 200 characters.\n',
+    });
+  });
+
   it('says what is wrong: exit 1 for what is refused, exit 2 for what is missing', async () => {
     const refused = await home.bsvc(['webhook', 'add', '--url', 'https://127.0.0.1/', '--events', '*'], {
       env: { BSVC_PROJECT: 'shop' },

@@ -47,18 +47,27 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     source: ['features/mail/sending'],
     tests: [
       ...['mail-send', 'mail-events', 'operators-dashboard'].map(api),
-      ...['crashes', 'provider-pace', 'provider-turns'].map((name) => `features/mail/${name}`),
+      'cli/mail-test',
+      ...['crashes', 'fates', 'provider-pace', 'provider-turns'].map((name) => `features/mail/${name}`),
       'features/users/mail-to-persons',
     ],
   },
   webhooks: {
     source: ['features/webhooks'],
     tests: [
-      ...['webhooks', 'webhook-deliveries', 'webhook-events'].map(api),
-      ...['dropped-deliveries', 'events', 'kept-deliveries', 'leftovers', 'receivers', 'runs', 'stale-claims'].map(
-        (name) => `features/webhooks/${name}`,
-      ),
-      'features/webhooks/user-events',
+      ...['webhooks', 'webhook-deliveries', 'webhook-events', 'webhook-settings'].map(api),
+      'cli/webhook',
+      ...[
+        'dropped-deliveries',
+        'earlier-states',
+        'events',
+        'kept-deliveries',
+        'leftovers',
+        'receivers',
+        'runs',
+        'stale-claims',
+        'user-events',
+      ].map((name) => `features/webhooks/${name}`),
     ],
   },
   jobs: {

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { holdTurns } from '../../../src/features/mail/sending/provider-pace.js';
 import { readSlots } from '../../../src/features/mail/sending/mail-slots.js';
+import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
+import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
@@ -39,5 +41,33 @@ describe('calls of a provider that asked for an hour of silence', () => {
     expect(Number(reply!.headers['retry-after'])).toBeGreaterThan(3_000);
     expect(provider.calls).toEqual([]);
     expect((await readSlots(test.app, owner.project)).used).toBe(0);
+  });
+});
+
+describe('a call that somebody waits for at a screen', () => {
+  it('goes before one that is only in turn, though that one came first', async () => {
+    owner.project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_another' });
+    await holdTurns(test.app, owner.project, 2_000);
+    const before = provider.calls.length;
+    const [inTurn, urgent] = await Promise.all([
+      call('get', '/audiences'),
+      call('post', '/send-batch', [{ to: 'a@b.co', subject: 's', text: 't' }]),
+    ]);
+    expect([inTurn.status, urgent.status]).toEqual([200, 200]);
+    expect(provider.calls.slice(before).map(({ method }) => method)).toEqual(['POST', 'GET']);
+  });
+});
+
+describe('mail that leaves by no key', () => {
+  it('has no pace: all that is queued goes at once', async () => {
+    const slow = await openTestApp({ settings: { BSVC_MAIL_RATE: '1/1h', BSVC_MAIL_FROM: 'a@b.co' } });
+    const { secret } = await buildProject(slow.app);
+    for (let n = 0; n < 3; n++) {
+      const mail = { to: 'a@b.co', subject: `mail ${n}`, text: 't' };
+      await request(slow.server).post('/api/mail/send').set('x-api-key', secret).send(mail).expect(200);
+    }
+    await drainJobs(slow.app);
+    expect(await listOutbox(slow.app)).toHaveLength(3);
+    await slow.close();
   });
 });
