@@ -132,7 +132,7 @@ describe('update operators', () => {
     await patch({ $inc: { level: 1 } }).expect(200);
     expect((await patch({ $inc: { level: 1 } }).expect(403)).body).toMatchObject({
       code: 'RULE_REFUSED',
-      details: [{ rule: 'after' }],
+      details: [{ rule: 'update', side: 'after' }],
     });
     const owned = await build(['n:Number'], { rls: { mode: 'private', ownerField: 'userId' } });
     const mine = await insert(owned.name, { userId: 'a'.repeat(24) });
