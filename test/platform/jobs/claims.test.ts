@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { claimInTurn, claimJobs, type ClaimRequest } from '../../../src/platform/jobs/claim-jobs.js';
 import { jobStore, type JobRecord } from '../../../src/platform/jobs/job.js';
 import { listenToCommands, type SeenCommand } from '../../helpers/command-log.js';
@@ -139,6 +139,43 @@ describe('a worker with nothing to do', () => {
     expect(await world.openWorker([idle, own]).drain()).toBe(0);
     commands.stop();
     expect(looksAmong(commands.seen)).toHaveLength(1);
+  });
+});
+
+describe('a worker that waits', () => {
+  /** The moments at which a worker looks for work, by a clock that goes on only when it has nothing to do. */
+  async function watchLooks(definitions: Definition[], count: number): Promise<number[]> {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    try {
+      const looks: number[] = [];
+      const app = world.appWithout((method, filter) => {
+        if (method === 'findOne' && Object.hasOwn(filter as object, 'pool')) looks.push(Date.now());
+        return false;
+      });
+      const worker = world.openWorker(definitions, { idleMs: 1_000 }, app);
+      worker.start();
+      for (let step = 0; looks.length < count; step++) {
+        if (step > 1_000) throw new Error('it looks no more');
+        const seen = looks.length;
+        for (let turn = 0; turn < 20 && looks.length === seen; turn++) {
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        if (looks.length === seen) vi.advanceTimersToNextTimer();
+      }
+      await worker.stop(0);
+      return looks;
+    } finally {
+      vi.useRealTimers();
+    }
+  }
+  const pausesOf = (looks: readonly number[]): number[] => looks.slice(1).map((look, at) => look - looks[at]!);
+
+  it('looks again after a moment, then less and less often, and about once a second in the end', async () => {
+    const pauses = pausesOf(await watchLooks([idle], 9));
+    for (const [at, usual] of [40, 80, 160, 320, 640, 1_000, 1_000, 1_000].entries()) {
+      expect(pauses[at]).toBeGreaterThanOrEqual(usual * 0.7);
+      expect(pauses[at]).toBeLessThanOrEqual(usual * 1.3);
+    }
   });
 });
 
