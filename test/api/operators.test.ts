@@ -154,6 +154,13 @@ describe('an operator’s token', () => {
     await elsewhere.close();
   });
 
+  it('is none once its operator is gone, though the session is still there', async () => {
+    const { email, call } = await buildOperator(test);
+    await operatorStore(test.app).deleteOne({ email });
+    const { status, body } = await call('get', '/api/admin/me');
+    expect([status, (body as { code: string }).code]).toEqual([401, 'TOKEN_INVALID']);
+  });
+
   it('ends after its time with TOKEN_EXPIRED', async () => {
     const { email } = await buildOperator(test);
     const { body } = await logIn({ email, password: OPERATOR_PASSWORD });

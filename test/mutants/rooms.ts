@@ -14,7 +14,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     tests: [
       ...['access-reads', 'access-writes', 'cursor-readers', 'rate-limits', 'rules', 'user-sessions'].map(api),
       ...['field-rules', 'operators', 'operators-looking', 'operators-projects', 'rule-sets', 'rules-tools'].map(api),
-      ...['attacks/tokens', 'console-session', 'token-keys', 'user-administration'].map(api),
+      ...['attacks/tokens', 'console-session', 'guests', 'token-keys', 'user-administration'].map(api),
       ...['end-sessions', 'ownership'].map((name) => `features/users/${name}`),
       'cli/rules',
       ...['rates-of-routes', 'rule-bounds', 'rule-meaning', 'rule-values'].map((name) => `features/access/${name}`),
