@@ -47,7 +47,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     source: ['features/mail/sending'],
     tests: [
       ...['mail-send', 'mail-events', 'operators-dashboard'].map(api),
-      'cli/mail-test',
+      'cli/mail-queued',
       ...['crashes', 'fates', 'provider-pace', 'provider-turns'].map((name) => `features/mail/${name}`),
       'features/users/mail-to-persons',
     ],

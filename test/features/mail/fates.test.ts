@@ -5,6 +5,7 @@ import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.
 import { mailUsageStore, readSlots, reserveSlots } from '../../../src/features/mail/sending/mail-slots.js';
 import { sendSystemMail } from '../../../src/features/mail/sending/send-system-mail.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
+import { waitForMail } from '../../../src/features/mail/sending/wait-for-mail.js';
 import { projectStore } from '../../../src/features/projects/project-store.js';
 import { updateProject } from '../../../src/features/projects/update-project.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
@@ -130,6 +131,33 @@ describe('a mail that the provider does not take', () => {
     expect(tries()).toBe(0);
     expect(await logs()).toMatchObject([{ status: 'failed', reason: 'the project is gone' }]);
     expect(await used()).toBe(0);
+  });
+});
+
+describe('whoever waits for a mail', () => {
+  const wait = (id: string, forMs: number, signal = new AbortController().signal) =>
+    waitForMail(test.app, id, forMs, signal);
+  const queue = async (): Promise<string> => ((await send().expect(200)).body as { data: { id: string } }).data.id;
+
+  it('learns that it was sent or refused, or why it has to wait, as soon as that is known', async () => {
+    const sent = await queue();
+    const [fate] = await Promise.all([wait(sent, HOUR), drainJobs(test.app)]);
+    expect(fate).toEqual({ status: 'sent', reason: null });
+    for (const [status, mood] of [
+      ['failed', { status: 422 }],
+      ['queued', { status: 500 }],
+    ] as const) {
+      const id = await queue();
+      provider.moods.push(mood);
+      const [told] = await Promise.all([wait(id, HOUR), drainJobs(test.app)]);
+      expect(told).toEqual({ status, reason: expect.stringContaining('the double says no') as string });
+    }
+  });
+
+  it('waits no longer than he wants to', async () => {
+    const id = await queue();
+    expect(await wait(id, 0)).toEqual({ status: 'queued', reason: null });
+    await expect(wait(id, HOUR, AbortSignal.abort(new Error('enough')))).rejects.toThrow();
   });
 });
 

@@ -8,6 +8,7 @@ import { removeOldDeliveriesJob } from '../../../src/features/webhooks/deliverie
 import { replayDelivery } from '../../../src/features/webhooks/deliveries/replay-delivery.js';
 import { testWebhook } from '../../../src/features/webhooks/deliveries/test-webhook.js';
 import { deleteProject } from '../../../src/features/management/delete-project.js';
+import { webhookStore } from '../../../src/features/webhooks/webhook-store.js';
 import type { Webhook } from '../../../src/features/webhooks/webhook.js';
 import { DAY_MS } from '../../../src/platform/time/clock.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
@@ -45,10 +46,11 @@ beforeEach(async () => {
   await buildOwner();
 });
 
-async function buildOwner(): Promise<void> {
+async function buildOwner(): Promise<TestProject> {
   owner = await buildProject(test.app);
   await buildCollection(test.app, owner.project, { name: 'posts' });
   ({ webhook } = await buildWebhook(test.app, owner.project, receiver.url));
+  return owner;
 }
 
 async function insertPost(body: object = {}): Promise<string> {
@@ -160,6 +162,22 @@ describe('the payload of an event', () => {
     expect(await documentsOf({})).toEqual([kept]);
     const [delivery] = await listDeliveries();
     expect(await payloadStore(test.app).find({}).toArray()).toMatchObject([{ _id: payloadId(delivery!) }]);
+  });
+});
+
+describe('the webhooks of a project', () => {
+  it('go with it, and those of no other do', async () => {
+    await webhookStore(test.app).deleteMany({});
+    await buildOwner();
+    const [before, gone] = [owner, await buildOwner()];
+    const after = await buildOwner();
+    await deleteProject(test.app, gone.project.name);
+    for (owner of [before, after]) {
+      const id = await insertPost();
+      expect(receiver.actionsOf(id)).toEqual(['insert']);
+    }
+    const records = await webhookStore(test.app).find({}).toArray();
+    expect(records.map(({ _id }) => _id)).toEqual([before.project._id, after.project._id]);
   });
 });
 

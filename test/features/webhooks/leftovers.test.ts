@@ -46,9 +46,25 @@ const crashing = (): App => ({ ...test.app, backgroundTasks: { add: () => undefi
 const insertPost = async (app: App, collection = posts): Promise<string> =>
   (await insertDocument(app, { collection, writer: null }, { title: 'left' }))._id;
 
-async function sweep(stopping = new AbortController().signal): Promise<void> {
+async function sweep(stopping = new AbortController().signal, app: App = test.app): Promise<void> {
   const signal = new AbortController().signal;
-  await sweepWebhooksJob.run(test.app, {}, { signal, stopping } as never);
+  await sweepWebhooksJob.run(app, {}, { signal, stopping } as never);
+}
+
+/** The app as one in which something happens whenever deliveries are stored, before they are. */
+function onDeliveries(happens: () => void): App {
+  const collection = (name: string): object => {
+    const store = test.app.db.collection(name);
+    if (name !== 'webhook_deliveries') return store;
+    const insertMany: typeof store.insertMany = async (...args) => {
+      happens();
+      return store.insertMany(...args);
+    };
+    return new Proxy(store, {
+      get: (target, key) => (key === 'insertMany' ? insertMany : (Reflect.get(target, key) as unknown)),
+    });
+  };
+  return { ...test.app, db: { ...test.app.db, collection: collection as never } };
 }
 
 /** Which documents are told of by a sweep, and what it wakes. */
@@ -92,6 +108,13 @@ describe('events that wait in their documents', () => {
     });
     await documents.insertMany(copies as never);
     clock.advance(5 * SECOND);
+    // A worker that is to stop ends with what it has begun.
+    const stop = new AbortController();
+    await sweep(
+      stop.signal,
+      onDeliveries(() => stop.abort()),
+    );
+    expect(await deliveryStore(test.app).countDocuments({})).toBe(200);
     await sweep();
     const deliveries = await deliveryStore(test.app).find({}).toArray();
     expect(deliveries).toHaveLength(421);
@@ -108,6 +131,17 @@ describe('events that wait in their documents', () => {
     ids.push(await insertPost(crashing(), await buildCollection(test.app, other.project)));
     clock.advance(5 * SECOND);
     expect((await told()).sort()).toEqual([...ids].sort());
+  });
+
+  it('wait for the next sweep where the database fails, and none of them is lost', async () => {
+    await buildWebhook(test.app, owner.project, receiver.url);
+    const ids = [await insertPost(crashing()), await insertPost(crashing())];
+    clock.advance(5 * SECOND);
+    const failing = onDeliveries(() => {
+      throw new Error('the disk is full');
+    });
+    await expect(sweep(undefined, failing)).rejects.toThrow('the disk is full');
+    expect(await told()).toEqual(ids);
   });
 
   it('wait for the next sweep where the worker is to stop', async () => {

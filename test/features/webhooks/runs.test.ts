@@ -184,6 +184,22 @@ describe('one run of deliveries', () => {
   });
 });
 
+describe('a failure of the service itself', () => {
+  it('ends the run, which is tried again, and is none of the receiver’s', async () => {
+    const [id] = await insertPosts(1);
+    const open = (): never => {
+      throw new Error('the secret cannot be opened');
+    };
+    const broken = { ...test.app, secrets: { ...test.app.secrets, open } };
+    await expect(run({ app: broken })).rejects.toThrow('the secret cannot be opened');
+    expect(receiver.received).toEqual([]);
+    expect(await listDeliveries()).toMatchObject([{ state: 'pending', failures: 0, attempts: [] }]);
+    expect(await stored()).toMatchObject({ failingSince: null });
+    await run({ attempt: 2 });
+    expect(receiver.actionsOf(id!)).toEqual(['insert']);
+  });
+});
+
 describe('a delivery whose attempts all take their process with them', () => {
   it('is tried every twenty seconds, and given up after twenty times', async () => {
     await insertPosts(1);
