@@ -406,6 +406,18 @@ describe('POST /api/mail/send-batch', () => {
     expect([batchCalls().length - before, await used()]).toEqual([1, 1]);
   });
 
+  it('leaves by the project’s own key where it has one, and the log says so', async () => {
+    const shown = async (): Promise<unknown> => {
+      const reply = await request(test.server).get('/api/mail/logs').set('x-api-key', owner.secret).expect(200);
+      return (reply.body.data as { items: { usingByok: boolean }[] }).items.map(({ usingByok }) => usingByok);
+    };
+    await batch([mail()]).expect(200);
+    await setMailSettings(test.app, owner.project, { providerApiKey: 're_of_a_batch' });
+    await batch([mail(), mail()]).expect(200);
+    expect(batchCalls().at(-1)).toMatchObject({ key: 're_of_a_batch' });
+    expect(await shown()).toEqual([true, true, false]);
+  });
+
   it('frees the Idempotency-Key when nothing was sent', async () => {
     await updateProject(test.app, owner.project.name, { limits: { mail: 0 } });
     expect((await batch([mail()]).set('Idempotency-Key', 'later')).status).toBe(429);
