@@ -65,6 +65,14 @@ describe('a job that is leased', () => {
     expect(await claim({ limit: 10, pool: idle.name })).toEqual([3]);
   });
 
+  it.each([{}, { lane: 'x' }])('is none when the database cannot note it, which is told (%o)', async (options) => {
+    await enqueue(idle, {}, options);
+    const app = world.appWithout((method) => method === 'findOneAndUpdate');
+    const begun = (): void => expect.unreachable('nothing was leased');
+    await expect(claimJobs(app, request(), begun)).rejects.toThrow('the database is away');
+    expect(await world.allJobs()).toMatchObject([{ state: 'queued', attempts: 0 }]);
+  });
+
   it('is never one more than the worker has room for, the most urgent first', async () => {
     await enqueueMany(3);
     await enqueueMany(3, (n) => ({ priority: 0, runAt: new Date(world.clock.now() - n) }));

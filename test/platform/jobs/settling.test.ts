@@ -45,6 +45,30 @@ describe('a run', () => {
     expect(world.logged('the job failed for the last time')).toMatchObject([{ level: 50, attempt: 2, ...of }]);
   });
 
+  it('that failed waits for its next try free of its worker, and asked for once more it is that try', async () => {
+    const [started, end] = [gate(), gate()];
+    const job = defineJob('test.fail', async () => {
+      started.open();
+      await end.opened;
+      throw new Error('not yet');
+    });
+    const options = { uniqueKey: 'k', whenPresent: 'rerun' } as const;
+    await enqueue(job, {}, { ...options, lane: 'x' });
+    const draining = world.openWorker([job]).drain();
+    await started.opened;
+    await enqueue(job, {}, options);
+    end.open();
+    await draining;
+    const [waiting] = await world.allJobs();
+    expect(waiting).toMatchObject({
+      state: 'queued',
+      attempts: 1,
+      heldLane: 'x',
+      updatedAt: new Date(world.clock.now()),
+    });
+    for (const field of ['workerId', 'leaseUntil', 'againAt']) expect(waiting).not.toHaveProperty(field);
+  });
+
   it('may fail with what is no Error, and with more than is kept', async () => {
     const failures: unknown[] = ['a text', new Error('x'.repeat(3_000))];
     const job = defineJob('test.fail', () => Promise.reject(failures.shift() as Error), { retry: { delaysMs: [0] } });
