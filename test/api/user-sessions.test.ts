@@ -85,6 +85,11 @@ describe('POST /api/userAuth/refresh-token', () => {
     expect(codeOf(await client.me(signedIn(second).accessToken))).toEqual([401, 'TOKEN_INVALID']);
     expect((await client.refresh(refreshOf(other))).status).toBe(200);
     expect((await client.me(signedIn(other).accessToken)).status).toBe(200);
+    const session = first.split('.')[0]!;
+    const told = test.logLines.filter((line) => line.includes('refresh token used twice') && line.includes(session));
+    expect(told.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { session, projectId: project.project._id.toHexString() },
+    ]);
   });
 
   it('ends the family for any of its older tokens, however old', async () => {
