@@ -1,13 +1,23 @@
+import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { collectionStore } from '../../src/features/collections/collection-store.js';
+import {
+  collectionStore,
+  forgetCollection,
+  requireStoredCollection,
+} from '../../src/features/collections/collection-store.js';
 import { setMailSettings } from '../../src/features/mail/project-mail.js';
+import { sendTestMail } from '../../src/features/mail/sending/send-test-mail.js';
+import { payloadStore } from '../../src/features/webhooks/deliveries/payload.js';
+import { removeFromOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { settleWebhooks } from '../helpers/build-webhook.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
 import { buildOperator, type Method, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openS3Double, type S3Double } from '../helpers/s3-double.js';
 
-// Refusals that the API's document lists and no other test meets (helpers/demand-refusals.ts).
+// Refusals that the API's document lists and no other test of the API meets (helpers/demand-refusals.ts).
 
 let test: TestApp;
 let provider: MailProviderDouble;
@@ -48,6 +58,10 @@ async function refusalOf(method: Method, address: string, body?: unknown): Promi
   return `${status} ${(answer as { code?: string }).code}`;
 }
 
+const idOf = (body: unknown): string => {
+  const { data, ...own } = body as { data?: { id?: string; _id?: string }; id?: string; _id?: string };
+  return (data?.id ?? data?._id ?? own.id ?? own._id)!;
+};
 const declare = (collection: object): object => ({ format: 'bsvc-schema/1', collections: [collection] });
 const text = (name: string): object => ({ name, type: 'String' });
 
@@ -117,6 +131,21 @@ describe('what operators are refused below /api/projects/:projectId', () => {
     await call('patch', webhook, { enabled: false }).expect(200);
     const delivery = (ping.body as { data: { id: string } }).data.id;
     expect(await refusalOf('post', `${webhook}/deliveries/${delivery}/replay`)).toBe('409 WEBHOOK_DISABLED');
+  });
+
+  it('a delivery whose payload is no longer kept, and the text of a mail that has left', async () => {
+    const { body } = await call('post', `${path}/webhooks`, { url: 'http://127.0.0.1:1/', events: ['*'] }).expect(201);
+    const webhook = `${path}/webhooks/${idOf(body)}`;
+    await call('post', `${path}/collections/others/documents`, {}).expect(201);
+    await settleWebhooks(test.app);
+    const { body: deliveries } = await call('get', `${webhook}/deliveries`).expect(200);
+    const [delivery] = (deliveries as { data: { items: { id: string }[] } }).data.items;
+    await payloadStore(test.app).deleteMany({});
+    expect(await refusalOf('post', `${webhook}/deliveries/${delivery!.id}/replay`)).toBe('409 PAYLOAD_REMOVED');
+    const { id } = await sendTestMail(test.app, owner.project, 'ann@example.test');
+    await drainJobs(test.app);
+    await removeFromOutbox(test.app, [id]);
+    expect(await refusalOf('post', `${path}/mail/logs/${id}/text`)).toBe('404 MAIL_TEXT_GONE');
   });
 
   it('addresses and unique values of users that are taken', async () => {
@@ -189,6 +218,60 @@ describe('what operators are refused below /api/projects/:projectId', () => {
   });
 });
 
+describe('what operators are refused of collections that lean on each other', () => {
+  let collections: string;
+  const ref = (name: string, to: string, more: object = {}): object => ({ name, type: 'Ref', ref: to, ...more });
+  const add = (name: string, fields: object[], more: object = {}): [Method, string, unknown] => [
+    'post',
+    collections,
+    { name, fields, ...more },
+  ];
+  const refusedTo = async ([method, address, body]: [Method, string, unknown]) => refusalOf(method, address, body);
+
+  beforeAll(async () => {
+    const { project } = await buildProject(test.app);
+    collections = `/api/projects/${project._id.toHexString()}/collections`;
+    const made: [string, object[], object?][] = [
+      ['boards', [text('owner'), text('board')]],
+      ['cards', [text('board')], { rules: { read: 'doc.board in boards[owner = user.id].board' } }],
+      ['tags', [text('label')]],
+      ['notes', [ref('tag', 'tags', { check: true }), text('text')]],
+      ['parts', [ref('tag', 'tags', { onDelete: 'remove' })]],
+    ];
+    for (const [name, fields, more] of made) {
+      await call('post', collections, { name, fields, ...more }).expect(201);
+    }
+  });
+
+  it('rules that are none, that name nothing, or stand beside row-level security', async () => {
+    const rls = { mode: 'private', ownerField: 'userId' };
+    expect(await refusedTo(add('a', [text('a')], { rules: { read: 'anyone' }, rls }))).toBe('400 INVALID_RULES');
+    expect(await refusedTo(add('a', [text('a')], { rules: { read: 'doc.b = user.id' } }))).toBe('400 INVALID_RULE');
+    await call('post', `${collections}/notes/documents`, { text: 'long' }).expect(201);
+    const loose = { mode: 'flexible', fields: [] };
+    await call('post', collections, { name: 'loose', ...loose }).expect(201);
+    await call('post', `${collections}/loose/documents`, { owner: 5 }).expect(201);
+    await call('patch', `${collections}/loose`, { addFields: [text('owner')] }).expect(200);
+    const rules = { rules: { read: 'doc.owner = user.id' } };
+    expect(await refusalOf('put', `${collections}/loose/rules`, rules)).toBe('409 RULE_MISFITS');
+  });
+
+  it('constraints of fields that are not there, or that stored documents break', async () => {
+    expect(await refusedTo(add('a', [text('a')], { uniques: [['a', 'b']] }))).toBe('400 INVALID_UNIQUE');
+    const setFields = [{ ...text('text'), maxLength: 2 }];
+    expect(await refusalOf('patch', `${collections}/notes`, { setFields })).toBe('409 CONSTRAINT_MISFITS');
+  });
+
+  it('to drop what rules or references name, or its log', async () => {
+    expect(await refusalOf('delete', `${collections}/boards?confirm=boards`)).toBe('409 NAMED_BY_RULE');
+    expect(await refusalOf('put', `${collections}/boards/changes`, { on: false })).toBe('409 RULES_NEED_LOG');
+    expect(await refusalOf('delete', `${collections}/tags?confirm=tags`)).toBe('409 REFERRED_TO');
+    // Parts go with their tag, so nothing can hold a part.
+    const held = [ref('part', 'parts', { onDelete: 'restrict' })];
+    expect(await refusedTo(add('holders', held))).toBe('400 INVALID_REFERENCE');
+  });
+});
+
 describe('what a project’s secret key is refused', () => {
   const refused: [string, unknown, string][] = [
     ['/api/schemas', { name: 'dropping', fields: [text('a')] }, '409 COLLECTION_DROPPING'],
@@ -208,6 +291,27 @@ describe('what a project’s secret key is refused', () => {
   it.each(refused)('POST %s with %j is %s', async (address, body, outcome) => {
     await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
     expect(await refusalWithKey(address, body)).toBe(outcome);
+  });
+
+  it('a write that refers to more documents than are looked for, and roles where the project keeps its own', async () => {
+    await buildCollection(test.app, owner.project, {
+      name: 'lists',
+      fields: [{ name: 'notes', type: 'Array', items: { type: 'Ref', ref: 'notes', check: true } }],
+    });
+    const notes = Array.from({ length: 1_001 }, () => new ObjectId().toHexString());
+    expect(await refusalWithKey('/api/data/lists', { notes })).toBe('400 TOO_MANY_REFERENCES');
+    const before = await buildProject(test.app);
+    const users = await requireStoredCollection(test.app, before.project._id, 'users');
+    const { body } = await call('post', `/api/projects/${before.project._id.toHexString()}/users`, {
+      email: 'ada@example.test',
+      password: 'correct horse',
+    }).expect(201);
+    // As a version did that did not know roles.
+    const own = { name: 'roles', type: 'String' as const };
+    await collectionStore(test.app).updateOne({ _id: users._id }, { $push: { fields: own } });
+    forgetCollection(test.app, users);
+    const roles = `/api/projects/${before.project._id.toHexString()}/users/${idOf(body)}/roles`;
+    expect(await refusalOf('put', roles, { roles: ['admin'] })).toBe('409 ROLES_FIELD');
   });
 
   it('by the mail provider, and by the quota of mails', async () => {

@@ -132,7 +132,8 @@ describe('enrolling an authenticator app', () => {
     for (const [path, body] of [['/mfa/totp', {}] as const, ['/mfa/totp/confirm', { code: '1' }] as const]) {
       expect(codeOf(await shop.client.post(path, body, bearer(unproven)))).toBe('403 EMAIL_UNVERIFIED');
     }
-    const { token } = await enrol();
+    const account = await enrol();
+    const { token } = account;
     const stale = await signUp();
     clock.advance(11 * 60_000);
     for (const path of ['/mfa/totp', '/mfa/recovery-codes']) {
@@ -147,6 +148,8 @@ describe('enrolling an authenticator app', () => {
       expect(codeOf(reply)).toBe('403 STEP_UP_REQUIRED');
     }
     expect(codeOf(await shop.client.post('/mfa/totp', {}, bearer(token)))).toBe('403 STEP_UP_REQUIRED');
+    const proven = await finish({ mfaToken: await challenge(account), totp: nextCode(account) });
+    expect(codeOf(await shop.client.post('/mfa/totp', {}, bearer(tokenOf(proven))))).toBe('409 TOTP_ENROLLED');
   });
 
   it('takes no password for a proof that a stranger may have chosen, and then trusts it', async () => {
