@@ -108,6 +108,10 @@ describe('what operators are refused below /api/projects/:projectId', () => {
     ['post', '/collections/notes/rename', { name: 'others' }, '409 COLLECTION_EXISTS'],
     ['get', '/collections/notes/documents?cursor=nonsense', undefined, '400 INVALID_CURSOR'],
     ['get', '/collections/users/documents/export', undefined, '403 USERS_BLOCKED'],
+    ['post', '/collections/notes/documents/explain', { query: 'limit=none' }, '400 INVALID_QUERY'],
+    ['post', '/collections/notes/documents/explain', { pipeline: [{ $match: 1 }] }, '400 INVALID_PIPELINE'],
+    ['post', '/collections/notes/documents/explain', { pipeline: [{ $out: 'x' }] }, '400 BLOCKED_STAGE'],
+    ['post', '/collections/users/documents/explain', { query: '' }, '403 USERS_BLOCKED'],
     ['post', '/collections/users/documents/import', { documents: [{}] }, '403 USERS_BLOCKED'],
   ];
 
@@ -260,6 +264,35 @@ describe('what operators are refused of collections that lean on each other', ()
     expect(await refusedTo(add('a', [text('a')], { uniques: [['a', 'b']] }))).toBe('400 INVALID_UNIQUE');
     const setFields = [{ ...text('text'), maxLength: 2 }];
     expect(await refusalOf('patch', `${collections}/notes`, { setFields })).toBe('409 CONSTRAINT_MISFITS');
+  });
+
+  it('the same in a change, in new rules and in a schema of all collections', async () => {
+    const at = (name: string): string => `${collections}/${name}`;
+    const rules = (text: string): object => ({ rules: { read: text } });
+    const apply = (collection: object): Promise<string> =>
+      refusalOf('put', collections.replace('/collections', '/schema?confirm=yes'), declare(collection));
+    const notes = { name: 'notes', fields: [ref('tag', 'tags', { check: true }), text('text')] };
+    const changed: [Promise<string>, string][] = [
+      [refusalOf('patch', at('notes'), { uniques: [['text', 'b']] }), '400 INVALID_UNIQUE'],
+      [refusalOf('patch', at('boards'), { dropFields: ['owner'] }), '409 NAMED_BY_RULE'],
+      [
+        refusalOf('patch', at('notes'), { addFields: [ref('part', 'parts', { onDelete: 'restrict' })] }),
+        '400 INVALID_REFERENCE',
+      ],
+      [refusalOf('put', at('notes/rules'), rules('doc.b = 1')), '400 INVALID_RULE'],
+      [refusalOf('put', at('users/rules'), rules('anyone')), '400 INVALID_RULES'],
+      [refusalOf('put', at('cards/rules'), rules('anyone')), '409 CONFIRMATION_REQUIRED'],
+      [refusalOf('post', at('boards/rename'), { name: 'planks' }), '409 NAMED_BY_RULE'],
+      [refusalOf('post', at('tags/rename'), { name: 'labels' }), '409 REFERRED_TO'],
+      [apply({ ...notes, rules: { read: 'doc.b = 1' } }), '400 INVALID_RULE'],
+      [apply({ ...notes, rules: { read: 'anyone' }, rls: { mode: 'private', ownerField: 'a' } }), '400 INVALID_RULES'],
+      [apply({ ...notes, fields: [ref('part', 'parts', { onDelete: 'restrict' })] }), '400 INVALID_REFERENCE'],
+      [
+        apply({ ...notes, fields: [...notes.fields.slice(0, 1), { ...text('text'), maxLength: 2 }] }),
+        '409 CONSTRAINT_MISFITS',
+      ],
+    ];
+    expect(await Promise.all(changed.map(([outcome]) => outcome))).toEqual(changed.map(([, wanted]) => wanted));
   });
 
   it('to drop what rules or references name, or its log', async () => {
