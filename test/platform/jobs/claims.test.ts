@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beginRestore } from '../../../src/platform/database/restore-mark.js';
 import { claimInTurn, claimJobs, type ClaimRequest } from '../../../src/platform/jobs/claim-jobs.js';
 import { jobStore, type JobRecord } from '../../../src/platform/jobs/job.js';
 import { listenToCommands, type SeenCommand } from '../../helpers/command-log.js';
@@ -95,6 +96,21 @@ describe('jobs of a lane', () => {
     expect(await claim()).toEqual([3]);
   });
 
+  it('are not tried two at once, as either could be first then', async () => {
+    const tries = async (): Promise<number> => {
+      const commands = listenToCommands();
+      await claim({ limit: 10 });
+      commands.stop();
+      return commands.named('findAndModify').length;
+    };
+    await enqueueMany(3, () => ({ lane: 'x' }));
+    expect(await tries()).toBe(1);
+    const failed = { $set: { state: 'queued' as const, runAt: new Date(world.clock.now()) } };
+    await jobStore(world.test.app).updateOne({ state: 'running' }, failed);
+    expect(await tries()).toBe(1);
+    expect(await world.allJobs()).toMatchObject([{ payload: { n: 0 }, attempts: 2 }, { attempts: 0 }, { attempts: 0 }]);
+  });
+
   it('are leased one at a time, each of another lane', async () => {
     await enqueueMany(6, (n) => ({ lane: `lane ${n % 3}` }));
     expect(await claim({ limit: 10 })).toEqual([0, 1, 2]);
@@ -147,6 +163,15 @@ describe('a worker with nothing to do', () => {
     expect(await world.openWorker([idle, own]).drain()).toBe(0);
     commands.stop();
     expect(looksAmong(commands.seen)).toHaveLength(1);
+  });
+});
+
+describe('a worker beside a restore', () => {
+  it('takes nothing from a store that is half of something', async () => {
+    await beginRestore(world.test.app.db);
+    await enqueue(idle, {});
+    expect(await world.openWorker([idle]).drain()).toBe(0);
+    expect(await world.allJobs()).toMatchObject([{ state: 'queued', attempts: 0 }]);
   });
 });
 

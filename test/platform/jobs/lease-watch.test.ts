@@ -131,6 +131,17 @@ describe('a lease that is over', () => {
     ]);
   });
 
+  it('is ended as soon as it is over where its renewal has been missed for as long already', async () => {
+    await leaveToADeadWorker();
+    for (let look = 0; look < 3; look++) {
+      await watch.takeBack(PATIENCE_MS);
+      expect(await leaseEndsIn()).not.toBeNull();
+      pass(5_001);
+    }
+    await watch.takeBack(PATIENCE_MS);
+    expect(await leaseEndsIn()).toBeNull();
+  });
+
   it('counts anew from each time that it was renewed', async () => {
     await leaveToADeadWorker();
     clock.advance(LEASE_MS + 1);
