@@ -121,6 +121,13 @@ describe('a list that several users share', () => {
     expect(await outcome(call('ada', 'patch', `${lists}/${id}/recover`))).toEqual([200]);
   });
 
+  it('is shown to strangers where it is open, but to nobody whose token has expired', async () => {
+    const lists = await ruled(SHARED);
+    await call('ada', 'post', lists, { title: 'Fair', open: true });
+    expect((await call('nobody', 'get', lists)).body.data).toMatchObject({ total: 1 });
+    expect(await outcome(call('expired', 'get', lists))).toEqual([401, 'TOKEN_EXPIRED']);
+  });
+
   it('says the same of what is not readable as of what is not there', async () => {
     const lists = await ruled(SHARED);
     const { body } = await call('ada', 'post', lists, { title: 'Mine' });
