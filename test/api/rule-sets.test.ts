@@ -14,7 +14,7 @@ import { planSchema } from '../../src/features/collections/schema/plan-schema.js
 import { listCollections } from '../../src/features/collections/list-collections.js';
 import { setRules } from '../../src/features/collections/set-rules.js';
 import { applyDeclared } from '../../src/features/changes/apply-declared.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { listenToCommands } from '../helpers/command-log.js';
 import { openStreamClient } from '../helpers/event-stream.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -383,6 +383,22 @@ describe('a set that is too large', () => {
     expect(await outcome(call('ada', 'get', `cards/${card}`))).toEqual([200]);
     expect(await outcome(call('ada', 'patch', `cards/${card}`, { board: boards[MOST]! }))).toEqual([200]);
     expect(await outcome(call('ada', 'delete', `cards/${card}`))).toEqual([200]);
+  });
+});
+
+describe('a set that nothing depends on', () => {
+  it.each([
+    ['beside what admits the caller anyway', `user.id = "${ADA}" or`, 1],
+    ['beside what refuses the caller anyway', `user.id = "${BOB}" and`, 0],
+  ])('is not read, and so not refused: %s', async (_where, before, shown) => {
+    const rules = { read: `${before} doc.board in members[user = user.id].board` };
+    const fields = [{ name: 'board', type: 'Ref' as const, ref: 'boards' }];
+    await buildCollection(test.app, owner.project, { name: 'papers', fields, rules: completeRules(rules) });
+    const boards = Array.from({ length: MOST + 1 }, () => new ObjectId().toHexString());
+    for (const board of boards) await join(ADA, board, 'editor');
+    await store('server', 'papers', { board: boards[0]! });
+    const { status, body } = await call('ada', 'get', 'papers');
+    expect([status, body.data]).toMatchObject([200, { total: shown }]);
   });
 });
 
