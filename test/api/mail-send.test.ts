@@ -406,6 +406,18 @@ describe('POST /api/mail/send-batch', () => {
     expect([batchCalls().length - before, await used()]).toEqual([1, 1]);
   });
 
+  it('notes why an item was refused, at its own log', async () => {
+    await send(mail({ subject: 'waits' })).expect(200);
+    await batch([mail({ to: 'refused@b.co', subject: 'refused' })]).expect(200);
+    const logs = await mailLogStore(test.app).find({ projectId: owner.project._id }).toArray();
+    const bySubject = new Map(logs.map(({ subject, status, reason }) => [subject, { status, reason }]));
+    expect(bySubject.get('waits')).toEqual({ status: 'queued', reason: null });
+    expect(bySubject.get('refused')).toEqual({
+      status: 'failed',
+      reason: expect.stringContaining('Invalid') as string,
+    });
+  });
+
   it('leaves by the project’s own key where it has one, and the log says so', async () => {
     const shown = async (): Promise<unknown> => {
       const reply = await request(test.server).get('/api/mail/logs').set('x-api-key', owner.secret).expect(200);

@@ -309,6 +309,16 @@ describe('mail that a crash left', () => {
     expect(await used()).toBe(2);
   });
 
+  it('can still give its slot back where a sweep has seen it queued', async () => {
+    await send().expect(200);
+    clock.ms += HOUR;
+    await sweep();
+    provider.moods.push({ status: 422 });
+    await drainJobs(test.app);
+    expect(await logs()).toMatchObject([{ status: 'failed' }]);
+    expect(await used()).toBe(0);
+  });
+
   it('keeps its slot while it is queued, and where it was sent', async () => {
     await send().expect(200);
     clock.ms += HOUR;

@@ -46,6 +46,31 @@ describe('calls of a provider that asked for an hour of silence', () => {
   });
 });
 
+describe('silence that a provider asked for', () => {
+  it('is of one key: calls by another are made', async () => {
+    await holdTurns(test.app, owner.project, 3_600_000);
+    const other = await buildProject(test.app);
+    await setMailSettings(test.app, other.project, { providerApiKey: 're_free' });
+    await request(test.server).get('/api/mail/audiences').set('x-api-key', other.secret).expect(200);
+  });
+
+  it('is not believed where a clock that has been set back since has put it further off than an hour', async () => {
+    const nextAt = new Date(Date.now() + 2 * 3_600_000);
+    await test.app.db.collection('mail_pace').updateMany({}, { $set: { nextAt } });
+    expect((await call('get', '/audiences')).status).toBe(200);
+  });
+
+  it('is none where calls have no rate', async () => {
+    const free = await openTestApp({
+      settings: { RESEND_BASE_URL: provider.url, BSVC_MAIL_FROM: 'a@b.co', BSVC_MAIL_RATE: 'off' },
+    });
+    const { project, secret } = await buildProject(free.app);
+    await holdTurns(free.app, await setMailSettings(free.app, project, { providerApiKey: 're_own' }), 3_600_000);
+    await request(free.server).get('/api/mail/audiences').set('x-api-key', secret).expect(200);
+    await free.close();
+  });
+});
+
 describe('a batch, whose sender waits at a screen', () => {
   /** Resolves when a call has looked twice when its turn is: that it is not too far off, and then in line. */
   async function untilInLine(): Promise<void> {
