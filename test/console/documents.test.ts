@@ -4,7 +4,7 @@ import { buildCollection, placeDocuments, storedDocuments } from '../helpers/bui
 import { CHROMIUM } from '../helpers/chromium.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { ObjectId } from 'bson';
-import { at, findBarriers, measureOverflow, openConsole, settle, useConsole, visit } from './console-stage.js';
+import { at, findBarriers, measureOverflow, openConsole, settle, signIn, useConsole, visit } from './console-stage.js';
 
 /** Of the page: what is evaluated there. */
 declare const document: { activeElement: { id: string; getAttribute(name: string): string | null } | null };
@@ -264,6 +264,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     // As in another browser of the same operator.
     await page.evaluate(() => localStorage.clear());
     await page.reload();
+    await signIn(page);
     await page.getByText(/^50 shown of/).waitFor();
     await page.getByText('Views', { exact: true }).click();
     await page.getByRole('link', { name: 'few views' }).click();
