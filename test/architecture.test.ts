@@ -168,6 +168,15 @@ describe('the house keeps its walls', () => {
     expect(wide).toEqual([]);
   });
 
+  it('says in plain words what code is for: comments have the terms that a reader would search for', () => {
+    const odd = files.flatMap(({ path }) =>
+      readFileSync(join(ROOT, path), 'utf8')
+        .split('\n')
+        .flatMap((line, n) => (isOddComment(line) ? [`${path}:${n + 1}: ${line.trim()}`] : [])),
+    );
+    expect(odd).toEqual([]);
+  });
+
   it('names the error codes of the engine that have a name', () => {
     const named = new Set<number>(Object.values(CODES));
     const numbers = listFiles('src/engine').flatMap((path) =>
@@ -309,6 +318,10 @@ function rowOf(part: string): number | null {
 /** Of a line with an address nobody asks for less. */
 function isWideComment(line: string): boolean {
   return line.length > 120 && /^\s*(\/\/|\/?\*)|[;,{}()] \/\/ /.test(line) && !/https?:\/\/|prettier-ignore/.test(line);
+}
+
+function isOddComment(line: string): boolean {
+  return /^\s*(\/\/|\/?\*).*\b(tells|meanwhile|whoever|anew)\b|^\s*(\/\/|\/\*\*?) So (many|long)\b/i.test(line);
 }
 
 function findCycle(graph: Map<string, string[]>): string[] {

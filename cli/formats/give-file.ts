@@ -10,7 +10,7 @@ import { replaceFile } from './replace-file.js';
 export interface MadeFile {
   text: string;
   json: unknown;
-  /** Name of the project that it tells of. */
+  /** Name of the project that it describes. */
   of: string;
 }
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { conflict } from '../../src/errors.js';
 
-/** Readable by its owner alone, as everything that tells of a project. */
+/** Readable by its owner alone, as everything that describes a project. */
 const OWNERS = 0o600;
 
 /** Puts a text in the place of a file in one step: a failure, as on a full disk, leaves the old one whole. */

@@ -150,7 +150,7 @@ function passOnHandedOver({ process: share }: Worker, findOther: () => Worker | 
   share.once('exit', () => {
     const other = findOther();
     for (const [message, handle] of handed.values()) {
-      // Under the number by which Node still waits for whoever takes it.
+      // Under the number by which Node still waits for the one who takes it.
       if (other) other.process.send(message, handle);
       else handle.close();
     }

@@ -49,7 +49,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The refusal that a reply tells of; a proxy's page is told of by its status alone. */
+/** The refusal in a reply; of a proxy's page there is nothing but its status. */
 export async function readRefusal(response: Response): Promise<ApiError> {
   const { status, headers } = response;
   const body = ((await response.json().catch(() => null)) ?? {}) as Partial<Failure> & { message?: string };

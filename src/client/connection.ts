@@ -29,7 +29,7 @@ export interface TokenSource {
 export interface Connection {
   url: string;
   key: string;
-  /** Tells one account of one project from others that this browser knows. */
+  /** Distinguishes one account of one project from others that this browser knows. */
   name: string;
   tokens: TokenSource | undefined;
   /** The parsed reply; throws an ApiError. */
@@ -89,7 +89,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     }
   };
 
-  /** What is read of the reply; a reply that breaks off meanwhile is none, and asked for again. */
+  /** What is read of the reply; a reply that breaks off during it is none, and asked for again. */
   const request = async <T>(call: Call, read: (response: Response) => T | Promise<T>): Promise<T> => {
     const idempotencyKey = call.repeat === 'key' ? randomKey() : undefined;
     const tokens = call.isAnonymous ? undefined : connection.tokens;

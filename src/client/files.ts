@@ -22,7 +22,7 @@ export interface UploadOptions {
   filename?: string;
   /** The file’s own type unless said. */
   contentType?: string;
-  /** Tells how many bytes are on their way; where a platform does not tell, at the beginning and the end. */
+  /** Reports how many bytes are on their way; where a platform does not say, at the beginning and the end. */
   onProgress?: (sent: number, total: number) => void;
   signal?: AbortSignal;
 }

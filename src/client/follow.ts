@@ -17,7 +17,7 @@ export interface FollowOptions<P, N, K extends string> {
 
 /** Follows a collection: a function, with `set` for a list that keeps itself. */
 export interface Follow<P, N> {
-  /** Tells changes until the function that it returns is called, through outages and sign-ins. */
+  /** Reports changes until the function that it returns is called, through outages and sign-ins. */
   <K extends FieldName<P, N> = never>(
     options: FollowOptions<P, N, K>,
     listener: (event: FollowEvent<Shown<P, N, K, never>>) => void,

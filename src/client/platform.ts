@@ -13,7 +13,7 @@ interface Locks {
   ): Promise<T>;
 }
 
-/** The part of an XMLHttpRequest that an upload needs: `fetch` tells nothing of bytes on their way. */
+/** The part of an XMLHttpRequest that an upload needs: `fetch` reports no bytes on their way. */
 export interface UploadRequest {
   status: number;
   upload: { onprogress: ((event: { loaded: number; total: number }) => void) | null };
@@ -84,7 +84,7 @@ export function lock<T>(name: string, work: () => Promise<T>): Promise<T> {
 /** As long as what one tab stored may take to reach the others. */
 const SPREAD_MS = 5000;
 
-/** Tells all tabs of a browser for some seconds that a thing is done: locks are seen at once, what is stored is not. */
+/** Lets all tabs of a browser know for some seconds that a thing is done: locks are seen at once, stored values not. */
 export async function markDone(name: string): Promise<void> {
   const { locks } = platform.navigator ?? {};
   if (locks) await new Promise<void>((held) => void locks.request(name, {}, () => (held(), sleep(SPREAD_MS))));
@@ -112,7 +112,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Tells a listener; what it throws is reported as an uncaught error, as of events, and disturbs nobody else. */
+/** Calls a listener; what it throws is reported as an uncaught error, as of events, and disturbs nobody else. */
 export function tellListener<T>(listener: (value: T) => void, value: T): void {
   try {
     listener(value);

@@ -42,7 +42,7 @@ const BRIEF_MS = 1000;
 
 /** Reads news of a service; it remembers when streams do not come through. */
 export interface NewsReader {
-  /** Tells news until the signal ends it, through outages and restarts of the service. */
+  /** Reports news until the signal ends it, through outages and restarts of the service. */
   read: (subscriptions: readonly Subscription[], tell: (news: News) => void, signal: AbortSignal) => Promise<void>;
 }
 
@@ -225,7 +225,7 @@ function named(error: ApiError, subscriptions: readonly Subscription[]): ApiErro
   return new ApiError(message, { status, code, details, requestId, retryAfter });
 }
 
-/** Tells one event; of the last one when to ask again. */
+/** Reports one event; of the last one when to ask again. */
 function readEvent(text: string, subscriptions: readonly Subscription[], note: (news: News) => void): number | null {
   const type = /^event: ?(.*)$/m.exec(text)?.[1];
   const data = /^data: ?(.*)$/m.exec(text)?.[1];

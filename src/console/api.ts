@@ -102,7 +102,7 @@ export function call<M extends Method, P extends ApiPath<M>>(
   return request(method, address, asked ?? {});
 }
 
-/** The same for whoever reads any address. */
+/** The same for code that reads any address. */
 export function get<P extends ApiPath<'GET'>>(address: Address<P>, signal: AbortSignal): Promise<DataOf<'GET', P>> {
   return request('GET', address, { signal });
 }

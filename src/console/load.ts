@@ -28,7 +28,7 @@ export function useLoad<P extends ApiPath<'GET'>>(path: Address<P> | null, every
   const [turn, setTurn] = useState(0);
   const [state, setState] = useState<Answered<DataOf<'GET', P>>>({ path: null, turn, data: null, error: null, ms: 0 });
   const failures = useRef(0);
-  // Before the page is painted: the answer is on its way meanwhile.
+  // Before the page is painted: the answer is on its way while it is.
   useLayoutEffect(() => {
     if (path === null) return undefined;
     const ending = new AbortController();
@@ -71,7 +71,7 @@ export function useLoad<P extends ApiPath<'GET'>>(path: Address<P> | null, every
 }
 
 /**
- * A path, and as whom it is read: rows stay until the next ones of the same list come, so that nothing jumps meanwhile,
+ * A path, and as whom it is read: rows stay until the next ones of the same list come, so that nothing jumps,
  * but never those of somebody else.
  */
 function listOf(path: string | null): string | null {

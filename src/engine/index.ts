@@ -143,7 +143,7 @@ export interface Engine {
   snapshots(): HeldSnapshot[];
   /**
    * Reads every page as of one moment while work goes on, and compares pages, checksums, documents, entries and counts;
-   * tells what is wrong in words that name collection and `_id`.
+   * says what is wrong in words that name collection and `_id`.
    */
   verify(options?: VerifyOptions): Promise<string[]>;
   /** Reads and commits; rejects with what stands in the way, but for a full disk. Looks once a second at most. */

@@ -15,7 +15,7 @@ export interface RunningServer {
   url: string;
   port: number;
   /**
-   * Goes on serving for a while if asked to; then takes no more connections, tells clients with every reply to close
+   * Goes on serving for a while if asked to; then takes no more connections, asks clients with every reply to close
    * theirs, lets what is under way finish for at most `graceMs`, and cuts what is left. Safe to call twice.
    */
   stop(graceMs: number, stopping?: Stopping): Promise<void>;

@@ -74,7 +74,7 @@ export function openCache(signals: PubSub): Cache {
       const loadName = `${name}\n${key}`;
       const underWay = loading.get(loadName) as Promise<T | null> | undefined;
       if (underWay) return underWay;
-      // A load that takes long tells of when it began.
+      // A load that takes long is as old as when it began.
       const start = performance.now();
       const started = load();
       loading.set(loadName, started);

@@ -17,7 +17,7 @@ let town: TestProject;
 let shops: Collection;
 let token: string;
 
-/** So many meters to the north of HERE. */
+/** How many meters to the north of HERE. */
 const northOf = (meters: number): [number, number] => [13.4, 52.5 + (meters / 6_378_100) * (180 / Math.PI)];
 
 beforeAll(async () => {

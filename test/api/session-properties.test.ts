@@ -17,7 +17,7 @@ const GRACE = 10 * SECOND;
 const TOKEN_LIFE = 15 * MINUTE;
 const SESSION_LIFE = 7 * DAY;
 const PROOF_LIFE = 10 * MINUTE;
-/** So many replaced tokens of a session are known; an older one is used twice even within the grace window. */
+/** How many replaced tokens of a session are known; an older one is used twice even within the grace window. */
 const KNOWN = 8;
 
 const clock = createFakeClock();

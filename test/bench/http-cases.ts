@@ -19,7 +19,7 @@ export interface Case {
   requests: (world: World) => Request[];
 }
 
-/** So many documents share a value of the filtered field, whatever the size of the collection. */
+/** How many documents share a value of the filtered field, whatever the size of the collection. */
 export const GROUP = 50;
 /** Groups of the private collection's one owner. */
 export const OWN_GROUPS = 2;

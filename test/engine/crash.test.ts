@@ -10,7 +10,7 @@ import { temporaryDir } from './transports.js';
 const KILLS = Number(process.env['BSVC_TEST_KILLS'] ?? 6);
 
 /**
- * So many lines a writer has said at least before it is killed, and fewer than so many more. Lines and not
+ * How many lines a writer has said at least before it is killed, and how many more at most. Lines and not
  * milliseconds, so that a slow machine has written as much as a fast one; the writer goes on while they are read, so
  * that it is killed in the middle of something.
  */

@@ -24,7 +24,7 @@ export default defineCommand({
   details: [
     'NDJSON: one document per line. JSON: an array of documents. CSV and TSV: a head row, a.b for nested fields; cells are read by the declared types, as spreadsheets write them (TRUE, yes, 1,5 beside semicolons).',
     'Lines that are refused are reported with their numbers; --on-error stop ends at the first one. What was stored before stays.',
-    'An interrupted import tells how many entries it is through with: go on with --skip. Ids and times of an export are kept, so it can also be repeated as it is. --key changes the documents that are there by a unique field, or _id, instead of refusing them.',
+    'An interrupted import says how many entries it is through with: go on with --skip. Ids and times of an export are kept, so it can also be repeated as it is. --key changes the documents that are there by a unique field, or _id, instead of refusing them.',
     '--from reads what another service exports: its ids become ids here, by which references find each other, and running it again goes on where it ended. pocketbase reads the data.db itself and registers missing collections, for the secret key alone until you give them rules.',
   ].join('\n'),
   examples: [

@@ -48,7 +48,7 @@ export default defineCommand({
         }),
       );
     } catch (error) {
-      // Somebody else may have added it meanwhile.
+      // Somebody else may have added it since.
       const taken = error instanceof AppError && error.code === 'OPERATOR_EXISTS';
       const winner = taken ? await findExisting() : null;
       if (winner) return presentExisting(winner, input.role);

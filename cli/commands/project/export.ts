@@ -32,7 +32,7 @@ export default defineCommand({
     const { stringify } = await import('yaml');
     const text = stringify(file, { lineWidth: 0 });
     if (path === null || out === undefined) return { json: file, quiet: text.trimEnd(), text: () => text.trimEnd() };
-    // It tells how a project is guarded: its owner's alone, whichever mode the file had.
+    // It shows how a project is guarded: its owner's alone, whichever mode the file had.
     await replaceFile(path, text);
     return { json: { file: out }, quiet: out, text: () => `Wrote ${declared.name} to ${out}.` };
   },

@@ -37,7 +37,7 @@ export default defineCommand({
     const file: SchemaFile = { format: SCHEMA_FORMAT, collections };
     const text = `${JSON.stringify(file, null, 2)}\n`;
     if (path === null || out === undefined) return { json: file, quiet: text, text: () => text };
-    // A schema tells how a project is guarded: like every other file of its data it is its owner's, whichever mode the
+    // A schema shows how a project is guarded: like every other file of its data it is its owner's, whichever mode the
     // file had.
     await replaceFile(path, text);
     return {

@@ -48,7 +48,7 @@ export default defineCommand({
     try {
       user = await signUp(app, project, body, 'project');
     } catch (error) {
-      // Somebody else may have created it meanwhile.
+      // Somebody else may have created it since.
       const taken = error instanceof AppError && error.code === 'EMAIL_TAKEN';
       const winner = input.ifNotExists && taken ? await findExisting() : null;
       if (winner) return presentExisting(winner);

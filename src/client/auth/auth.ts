@@ -27,7 +27,7 @@ export interface SessionOptions {
 export interface Auth<P> {
   /** The user as of the last sign-in or `me()`; null when nobody is signed in. */
   readonly user: Part<P, 'users', 'Document'> | null;
-  /** Tells of sign-in and sign-out, of other tabs too. Ends by the function that it returns. */
+  /** Reports sign-in and sign-out, of other tabs too. Ends by the function that it returns. */
   onChange(listener: (user: Part<P, 'users', 'Document'> | null) => void): () => void;
   /** Makes an account and signs in. */
   signUp(user: Part<P, 'users', 'Insert'>): Promise<Part<P, 'users', 'Document'>>;

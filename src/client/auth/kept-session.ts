@@ -13,7 +13,7 @@ export interface KeptSession {
   write: (session: Session) => void;
   /** Somebody has signed in or, with null, out: listeners hear of it. */
   change: (session: Session | null) => void;
-  /** Keeps what the service says of the user; unless another one has signed in meanwhile. */
+  /** Keeps what the service says of the user; unless another one has signed in since. */
   keep: <T>(user: T) => T;
   onChange: (listener: (user: never) => void) => () => void;
 }

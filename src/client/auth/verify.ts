@@ -5,7 +5,7 @@ import { expiryOf } from './expiry.js';
 /**
  * The user whose access token it is (the header `Authorization` of a request, or the token alone), null for one that
  * the service does not accept. What it answered counts until the token expires, for at most half a minute: that long a
- * session that was ended meanwhile may still work. Throws an `ApiError` when the service cannot be asked.
+ * session that was ended since may still work. Throws an `ApiError` when the service cannot be asked.
  */
 export type Verify<User> = (bearer: string | null | undefined) => Promise<User | null>;
 

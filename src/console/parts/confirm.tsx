@@ -69,7 +69,7 @@ export function Confirm({
   );
 }
 
-/** A secret that the server tells once. */
+/** A secret that the server shows once. */
 export function Secret({ what, value, onClose }: { what: 'Key' | 'Secret'; value: string; onClose: () => void }) {
   return (
     <Dialog title={`The new ${what.toLowerCase()}`} onClose={onClose}>

@@ -27,7 +27,7 @@ export function Drawer({
   const ref = useModal();
   const id = useId();
   const [isAsking, setAsking] = useState(false);
-  // At once: the event of a dialog that closes comes later, and would come back to here from where one went meanwhile.
+  // At once: the event of a dialog that closes comes later, and would come back to here from where one has gone.
   const leave = (): void => (isDirty ? setAsking(true) : onClose());
   return (
     <dialog

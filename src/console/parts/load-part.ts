@@ -1,7 +1,7 @@
 import { renewPage } from '../stale-page.js';
 import { say } from './basics.js';
 
-/** Code that few screens want, loaded when one does; null when it cannot be, which the page tells. */
+/** Code that few screens want, loaded when one does; null when it cannot be, which the page says. */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T | null> {
   try {
     return await load();

@@ -44,7 +44,7 @@ export function List<Row>({
   );
 }
 
-/** From page to page of a list that tells how many there are. */
+/** From page to page of a list that knows how many there are. */
 export function Pages({
   of,
   names: [one, many],

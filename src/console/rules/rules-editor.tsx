@@ -39,7 +39,7 @@ export function RulesEditor({
   const { name, rules } = collection;
   const [typed, setTyped] = useState<Typed>(() => textsOf(rules));
   const [confirming, setConfirming] = useState<string | null>(null);
-  // Of the texts as they stand: whoever types on is told nothing of what was there before.
+  // Of the texts as they stand: who types on is told nothing of what was there before.
   const [review, setReview] = useState<Review | null>(null);
   const path = below(base, '/{collection}/rules', { collection: name });
   const body = { rules: rulesOf(typed) };

@@ -41,7 +41,7 @@ const MAX_VALUES = 200;
 /** A filling is kept that has so many ranges: somebody's page and its count, and the same page again, ask for one. */
 const MIN_KEPT_RANGES = 4;
 const MAX_KEPT_RANGES = 1_000;
-/** So many are kept in all, the latest. */
+/** How many are kept in all, the latest. */
 const MAX_KEPT = 64;
 const kept: Template[] = [];
 const templates = new WeakMap<CollectionEntry, Map<string, Template>>();

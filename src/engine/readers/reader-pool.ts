@@ -112,7 +112,7 @@ export class ReaderPool implements Readers {
     });
   }
 
-  /** Tells a thread to forget a cursor. */
+  /** Has a thread forget a cursor. */
   forget(thread: Thread, db: string, ns: string, cursor: bigint): void {
     if (thread.reader.isOver) return;
     const body = { killCursors: ns.slice(db.length + 1), cursors: [cursor] };

@@ -65,7 +65,7 @@ export function projectOwner(action: string, recording: Recording = {}): Access<
   return { ...owner(action, recording), give: inProject };
 }
 
-/** For operators who see all projects alone: it tells of all of them. 403 ALL_PROJECTS_REQUIRED. */
+/** For operators who see all projects alone: it shows all of them. 403 ALL_PROJECTS_REQUIRED. */
 export function ofAllProjects(access: Access<ByOperator>): Access<ByOperator> {
   return {
     ...access,

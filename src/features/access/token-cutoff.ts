@@ -16,7 +16,7 @@ export interface TokenCutoff {
   _id: ObjectId;
   projectId: ObjectId;
   userId: string;
-  /** All tokens of this session are refused; null = those that `before` tells. */
+  /** All tokens of this session are refused; null = those of every session. */
   session: string | null;
   /** Tokens issued at this moment or before are refused. */
   before: Date | null;

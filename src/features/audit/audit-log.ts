@@ -99,7 +99,7 @@ export interface AuditQuery {
   before?: ObjectId;
 }
 
-/** The newest acts first. One page after the other meets each once, but those that are recorded meanwhile. */
+/** The newest acts first. One page after the other meets each once, but those that are recorded between two pages. */
 export async function listActs(
   app: App,
   { limit, since, action, actor, about, before }: AuditQuery,

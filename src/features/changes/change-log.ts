@@ -159,7 +159,7 @@ export function tellFollowers(app: Pick<App, 'hints'>, { _id }: { _id: ObjectId 
   app.hints.tell(hintOf(_id));
 }
 
-/** The hint that tells of changes of a collection. */
+/** The hint that a collection has changed. */
 export function hintOf(collectionId: ObjectId): string {
   return `changes:${collectionId.toHexString()}`;
 }

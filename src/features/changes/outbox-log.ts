@@ -28,7 +28,7 @@ interface LogEntry {
   at: Date;
   epoch?: string;
   documentId?: unknown;
-  /** The id of the last event that it tells of; entries of earlier versions have none. */
+  /** The id of the last event that it covers; entries of earlier versions have none. */
   event?: string;
   /** The owner when the entry was made: who may be told that the document is gone. */
   owner?: unknown;
@@ -39,7 +39,7 @@ interface LogEntry {
 /** A document after a write whose event is relayed. */
 export interface ChangedDocument {
   document: Record<string, unknown>;
-  /** The id of the last event of the document that the entry tells of. */
+  /** The id of the last event of the document in the entry. */
   event: string;
   at: Date;
   /** What is known of it before each of these events; null = not all of it. */

@@ -68,7 +68,7 @@ export async function changeCollection(
 }
 
 /**
- * Indexes that the record no longer asks for go; again, when another change was saved meanwhile, whose new ones would
+ * Indexes that the record no longer asks for go; again, when another change was saved since, whose new ones would
  * have gone with them.
  */
 async function settleIndexes(app: App, saved: Collection): Promise<void> {

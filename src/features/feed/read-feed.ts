@@ -42,7 +42,7 @@ export async function readFeed(
   const waitsUntil = performance.now() + following.query.waitMs;
   for (;;) {
     const leftMs = waitsUntil - performance.now();
-    // From before the page is read: a change that comes meanwhile is not waited for.
+    // From before the page is read: a change that comes during it is not waited for.
     const hint = leftMs > 0 ? waitForAny(app.hints, topicsOf(following), Math.min(LOOK_MS, leftMs), signal) : null;
     const { page, reply } = await readReply(following, caller, position);
     const isOver = page.items.length > 0 || page.more || hint === null;

@@ -15,7 +15,7 @@ export interface Recount {
 }
 
 /**
- * Sets the counter of used bytes to what the files' records say. Charges and refunds go on meanwhile: one that falls
+ * Sets the counter of used bytes to what the files' records say. Charges and refunds go on during it: one that falls
  * between reading and writing makes it read again. 503 when they never pause.
  */
 export async function recountStorage(app: App, project: Pick<Project, '_id'>): Promise<Recount> {

@@ -28,7 +28,7 @@ export async function serveFile(app: App, ctx: Context, path: string): Promise<v
   const opened = file && (await app.files.local.openFile(objectOf(file)));
   if (!opened) throw fileMissing();
   try {
-    // A path is never used again and a confirmed file never changes, so its id tells its version.
+    // A path is never used again and a confirmed file never changes, so its id is its version.
     const etag = `"${file._id.toHexString()}"`;
     ctx.set({ ...HEADERS, ETag: etag, 'Last-Modified': file.confirmedAt!.toUTCString() });
     if (leftMs !== null) ctx.set('Cache-Control', `private, max-age=${Math.min(300, Math.floor(leftMs! / 1000))}`);

@@ -10,7 +10,7 @@ import { fileStore } from './file-store.js';
  * A charge and its file are two records, and a process can be killed between writing the one and the other. So that
  * each charge and refund is applied exactly once: the write that changes `bytes` also adds a mark to `applied` (`+id`
  * charged, `-id` refunded or never to be charged) and is refused when the mark is there. Marks are forgotten only for
- * files whose own record tells the same, and forgetting changes `generation`; every charge and refund is conditional on
+ * files whose own record says the same, and forgetting changes `generation`; every charge and refund is conditional on
  * the generation that was read *before* the file's record, so a worker with old knowledge is refused.
  */
 export interface UsageRecord {

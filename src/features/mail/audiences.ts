@@ -35,7 +35,7 @@ export async function onOwnAccount<T>(
   throw providerError(reply);
 }
 
-/** The provider's refusal in our words; its own text is passed on where it tells the caller what to change. */
+/** The provider's refusal in our words; its own text is passed on where it says what the caller has to change. */
 function providerError(reply: ResendReply<unknown>): AppError {
   const { statusCode, message } = reply.error ?? { statusCode: null, message: '' };
   if (statusCode === 404) return missing('NOT_FOUND', 'The mail provider knows nothing by that id');

@@ -9,7 +9,7 @@ export interface WrittenEach {
 }
 
 /**
- * Writes documents one by one, some at the same time, and tells which were refused and why, in the order of the ids. An
+ * Writes documents one by one, some at the same time; returns which were refused and why, in the order of the ids. An
  * error that is nobody's refusal ends it: those before it are written.
  */
 export async function writeEach(ids: readonly string[], write: (id: string) => Promise<unknown>): Promise<WrittenEach> {

@@ -53,7 +53,7 @@ export async function setOperatorPassword(app: App, operator: OneOperator, passw
   await endOperatorSessions(app, operator);
 }
 
-/** Stores a password that has been checked; 404 when the operator was removed meanwhile. */
+/** Stores a password that has been checked; 404 when the operator was removed since. */
 export async function storeOperatorPassword(app: App, { _id }: OneOperator, password: string): Promise<void> {
   const passwordHash = await app.passwords.inTurn(OPERATORS_TENANT, (bcrypt) => bcrypt.hash(password));
   const { matchedCount } = await operatorStore(app).updateOne({ _id }, { $set: { passwordHash } });

@@ -6,7 +6,7 @@ import { openApiDocument, type ApiDocument } from '../reference/api-document.js'
 import { collectionSchemas, type CollectionSchemas, type Populate } from './collection-schemas.js';
 import type { DescribedCollection, DescribedProject } from './described-project.js';
 
-/** Who comes in by one of these calls what the project's own document tells of. */
+/** Who comes in by one of these calls what the project's own document describes. */
 const KEYS: ReadonlySet<string> = new Set(['publishableKey', 'secretKey', 'publishableKeyInQuery']);
 const DATA_PREFIX = '/api/data/:collectionName';
 

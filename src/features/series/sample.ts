@@ -6,7 +6,7 @@ export interface Contribution extends Totals {
   pid: number;
   inFlight: number;
   lagMs: number;
-  /** The same in every process; null where the store tells nothing. */
+  /** The same in every process; null where the store knows nothing. */
   storedBytes: number | null;
 }
 

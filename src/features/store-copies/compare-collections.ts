@@ -66,7 +66,7 @@ const COPIED_OPTIONS = ['unique', 'sparse', 'partialFilterExpression', 'expireAf
 
 function toldOf(index: Document, option: string): unknown {
   const value: unknown = index[option];
-  // Each server tells the version of its own tables.
+  // Each server writes the version of its own tables.
   return option === 'collation' && value !== undefined ? { ...(value as Document), version: undefined } : value;
 }
 

@@ -130,7 +130,7 @@ export async function isEmptyStore(app: App): Promise<boolean> {
 /**
  * Makes the store what the archive holds: what else is stored is removed. Check the archive with verifyBackup first.
  * Interrupted, it leaves a marked store that every other command refuses until it is restored again. 409
- * RESTORE_OVERTAKEN when another restore begins meanwhile. Serving processes refuse everything until it has ended, and
+ * RESTORE_OVERTAKEN when another restore begins. Serving processes refuse everything until it has ended, and
  * have time to notice before anything is changed; afterwards they read the restored master key by themselves.
  */
 export async function restoreBackup(

@@ -31,7 +31,7 @@ export interface RotatedSecrets {
 
 /**
  * Makes a new master key (where the service keeps its own) and seals everything stored with it. Running processes
- * notice by themselves; the old key still opens what they seal meanwhile.
+ * notice by themselves; the old key still opens what they seal until then.
  */
 export async function rotateSecrets(app: App): Promise<RotatedSecrets> {
   const newKey = app.config.secretKey === null;

@@ -62,7 +62,7 @@ export async function receiveFile<T>(
         part.pipe(body);
         take({ filename: filename ?? '', contentType: mimeType, body }, texts).then(resolve, reject);
       });
-      // Not once: a form tells of each thing that is wrong, and an error that nobody hears ends the process.
+      // Not once: a form reports each thing that is wrong, and an error that nobody hears ends the process.
       form.on('error', () => fail(cutShort()));
       form.once('close', () => {
         formEnded();

@@ -34,7 +34,7 @@ export async function adoptDatabase(engine: Engine, name: string): Promise<void>
   }
   const collections = await engine.db(old!).collections();
   const names = collections.map(({ collectionName }) => collectionName);
-  // What tells that the renaming is not over goes last.
+  // What says that the renaming is not over goes last.
   for (const collection of [...names.filter((each) => !MARKS.includes(each)), ...MARKS]) {
     if (names.includes(collection)) await rename(engine, `${old!}.${collection}`, `${name}.${collection}`);
   }

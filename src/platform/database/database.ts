@@ -287,7 +287,7 @@ export async function hasStore(dataDir: string): Promise<boolean> {
   const { DATA_FILE } = await import('../../engine/index.js');
   return access(join(dataDir, DATA_FILE)).then(
     () => true,
-    // Of one that this user may not look at, opening it tells.
+    // One that this user may not look at is refused when it is opened.
     (error: unknown) => !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''),
   );
 }

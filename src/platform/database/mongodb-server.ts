@@ -88,7 +88,7 @@ export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswer
 const NOT_MONGODB =
   'This server speaks the protocol of MongoDB without being one. bsvc is made for MongoDB: try all that you need, and keep backups.';
 
-/** MongoDB tells what it was built with; servers that are compatible with it do not, or name themselves. */
+/** MongoDB says what it was built with; servers that are compatible with it do not, or name themselves. */
 function isMongodbItself(build: ServerAnswers['build']): boolean {
   return findFerretdb(build) === undefined && build.javascriptEngine !== undefined && build.allocator !== undefined;
 }

@@ -28,7 +28,7 @@ class StepRefused extends Error {
   }
 }
 
-/** Written into a document on which a transaction depends, so that no other one changes it meanwhile. */
+/** Written into a document on which a transaction depends, so that no other one changes it before it ends. */
 const HELD_PATH = '_bsvc.held';
 
 /**

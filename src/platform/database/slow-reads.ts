@@ -14,7 +14,7 @@ export interface TimedRead {
 
 type Conditions = readonly { readonly path: string; readonly op: string }[];
 
-/** As the embedded engine tells of a long read. */
+/** As the embedded engine reports a long read. */
 interface ToldRead {
   readonly command: TimedRead['command'];
   readonly ns: string;
@@ -43,7 +43,7 @@ interface Verdict {
 }
 
 /**
- * Tells of reads of a MongoDB that looked at more than 10,000 documents, which its replies do not say. Of a read that
+ * Reports reads of a MongoDB that looked at more than 10,000 documents, which its replies do not say. Of a read that
  * took long the plan is asked for, once for each shape, one at a time and without running it again; the read is told of
  * when that plan goes through everything, the collection is as large, and the read cannot have stopped on the way.
  */
@@ -89,7 +89,7 @@ export class SlowReads {
   private async findWholePlan(name: string, filter: Document, sort: TimedRead['sort']): Promise<WholePlan | null> {
     if (this.listen === null) return null;
     const documents = await this.db.collection(name).estimatedDocumentCount({ maxTimeMS: EXPLAIN_MS });
-    // Closed meanwhile: a question would connect again.
+    // Closed since: a question would connect again.
     if (documents <= MANY_DOCUMENTS || this.listen === null) return null;
     // With this verbosity nothing is run, but for trials between several indexes.
     const told = await this.db.command({

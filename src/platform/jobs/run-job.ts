@@ -9,13 +9,13 @@ export interface JobRun {
   /** Resolves, never rejects, when the job is settled or was given up to somebody else. */
   ended: Promise<void>;
   /**
-   * Gives the job back to the queue and tells the run that what it still does will be refused. Never rejects: a job
+   * Gives the job back to the queue and lets the run know that what it still does will be refused. Never rejects: a job
    * that cannot be given back is taken back when its lease is over.
    */
   handBack(): Promise<void>;
 }
 
-/** Runs a leased job, keeps its lease alive meanwhile, and settles it. */
+/** Runs a leased job, keeps its lease alive until it ends, and settles it. */
 export function startJob<Deps extends JobDependencies>(
   deps: Deps,
   definition: AnyJobDefinition<Deps>,

@@ -16,8 +16,8 @@ function heldBy({ _id, fence }: JobRecord): Pick<JobRecord, '_id' | 'fence' | 's
 const RELEASED = { workerId: '', leaseUntil: '' } as const;
 
 /**
- * Ends a run that worked: the job is gone, kept as done, or waits for its next run. False when the lease was lost
- * meanwhile: the completion comes too late and is refused.
+ * Ends a run that worked: the job is gone, kept as done, or waits for its next run. False when the lease was lost:
+ * the completion comes too late and is refused.
  */
 export async function completeJob(deps: JobDependencies, job: JobRecord, again: RunAgain | null): Promise<boolean> {
   // The write holds only while `againAt` is as seen; it can be set at any time by an enqueue that must not be missed.

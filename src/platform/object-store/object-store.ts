@@ -20,8 +20,8 @@ export interface PutGrant {
 export interface ObjectStore {
   readonly kind: 'local' | 's3';
   /**
-   * Streams `body` to the end and stores it whole, replacing what was there; when `body` fails nothing is stored. Tells
-   * the number of bytes.
+   * Streams `body` to the end and stores it whole, replacing what was there; when `body` fails nothing is stored.
+   * Returns the number of bytes.
    */
   put(key: string, body: Readable, options: PutOptions): Promise<number>;
   /** Size of the stored object in bytes, or null when there is none. */

@@ -53,7 +53,7 @@ export function openSpool(dir: string): Spool {
       let removed = 0;
       for (const name of await listNames(dir)) {
         const path = join(dir, name);
-        // A file that arrived meanwhile was renamed and has no age here any more.
+        // A file that arrived since was renamed and has no age here any more.
         const found = await stat(path).catch(() => null);
         if (!found) continue;
         const isLeft = arriving.has(path) ? false : isOrphan(name) || nowMs - found.mtimeMs > olderThanMs;

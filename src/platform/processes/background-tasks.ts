@@ -6,7 +6,7 @@ import type { Logger } from '../observe/logger.js';
  */
 export interface BackgroundTasks {
   /**
-   * Hands the item, together with others of its kind that come meanwhile, to `work`. One call of a kind at a time; a
+   * Hands the item, together with others of its kind that come until then, to `work`. One call of a kind at a time; a
    * failure is logged.
    */
   add<T>(kind: string, item: T, work: (items: T[]) => Promise<void>): void;

@@ -1,8 +1,8 @@
 import type { PubSub } from './pub-sub.js';
 
 /**
- * Tells those who wait for something that it may have happened, here at once and in other processes by PubSub. A lost
- * hint is made up for by looking again within half a second.
+ * Lets those who wait for something know that it may have happened, here at once and in other processes by PubSub. A
+ * lost hint is made up for by looking again within half a second.
  */
 export interface Hints {
   tell(topic: string): void;

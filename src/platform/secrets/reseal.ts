@@ -21,7 +21,7 @@ export interface SealedPlace {
 
 /**
  * Seals again, with the newest master key, the texts that older keys sealed; returns their number. Each is exchanged
- * by one write that compares the old text, so what changes meanwhile is not lost, and repeating it is harmless.
+ * by one write that compares the old text, so what changes during it is not lost, and repeating it is harmless.
  */
 export async function resealAll(
   { db, secrets }: { db: Database; secrets: SecretBox },

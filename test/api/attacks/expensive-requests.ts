@@ -6,7 +6,7 @@ export type Expense = { query: string } | { pipeline: unknown };
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789_-!@#%';
 const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 const choiceOf = (characters: string[]): string => `(${characters.join('|')})*`;
-/** So many different characters, none of which means anything in a pattern. */
+/** How many different characters, none of which means anything in a pattern. */
 const differentCharacters = (count: number): string[] => many(count, (at) => String.fromCharCode(0x4e00 + at));
 const filters = (count: number, make: (at: number) => string): Expense => ({ query: many(count, make).join('&') });
 const pipeline = (...stages: unknown[]): Expense => ({ pipeline: [...stages, { $limit: 1 }] });

@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 afterAll(() => test.close());
 
-/** So many streams by one key, all of them up to date, and looks that come when the test says so. */
+/** How many streams by one key, all of them up to date, and looks that come when the test says so. */
 async function openStreams(owner: TestProject): Promise<void> {
   const { name } = await buildCollection(test.app, owner.project, { name: 'followed' });
   await setChanges(test.app, owner.project._id, name, { on: true });

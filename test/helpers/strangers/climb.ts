@@ -53,7 +53,7 @@ function pickOpen(random: Random, shots: readonly GrownShot[]): GrownShot {
   return random.chance(0.5) ? sizes.at(-1)! : random.pick(sizes);
 }
 
-/** So many requests of routes that are open to their caller. */
+/** How many requests of routes that are open to their caller. */
 export function pickSome(random: Random, shots: readonly GrownShot[], tried: number): GrownShot[] {
   const withBody = shots.filter(({ hasBody }) => hasBody);
   return Array.from({ length: tried }, () => pickOpen(random, random.chance(0.6) ? withBody : shots));

@@ -11,7 +11,7 @@ const ANYONE = 'anyone';
 
 /** Who may do what with the document: each rule, decided for one user or for somebody who is not signed in. */
 export function AccessTab({ collection, record }: RecordView) {
-  // Whoever looks as somebody asks first why that one is shown the document.
+  // Who looks as somebody asks first why that one is shown the document.
   const first = played.value ?? ANYONE;
   const [typed, setTyped] = useState(first === ANYONE ? '' : first);
   const [as, setAs] = useState(first);

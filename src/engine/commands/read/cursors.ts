@@ -4,7 +4,7 @@ import { CODES, EngineError } from '../../errors.js';
 /** Where a cursor's documents come from. */
 export interface RowSource {
   /**
-   * At least one row, at most `most`, unless there are no more; a promise when others were let in meanwhile. `signal`
+   * At least one row, at most `most`, unless there are no more; a promise when others were let in between. `signal`
    * says when the client of this request is gone.
    */
   next(most: number, signal?: AbortSignal): Promise<Row[]> | Row[];

@@ -12,7 +12,7 @@ import { chooseNearestIndex, readNearest } from './read-nearest.js';
 export interface NearestExplained {
   readonly filter: Doc;
   readonly winningPlan: Doc;
-  /** Reads until `most` documents are there, and tells what was looked at for them. */
+  /** Reads until `most` documents are there, and returns what was looked at for them. */
   execute(view: View, budget: Budget, most: number): Promise<Doc>;
 }
 

@@ -26,7 +26,7 @@ export interface Wanted {
   /** Top-level fields that are needed; null = all. */
   fields: ReadonlySet<string> | null;
   hint?: unknown;
-  /** One document of each value of this path is enough, none of which tells a missing field from null. */
+  /** One document of each value of this path is enough, which is the same for missing and null. */
   distinct?: string | null;
 }
 

@@ -31,7 +31,7 @@ export const unionWith: StageCompiler = (spec, tools) => {
 
 const NOT_IN_FACET = new Set(['$facet', '$out', '$merge', '$documents', '$collStats', '$indexStats', '$geoNear']);
 
-/** Runs several pipelines over the same documents, which are held in memory meanwhile. */
+/** Runs several pipelines over the same documents, which are held in memory until all have run. */
 export const facet: StageCompiler = (spec, tools) => {
   if (!isDocument(spec) || Object.keys(spec).length === 0) {
     throw refusal(40169, 'the $facet specification must be a non-empty object');

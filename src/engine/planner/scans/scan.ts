@@ -77,7 +77,7 @@ const NOTHING: Doc = {};
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Walks the ranges of a plan in chunks. Between two chunks it remembers only the last key; what is committed meanwhile
+ * Walks the ranges of a plan in chunks. Between two chunks it remembers only the last key; what is committed then
  * becomes visible, unless the reader's view is held.
  */
 export class PlanScan implements Scan {
@@ -87,7 +87,7 @@ export class PlanScan implements Scan {
   lastRead = 0;
   /** Called with the size of each document that is to be decoded. */
   beforeDecoding: ((bytes: number) => void) | null = null;
-  /** Tells what is read, if it turns out to be much. */
+  /** Reports what is read, if it turns out to be much. */
   describe: DescribeRead | null = null;
   private at = 0;
   private last: Buffer | null = null;

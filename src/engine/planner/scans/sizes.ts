@@ -19,7 +19,7 @@ export function sizesOf(storage: Storage, collection: CollectionEntry, beforeAsk
     try {
       return pages.estimate(state(), start, end);
     } catch (error) {
-      // A guess is not what tells of damage.
+      // A guess is not the place to report damage.
       if (error instanceof PageError) return reader.count(start, end, MAX_ENTRIES);
       throw error;
     }

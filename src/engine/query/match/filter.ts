@@ -36,7 +36,7 @@ export interface Filter extends Alternative {
   readonly residual: boolean;
   /** The whole filter when it is nothing but equalities of top-level fields with plain values, else null. */
   readonly equalities: readonly Equality[] | null;
-  /** Equalities among its conditions, of a filter that tells them before all of it is compiled; null of others. */
+  /** Equalities among its conditions, of a filter that knows them before all of it is compiled; null of others. */
   readonly known: readonly Equality[] | null;
   /** True when the test of a single document may take long: it has expressions, patterns or a schema. */
   readonly mayTakeLong: boolean;

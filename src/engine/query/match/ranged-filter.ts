@@ -68,8 +68,8 @@ function readRange(path: string, value: unknown): FieldRange | null {
 }
 
 /**
- * A filter of plain equalities and ranges, as updates by operators ask for them: tested on stored bytes. What else is
- * to be known of it the whole filter tells, which is compiled when somebody asks.
+ * A filter of plain equalities and ranges, as updates by operators ask for them: tested on stored bytes. All else
+ * is asked of the whole filter, which is compiled when somebody does.
  */
 export class RangedFilter implements Filter {
   readonly equalities = null;

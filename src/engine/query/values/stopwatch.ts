@@ -1,9 +1,9 @@
-/** Milliseconds after which a loop on one document is ended; meanwhile nothing else on its thread runs. */
+/** Milliseconds after which a loop on one document is ended; until then nothing else on its thread runs. */
 const DOCUMENT_MS = 60;
 /** Factor by which a busy machine may stretch that. */
 const MAX_STRETCH = 20;
 
-/** Tells when work that cannot be interrupted has taken too long. Starts stopped: `restart` begins. */
+/** Says when work that cannot be interrupted has taken too long. Starts stopped: `restart` begins. */
 export class Stopwatch {
   private started = 0;
   private processStarted: number | null = null;

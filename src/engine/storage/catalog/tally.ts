@@ -4,7 +4,7 @@ import type { Storage } from '../storage.js';
 import { hasSeal, storedSum } from '../format/stored-form.js';
 
 /**
- * Counts and sums what a walk over all documents, or over all entries of an index, meets. Where nobody wrote meanwhile
+ * Counts and sums what a walk over all documents, or over all entries of an index, meets. Where nobody wrote since
  * the result must equal the counts that are kept. Otherwise pages were lost or came back, although each document in
  * them is whole.
  */

@@ -293,7 +293,7 @@ export function checkRecord(record: Buffer, path: string): void {
   }
 }
 
-/** The process that repairs a file counts on nobody else opening it meanwhile. */
+/** The process that repairs a file counts on nobody else opening it until then. */
 function refuseRepaired(environment: Environment, dataDir: string): void {
   const repairer = findRepairer(dataDir, () => listProcesses(environment));
   if (repairer === null) return;

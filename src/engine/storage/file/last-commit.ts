@@ -70,7 +70,7 @@ export class LastCommit {
 
   /**
    * Whether the snapshot that this thread has just taken is of the last commit. False also while others commit: the
-   * next transaction tells.
+   * next transaction shows.
    */
   isKnown(): boolean {
     const last = this.read();

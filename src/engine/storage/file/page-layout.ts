@@ -131,7 +131,7 @@ function areInARow(file: number, older: Buffer, newest: Buffer): boolean {
   const before = numberAt(older, TRANSACTION_AT);
   if (numberAt(newest, TRANSACTION_AT) !== before + 1) return false;
   const written = writerOfRoot(file, newest);
-  // Each commit writes the root anew. In a copy the pages are of no commit.
+  // Each commit writes the root again. In a copy the pages are of no commit.
   return (written === null || written === before + 1) && (writerOfRoot(file, older) ?? 0) <= before;
 }
 

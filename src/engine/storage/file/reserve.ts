@@ -31,7 +31,7 @@ export class Reserve {
     }
   }
 
-  /** Takes what is missing when the disk has it; a disk that fills up meanwhile is no error. */
+  /** Takes what is missing when the disk has it; a disk that fills up at that moment is no error. */
   fill(): void {
     try {
       const missing = FULL_BYTES - this.size();

@@ -14,7 +14,7 @@ export class Snapshots {
 
   constructor(private readonly environment: Environment) {}
 
-  /** Frees the slots of processes that are dead, then tells the snapshots that are left, the oldest first. */
+  /** Frees the slots of processes that are dead, then returns the snapshots that are left, the oldest first. */
   check(): HeldSnapshot[] {
     const { store } = this.environment;
     store.resetReadTxn();

@@ -48,7 +48,7 @@ export interface LogLimits {
   maxBytes: number;
 }
 
-/** Removes what is beyond the limits from the front of a log, in short transactions; tells how many entries. */
+/** Removes what is beyond the limits from the front of a log, in short transactions; returns how many entries. */
 export async function trimLog(storage: Storage, ns: string, limits: LogLimits): Promise<number> {
   let removed = 0;
   for (;;) {
@@ -99,8 +99,8 @@ const MAX_ERASED_TOGETHER = 10_000;
 
 /**
  * Erases what a log holds of the documents that were removed since the last time, but for the fields that are kept
- * first: readers who learn that a document is gone are found by them. Tells how many documents. Killed at any moment it
- * is begun again.
+ * first: readers who learn that a document is gone are found by them. Returns how many documents. Killed at any moment
+ * it is begun again.
  */
 export async function eraseRemoved(storage: Storage, ns: string): Promise<number> {
   let erased = 0;
@@ -134,7 +134,7 @@ async function findRemoved(storage: Storage, ns: string): Promise<Removed | null
     storage.refresh();
     const entries = readEntries(storage, collection, removed.upTo + 1, CHUNK);
     if (entries.length === 0) {
-      // Trimmed meanwhile.
+      // Trimmed since it was read.
       removed.upTo = log.seq;
       break;
     }

@@ -52,7 +52,7 @@ export type BetweenSteps = () => Promise<void>;
 
 /**
  * Makes a store of the entries that were copied out of a damaged file: indexes have the entries of the documents that
- * are there, counts say what is there, logs of changes are whole or begin again. Tells of each collection that is not
+ * are there, counts say what is there, logs of changes are whole or begin again. Reports each collection that is not
  * what it was.
  */
 export async function settleCopy(
@@ -332,7 +332,7 @@ function readChunk({ environment }: Storage, prefix: Buffer, last?: Buffer): Sto
   return [...environment.store.getRange(range)];
 }
 
-/** Builds indexes; tells which documents a unique one refuses, which are in none of them then. */
+/** Builds indexes; returns which documents a unique one refuses, which are in none of them then. */
 async function rebuild(
   storage: Storage,
   ns: string,

@@ -69,9 +69,9 @@ export interface ChangeLogs {
   /** The changes of the document with this `_id`, newest first; null where nothing is logged. */
   history(name: string, search: DocumentSearch): Promise<DocumentHistory | null>;
   end(name: string): Promise<void>;
-  /** Removes what is beyond the limits from the front; tells how many entries. */
+  /** Removes what is beyond the limits from the front; returns how many entries. */
   trim(name: string, limits: LogLimits): Promise<number>;
-  /** Erases the values of documents that were removed since; tells how many documents. */
+  /** Erases the values of documents that were removed since; returns how many documents. */
   erase(name: string): Promise<number>;
   /** Bytes of a log's entries. */
   bytes(name: string): number;

@@ -179,7 +179,7 @@ export class InProcessCursor {
   private async fetchLater(running: Promise<Doc>): Promise<boolean> {
     const received = this.receive(await running);
     if (!this.isClosed) return received || this.fetch();
-    // Closed meanwhile: nobody will ask for what has come, nor for the rest.
+    // Closed while it ran: nobody will ask for what has come, nor for the rest.
     await this.close();
     return false;
   }

@@ -29,7 +29,7 @@ type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes'
 export const MAX_STORED_INDEXES = 63;
 
 /**
- * The indexes that a collection's schema, RLS and requests ask for, each key once. A name tells the purpose and stands
+ * The indexes that a collection's schema, RLS and requests ask for, each key once. A name says the purpose and stands
  * for one key.
  */
 export function documentIndexes(collection: Settings): Named[] {

@@ -14,7 +14,7 @@ interface SharedValue {
 /** The database's error when a unique index cannot be built: the first value it met twice. */
 type DuplicateKey = Error & { keyPattern?: Record<string, unknown>; keyValue?: Record<string, unknown> };
 
-/** The 409 that tells which values keep a field from being unique, the most frequent ones first. */
+/** The 409 that names which values keep a field from being unique, the most frequent ones first. */
 export async function explainDuplicates(
   app: Pick<App, 'db'>,
   collection: Collection,

@@ -6,7 +6,7 @@ import { HIDDEN_FIELD } from '../fields/field.js';
 /**
  * The bulk inserts of a collection in a database that cannot store several documents at once (a MongoDB). Each has a
  * number, which its documents bear, and is hidden until one write takes it out of `hidden`. A reader who reads this
- * first sees each batch as a whole or not at all, whatever happens meanwhile: batches that were hidden then, or began
+ * first sees each batch as a whole or not at all, whatever happens during it: batches that were hidden then, or began
  * later, are left out.
  */
 export interface InsertSeries {

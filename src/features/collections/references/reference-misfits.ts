@@ -10,7 +10,7 @@ const BATCH = 500;
 
 /**
  * 409 CONSTRAINT_MISFITS with the number and ten ids when stored documents do not meet references that `to` begins to
- * check. Reads the active ones, in batches; changes nothing. What others store meanwhile is not seen.
+ * check. Reads the active ones, in batches; changes nothing. What others store during it is not seen.
  */
 export async function requireReferenceFit(app: App, from: Collection, to: Collection): Promise<void> {
   const known = referencesOf(from);

@@ -5,7 +5,7 @@ import { documentsName, type Collection } from '../../collections/collection.js'
 /** MongoDB's code for a read that its time limit ended. */
 const TIME_LIMIT = 50;
 
-/** Runs a read and tells of it a database that wants to know: one that cannot say by itself what it looked at. */
+/** Runs a read and reports it to a database that wants to know: one that cannot say by itself what it looked at. */
 export function timeRead<T>(
   { db }: Pick<App, 'db'>,
   collection: Collection,

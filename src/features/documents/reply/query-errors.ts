@@ -20,7 +20,7 @@ export function listError(error: unknown, signal?: AbortSignal): unknown {
       error,
     );
   }
-  // Of bad values in general only the text tells which it was.
+  // Of bad values in general only the text says which it was.
   const isParallel = code === PARALLEL_ARRAYS || (code === BAD_VALUE && /parallel arrays/.test(String(error)));
   if (isParallel) {
     return refusal('INVALID_QUERY', 'sort: some document holds arrays in more than one of the sorted fields', error);

@@ -238,7 +238,7 @@ async function removeUnseen(app: App, collection: Collection, filter: Filter): P
 }
 
 /**
- * Makes pending documents active. Harmless to repeat; 400 when an index that was made meanwhile cannot hold one of
+ * Makes pending documents active. Harmless to repeat; 400 when an index that was made since cannot hold one of
  * them.
  */
 export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
@@ -372,7 +372,7 @@ async function removePlain(app: App, collection: Collection, filter: Filter): Pr
 
 /**
  * Removes at most `limit` of the documents that were trashed until `until`, and returns their number. One that is
- * recovered meanwhile stays, and one whose events wait in it until they are relayed.
+ * recovered before stays, and one whose events wait in it until they are relayed.
  */
 export async function removeTrashedRecords(
   app: App,

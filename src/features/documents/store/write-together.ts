@@ -35,7 +35,7 @@ export class WriteRefused extends Error {
   }
 }
 
-/** So many documents take less than a turn of the event loop. */
+/** As many documents as take less than a turn of the event loop. */
 const FEW = 10;
 /** What precedes and follows a transaction of many is done in turns of so much; it has one of its own. */
 export const TOGETHER_MS = 2;

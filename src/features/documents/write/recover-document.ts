@@ -9,7 +9,7 @@ import { requireDocumentId, writeInState, type WriteTarget } from './write-targe
 
 /**
  * Takes a document out of the trash (decisions.md 3). 404 when it is not there or too long there, 403 for another
- * user's, 409 when a unique value was taken meanwhile, 412 CHANGED_MEANWHILE for another version than the expected one.
+ * user's, 409 when a unique value was taken since, 412 CHANGED_MEANWHILE for another version than the expected one.
  */
 export async function recoverDocument(
   app: App,

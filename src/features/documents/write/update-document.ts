@@ -96,8 +96,7 @@ async function writePlanned(
 }
 
 /**
- * Throws what the stored document says against the change; returns when it says nothing any more, since it has changed
- * meanwhile.
+ * Throws what the stored document says against the change; returns when it says nothing any more, since it has changed.
  */
 export async function explainRefusal(
   { collection, writer }: WriteTarget,

@@ -10,7 +10,7 @@ import { EventBytes } from './event-bytes.js';
 /** Somebody of a group, who has everything up to where it is. */
 export interface Member {
   readonly form: EventForm;
-  /** `from`: the member has everything up to there, and with the batch everything that it tells. */
+  /** `from`: the member has everything up to there, and with the batch everything in it. */
   deliver(batch: Batch, from: FeedPosition): void;
   /** The group has failed, or the collection is another one: the member goes on by itself from here. */
   leave(from: FeedPosition, failed: boolean): void;

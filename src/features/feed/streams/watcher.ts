@@ -119,7 +119,7 @@ export class Watcher {
     const { signal } = this.#stop;
     const topic = hintOf(this.collection._id);
     while (!signal.aborted) {
-      // From before the read: a change that comes meanwhile is not waited for.
+      // From before the read: a change that comes during it is not waited for.
       const hint = waitForAny(this.app.hints, [topic, ...this.#sets.topics], LOOK_MS, signal);
       try {
         if (await this.#step()) await hint;
@@ -131,7 +131,7 @@ export class Watcher {
     }
   }
 
-  /** Tells everybody what is new; whether there was nothing left. */
+  /** Sends everybody what is new; whether there was nothing left. */
   async #step(): Promise<boolean> {
     if (!(await this.#isSame())) {
       this.#dismiss();

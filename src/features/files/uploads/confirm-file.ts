@@ -16,7 +16,7 @@ const LATE_MS = UNCONFIRMED_MS;
 /**
  * Turns a stored file into a confirmed one and charges it to the quota, exactly once however often and from wherever it
  * is called, and whichever line a process dies at: a charge without its confirmation is taken up by the next call or
- * given back by the sweep. 403 QUOTA_EXCEEDED, 404 when deleted meanwhile.
+ * given back by the sweep. 403 QUOTA_EXCEEDED, 404 when deleted since.
  */
 export async function confirmFile(app: App, project: Project, fileId: ObjectId): Promise<FileRecord>;
 /** The same for the bytes in `object` alone: null when others have been chosen. */
@@ -47,7 +47,7 @@ export async function confirmFile(
     const confirmedAt = new Date(app.clock.now());
     const isAlone = (file.objects?.length ?? 0) < 2;
     const confirmed = await fileStore(app).findOneAndUpdate(
-      // One more begun meanwhile, or another taken, is another record than the one that was read.
+      // One more begun since, or another taken, is another record than the one that was read.
       { _id: fileId, state: 'stored', ...(file.objects && { objects: file.objects, object: file.object }) },
       isAlone
         ? { $set: { state: 'confirmed', confirmedAt }, $unset: { dueAt: '' } }

@@ -59,7 +59,7 @@ export async function sendMailOnce(
     try {
       return await sendMail(app, project, request, id);
     } catch (error) {
-      // An attempt that was taken for lost has stored it meanwhile.
+      // An attempt that was taken for lost has stored it after all.
       if (isDuplicateKey(error)) return (await findQueued(app, project, id!))!;
       throw error;
     }

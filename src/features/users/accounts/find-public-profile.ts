@@ -13,8 +13,8 @@ const NAMELESS =
   "Users of this project have no names. This adds the unique field they are found by: bsvc collection edit users --add-field 'username:String&'";
 
 /**
- * The public fields of the active user with that `username`; 404 USER_NOT_FOUND, which tells where the schema has no
- * unique `username`.
+ * The public fields of the active user with that `username`; 404 USER_NOT_FOUND, which says so where the schema has
+ * no unique `username`.
  */
 export async function requirePublicProfile(app: App, project: Project, username: string): Promise<PresentedDocument> {
   const { fields } = await requireCollection(app, project._id, USERS);

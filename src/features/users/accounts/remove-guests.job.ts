@@ -40,7 +40,7 @@ async function removeGuests(app: App, project: Project, stopping: AbortSignal): 
   }
 }
 
-/** A guest who went meanwhile is gone; one whom a document keeps (`onDelete: restrict`) stays, and holds nobody up. */
+/** A guest who went since is gone; one whom a document keeps (`onDelete: restrict`) stays, and holds nobody up. */
 async function removeGuest(app: App, project: Project, guest: User): Promise<void> {
   try {
     await deleteUser(app, project, guest);

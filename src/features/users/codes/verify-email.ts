@@ -48,7 +48,7 @@ async function confirmChange(
     }
   } catch (error) {
     if (!isEmailConflict(error)) throw error;
-    // Only in the session of a guest: whoever else has the code might be another person.
+    // Only in the session of a guest: anybody else who has the code might be another person.
     if (!prover || user.email !== undefined) throw emailTaken();
     if (!(await code.spend())) throw codeInvalid();
     throw await refuseWithHandover(app, project, user, email);

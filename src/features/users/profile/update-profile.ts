@@ -170,7 +170,7 @@ function readChange(
   if (typeof change.email === 'string') {
     change.email = normaliseEmail(change.email);
     if (!isEmail(change.email as string)) problems.add('format', 'must be an e-mail address', 'email');
-    // Sent back as it is. Stored, it could undo a change made meanwhile and keep the confirmation of that one.
+    // Sent back as it is. Stored, it could undo a change made since and keep the confirmation of that one.
     if (change.email === user.email) {
       delete change.email;
     } else if (setter === 'user') {

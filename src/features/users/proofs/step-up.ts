@@ -9,8 +9,8 @@ import { sessionStore } from '../sessions/session.js';
 import { checkProof, stepUpRequired, type GivenProof, type ProvingUser } from './require-step-up.js';
 
 /**
- * Notes a new proof in the session, which goes on as it is, and answers an access token that tells of it. 403
- * STEP_UP_REQUIRED without a proof of the account's highest level; 401 when the session has ended meanwhile.
+ * Notes a new proof in the session, which goes on as it is, and answers an access token that says so. 403
+ * STEP_UP_REQUIRED without a proof of the account's highest level; 401 when the session has ended since.
  */
 export async function stepUp(app: App, project: Project, proving: ProvingUser, given: GivenProof): Promise<string> {
   const { user, session } = proving;

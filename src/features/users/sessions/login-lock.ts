@@ -61,11 +61,11 @@ export interface LoginLock {
   /** 423 ACCOUNT_LOCKED with Retry-After while locked. */
   refuseLocked(): Promise<void>;
   /**
-   * One more wrong password; 423 when the lock has come meanwhile, so that of any number of guesses at once no more
+   * One more wrong password; 423 when the lock has come since, so that of any number of guesses at once no more
    * than five are told wrong.
    */
   countFailure(): Promise<void>;
-  /** A right password: forgets the failures of this network, or 423 when the lock has come meanwhile. */
+  /** A right password: forgets the failures of this network, or 423 when the lock has come since. */
   admit(): Promise<void>;
   /**
    * Counts a guess at the second factor before it is compared, among the failures of the network and of the factor from

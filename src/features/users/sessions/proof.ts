@@ -16,7 +16,7 @@ export interface Proof {
 
 export const BY_PASSWORD: Proof = { method: 'pwd' };
 
-/** The part of a session's record that tells of its proofs. */
+/** The part of a session's record that holds its proofs. */
 interface NotedProof {
   amr?: readonly ProofMethod[];
   authAt?: Date;

@@ -46,7 +46,7 @@ export async function beginAtProvider(
     code_challenge: await openid.calculatePKCECodeChallenge(checks.verifier),
     code_challenge_method: 'S256',
     ...(provider.kind === 'oidc' && { nonce: checks.nonce }),
-    // Apple tells address and name in no other way.
+    // Apple sends address and name in no other way.
     ...(provider.apple && { response_mode: 'form_post' }),
   });
   return { url: url.href, checks };

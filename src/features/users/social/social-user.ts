@@ -94,7 +94,7 @@ async function create(
 }
 
 /**
- * Links the identity under the ownership that the user was read with; false when another request linked it meanwhile.
+ * Links the identity under the ownership that the user was read with; false when another request linked it first.
  */
 export async function linkIdentity(
   app: App,

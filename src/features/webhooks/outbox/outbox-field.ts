@@ -2,7 +2,7 @@ import type { Actor } from '../../../platform/actor.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Action } from '../webhook-event.js';
 
-/** An event as it waits inside its document, stored by the very write it tells of. */
+/** An event as it waits inside its document, stored by the very write it reports. */
 export interface OutboxEntry {
   id: string;
   action: Action;

@@ -6,7 +6,7 @@ import { CONSTRAINT_NAMES, constraintRow, isAsTight, type CheckedMoment } from '
 export interface ValueCheck {
   /** The value as it is stored. */
   settle: (value: unknown) => unknown;
-  /** Tells of each constraint that a settled value breaks: its name, and the rest of a sentence. */
+  /** Reports each constraint that a settled value breaks: its name, and the rest of a sentence. */
   find: (value: unknown, at: CheckedMoment, broken: (rule: ConstraintName, text: string) => void) => void;
 }
 

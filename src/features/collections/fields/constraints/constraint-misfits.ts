@@ -13,7 +13,7 @@ type Constrained = Pick<Collection, 'mode' | 'fields'>;
 
 /**
  * 409 CONSTRAINT_MISFITS with the number and ten ids when stored documents, trashed ones too, break a constraint that
- * `to` adds or narrows. Reads all documents, in turns; changes nothing. What others store meanwhile is not seen.
+ * `to` adds or narrows. Reads all documents, in turns; changes nothing. What others store during it is not seen.
  */
 export async function requireConstraintFit(app: Pick<App, 'db'>, from: Collection, to: Collection): Promise<void> {
   const fields = tightenedFields(from, to);
