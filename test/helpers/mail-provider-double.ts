@@ -35,7 +35,10 @@ export interface MailProviderDouble {
   close(): Promise<void>;
 }
 
-/** The mail provider's HTTP surface as far as the `resend` package calls it, with idempotency keys and ill humours. */
+/**
+ * The mail provider's HTTP surface as far as the `resend` package calls it, with idempotency keys and ill humours. A key
+ * `re_422` is answered that status, whatever is called.
+ */
 export async function startMailProviderDouble(): Promise<MailProviderDouble> {
   const accepted: AcceptedMail[] = [];
   const byIdempotencyKey = new Map<string, string>();
@@ -139,8 +142,12 @@ export async function startMailProviderDouble(): Promise<MailProviderDouble> {
       const [path] = request.url!.split('?') as [string];
       const method = request.method!;
       calls.push({ method, path, key: keyOf(request), body });
+      const refused = /^re_(\d{3})$/.exec(keyOf(request))?.[1];
       if (keyOf(request) === 're_refused') {
         answer(response, 401, { statusCode: 401, name: 'invalid_api_key', message: 'API key is invalid' });
+      } else if (refused) {
+        const status = Number(refused);
+        answer(response, status, { statusCode: status, name: 'refused', message: 'the double says no' });
       } else if (path === '/emails' && method === 'POST') {
         sendEmail(request, response, body);
       } else if (path === '/emails/batch' && method === 'POST') {
