@@ -14,10 +14,15 @@ import { cpuSeconds } from './process-cost.js';
  *
  *   npm run bench start                       200,000 documents, nine rounds
  *   npm run bench start -- --documents 1000 --rounds 3
+ *   npm run bench start -- --alone            without the one written by hand, which has to be installed first
  */
 
 const { values: options } = parseArgs({
-  options: { documents: { type: 'string', default: '200000' }, rounds: { type: 'string', default: '9' } },
+  options: {
+    documents: { type: 'string', default: '200000' },
+    rounds: { type: 'string', default: '9' },
+    alone: { type: 'boolean', default: false },
+  },
 });
 const ROUNDS = Number(options.rounds);
 const COMMANDS: readonly { name: string; argv: string[]; most?: number }[] = [
@@ -41,7 +46,7 @@ try {
   const documents = Number(options.documents);
   const own = await service(folder.path, documents);
   compareCommands(folder.path);
-  await compareServers(own, writtenByHand(folder.path, documents));
+  await compareServers(own, options.alone ? null : writtenByHand(folder.path, documents));
 } finally {
   await folder.remove();
 }

@@ -7,13 +7,13 @@ import { openSeed } from '../helpers/seed.js';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Benchmarks by their file in `test/bench`, with the fewest requests that they can do with. */
+/** Benchmarks by their file in `test/bench`, with the fewest requests that they can do with; none installs anything. */
 const BENCHES: readonly [name: string, options: string[]][] = [
   ['accounts', ['1', '1']],
   ['heavy-reads', ['200', '0.1']],
   ['import', ['--documents', '200']],
   ['rules', ['60', '1', '4']],
-  ['start', ['--documents', '200', '--rounds', '1']],
+  ['start', ['--documents', '200', '--rounds', '1', '--alone']],
   ['webhooks', ['4']],
   ['writes', ['1', '4']],
 ];
