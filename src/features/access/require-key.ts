@@ -36,34 +36,18 @@ export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
   await settleCaller(app, ctx, value);
 }
 
-/**
- * A promise only when something has to be asked of the database: most requests find all they need in the copies that
- * requests share.
- */
-function settleCaller(app: App, ctx: Context, value: string): Promise<void> | null {
+async function settleCaller(app: App, ctx: Context, value: string): Promise<void> {
   if (value.trim() === '') {
     throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
   }
   const hash = hashOfKey(value);
   if (hash === null) throw unauthenticated('API_KEY_INVALID', MALFORMED);
-  const known = app.cache.peek(CALLERS, hash);
-  if (known) return admit(app, ctx, known);
-  return readKeyOwner(app, hash).then(async (owner) => void (await admit(app, ctx, owner)));
-}
-
-function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | null {
+  const owner = await readKeyOwner(app, hash);
   if (!owner || !isLiveKey(owner.key, app.clock.now())) {
     throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
   }
   requireAdmittedOrigin(ctx, owner);
-  const bearer = takeBearer(app, ctx, owner.project);
-  if (!(bearer instanceof Promise)) {
-    ctx.state.caller = callerFrom(ctx, owner, bearer);
-    return null;
-  }
-  return bearer.then((read) => {
-    ctx.state.caller = callerFrom(ctx, owner, read);
-  });
+  ctx.state.caller = callerFrom(ctx, owner, await takeBearer(app, ctx, owner.project));
 }
 
 /** Whose request it is. */

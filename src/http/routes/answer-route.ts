@@ -40,8 +40,7 @@ export function answerRoute(app: App, route: Route): Middleware {
   const handle = route.handle as (input: object) => unknown;
 
   const run = async (ctx: RouteContext): Promise<void> => {
-    const giving = access.give?.(app, ctx);
-    const given = giving instanceof Promise ? await giving : giving;
+    const given = await access.give?.(app, ctx);
     const input = { app, ctx, params: ctx.params, query: readQuery(ctx), body: checkBody(ctx), ...given };
     reply(ctx, answers, await handle(input));
   };
