@@ -16,6 +16,8 @@ process.on('exit', () => {
 });
 
 const reportFile = process.env.BSVC_TEST_REPORT;
+/** Compiled once for all projects: those of this run, or of all those that are given the same directory. */
+const modules = process.env.BSVC_TEST_MODULES ?? join(temporary, 'modules');
 
 // The API's tests run twice: on the engine in the process, and through the official driver over the wire transport.
 const everywhere = {
@@ -51,7 +53,7 @@ const DEEP = [
   ...list('engine/power-cut', 'power-cut'),
   ...list(
     'features',
-    'documents/keyset-filter feed/slow-database files/attached-kill files/kill mail/provider-turns operators/delete-project project-types/project-document users/ownership',
+    'access/rule-meaning-search documents/keyset-filter feed/slow-database files/attached-kill files/kill mail/provider-turns operators/delete-project project-types/project-document users/ownership',
   ),
   ...list('features/webhooks', 'receivers'),
   ...list('platform', 'watch-snapshots'),
@@ -101,6 +103,7 @@ function list(folder: string, names: string): string[] {
 export default defineConfig({
   test: {
     ...everywhere,
+    experimental: { fsModuleCache: true, fsModuleCachePath: modules },
     // Many tests wait for processes that they have started, most of the deep ones: `npm run test:deep` takes three.
     maxWorkers: 2,
     sequence: { sequencer: SlowestFirst },
