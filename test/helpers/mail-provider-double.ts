@@ -36,8 +36,8 @@ export interface MailProviderDouble {
 }
 
 /**
- * The mail provider's HTTP surface as far as the `resend` package calls it, with idempotency keys and ill humours. A key
- * `re_422` is answered that status, whatever is called.
+ * The mail provider's HTTP surface as far as the `resend` package calls it, with idempotency keys and ill humours. A
+ * key `re_422` is answered that status, whatever is called.
  */
 export async function startMailProviderDouble(): Promise<MailProviderDouble> {
   const accepted: AcceptedMail[] = [];
