@@ -17,7 +17,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...['attacks/tokens', 'console-session', 'guests', 'token-keys', 'user-administration'].map(api),
       ...['end-sessions', 'ownership'].map((name) => `features/users/${name}`),
       'cli/rules',
-      ...['rates-of-routes', 'rule-bounds', 'rule-meaning', 'rule-values'].map((name) => `features/access/${name}`),
+      ...['rates-of-routes', 'rule-bounds', 'rule-meaning', 'rule-values', 'set-cache'].map((name) => `features/access/${name}`),
     ],
   },
   sessions: {
