@@ -48,7 +48,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     tests: [
       ...['mail-send', 'mail-events', 'operators-dashboard'].map(api),
       'cli/mail-queued',
-      ...['crashes', 'fates', 'provider-pace', 'provider-turns'].map((name) => `features/mail/${name}`),
+      ...['batch-fates', 'crashes', 'fates', 'provider-pace', 'provider-turns', 'turn-bounds'].map((name) => `features/mail/${name}`),
       'features/users/mail-to-persons',
     ],
   },

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, beforeEach, expect, it, describe } from 'vitest';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { holdTurns, refuseLongWait, waitForTurn } from '../../../src/features/mail/sending/provider-pace.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import { sha256Hex } from '../../../src/platform/ids.js';
+import { buildProject } from '../../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+
+const HOUR = 3_600_000;
+/** Of ten calls a second. */
+const GAP = 100;
+
+// Stands until it is moved, so that bounds are exact.
+const clock = { ms: Date.now(), now: () => clock.ms };
+let test: TestApp;
+let project: Project;
+
+beforeAll(async () => {
+  test = await openTestApp({ clock, settings: { BSVC_MAIL_RATE: '10/1s' } });
+  const owner = await buildProject(test.app);
+  project = await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
+});
+afterAll(() => test.close());
+
+const pace = () => test.app.db.collection<{ _id: string; nextAt: Date }>('mail_pace');
+beforeEach(() => pace().deleteMany({}));
+
+/** The next turn is so many milliseconds ahead. */
+const lead = (ms: number) =>
+  pace().updateOne({ _id: sha256Hex('re_own') }, { $set: { nextAt: new Date(clock.ms + ms) } }, { upsert: true });
+const next = async (): Promise<number | null> => {
+  const found = await pace().findOne({ _id: sha256Hex('re_own') });
+  return found && found.nextAt.getTime() - clock.ms;
+};
+const later = (ms: number): Date => new Date(clock.ms + ms);
+
+describe('a turn that somebody waits for at a screen', () => {
+  const book = (mostMs?: number) => waitForTurn(test.app, project, { urgent: true, ...(mostMs && { mostMs }) });
+
+  it('is booked behind those that are booked, a gap further each, and waited for', async () => {
+    expect(await book()).toBeNull();
+    expect(await next()).toBe(GAP);
+    const begun = performance.now();
+    expect(await book()).toBeNull();
+    expect(await next()).toBe(2 * GAP);
+    // Timers may end a millisecond early.
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(GAP - 2);
+    await lead(-5_000);
+    expect(await book()).toBeNull();
+    expect(await next()).toBe(GAP);
+  });
+
+  it('is taken as far ahead as he waits for, and said to be later, and not booked, beyond', async () => {
+    await lead(30);
+    expect(await book(30)).toBeNull();
+    expect(await next()).toBe(30 + GAP);
+    await lead(31);
+    expect(await book(30)).toEqual(later(31));
+    expect(await next()).toBe(31);
+  });
+
+  it('is an hour ahead at most: what is further was booked by a clock that was set back', async () => {
+    await lead(HOUR);
+    expect(await book(30)).toEqual(later(HOUR));
+    await lead(HOUR + 1);
+    expect(await book(30)).toBeNull();
+    expect(await next()).toBe(GAP);
+  });
+});
+
+describe('a turn of a worker', () => {
+  const wait = (mostMs?: number) => waitForTurn(test.app, project, mostMs ? { mostMs } : {});
+
+  it('is taken when it is free, and waited for until then', async () => {
+    expect(await wait()).toBeNull();
+    expect(await next()).toBe(GAP);
+    const begun = performance.now();
+    expect(await wait()).toBeNull();
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(GAP - 2);
+    // From when it was free.
+    expect(await next()).toBeGreaterThanOrEqual(2 * GAP - 2);
+  });
+
+  it('is said to be later, and not taken, when it is further ahead than he waits for', async () => {
+    await lead(5_000);
+    expect(await wait(4_000)).toEqual(later(5_000));
+    expect(await next()).toBe(5_000);
+    await lead(0);
+    expect(await wait(1)).toBeNull();
+  });
+
+  it('is taken at once where the one ahead was booked by a clock that was set back', async () => {
+    await lead(HOUR - 1_000);
+    expect(await wait(1)).toEqual(later(HOUR - 1_000));
+    await lead(HOUR + 60_000);
+    expect(await wait(1)).toBeNull();
+    expect(await next()).toBeLessThan(HOUR);
+  });
+});
+
+describe('silence that the provider asked for', () => {
+  it('holds back as long as it was asked for, an hour at most, and is not made shorter', async () => {
+    await holdTurns(test.app, project, 5_000);
+    expect(await next()).toBe(5_000);
+    await holdTurns(test.app, project, 4_000);
+    expect(await next()).toBe(5_000);
+    await holdTurns(test.app, project, HOUR + 1);
+    expect(await next()).toBe(HOUR);
+  });
+
+  it('refuses a client beyond a minute, up to the hour that is believed', async () => {
+    const refused = (ms: number) => ({ code: 'RATE_LIMITED', retryAfterSeconds: ms / 1_000 });
+    await refuseLongWait(test.app, project);
+    for (const ms of [-1, 0, 60_000, HOUR + 1]) {
+      await lead(ms);
+      await refuseLongWait(test.app, project);
+    }
+    for (const ms of [60_001, HOUR]) {
+      await lead(ms);
+      await expect(refuseLongWait(test.app, project)).rejects.toMatchObject(refused(ms));
+      expect(await next()).toBe(ms);
+    }
+  });
+});
