@@ -14,10 +14,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     tests: [
       ...['access-reads', 'access-writes', 'cursor-readers', 'rate-limits', 'rules', 'user-sessions'].map(api),
       ...['field-rules', 'operators', 'operators-looking', 'operators-projects', 'rule-sets', 'rules-tools'].map(api),
-      ...['attacks/tokens', 'console-session', 'guests', 'token-keys', 'user-administration'].map(api),
+      ...['attacks/tokens', 'console-session', 'guests', 'token-keys', 'user-administration', 'webhook-events'].map(api),
       ...['end-sessions', 'ownership'].map((name) => `features/users/${name}`),
       'cli/rules',
-      ...['rates-of-routes', 'rule-bounds', 'rule-meaning', 'rule-values', 'set-cache'].map((name) => `features/access/${name}`),
+      ...['few-sets', 'rates-of-routes', 'read-access', 'rule-bounds', 'rule-meaning', 'rule-values', 'set-cache'].map(
+        (name) => `features/access/${name}`,
+      ),
     ],
   },
   sessions: {
@@ -48,7 +50,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     tests: [
       ...['mail-send', 'mail-events', 'operators-dashboard'].map(api),
       'cli/mail-queued',
-      ...['batch-fates', 'crashes', 'fates', 'provider-pace', 'provider-turns', 'turn-bounds'].map((name) => `features/mail/${name}`),
+      ...['batch-fates', 'crashes', 'fates', 'provider-pace', 'provider-turns', 'turn-bounds'].map(
+        (name) => `features/mail/${name}`,
+      ),
       'features/users/mail-to-persons',
     ],
   },

@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { findKept, readUserSet, setAge, type UserSet } from '../../../src/features/access/rules/set-cache.js';
-import type { Collection } from '../../../src/features/collections/collection.js';
+import { documentsName, type Collection } from '../../../src/features/collections/collection.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
@@ -129,6 +129,18 @@ describe('sets on the embedded engine', () => {
     await storedDocuments(test.app, collection).deleteOne({ user: 'nobody' } as never);
     expect(await findKept(test.app, ada, false)).toBeNull();
     await settle(ada);
+  });
+
+  it('are none of a log that has ended since', async () => {
+    const collection = await members();
+    const ada = setOf(collection, 'ada');
+    for (let n = 0; n < 3; n++) {
+      await settle(ada);
+      await test.app.db.changeLogs!.end(documentsName(collection));
+      await join(collection, ['ada']);
+      expect(await findKept(test.app, ada, false)).toBeNull();
+      expect(await findKept(test.app, ada, false)).toBeNull();
+    }
   });
 
   it('are followed by one reader at a time, and all who ask then have what it found', async () => {

@@ -154,7 +154,6 @@ async function followLog(app: App, { collection, set }: UserSet): Promise<LogFol
     follower.generation++;
     return follower;
   }
-  if (end.epoch === follower.epoch && end.seq <= follower.seq) return follower;
   const own = follower;
   follower.reading = follower.reading.then(() => readOn(app, collection, own, end));
   await follower.reading;
