@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { mailLogStore } from '../../../src/features/mail/mail-log.js';
 import { mailUsageStore, readSlots } from '../../../src/features/mail/sending/mail-slots.js';
 import { sendMailOnce } from '../../../src/features/mail/sending/once.js';
 import { sendBatch } from '../../../src/features/mail/sending/send-batch.js';
+import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
+import { projectStore } from '../../../src/features/projects/project-store.js';
 import { REPEATED_REQUESTS } from '../../../src/features/quota/kept-records.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import type { OutgoingMail, SendOutcome } from '../../../src/platform/mail-provider/mail-provider.js';
@@ -22,6 +24,11 @@ beforeEach(async () => {
 });
 
 const item = (name: string) => ({ to: [`${name}@example.test`], subject: name, text: 'Hi' });
+const MAIL = {
+  to: ['ann@example.test'],
+  variables: {},
+  content: { kind: 'direct' as const, text: { subject: 'Hello', text: 'Hi' } },
+};
 const used = async (): Promise<number> => (await readSlots(test.app, owner.project)).used;
 
 /** The app with a server that takes mails one by one, as SMTP does. */
@@ -76,16 +83,42 @@ describe('a batch that is sent one by one', () => {
   });
 });
 
+describe('a batch whose time is up', () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it('says of a mail that is under way where its end will be told, and notes it there', async () => {
+    let answer: (outcome: SendOutcome) => void = () => undefined;
+    const slow = new Promise<SendOutcome>((resolve) => (answer = resolve));
+    const app = withServer(({ subject }) =>
+      subject === 'slow' ? slow : Promise.resolve({ outcome: 'accepted', id: subject }),
+    );
+    const logOf = (subject: string) => mailLogStore(test.app).findOne({ projectId: owner.project._id, subject });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const sending = sendBatch(app, owner.project, ['slow', 'fast'].map(item));
+    while ((await logOf('fast'))?.status !== 'sent') await new Promise((resolve) => setImmediate(resolve));
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(await sending).toEqual([
+      { error: { message: 'Under way: GET /api/mail/logs tells the end' } },
+      { id: 'fast' },
+    ]);
+    answer({ outcome: 'accepted', id: 'after all' });
+    while ((await logOf('slow'))?.status !== 'sent') await new Promise((resolve) => setImmediate(resolve));
+    expect(await used()).toBe(2);
+  });
+});
+
+it('a mail that its project has no room to keep is refused, and takes no slot', async () => {
+  await projectStore(test.app).updateOne({ _id: owner.project._id }, { $set: { limits: { database: 0 } } });
+  const project = (await projectStore(test.app).findOne({ _id: owner.project._id }))!;
+  await expect(sendMail(test.app, project, MAIL)).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
+  expect(await mailLogStore(test.app).countDocuments({ projectId: project._id })).toBe(0);
+  expect(await used()).toBe(0);
+});
+
 describe('the second attempt by an Idempotency-Key whose first was cut off', () => {
   const keys = () =>
     test.app.db.collection<{ _id: string; answer: string | null; leaseUntil: Date }>(REPEATED_REQUESTS);
-  const send = () =>
-    sendMailOnce(
-      test.app,
-      owner.project,
-      { to: ['ann@example.test'], variables: {}, content: { kind: 'direct', text: { subject: 'Hello', text: 'Hi' } } },
-      'one',
-    );
+  const send = () => sendMailOnce(test.app, owner.project, MAIL, 'one');
   /** As if the process had died before it noted its answer. */
   const cutOff = async (): Promise<void> => {
     await keys().updateMany({}, { $set: { answer: null, leaseUntil: new Date(0) } });

@@ -2,6 +2,8 @@ import request from 'supertest';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
+import { setTemplate } from '../../../src/features/mail/mail-template.js';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { mailUsageStore, readSlots, reserveSlots } from '../../../src/features/mail/sending/mail-slots.js';
 import { sendSystemMail } from '../../../src/features/mail/sending/send-system-mail.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
@@ -347,5 +349,20 @@ describe('a mail of the service', () => {
     expect(await logs()).toMatchObject([{ status: 'sent', to: ['ben@example.com'] }]);
     expect(JSON.stringify(await logs())).not.toContain('123456');
     expect(await used()).toBe(0);
+  });
+
+  it('has its subject in the log, and by whose key it goes', async () => {
+    await setTemplate(test.app, owner.project, 'verification', {
+      subject: '{{code}} of {{projectName}}',
+      text: '{{code}}',
+    });
+    await sendSystemMail(test.app, owner.project, { ...code, variables });
+    const own = await setMailSettings(test.app, owner.project, { providerApiKey: 're_own' });
+    await sendSystemMail(test.app, own, { ...code, variables });
+    const subject = '•••••• of p';
+    expect(await logs()).toMatchObject([
+      { subject, usingByok: false },
+      { subject, usingByok: true },
+    ]);
   });
 });

@@ -108,6 +108,14 @@ describe('silence that the provider asked for', () => {
     expect(await next()).toBe(HOUR);
   });
 
+  it('is of a key: a project without one has none to wait for', async () => {
+    const { project: without } = await buildProject(test.app);
+    await holdTurns(test.app, without, HOUR);
+    expect(await pace().countDocuments({})).toBe(0);
+    expect(await waitForTurn(test.app, without, { mostMs: 1 })).toBeNull();
+    await refuseLongWait(test.app, without);
+  });
+
   it('refuses a client beyond a minute, up to the hour that is believed', async () => {
     const refused = (ms: number) => ({ code: 'RATE_LIMITED', retryAfterSeconds: ms / 1_000 });
     await refuseLongWait(test.app, project);
