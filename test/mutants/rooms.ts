@@ -14,12 +14,21 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     tests: [
       ...['access-reads', 'access-writes', 'cursor-readers', 'rate-limits', 'rules', 'user-sessions'].map(api),
       ...['field-rules', 'operators', 'operators-looking', 'operators-projects', 'rule-sets', 'rules-tools'].map(api),
-      ...['attacks/tokens', 'console-session', 'guests', 'token-keys', 'user-administration', 'webhook-events'].map(api),
+      ...['attacks/tokens', 'console-session', 'guests', 'token-keys', 'user-administration', 'webhook-events'].map(
+        api,
+      ),
       ...['end-sessions', 'ownership'].map((name) => `features/users/${name}`),
       'cli/rules',
-      ...['few-sets', 'rates-of-routes', 'read-access', 'rule-bounds', 'rule-meaning', 'rule-values', 'set-cache'].map(
-        (name) => `features/access/${name}`,
-      ),
+      ...[
+        'callers',
+        'few-sets',
+        'rates-of-routes',
+        'read-access',
+        'rule-bounds',
+        'rule-meaning',
+        'rule-values',
+        'set-cache',
+      ].map((name) => `features/access/${name}`),
     ],
   },
   sessions: {
