@@ -165,6 +165,18 @@ describe('limits that a project overrides', () => {
     expect(logins).toEqual([400, 400, 400, 400, 400, 400, 429]);
   });
 
+  it('go by the key where its route has it, and by none where a route has none', async () => {
+    await start({ BSVC_RATE_LIMIT: '4/15m' });
+    const strict = await buildProject(test.app);
+    await updateProject(test.app, strict.project.name, { limits: { requests: 1 } });
+    const keys = `/api/userAuth/jwks.json?key=${strict.publishable}`;
+    expect(await statuses(2, keys, {})).toEqual([200, 429]);
+    // Elsewhere it is no key: the request is one of its address.
+    expect(await statuses(1, `/api/nowhere?key=${strict.publishable}`, {})).toEqual([404]);
+    const inHeader = { 'x-api-key': strict.publishable };
+    expect(await statuses(4, '/api/userAuth/jwks.json', inHeader)).toEqual([401, 401, 401, 429]);
+  });
+
   it('do not hold for keys that are no longer good', async () => {
     await start({ BSVC_RATE_LIMIT: '2/15m' });
     const { project, publishable, secret } = await buildProject(test.app);

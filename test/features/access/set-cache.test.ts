@@ -143,6 +143,20 @@ describe('sets on the embedded engine', () => {
     }
   });
 
+  it('are none of a log that has begun again since', async () => {
+    const collection = await members();
+    const name = documentsName(collection);
+    const ada = setOf(collection, 'ada');
+    await settle(ada);
+    await join(collection, ['eve', 'bob', 'joe']);
+    await settle(ada);
+    await test.app.db.changeLogs!.end(name);
+    await join(collection, ['ada']);
+    await test.app.db.changeLogs!.begin(name, { first: ['isDeleted'], omit: [] });
+    expect(await findKept(test.app, ada, false)).toBeNull();
+    await settle(ada);
+  });
+
   it('are followed by one reader at a time, and all who ask then have what it found', async () => {
     const collection = await members();
     const [ada, bob] = [setOf(collection, 'ada'), setOf(collection, 'bob')];
