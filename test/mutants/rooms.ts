@@ -63,6 +63,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         (name) => `features/mail/${name}`,
       ),
       'features/users/mail-to-persons',
+      'features/telemetry',
     ],
   },
   webhooks: {

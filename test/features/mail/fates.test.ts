@@ -159,6 +159,11 @@ describe('whoever waits for a mail', () => {
   it('waits no longer than he wants to', async () => {
     const id = await queue();
     expect(await wait(id, 0)).toEqual({ status: 'queued', reason: null });
+    expect(await wait(new ObjectId().toHexString(), 0)).toEqual({ status: 'queued', reason: null });
+    const begun = performance.now();
+    expect(await wait(id, 250)).toEqual({ status: 'queued', reason: null });
+    // Timers may end a millisecond early.
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(248);
     await expect(wait(id, HOUR, AbortSignal.abort(new Error('enough')))).rejects.toThrow();
   });
 });
@@ -168,6 +173,20 @@ describe('the quota of mails', () => {
     const now = new Date(clock.ms);
     return Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1);
   };
+
+  it('is all that fits at once, in a month that has just begun too', async () => {
+    const project = await updateProject(test.app, owner.project.name, { limits: { mail: 3 } });
+    const ids = (count: number): ObjectId[] => Array.from({ length: count }, () => new ObjectId());
+    await expect(reserveSlots(test.app, project, ids(4))).rejects.toMatchObject({ code: 'MAIL_QUOTA_EXCEEDED' });
+    expect(await mailUsageStore(test.app).findOne({ projectId: project._id })).toBeNull();
+    const calls = ids(2);
+    expect(await reserveSlots(test.app, project, calls, 'calls')).toEqual({ used: 2, limit: 3 });
+    // The sweep looks for open ones, and finds none of these.
+    const stored = await mailUsageStore(test.app).findOne({ projectId: project._id });
+    expect(stored).toMatchObject({ used: 2, open: [], calls });
+    await expect(reserveSlots(test.app, project, ids(2))).rejects.toMatchObject({ code: 'MAIL_QUOTA_EXCEEDED' });
+    expect(await reserveSlots(test.app, project, ids(1))).toEqual({ used: 3, limit: 3 });
+  });
 
   it('is of a calendar month, and a refusal says when the next begins', async () => {
     await updateProject(test.app, owner.project.name, { limits: { mail: 1 } });
