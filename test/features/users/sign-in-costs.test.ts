@@ -106,9 +106,16 @@ it.each([
 
 it('asks an account with an app for its code at the cost of one read more', async () => {
   const commandsOf = async (email: string, status: number): Promise<string[]> => {
+    // What is noted after an answer belongs to its request: on a busy machine it would be seen in the next one's.
+    await test.app.backgroundTasks.idle();
     const from = log.seen.length;
     expect((await client.logIn(email)).status).toBe(status);
-    return log.seen.slice(from).map(({ name }) => name);
+    await test.app.backgroundTasks.idle();
+    // Now and then the service counts what it keeps; no sign-in does.
+    return log.seen
+      .slice(from)
+      .map(({ name }) => name)
+      .filter((name) => name !== 'count');
   };
   const [plain, factored] = [await buildAccount(), await buildFactored()];
   await commandsOf(plain.email, 200);
