@@ -89,8 +89,9 @@ export class Watcher {
       this.#groups.set(key, group);
       this.#index.add(group);
     }
-    // It has read further than the watcher, who may find what came back and went between in one batch, as gone.
-    if (at.seq > this.#position.seq) group.forgetGone();
+    // It has read documents as they are now, further than the watcher, who may find what came back and went in one
+    // batch, as gone.
+    group.forgetGone();
     group.members.add(member);
     return group;
   }
@@ -198,6 +199,9 @@ export class Watcher {
   }
 
   async #tell(changes: readonly WatchedChange[], to: LogPosition, isEnd: boolean): Promise<void> {
+    const from = placed(this.#position);
+    // Followers who join from now on have what is sent here: a judgement does not look at what they were shown.
+    this.#position = to;
     const turn = takeTurns();
     const told = new Map<Group, SharedChange[]>();
     const failed = new Set<Group>();
@@ -224,9 +228,6 @@ export class Watcher {
         }
       }
     }
-    const from = placed(this.#position);
-    // Followers who join from now on have what is sent here.
-    this.#position = to;
     const recipients = [...told].map(([group, list]) => ({ group, list, members: [...group.members] }));
     // Who has to read by themselves will be told to start over.
     for (const group of [...failed, ...unsure]) {
