@@ -279,16 +279,23 @@ class Run {
     }
   }
 
-  /** Waits until every copy is what a list shows; notes those that are not in the end. */
+  /**
+   * Waits until every copy is what a list shows; notes what is not in the end. A list is asked for each time: what a
+   * killed process had asked the database for may come after its client knows that it is gone.
+   */
   async #compare(): Promise<void> {
     const end = Date.now() + SETTLE_MS;
     for (const { filter, audience, follower } of this.#followers) {
-      const list = await this.#list(filter, audience);
-      while (!isDeepStrictEqual(follower.known, list)) {
+      for (;;) {
+        const list = await this.#list(filter, audience);
+        if (isDeepStrictEqual(follower.known, list)) break;
         if (Date.now() > end) {
-          this.#report.different.push(
-            `${audience.collection} ${filter} as ${audience.user}: ${follower.known.size} of ${list.size}`,
-          );
+          const who = `${audience.collection} ${filter} as ${audience.user}`;
+          const ids = new Set([...follower.known.keys(), ...list.keys()]);
+          for (const id of ids) {
+            const [known, listed] = [follower.known.get(id), list.get(id)].map((document) => JSON.stringify(document));
+            if (known !== listed) this.#report.different.push(`${who}: has ${known}, is ${listed}`);
+          }
           break;
         }
         follower.resume();
