@@ -16,10 +16,10 @@ const MALFORMED =
 
 /**
  * Settles whose request this is (`callerOf(ctx)`), unless an earlier guard has. 401 without a live key, 403 for an
- * origin off the allowlist (decisions.md 1, 2). A promise only when it takes time.
+ * origin off the allowlist (decisions.md 1, 2).
  */
-export function settleKey(app: App, ctx: Context): Promise<void> | null {
-  return ctx.state.caller === undefined ? settleCaller(app, ctx, ctx.get('x-api-key')) : null;
+export async function settleKey(app: App, ctx: Context): Promise<void> {
+  if (ctx.state.caller === undefined) await settleCaller(app, ctx, ctx.get('x-api-key'));
 }
 
 /**

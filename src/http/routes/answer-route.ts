@@ -51,10 +51,10 @@ export function answerRoute(app: App, route: Route): Middleware {
     const taking = take(ctx);
     return taking ? taking.then(() => around(ctx)).finally(() => detachBody(ctx)) : around(ctx);
   };
-  return (context) => {
+  return async (context) => {
     const ctx = context as RouteContext;
-    const admitting = access.admit?.(app, ctx);
-    return admitting ? admitting.then(() => answer(ctx)) : answer(ctx);
+    await access.admit?.(app, ctx);
+    return answer(ctx);
   };
 }
 
