@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
+import { killDescendants } from '../helpers/process-tree.js';
 import { ROOMS } from './rooms.js';
 
 /*
@@ -31,6 +33,14 @@ if (!room) {
 }
 const every = Number(values.every);
 const sample = Number(values.sample ?? Math.floor(Date.now() / 86_400_000) % every);
+
+// What tests leave that were ended with their process goes with this folder.
+const temporary = mkdtempSync(join(tmpdir(), 'bsvc-mutants-'));
+process.env.TMPDIR = temporary;
+process.on('exit', () => {
+  killDescendants(process.pid);
+  rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
+});
 
 process.env.BSVC_MUTANTS_TESTS = room.tests.map((test) => `test/${test}.test.ts`).join(',');
 process.env.BSVC_MUTANTS_HANG_MS = `${room.hangsAfterMs ?? 60_000}`;
