@@ -47,14 +47,15 @@ export function answerRoute(app: App, route: Route): Middleware {
   const around: (ctx: RouteContext) => Promise<unknown> = access.around
     ? (ctx) => access.around!(app, ctx, () => run(ctx))
     : run;
-  const answer = (ctx: RouteContext): Promise<unknown> => {
-    const taking = take(ctx);
-    return taking ? taking.then(() => around(ctx)).finally(() => detachBody(ctx)) : around(ctx);
-  };
   return async (context) => {
     const ctx = context as RouteContext;
     await access.admit?.(app, ctx);
-    return answer(ctx);
+    try {
+      await take(ctx);
+      await around(ctx);
+    } finally {
+      detachBody(ctx);
+    }
   };
 }
 

@@ -29,10 +29,7 @@ export function mountRoutes(app: App, lists: readonly RouteList[], limit: Reques
   };
 }
 
-/**
- * Counts a request before anything is asked about it, and throws where it is one too many. A promise only when it takes
- * time.
- */
+/** Counts a request before anything is asked about it, and throws where it is one too many; null where none counts. */
 export type RequestLimit = (ctx: Context, rate: RateClass, keyIn: KeyPlace | undefined) => Promise<void> | null;
 
 /** The router of a list behind its limits and guard. Paths are case-sensitive, so that one address has one spelling. */
@@ -46,17 +43,13 @@ function answerList(app: App, list: RouteList, limit: RequestLimit | null): Midd
   }
   const find = findMounted(router, list);
   const check = guard?.(app);
-  const answer = (ctx: Context, next: Next, found: Found | null): unknown =>
-    found ? take(ctx as RoutedContext, next, found) : answerUnmatched(ctx, router);
-  const admit = (ctx: Context, next: Next, found: Found | null): unknown => {
-    const checking = check?.(ctx as RouteContext);
-    return checking ? checking.then(() => answer(ctx, next, found)) : answer(ctx, next, found);
-  };
-  return (ctx, next) => {
+  return async (ctx, next) => {
     const found = find(ctx);
     const { rate, keyIn } = found?.route ?? list;
-    const limiting = limit?.(ctx, rate, keyIn);
-    return limiting ? limiting.then(() => admit(ctx, next, found)) : admit(ctx, next, found);
+    await limit?.(ctx, rate, keyIn);
+    await check?.(ctx as RouteContext);
+    if (found) await take(ctx as RoutedContext, next, found);
+    else answerUnmatched(ctx, router);
   };
 }
 

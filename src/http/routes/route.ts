@@ -282,7 +282,7 @@ export interface RouteList {
   /** Parameters of their paths that are not just any text. */
   params?: Parameters;
   /** Every request below the prefix meets it first, also one for a path or method that does not exist. */
-  guard?: (app: App) => (ctx: RouteContext) => Promise<void> | null;
+  guard?: (app: App) => (ctx: RouteContext) => Promise<void>;
   routes: readonly Route[];
 }
 
