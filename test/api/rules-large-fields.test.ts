@@ -4,12 +4,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { addCollection } from '../../src/features/collections/add-collection.js';
 import { completeRules } from '../../src/features/collections/rules/check-rules.js';
+import { setRules } from '../../src/features/collections/set-rules.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openStreamFollower } from '../helpers/stream-follower.js';
 
 let test: TestApp;
 let owner: TestProject;
+const READ = 'user.id in doc.members or doc.o.x = user.id or user.id in doc.rows.who';
 const ADA = new ObjectId().toHexString();
 let headers: Record<string, string>;
 
@@ -31,11 +33,10 @@ beforeAll(async () => {
       items: { type: 'Object' as const, fields: [{ name: 'who', type: 'String' as const }] },
     },
   ];
-  const read = 'user.id in doc.members or doc.o.x = user.id or user.id in doc.rows.who';
   await addCollection(test.app, owner.project, {
     name: 'things',
     fields,
-    rules: completeRules({ read }),
+    rules: completeRules({ read: READ }),
     changes: { on: true },
   });
 });
@@ -74,3 +75,24 @@ it.each(SHARED.flatMap(([what, before, after]) => SIZES.map((bytes) => ({ what, 
     await stream.disconnect();
   },
 );
+
+it('tells those who slept through other rules that a document is gone', async () => {
+  const asServer = { 'x-api-key': owner.secret };
+  const make = (body: object) => supertest(test.server).post('/api/data/things').set(asServer).send(body);
+  const setRead = (read: string) =>
+    setRules(test.app, owner.project._id, 'things', completeRules({ read }), { agreed: true });
+  const { _id: id } = (await make({ members: [...others(100), ADA] })).body as { _id: string };
+  const sleeper = openStreamFollower('things', '');
+  expect(await sleeper.poll(test, headers)).toBe(200);
+  expect([...sleeper.known.keys()]).toEqual([id]);
+  // What an entry of the log keeps of a large document is what the rules of its time ask for.
+  await setRead('doc.o.x = user.id');
+  expect(await openStreamFollower('things', '').poll(test, headers)).toBe(200);
+  await supertest(test.server)
+    .patch(`/api/data/things/${id}`)
+    .set(asServer)
+    .send({ members: others(100) });
+  await setRead(READ);
+  expect([200, 410]).toContain(await sleeper.poll(test, headers));
+  expect(sleeper.known.size).toBe(0);
+});

@@ -132,6 +132,25 @@ describe('the log of changes', () => {
     expect(await read(start, { earlierOf: 10 })).toMatchObject({ changes: [{ earlier: [{ isCut: true }] }] });
   });
 
+  it('goes on keeping what it was told to keep first, whatever somebody else wants kept', async () => {
+    const long = 'x'.repeat(600);
+    await items.insertOne({ _id: 1, text: long, owner: 'ann', note: long });
+    await logs.begin('items', { first: ['note'], omit: [] });
+    const start = await begin();
+    // As a process does that knows the rules of before.
+    await logs.begin('items', { first: ['note'], omit: SETTINGS.omit });
+    await items.updateOne({ _id: 1 }, { $set: { owner: 'bob', note: 'another' } });
+    for (const earlierAccess of [{ owner: 'ann' }, { note: long }]) {
+      expect(await idsOf(start, { filter: { _id: 2 }, earlierAccess })).toEqual(['1 gone']);
+    }
+    // Of any number of fields it does not: then it begins again.
+    const many = Array.from({ length: 100 }, (_, n) => `f${n}`);
+    const again = await logs.begin('items', { first: many, omit: SETTINGS.omit });
+    expect(again!.epoch).not.toBe(start.epoch);
+    expect(await read(start)).toBeNull();
+    expect(await logs.begin('items', { first: many, omit: SETTINGS.omit })).toEqual(again);
+  });
+
   it('leaves out what is to be omitted, and a change of it alone', async () => {
     await items.insertOne({ _id: 1, hidden: { secret: 'sealed-note-1' }, n: 1 });
     const start = await begin();

@@ -266,7 +266,7 @@ export class Catalog {
     return changes.log;
   }
 
-  /** Begins the log of a collection, or changes the settings of the one that it has. Inside a transaction. */
+  /** Begins the log of a collection, or gives the one that it has these settings. Inside a transaction. */
   beginLog(entry: CollectionEntry, settings: LogSettings): void {
     this.logOf(entry.id);
     this.save({ ...entry.definition, log: { id: entry.log?.id ?? this.takeId(), ...settings } });

@@ -10,26 +10,36 @@ import { type LogPoint, logPosition } from './read-changes.js';
 /** Batch size, in entries. */
 const CHUNK = 256;
 
+/** With more fields that are kept first a log begins again. */
+const MAX_FIRST = 100;
+
 /**
- * Begins the log of a collection that exists, in one transaction; where there is one already only its settings change.
- * Null when the collection does not exist.
+ * Begins the log of a collection that exists; where there is one already it keeps these fields first too. None is taken
+ * out: a follower from before may ask for it again, or one whose settings are newer than those of the caller. Null when
+ * the collection does not exist.
  */
 export async function beginLog(storage: Storage, ns: string, settings: LogSettings): Promise<LogPoint | null> {
   storage.refresh();
   const current = storage.catalog.find(ns)?.definition.log;
   const position = logPosition(storage, ns);
-  if (current !== undefined && position !== null && isSame(current, settings)) return position;
+  if (current !== undefined && position !== null && covers(current, settings)) return position;
+  if (joinFirst(settings, current).length > MAX_FIRST) await endLog(storage, ns);
   return storage.queue.write(() => {
     const collection = storage.catalog.find(ns);
     if (collection === null) return null;
-    storage.catalog.beginLog(collection, settings);
+    const first = joinFirst(settings, collection.definition.log);
+    storage.catalog.beginLog(collection, { first, omit: settings.omit });
     const { epoch, seq } = storage.catalog.logOf(collection.id);
     return { epoch, seq };
   });
 }
 
-function isSame(a: LogSettings, b: LogSettings): boolean {
-  return a.first.join() === b.first.join() && a.omit.join() === b.omit.join();
+function covers(current: LogSettings, { first, omit }: LogSettings): boolean {
+  return joinFirst(current, { first, omit }).length === current.first.length && current.omit.join() === omit.join();
+}
+
+function joinFirst(settings: LogSettings, other: LogSettings | undefined): string[] {
+  return [...new Set([...settings.first, ...(other?.first ?? [])])];
 }
 
 /** Ends a collection's log. Harmless to repeat. */

@@ -58,8 +58,8 @@ export function openMatcher(filter: object): Matcher {
 /** The logs of changes of a database's collections, by name. */
 export interface ChangeLogs {
   /**
-   * Begins the log of a collection, or changes the settings of the one that it has; where it ends. Null when the
-   * collection does not exist.
+   * Begins the log of a collection, or has the one that it has keep these fields first too; where it ends. Null when
+   * the collection does not exist.
    */
   begin(name: string, settings: LogSettings): Promise<LogPoint | null>;
   /** Where the log ends at this moment, whatever process wrote last; null where nothing is logged. */
