@@ -321,6 +321,24 @@ describe('GET /api/data/:collection/changes with Accept: text/event-stream', () 
     expect([...resumed.known().keys()]).toEqual([second]);
   });
 
+  it('gives everything to who was cut off when told to forget: what it had is not gone on from', async () => {
+    const { name } = await buildFollowed();
+    const mine = await send('post', name, { userId: USER });
+    const open = (more: Record<string, string> = {}) =>
+      connect({ method: 'GET', path: `/api/data/${name}/changes`, headers: { ...signedIn(USER), ...more } });
+    const client = await open();
+    const { id } = await client.until(isReady);
+    client.close();
+    await setRls(test.app, owner.project._id, name, PRIVATE);
+    const told = await open({ 'last-event-id': id! });
+    const reset = await told.until(({ event }) => event === 'reset');
+    told.close();
+    const resumed = await open({ 'last-event-id': reset.id! });
+    await resumed.until(isReady);
+    expect(resumed.events.map(({ event }) => event)).toEqual(['change', 'ready']);
+    expect([...resumed.known().keys()]).toEqual([mine]);
+  });
+
   it.each([
     { version: '1.0', framed: false },
     { version: '1.1', framed: true },

@@ -32,6 +32,7 @@ export function openStreamFollower(collection: string, filter: string): StreamFo
     applyItem(follower.known, item);
   };
   const forget = (): void => {
+    cursor = null;
     follower.known.clear();
     follower.restarts++;
   };
@@ -71,10 +72,7 @@ export function openStreamFollower(collection: string, filter: string): StreamFo
       await follower.disconnect();
       const response = await fetch(url + path(), { headers: { ...headers, connection: 'close' } });
       const { data } = (await response.json()) as { data: { items: FeedItem[]; cursor: string } };
-      if (response.status === 410) {
-        forget();
-        cursor = null;
-      }
+      if (response.status === 410) forget();
       if (response.status !== 200) return response.status;
       data.items.forEach(take);
       cursor = data.cursor;

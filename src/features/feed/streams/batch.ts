@@ -71,12 +71,12 @@ export function writeReady(form: EventForm, cursor: string): string {
   return writeEvent('ready', form, `"cursor":"${cursor}"`, cursor);
 }
 
-/** The event that the client must forget what it has. */
-export function writeReset(form: EventForm): string {
-  return writeEvent('reset', form, '"code":"CURSOR_EXPIRED"');
+/** The event that the client must forget what it has; by `cursor` it gets all that follows. */
+export function writeReset(form: EventForm, cursor: string): string {
+  return writeEvent('reset', form, '"code":"CURSOR_EXPIRED"', cursor);
 }
 
-function writeEvent(event: string, { n, hasIds }: EventForm, members: string, cursor?: string): string {
-  const id = hasIds && cursor !== undefined ? `id: ${cursor}\n` : '';
+function writeEvent(event: string, { n, hasIds }: EventForm, members: string, cursor: string): string {
+  const id = hasIds ? `id: ${cursor}\n` : '';
   return `event: ${event}\n${id}data: {"n":${n},${members}}\n\n`;
 }

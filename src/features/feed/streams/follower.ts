@@ -125,9 +125,11 @@ export class Follower implements Member {
     }
   }
 
-  #reset(following: Following): Promise<FeedPosition> {
-    this.stream.write(new EventBytes(writeReset(this.form)));
-    return findStart({ ...following, query: { ...following.query, since: null } });
+  async #reset(following: Following): Promise<FeedPosition> {
+    const start = await findStart({ ...following, query: { ...following.query, since: null } });
+    const cursor = sealFeedCursor(this.shares.app.secrets, following.scope, start);
+    this.stream.write(new EventBytes(writeReset(this.form, cursor)));
+    return start;
   }
 
   /** Becomes a member when nothing has changed since `from`, null = since now. */
