@@ -20,16 +20,17 @@ import { threadMicros } from './process-cost.js';
  * several interleaved blocks, after some that are not counted, as a server in use has its code compiled. `me` and lists
  * are compared with those of a project that has switched nothing on. Linux only.
  *
- * npm run bench accounts -- 7 40      blocks, sign-ins of a block (requests: ten times as many)
+ * npm run bench accounts -- 7 40 200  blocks, sign-ins of a block (requests: ten times as many), calls by each address
  * npm run bench accounts -- 0         only whether times tell which addresses have an account
  */
 
 const BLOCKS = Number(process.argv[2] ?? 7);
 const SIGN_INS = Number(process.argv[3] ?? 40);
+const CALLS = Number(process.argv[4] ?? 200);
 const REQUESTS = 10 * SIGN_INS;
 /** Two projects take turns within a block, so that what happens beside it meets both. */
 const TURNS = 10;
-const WARM_SIGN_INS = 400;
+const WARM_BLOCKS = 10;
 const SIGN_IN_GOAL_MICROS = 3_000;
 const SAME_GOAL = 0.02;
 const SITE = { rpId: 'shop.example', origin: 'https://app.shop.example' };
@@ -77,7 +78,7 @@ for (const [{ publishable }, { token }] of [[plain, ofPlain] as const, [full, of
 }
 const device = await enrolPasskey(await openAccount(full));
 
-for (let block = BLOCKS === 0 ? 0 : -Math.ceil(WARM_SIGN_INS / SIGN_INS); block < BLOCKS; block++) {
+for (let block = BLOCKS === 0 ? 0 : -WARM_BLOCKS; block < BLOCKS; block++) {
   if (block === 0) spent.clear();
   const codes = await Promise.all(Array.from({ length: SIGN_INS }, () => prepareCode()));
   await measure('code sign-in', codes, (body) => ask('POST', '/userAuth/login/code/verify', full.publishable, body));
@@ -119,6 +120,7 @@ for (const what of BLOCKS === 0 ? [] : ['me', 'list']) {
   console.log(`${what.padEnd(18)}${told}   ${ratio.toFixed(3)}x, goal 1 ± ${SAME_GOAL} ${isMet}`);
 }
 await compareAddresses(
+  CALLS,
   async (method, path, body, token) => (await send(method, `/userAuth/${path}`, full.publishable, body, token)).status,
   server.ready.pid,
   (email) => ask('POST', '/userAuth/users', full.secret, { email, password: PASSWORD, emailVerified: true }),

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 
 /** Benchmarks by their file in `test/bench`, with the fewest requests that they can do with; none installs anything. */
 const BENCHES: readonly [name: string, options: string[]][] = [
-  ['accounts', ['1', '1']],
+  ['accounts', ['1', '1', '10']],
   ['heavy-reads', ['200', '0.1']],
   ['import', ['--documents', '200']],
   ['rules', ['60', '1', '4']],
