@@ -4,6 +4,8 @@ import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
 import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
 import { signUp } from '../../src/features/users/sign-up.js';
 import { CHROMIUM } from '../helpers/chromium.js';
+import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
 import { openStorageClient } from '../helpers/storage-client.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 import {
@@ -25,12 +27,18 @@ declare const document: { activeElement: unknown };
 declare const getComputedStyle: (of: unknown) => { fontWeight: string };
 
 const SHOTS = process.env.BSVC_TEST_SHOTS;
-const LOOKS = [
-  ['light', 1280],
-  ['dark', 1280],
-  ['light', 400],
-  ['dark', 400],
+/** Both themes and both widths; which goes with which is another with other commits. Pictures are taken of all four. */
+const PAIRS = [
+  [
+    ['light', 1280],
+    ['dark', 400],
+  ],
+  [
+    ['dark', 1280],
+    ['light', 400],
+  ],
 ] as const;
+const LOOKS = SHOTS ? PAIRS.flat() : openRandom(openSeed('looks of the console')).pick(PAIRS);
 /** A place without what is open there. */
 const screenOf = (hash: string): string => hash.split('?')[0]!.split('/').slice(3, 4).join() || 'service';
 
