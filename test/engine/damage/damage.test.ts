@@ -14,7 +14,7 @@ import { temporaryDir } from '../transports.js';
 import { COLLECTIONS, DOCUMENTS, GROUPS, type Outcome, type Stored } from './damaged-store.js';
 
 /** A second of processor time each; each deep run has others. For a long search: BSVC_TEST_FLIPS=3000. */
-const FLIPS = Number(process.env['BSVC_TEST_FLIPS'] ?? 200);
+const FLIPS = Number(process.env['BSVC_TEST_FLIPS'] ?? 120);
 const SEED = openSeed('damaged pages');
 const SIDE_BY_SIDE = 2;
 
