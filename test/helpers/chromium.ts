@@ -109,7 +109,13 @@ export async function drivePage(url: string): Promise<DrivenPage> {
       if (error) throw new Error(`${address}: ${error.message}`);
     },
     async until(expression) {
-      await eventually(expression, () => evaluate<boolean>(`Boolean(${expression})`), PAGE_DEADLINE_MS);
+      const look = (): Promise<boolean> =>
+        evaluate<boolean>(`Boolean(${expression})`).catch((error: Error) => {
+          // The page went on to another one during the look.
+          if (/navigated|context was destroyed|find context/.test(error.message)) return false;
+          throw error;
+        });
+      await eventually(expression, look, PAGE_DEADLINE_MS);
     },
     async close() {
       socket.close();
