@@ -4,7 +4,7 @@ import { forbidden, unauthenticated } from '../../errors.js';
 import { loadMatchers, type Matcher } from '../../platform/database/database.js';
 import type { Collection } from '../collections/collection.js';
 import { RULE_NAMES, rulesOf, type ParsedRules, type RuleName } from '../collections/rules/collection-rules.js';
-import { fieldRulesOf } from '../collections/rules/field-rules.js';
+import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
 import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collections/rules/rule.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
@@ -16,6 +16,7 @@ import {
   keyOfQuestion,
   listQuestions,
   shapeOf,
+  type CallerAttributes,
   type CompiledRule,
   type Pins,
   type RuleFacts,
@@ -59,13 +60,14 @@ export interface AskedSets {
 }
 
 /** The filter of readAccess. */
-export async function readFilter(
+export function readFilter(
   app: App,
   collection: Collection,
   caller: Caller,
   scope?: ReadScope,
-): Promise<AccessFilter> {
-  return (await readAccess(app, collection, caller, scope)).filter;
+): AccessFilter | Promise<AccessFilter> {
+  const access = readAccess(app, collection, caller, scope);
+  return access instanceof Promise ? access.then(({ filter }) => filter) : access.filter;
 }
 
 const ALL: ReadAccess = { filter: null, shape: null, asked: null };
@@ -73,30 +75,35 @@ const ALL: ReadAccess = { filter: null, shape: null, asked: null };
 /**
  * Which documents of a collection the caller may read (rest-api.md 5, rules.md 3). 401 AUTH_REQUIRED or the token's own
  * fault where nothing can be shown to somebody unknown, 403 READ_BLOCKED where nothing is shown to anybody, 403
- * TOO_MANY_MEMBERSHIPS.
+ * TOO_MANY_MEMBERSHIPS. A promise only when it takes time.
  */
-export async function readAccess(
+export function readAccess(
   app: App,
   collection: Collection,
   caller: Caller,
   { trash = false, conditions, fresh = false }: ReadScope = {},
-): Promise<ReadAccess> {
+): ReadAccess | Promise<ReadAccess> {
   if (caller.key.type === 'secret') return ALL;
   requireReader(collection, caller);
   const rules = rulesOf(collection);
   const asked = trash && collection.rules ? [rules.read, rules.delete] : [rules.read];
   const [read, remove] = asked as [Rule, Rule?];
-  const attributes = await readAttributes(app, caller, [...new Set(asked.flatMap((rule) => rule.attributes))]);
-  const paths = new Set(collection.rules && conditions ? asked.flatMap(({ singlePaths }) => singlePaths) : []);
-  const facts = { attributes, ...(conditions && paths.size > 0 && { pins: pinsOf(conditions(), paths) }) };
-  const questions = listQuestions(asked, facts);
-  const answers =
-    questions.length > 0 ? await answerQuestions(app, caller, attributes, questions, { fresh }) : undefined;
-  const known = { ...facts, ...(answers && { answers }) };
-  const readable = filterOf(compileRule(read, known));
-  const filter = remove ? withoutForeignTrash(readable, compileRule(remove, known)) : readable;
-  const shape = asked.some(({ sets }) => sets.length > 0) ? shapeOf(asked, attributes) : filter;
-  return { filter, shape, asked: answers ? { rule: read, facts, questions, answers } : null };
+  const access = (attributes: CallerAttributes): ReadAccess | Promise<ReadAccess> => {
+    const paths = new Set(collection.rules && conditions ? asked.flatMap(({ singlePaths }) => singlePaths) : []);
+    const facts = { attributes, ...(conditions && paths.size > 0 && { pins: pinsOf(conditions(), paths) }) };
+    const questions = listQuestions(asked, facts);
+    const settled = (answers?: SetAnswers): ReadAccess => {
+      const known = { ...facts, ...(answers && { answers }) };
+      const readable = filterOf(compileRule(read, known));
+      const filter = remove ? withoutForeignTrash(readable, compileRule(remove, known)) : readable;
+      const shape = asked.some(({ sets }) => sets.length > 0) ? shapeOf(asked, attributes) : filter;
+      return { filter, shape, asked: answers ? { rule: read, facts, questions, answers } : null };
+    };
+    if (questions.length === 0) return settled();
+    return answerQuestions(app, caller, attributes, questions, { fresh }).then(settled);
+  };
+  const attributes = readAttributes(app, caller, [...new Set(asked.flatMap((rule) => rule.attributes))]);
+  return attributes instanceof Promise ? attributes.then(access) : access(attributes);
 }
 
 /** Throws what readAccess has to say of the caller, whatever is asked for. */
@@ -130,16 +137,19 @@ function requireKnown(rule: Rule, caller: Caller): void {
 
 /**
  * What the caller does not see of the documents that it reads (rules.md 7); null where it sees all of them. 401 for a
- * bad token where that depends on the caller.
+ * bad token where that depends on the caller. A promise only when it takes time.
  */
-export async function findSight(
+export function findSight(
   app: App,
   { fields }: Pick<Collection, 'fields'>,
   caller: Caller,
-): Promise<FieldSight | null> {
+): FieldSight | null | Promise<FieldSight | null> {
   if (caller.key.type === 'secret') return null;
   const rules = fieldRulesOf(fields).filter(({ read }) => !admitsAnyone(read));
-  if (rules.length === 0) return null;
+  return rules.length === 0 ? null : settleSight(app, rules, caller);
+}
+
+async function settleSight(app: App, rules: readonly FieldRules[], caller: Caller): Promise<FieldSight | null> {
   if (caller.bearer.state === 'invalid' && rules.some(({ read }) => read.asksCaller)) requireUserId(caller);
   const names = new Set(rules.flatMap(({ read }) => read.attributes));
   return sightOf(rules, await readAttributes(app, caller, [...names]), await loadMatchers());

@@ -31,9 +31,11 @@ export const ANY_KEY: Access<ByKey> = { ...ANY_KEY_DESCRIPTION, admit: settleKey
 /** The project's secret key. */
 export const SECRET_KEY: Access<ByKey> = {
   ...SECRET_KEY_DESCRIPTION,
-  admit: async (app, ctx) => {
-    await settleKey(app, ctx);
+  admit: (app, ctx) => {
+    const settling = settleKey(app, ctx);
+    if (settling) return settling.then(() => refusePublishable(ctx));
     refusePublishable(ctx);
+    return null;
   },
   give: giveCaller,
 };

@@ -60,7 +60,8 @@ export function limitRequests(app: App): RequestLimit | null {
   const count = async (ctx: Context, rate: RateClass, keyIn: KeyPlace | undefined): Promise<void> => {
     const client = clientNetwork(ctx.ip);
     const key = keyOf(ctx, keyIn);
-    const project = key === '' ? null : await findProject(key, () => (refused.get(client) ?? 0) > app.clock.now());
+    const known = key === '' ? null : findProject(key, () => (refused.get(client) ?? 0) > app.clock.now());
+    const project = known instanceof Promise ? await known : known;
     let counted: LimitClass = rate;
     let userId = '';
     if (rate === 'operator' && !(await isOperator(ctx, (refused.get(client) ?? 0) > app.clock.now()))) {
@@ -70,7 +71,8 @@ export function limitRequests(app: App): RequestLimit | null {
       if (key.startsWith(KEY_PREFIX.secret)) {
         counted = 'secret';
       } else {
-        const bearer = await readBearerAhead(app, ctx, project);
+        const reading = readBearerAhead(app, ctx, project);
+        const bearer = reading instanceof Promise ? await reading : reading;
         if (bearer.state === 'user') [counted, userId] = ['user', bearer.userId];
       }
     }
@@ -78,7 +80,8 @@ export function limitRequests(app: App): RequestLimit | null {
     for (const limit of limitsFor[counted]) {
       const counts = limit.of === 'user' ? userId : client;
       if (ctx.method === 'POST') countsOf(ctx).push({ limit, counts, project });
-      const verdict = await consume(app, limit, counts, project);
+      const consumed = consume(app, limit, counts, project);
+      const verdict = consumed instanceof Promise ? await consumed : consumed;
       if (!tightest || verdict.left <= tightest.left) tightest = verdict;
       if (verdict.allowed) continue;
       if (!project) refused.set(client, verdict.resetMs);
@@ -232,14 +235,20 @@ function consume(
 }
 
 /** Finds the project of a request's key, from the copy that all requests share whenever it is there. */
-function openProjectFinder(app: App): (key: string, isRefused: () => boolean) => Promise<Project | null> {
+function openProjectFinder(
+  app: App,
+): (key: string, isRefused: () => boolean) => Project | null | Promise<Project | null> {
   const lately = new LRUCache<string, true>({ max: REMEMBERED_KEYS });
-  return async (key, isRefused) => {
-    // A flood of invented keys is not to become a flood of queries.
-    const project =
-      peekKeyProject(app, key) ?? (!lately.has(key) && isRefused() ? null : await findKeyProject(app, key));
+  const remember = (key: string, project: Project | null): Project | null => {
     if (project) lately.set(key, true);
     return project;
+  };
+  return (key, isRefused) => {
+    const project = peekKeyProject(app, key);
+    if (project) return remember(key, project);
+    // A flood of invented keys is not to become a flood of queries.
+    if (!lately.has(key) && isRefused()) return null;
+    return findKeyProject(app, key).then((found) => remember(key, found));
   };
 }
 

@@ -14,7 +14,7 @@ const ABSENT: Bearer = { state: 'absent' };
 const INVALID: Bearer = { state: 'invalid', code: 'TOKEN_INVALID' };
 
 /** The end user that an `Authorization` header names. A bad token never throws: the rule that needs one decides. */
-export async function readBearer(app: App, project: Project, header: string): Promise<Bearer> {
+export function readBearer(app: App, project: Project, header: string): Bearer | Promise<Bearer> {
   if (header === '') return ABSENT;
   const token = /^Bearer ([^\s]+)$/i.exec(header)?.[1];
   if (!token || token.length > MAX_TOKEN_CHARACTERS) return INVALID;
@@ -30,7 +30,9 @@ export async function readBearer(app: App, project: Project, header: string): Pr
     level === 1 && project.signIn?.mfa === 'required'
       ? { state: 'invalid', code: 'MFA_ENROLMENT_REQUIRED', userId, session }
       : { state: 'user', userId, session, level, token: { kid, id, expiresMs: claims.exp * 1000 } };
-  return (await isCutOff(app, project._id, claims.userId, id)) ? INVALID : user;
+  const cutOff = isCutOff(app, project._id, claims.userId, id);
+  if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? INVALID : user));
+  return cutOff ? INVALID : user;
 }
 
 interface ReadAhead {
@@ -39,14 +41,17 @@ interface ReadAhead {
 }
 
 /** Reads a request's bearer before its guard does, who then takes what was read (`takeBearer`). */
-export async function readBearerAhead(app: App, ctx: Context, project: Project): Promise<Bearer> {
-  const bearer = await readBearer(app, project, ctx.get('authorization'));
-  ctx.state.bearer = { project, bearer } satisfies ReadAhead;
-  return bearer;
+export function readBearerAhead(app: App, ctx: Context, project: Project): Bearer | Promise<Bearer> {
+  const keep = (bearer: Bearer): Bearer => {
+    ctx.state.bearer = { project, bearer } satisfies ReadAhead;
+    return bearer;
+  };
+  const bearer = readBearer(app, project, ctx.get('authorization'));
+  return bearer instanceof Promise ? bearer.then(keep) : keep(bearer);
 }
 
 /** The bearer that was read ahead, once; read now when it was not, or when a long request is judged again. */
-export async function takeBearer(app: App, ctx: Context, project: Project): Promise<Bearer> {
+export function takeBearer(app: App, ctx: Context, project: Project): Bearer | Promise<Bearer> {
   const ahead = ctx.state.bearer as ReadAhead | undefined;
   ctx.state.bearer = undefined;
   return ahead?.project === project ? ahead.bearer : readBearer(app, project, ctx.get('authorization'));
@@ -82,16 +87,18 @@ function readClaims(
   return claims;
 }
 
-/** The fault that a once good token has by now; null while it is good. */
-export async function judgeHeldToken(
+/** The fault that a once good token has by now; null while it is good. A promise only when it takes time. */
+export function judgeHeldToken(
   app: App,
   project: Project,
   userId: string,
   { kid, id, expiresMs }: HeldToken,
-): Promise<TokenProblem | null> {
+): TokenProblem | null | Promise<TokenProblem | null> {
   if (app.clock.now() >= expiresMs) return 'TOKEN_EXPIRED';
   if (!findTokenKey(app, project, kid)) return 'TOKEN_INVALID';
-  return (await isCutOff(app, project._id, userId, id)) ? 'TOKEN_INVALID' : null;
+  const cutOff = isCutOff(app, project._id, userId, id);
+  if (cutOff instanceof Promise) return cutOff.then((ended) => (ended ? 'TOKEN_INVALID' : null));
+  return cutOff ? 'TOKEN_INVALID' : null;
 }
 
 type TokenProblem = 'TOKEN_INVALID' | 'TOKEN_EXPIRED';

@@ -16,10 +16,10 @@ const MALFORMED =
 
 /**
  * Settles whose request this is (`callerOf(ctx)`), unless an earlier guard has. 401 without a live key, 403 for an
- * origin off the allowlist (decisions.md 1, 2).
+ * origin off the allowlist (decisions.md 1, 2). A promise only when it takes time.
  */
-export async function settleKey(app: App, ctx: Context): Promise<void> {
-  if (ctx.state.caller === undefined) await settleCaller(app, ctx, ctx.get('x-api-key'));
+export function settleKey(app: App, ctx: Context): Promise<void> | null {
+  return ctx.state.caller === undefined ? settleCaller(app, ctx, ctx.get('x-api-key')) : null;
 }
 
 /**
@@ -36,18 +36,34 @@ export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
   await settleCaller(app, ctx, value);
 }
 
-async function settleCaller(app: App, ctx: Context, value: string): Promise<void> {
+/**
+ * A promise only when something has to be asked of the database: most requests find all they need in the copies that
+ * requests share.
+ */
+function settleCaller(app: App, ctx: Context, value: string): Promise<void> | null {
   if (value.trim() === '') {
     throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
   }
   const hash = hashOfKey(value);
   if (hash === null) throw unauthenticated('API_KEY_INVALID', MALFORMED);
-  const owner = await readKeyOwner(app, hash);
+  const known = app.cache.peek(CALLERS, hash);
+  if (known) return admit(app, ctx, known);
+  return readKeyOwner(app, hash).then(async (owner) => void (await admit(app, ctx, owner)));
+}
+
+function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | null {
   if (!owner || !isLiveKey(owner.key, app.clock.now())) {
     throw unauthenticated('API_KEY_INVALID', 'The API key is unknown, revoked or expired');
   }
   requireAdmittedOrigin(ctx, owner);
-  ctx.state.caller = callerFrom(ctx, owner, await takeBearer(app, ctx, owner.project));
+  const bearer = takeBearer(app, ctx, owner.project);
+  if (!(bearer instanceof Promise)) {
+    ctx.state.caller = callerFrom(ctx, owner, bearer);
+    return null;
+  }
+  return bearer.then((read) => {
+    ctx.state.caller = callerFrom(ctx, owner, read);
+  });
 }
 
 /** Whose request it is. */

@@ -63,10 +63,13 @@ export async function hasCutoff(app: App, projectId: ObjectId, userId: string, b
  * True if a well-signed token has been ended. One short query per project and half second answers for all its users; a
  * request costs a map look-up.
  */
-export async function isCutOff(app: App, projectId: ObjectId, userId: string, token: TokenId): Promise<boolean> {
+export function isCutOff(app: App, projectId: ObjectId, userId: string, token: TokenId): boolean | Promise<boolean> {
   const key = projectId.toHexString();
-  const cutoffs = await app.cache.read(CUTOFFS, key, () => loadCutoffs(app, projectId));
-  return endsToken(cutoffs!, userId, token);
+  const known = app.cache.peek(CUTOFFS, key);
+  if (known) return endsToken(known, userId, token);
+  return app.cache
+    .read(CUTOFFS, key, () => loadCutoffs(app, projectId))
+    .then((cutoffs) => endsToken(cutoffs!, userId, token));
 }
 
 function endsToken({ byUser }: Cutoffs, userId: string, token: TokenId): boolean {

@@ -32,6 +32,11 @@ export function collectionNotFound(name: string): Error {
   return missing('COLLECTION_NOT_FOUND', `There is no collection "${name.slice(0, 64)}" in this project`);
 }
 
+/** findCollection from this process's copies alone; undefined when they lack it. */
+export function peekCollection(app: App, projectId: ObjectId, name: string): Collection | undefined {
+  return app.cache.peek(REGISTERED, cacheKey(projectId, name));
+}
+
 /** Straight from the database, for changes that build on what is stored now; `users` gets its record by this. */
 export async function requireStoredCollection(app: App, projectId: ObjectId, name: string): Promise<Collection> {
   if (name === USERS) await storeDefaultUsers(app, projectId);

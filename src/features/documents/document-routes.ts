@@ -26,9 +26,11 @@ export const DOCUMENT_ROUTES: RouteList = {
       refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
     },
   },
-  guard: (app) => async (ctx) => {
-    await settleKey(app, ctx);
+  guard: (app) => (ctx) => {
+    const settling = settleKey(app, ctx);
+    if (settling) return settling.then(() => refuseUsers(ctx.path, PREFIX));
     refuseUsers(ctx.path, PREFIX);
+    return null;
   },
   routes: [...READ_ROUTES, ...WRITE_ROUTES],
 };

@@ -4,11 +4,16 @@ import { giveCaller, type ByKey } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
 import { requirePublicUploads } from './attached/attach-file.js';
 
-const admit: Access['admit'] = async (app, ctx) => {
-  await settleKey(app, ctx);
-  const caller = callerOf(ctx);
-  // Whether a signed-in user may is decided by the document to which the file is to belong.
-  if (caller.bearer.state !== 'user') requirePublicUploads(caller);
+const admit: Access['admit'] = (app, ctx) => {
+  const check = (): void => {
+    const caller = callerOf(ctx);
+    // Whether a signed-in user may is decided by the document to which the file is to belong.
+    if (caller.bearer.state !== 'user') requirePublicUploads(caller);
+  };
+  const settling = settleKey(app, ctx);
+  if (settling) return settling.then(check);
+  check();
+  return null;
 };
 
 /**

@@ -25,6 +25,7 @@ const ADMIN_TOKEN: Access = {
     const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('authorization'))?.[1];
     if (!token) throw unauthenticated('AUTH_REQUIRED', 'Metrics need Authorization: Bearer <admin token>');
     if (!isSameSecret(token, adminToken)) throw unauthenticated('TOKEN_INVALID', 'The admin token is not valid');
+    return null;
   },
 };
 

@@ -40,22 +40,22 @@ export function answerRoute(app: App, route: Route): Middleware {
   const handle = route.handle as (input: object) => unknown;
 
   const run = async (ctx: RouteContext): Promise<void> => {
-    const given = await access.give?.(app, ctx);
+    const giving = access.give?.(app, ctx);
+    const given = giving instanceof Promise ? await giving : giving;
     const input = { app, ctx, params: ctx.params, query: readQuery(ctx), body: checkBody(ctx), ...given };
     reply(ctx, answers, await handle(input));
   };
   const around: (ctx: RouteContext) => Promise<unknown> = access.around
     ? (ctx) => access.around!(app, ctx, () => run(ctx))
     : run;
-  return async (context) => {
+  const answer = (ctx: RouteContext): Promise<unknown> => {
+    const taking = take(ctx);
+    return taking ? taking.then(() => around(ctx)).finally(() => detachBody(ctx)) : around(ctx);
+  };
+  return (context) => {
     const ctx = context as RouteContext;
-    await access.admit?.(app, ctx);
-    try {
-      await take(ctx);
-      await around(ctx);
-    } finally {
-      detachBody(ctx);
-    }
+    const admitting = access.admit?.(app, ctx);
+    return admitting ? admitting.then(() => answer(ctx)) : answer(ctx);
   };
 }
 

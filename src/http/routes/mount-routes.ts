@@ -29,7 +29,10 @@ export function mountRoutes(app: App, lists: readonly RouteList[], limit: Reques
   };
 }
 
-/** Counts a request before anything is asked about it, and throws where it is one too many; null where none counts. */
+/**
+ * Counts a request before anything is asked about it, and throws where it is one too many. A promise only when it takes
+ * time.
+ */
 export type RequestLimit = (ctx: Context, rate: RateClass, keyIn: KeyPlace | undefined) => Promise<void> | null;
 
 /** The router of a list behind its limits and guard. Paths are case-sensitive, so that one address has one spelling. */
@@ -43,13 +46,17 @@ function answerList(app: App, list: RouteList, limit: RequestLimit | null): Midd
   }
   const find = findMounted(router, list);
   const check = guard?.(app);
-  return async (ctx, next) => {
+  const answer = (ctx: Context, next: Next, found: Found | null): unknown =>
+    found ? take(ctx as RoutedContext, next, found) : answerUnmatched(ctx, router);
+  const admit = (ctx: Context, next: Next, found: Found | null): unknown => {
+    const checking = check?.(ctx as RouteContext);
+    return checking ? checking.then(() => answer(ctx, next, found)) : answer(ctx, next, found);
+  };
+  return (ctx, next) => {
     const found = find(ctx);
     const { rate, keyIn } = found?.route ?? list;
-    await limit?.(ctx, rate, keyIn);
-    await check?.(ctx as RouteContext);
-    if (found) await take(ctx as RoutedContext, next, found);
-    else answerUnmatched(ctx, router);
+    const limiting = limit?.(ctx, rate, keyIn);
+    return limiting ? limiting.then(() => admit(ctx, next, found)) : admit(ctx, next, found);
   };
 }
 

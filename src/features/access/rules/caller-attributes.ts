@@ -11,13 +11,13 @@ import { ownId, type CallerAttributes } from './compile-rule.js';
 
 /**
  * What rules know of the caller: the id, and of the account the attributes that they name. Read from the account each
- * time, so that what was taken from a user counts for the next request.
+ * time, so that what was taken from a user counts for the next request. A promise only when it takes time.
  */
-export async function readAttributes(
+export function readAttributes(
   app: App,
   { bearer, project }: Caller,
   names: readonly string[],
-): Promise<CallerAttributes> {
+): CallerAttributes | Promise<CallerAttributes> {
   if (bearer.state !== 'user') return null;
   // Of the token, not of the account: whether this session has a second factor.
   const own = { ...ownId(bearer.userId), mfa: bearer.level === 2 };

@@ -75,10 +75,14 @@ const looks = new WeakMap<App['db'], { hides: boolean; until: number }>();
  * True if documents of this store may belong to a hidden batch. An embedded store has such batches only when clients of
  * its wire transport write to it, or when it was restored from a MongoDB; it notices within a second.
  */
-export async function mayHide({ db }: Pick<App, 'db'>): Promise<boolean> {
+export function mayHide({ db }: Pick<App, 'db'>): boolean | Promise<boolean> {
   if (!db.insertTogether) return true;
   const look = looks.get(db);
   if (look && (look.hides || performance.now() < look.until)) return look.hides;
+  return lookForSeries(db);
+}
+
+async function lookForSeries(db: App['db']): Promise<boolean> {
   const hides = (await seriesStore({ db }).findOne({}, { projection: { _id: 1 } })) !== null;
   looks.set(db, { hides, until: performance.now() + LOOK_MS });
   return hides;

@@ -37,7 +37,8 @@ export async function getDocument(
   requireReader(collection, caller);
   const wanted = { _id: requireDocumentId(idText) };
   const query = parseGetQuery(rawQuery, collection);
-  const sight = await findSight(app, collection, caller);
+  const seeing = findSight(app, collection, caller);
+  const sight = seeing instanceof Promise ? await seeing : seeing;
   requireReadableNames(sight, query);
   const scope = { trash: query.includeDeleted };
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];

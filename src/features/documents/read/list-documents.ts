@@ -1,10 +1,10 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { findSight, readAccess, requireReader, type ReadAccess } from '../../access/access-rules.js';
+import { findSight, readAccess, type ReadAccess } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import type { FieldSight } from '../../access/rules/field-sight.js';
 import type { Collection } from '../../collections/collection.js';
-import { requireCollection } from '../../collections/collection-store.js';
+import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { openCursor, sealCursor } from '../query/cursor.js';
 import { documentStore } from '../store/document-store.js';
 import { findVisible } from '../store/shown-documents.js';
@@ -99,7 +99,8 @@ async function readList(
   rawQuery: string,
   { size = new ReplySize(), signal }: { size?: ReplySize; signal?: AbortSignal } = {},
 ): Promise<{ query: ListQuery; found: Found }> {
-  const reading = await openReading(app, caller, collectionName, rawQuery, size, signal);
+  const opening = openReading(app, caller, collectionName, rawQuery, size, signal);
+  const reading = opening instanceof Promise ? await opening : opening;
   try {
     return { query: reading.query, found: await read(reading) };
   } catch (error) {
@@ -107,25 +108,42 @@ async function readList(
   }
 }
 
-async function openReading(
+/** A promise only when it takes time. */
+function openReading(
   app: App,
   caller: Caller,
   collectionName: string,
   rawQuery: string,
   size: ReplySize,
   signal: AbortSignal | undefined,
-): Promise<Reading> {
-  const collection = await requireCollection(app, caller.project._id, collectionName);
-  requireReader(collection, caller);
-  const query = parseListQuery(rawQuery, collection);
-  const scope = { trash: query.includeDeleted, conditions: () => query.conditions };
-  const { filter: readable, shape } = await readAccess(app, collection, caller, scope);
-  const sight = await findSight(app, collection, caller);
-  requireReadableNames(sight, query);
-  const visible = await findVisible(app, collection, query.includeDeleted);
-  const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
-  const timeMs = timeFor(query, app.config.queryTimeoutMs);
-  return { app, collection, query, shape, sight, filter, timeMs, size, signal };
+): Promise<Reading> | Reading {
+  const projectId = caller.project._id;
+  const open = (collection: Collection): Promise<Reading> | Reading => {
+    let parsed: ListQuery | null = null;
+    const parse = (): ListQuery => (parsed ??= parseListQuery(rawQuery, collection));
+    const reading = readAccess(app, collection, caller, { conditions: () => parse().conditions });
+    return reading instanceof Promise
+      ? reading.then((access) => openWith(collection, access, parse()))
+      : openWith(collection, reading, parse());
+  };
+  const openWith = (collection: Collection, active: ReadAccess, query: ListQuery): Promise<Reading> | Reading => {
+    const timeMs = timeFor(query, app.config.queryTimeoutMs);
+    const seeing = findSight(app, collection, caller);
+    const showing = ({ filter: readable, shape }: ReadAccess, visible: Document, sight: FieldSight | null): Reading => {
+      requireReadableNames(sight, query);
+      const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
+      return { app, collection, query, shape, sight, filter, timeMs, size, signal };
+    };
+    const scope = { trash: true, conditions: () => query.conditions };
+    const access = query.includeDeleted ? readAccess(app, collection, caller, scope) : active;
+    const visible = findVisible(app, collection, query.includeDeleted);
+    if (!(access instanceof Promise) && !(visible instanceof Promise) && !(seeing instanceof Promise)) {
+      return showing(access, visible, seeing);
+    }
+    return Promise.all([access, visible, seeing]).then(([readable, shown, sight]) => showing(readable, shown, sight));
+  };
+  const known = peekCollection(app, projectId, collectionName);
+  return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);
 }
 
 /** How listDocuments reads the page that the query asks for; it throws the same errors. Ends when `signal` aborts. */

@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { AppError, conflict, invalid } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { findCollection } from '../../collections/collection-store.js';
+import { findCollection, peekCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findShown } from '../../collections/indexes/insert-series.js';
@@ -96,7 +96,7 @@ async function checkValues(
     let target: Collection | null = null;
     for (const id of read(field, reference).flat()) {
       if (typeof id !== 'string' || (to === collection.name && id === ownId) || checks.has(`${to} ${id}`)) continue;
-      target ??= await findCollection(app, collection.projectId, to);
+      target ??= peekCollection(app, collection.projectId, to) ?? (await findCollection(app, collection.projectId, to));
       if (!target) throw referenceMissing(field, to);
       checks.set(`${to} ${id}`, {
         collection: target,

@@ -14,9 +14,19 @@ const MAX_KNOWN = 10_000;
  * visibleDocuments without those of bulk inserts that do not stand at this moment (decision 109). Reads of many
  * documents ask for it before each read. A promise only when it takes time.
  */
-export async function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> {
+export function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> | Filter {
   const visible = visibleDocuments(includeDeleted);
-  return (await mayHide(app)) ? { ...visible, ...shownBy(await readSeries(app, _id)) } : visible;
+  const hides = mayHide(app);
+  return hides === false ? visible : withoutHidden(app, _id, visible, hides);
+}
+
+async function withoutHidden(
+  app: App,
+  collectionId: ObjectId,
+  visible: Filter,
+  hides: true | Promise<boolean>,
+): Promise<Filter> {
+  return (await hides) ? { ...visible, ...shownBy(await readSeries(app, collectionId)) } : visible;
 }
 
 /**
@@ -24,12 +34,22 @@ export async function findVisible(app: App, { _id }: Collection, includeDeleted 
  * out. A batch that stood once stands for good, so that this costs a read of the series only for documents that are not
  * there or very young.
  */
-export async function matchShown<T>(
+export function matchShown<T>(
   app: App,
-  { _id }: Collection,
+  collection: Collection,
   run: (shown: Filter) => Promise<T | null>,
 ): Promise<T | null> {
-  if (!(await mayHide(app))) return run({});
+  const hides = mayHide(app);
+  return hides === false ? run({}) : matchHiding(app, collection, hides, run);
+}
+
+async function matchHiding<T>(
+  app: App,
+  { _id }: Collection,
+  hides: true | Promise<boolean>,
+  run: (shown: Filter) => Promise<T | null>,
+): Promise<T | null> {
+  if (!(await hides)) return run({});
   const known = recall(app, _id);
   if (known) {
     const found = await run(shownBy(known));

@@ -254,7 +254,8 @@ class StreamHub {
       } else if (stream.origin !== null && !admitsOrigin(owner.project.allowedDomains, stream.origin)) {
         stream.end({ code: 'ORIGIN_NOT_ALLOWED' });
       } else if (bearer.state === 'user' && bearer.token) {
-        const problem = await judgeHeldToken(this.app, owner.project, bearer.userId, bearer.token);
+        const code = judgeHeldToken(this.app, owner.project, bearer.userId, bearer.token);
+        const problem = code instanceof Promise ? await code : code;
         if (problem) stream.end({ code: problem });
         else for (const follower of followers) await follower.renewRights();
       }
