@@ -11,8 +11,8 @@ export interface EnqueueOptions {
   uniqueKey?: string;
   /**
    * The effect of a second job with the same key. `keep` (the default): none, the first one stands for both. `rerun`:
-   * the waiting one runs at the earlier of the two moments, and a running one runs once more afterwards, so that
-   * nothing noticed late is missed.
+   * the waiting one runs at the earlier of the two moments, a running one once more afterwards, and neither is done
+   * before a run that begins at the later one, so that nothing is missed that is noticed late or about to happen.
    */
   whenPresent?: 'keep' | 'rerun';
   /**
@@ -123,6 +123,7 @@ function buildRecord(
     ...(options.lane !== undefined && { lane: options.lane }),
     ...(options.party !== undefined && { party: options.party }),
     ...(options.keepMs !== undefined && { keepMs: options.keepMs }),
+    ...(options.whenPresent === 'rerun' && { lastAt: options.runAt ?? now }),
     createdAt: now,
     updatedAt: now,
   };
@@ -137,9 +138,10 @@ async function insertOrMerge(db: Database, record: JobRecord, options: EnqueueOp
   const { uniqueKey, runAt } = record;
   for (;;) {
     if (uniqueKey !== undefined && options.whenPresent === 'rerun') {
-      const waiting = await jobs.updateOne({ uniqueKey, state: 'queued' }, { $min: { runAt } });
+      const last = { $max: { lastAt: runAt } };
+      const waiting = await jobs.updateOne({ uniqueKey, state: 'queued' }, { $min: { runAt }, ...last });
       if (waiting.matchedCount > 0) return false;
-      const running = await jobs.updateOne({ uniqueKey, state: 'running' }, { $min: { againAt: runAt } });
+      const running = await jobs.updateOne({ uniqueKey, state: 'running' }, { $min: { againAt: runAt }, ...last });
       if (running.matchedCount > 0) return false;
     }
     try {

@@ -39,6 +39,8 @@ export interface JobRecord {
   leaseUntil?: Date;
   /** Asked for again while running: it runs once more at this moment. */
   againAt?: Date;
+  /** The latest moment for which it was asked with `rerun`: only a run that begins then or later is the last one. */
+  lastAt?: Date;
   /** The time for which a finished job is kept; absent = not at all. */
   keepMs?: number;
   error?: string;

@@ -22,9 +22,11 @@ const RELEASED = { workerId: '', leaseUntil: '' } as const;
 export async function completeJob(deps: JobDependencies, job: JobRecord, again: RunAgain | null): Promise<boolean> {
   // The write holds only while `againAt` is as seen; it can be set at any time by an enqueue that must not be missed.
   let seen: Date | null = null;
+  // It was leased before: what was about to happen may not have been there yet.
+  const last = job.lastAt && job.lastAt > job.updatedAt ? job.lastAt : null;
   for (;;) {
     const unchanged = { ...heldBy(job), againAt: seen ?? { $exists: false } };
-    const next = earliest(seen, again?.again ?? null);
+    const next = earliest(earliest(seen, last), again?.again ?? null);
     const attempts = again?.putOff && !seen ? job.attempts - 1 : 0;
     if (next ? await requeue(deps, unchanged, next, attempts) : await finish(deps, unchanged, job.keepMs)) return true;
     const current = await jobStore(deps).findOne(heldBy(job));
@@ -101,8 +103,8 @@ const MAX_WATCHED = 200;
 
 /**
  * After the clock was set back: what was noted by the time before would be waited for once more. Leases from there end
- * after `leaseMs`, unless their workers renew them, and jobs that were put off there wait as long as they were put off,
- * from now on. How many jobs were changed.
+ * after `leaseMs`, unless their workers renew them, as do last moments asked for; jobs that were put off there wait as
+ * long as they were put off, from now on. How many jobs were changed.
  */
 export async function bringBackJobs(deps: JobDependencies, leaseMs: number): Promise<number> {
   const nowMs = deps.clock.now();
@@ -118,6 +120,7 @@ export async function bringBackJobs(deps: JobDependencies, leaseMs: number): Pro
   const queued = await jobStore(deps).updateMany({ state: 'queued', updatedAt: { $gt: doubted } }, [
     { $set: { runAt: { $add: [now, putOff] }, updatedAt: now } },
   ]);
+  await jobStore(deps).updateMany({ lastAt: { $gt: doubted } }, { $set: { lastAt: new Date(nowMs + leaseMs) } });
   return leased.modifiedCount + queued.modifiedCount;
 }
 

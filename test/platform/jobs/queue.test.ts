@@ -329,6 +329,37 @@ describe('jobs with a unique key', () => {
     expect(runs).toBe(2);
   });
 
+  it.each(['waiting', 'running', 'failing'])(
+    'run once more at the later of the moments when %s at the first',
+    async (how) => {
+      const first = gate();
+      let runs = 0;
+      const job = defineJob('test.promised', async () => {
+        if (++runs > 1) return;
+        if (how === 'running') await first.opened;
+        if (how === 'failing') throw new Error('not yet');
+      });
+      const options = { uniqueKey: 'k', whenPresent: 'rerun' } as const;
+      // Before a write that its process may not outlive.
+      const promise = () => test.app.jobs.enqueue(job, {}, { ...options, runAt: new Date(clock.now() + 30_000) });
+      await test.app.jobs.enqueue(job, {}, options);
+      if (how === 'waiting') await promise();
+      const draining = openWorker([job]).drain();
+      await eventually('it runs', () => runs === 1);
+      if (how === 'running') await promise();
+      first.open();
+      await draining;
+      if (how === 'failing') await promise();
+      clock.advance(29_999);
+      await openWorker([job]).drain();
+      const before = runs;
+      clock.advance(1);
+      await openWorker([job]).drain();
+      expect([before, runs]).toEqual(how === 'failing' ? [2, 3] : [1, 2]);
+      expect(await allJobs()).toEqual([]);
+    },
+  );
+
   it('let go of the key when they are dead', async () => {
     const job = defineJob('test.dead', () => Promise.reject(new Error('no')), { retry: { delaysMs: [] } });
     await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k' });
