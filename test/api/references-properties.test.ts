@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectId } from 'bson';
 import { expect, it } from 'vitest';
 import { parseFieldSpec } from '../../cli/ask/field-spec.js';
@@ -5,6 +6,8 @@ import type { App } from '../../src/app.js';
 import { AppError } from '../../src/errors.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { referencesOf } from '../../src/features/collections/references/reference.js';
+import { insertDocuments } from '../../src/features/documents/bulk/insert-documents.js';
+import { findVisible } from '../../src/features/documents/store/shown-documents.js';
 import { insertDocument } from '../../src/features/documents/write/insert-document.js';
 import { recoverDocument } from '../../src/features/documents/write/recover-document.js';
 import { deleteDocument, trashDocument } from '../../src/features/documents/write/trash-document.js';
@@ -32,11 +35,18 @@ const isWrite = (key: string | symbol): boolean =>
 
 class Died extends Error {}
 
-/** The app of a process that dies before one of its next writes. */
-function mortal(app: App, writes: number): App {
+/** Turns of the event loop for which a write waits for others at most. */
+const PATIENCE = 100;
+let written = 0;
+
+/** The app of a process whose writes others overtake, and that dies before one of its next `writes`. */
+function disturbed(app: App, random: Random, writes: number): App {
   let left = writes;
-  const live = (): void => {
+  const live = async (): Promise<void> => {
+    const after = written + Math.max(0, random.below(6) - 2);
+    for (let turns = 0; turns < PATIENCE && written < after; turns++) await nextTurn();
     if (left-- <= 0) throw new Died('the process is gone');
+    written++;
   };
   const { db } = app;
   const dying: App['db'] = {
@@ -46,21 +56,19 @@ function mortal(app: App, writes: number): App {
         get(target, key) {
           const value: unknown = Reflect.get(target, key);
           if (typeof value !== 'function') return value;
-          return (...given: unknown[]): unknown => {
-            if (isWrite(key)) live();
-            return (value as (...args: unknown[]) => unknown).apply(target, given);
-          };
+          const call = (given: unknown[]): unknown => (value as (...args: unknown[]) => unknown).apply(target, given);
+          return (...given: unknown[]): unknown => (isWrite(key) ? live().then(() => call(given)) : call(given));
         },
       }),
     ...(db.insertTogether && {
-      insertTogether: (...given) => {
-        live();
+      insertTogether: async (...given) => {
+        await live();
         return db.insertTogether!(...given);
       },
     }),
     ...(db.writeTogether && {
-      writeTogether: (steps) => {
-        live();
+      writeTogether: async (steps) => {
+        await live();
         return db.writeTogether!(steps);
       },
     }),
@@ -101,14 +109,18 @@ it('lets no visible document refer to one that is gone, after any history and th
     const step = async (from: Random): Promise<void> => {
       const collection = from.pick(all);
       const place = { collection, writer: null };
-      const app = from.chance(0.25) ? mortal(test.app, from.below(5)) : test.app;
+      const app = disturbed(test.app, from, from.chance(0.25) ? from.below(5) : Infinity);
       const id = idIn(collection.name, from);
       try {
         const kind = from.below(10);
-        if (kind < 4) {
+        if (kind < 3) {
           const stored = await insertDocument(app, place, valuesFor(collection, from));
           known.get(collection.name)!.push(String(stored._id));
           reached.stored!++;
+        } else if (kind < 4) {
+          const { ids } = await insertDocuments(app, place, [valuesFor(collection, from), valuesFor(collection, from)]);
+          known.get(collection.name)!.push(...ids);
+          reached['stored together']!++;
         } else if (kind < 6) {
           const change = valuesFor(collection, from);
           if (Object.keys(change).length > 0) await updateDocument(app, place, id, change);
@@ -121,14 +133,18 @@ it('lets no visible document refer to one that is gone, after any history and th
         else reached[error.code] = (reached[error.code] ?? 0) + 1;
       }
     };
-    // Chance alone may not meet it.
+    // Chance alone may not meet them.
+    const two = await insertDocuments(test.app, { collection: boards, writer: null }, [{ n: 1 }, { n: 2 }]);
+    reached['stored together'] = two.insertedCount;
     const ann = await insertDocument(test.app, { collection: people, writer: null }, {});
     await insertDocument(test.app, { collection: cards, writer: null }, { by: String(ann._id) });
     const held = trashDocument(test.app, { collection: people, writer: null }, String(ann._id));
     await expect(held).rejects.toMatchObject({ code: 'DOCUMENT_REFERRED_TO' });
     for (let round = 0; round * AT_ONCE < STEPS; round++) {
       const steps = Array.from({ length: AT_ONCE }, (_, n) => step(random.fork(`${round} ${n}`)));
-      if (AT_ONCE > 1 && random.chance(0.2)) steps.push(drainJobs(test.app).then(() => undefined));
+      if (AT_ONCE > 1 && random.chance(0.2)) {
+        steps.push(drainJobs(disturbed(test.app, random.fork(`jobs ${round}`), Infinity)).then(() => undefined));
+      }
       await Promise.all(steps);
       if (random.chance(0.1)) clock.advance(LATER_MS);
       if (((round + 1) * AT_ONCE) % LOOK !== 0) continue;
@@ -151,13 +167,19 @@ async function listDangling(app: App, all: readonly Collection[]): Promise<strin
     for (const { field, to, onDelete } of referencesOf(collection)) {
       if (onDelete === undefined) continue;
       const target = all.find(({ name }) => name === to)!;
-      const there = await storedDocuments(app, target).find({ isDeleted: false }).toArray();
+      const there = await listVisible(app, target);
       const ids = new Set(there.map(({ _id }: { _id: ObjectId }) => _id.toHexString()));
-      for (const document of await storedDocuments(app, collection).find({ isDeleted: false }).toArray()) {
+      for (const document of await listVisible(app, collection)) {
         const held = [document[field]].flat().filter((id) => id !== undefined && id !== null);
         if (held.some((id) => !ids.has(id as string))) dangling.push(`${collection.name}.${field} (${onDelete})`);
       }
     }
   }
   return dangling;
+}
+
+async function listVisible(app: App, collection: Collection): Promise<(Record<string, unknown> & { _id: ObjectId })[]> {
+  return storedDocuments(app, collection)
+    .find(await findVisible(app, collection))
+    .toArray();
 }

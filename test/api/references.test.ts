@@ -9,6 +9,7 @@ import { dropCollection } from '../../src/features/collections/drop-collection.j
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import { renameCollection } from '../../src/features/collections/rename-collection.js';
 import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+import { insertDocuments } from '../../src/features/documents/bulk/insert-documents.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -169,6 +170,45 @@ it.runIf(HAS_TRANSACTIONS)('sees in a batch what stands before, and decides all 
   await send(itsBoard, itsNote, without).expect(200);
   await drainJobs(test.app);
   expect(await isThere(notes, note)).toBe(false);
+});
+
+it.runIf(HAS_TRANSACTIONS)('clears what another comes to refer to at the moment when it goes', async () => {
+  const boards = await build(['n:Number']);
+  const lists = await build([`board:Ref(${boards.name}){onDelete:trash}`]);
+  const cards = await build([`list:Ref(${lists.name}){onDelete:unset}`]);
+  const board = await store(boards, {});
+  const list = await store(lists, { board });
+  await api('delete', `${boards.name}/${board}`).expect(200);
+  const { db } = test.app;
+  let card = '';
+  const overtaken: typeof db = {
+    ...db,
+    async writeTogether(steps) {
+      card ||= await store(cards, { list });
+      return db.writeTogether!(steps);
+    },
+  };
+  await drainJobs({ ...test.app, db: overtaken });
+  expect(await isThere(lists, list)).toBe(false);
+  expect((await api('get', `${cards.name}/${card}`).expect(200)).body.list ?? null).toBe(null);
+});
+
+it.runIf(HAS_TRANSACTIONS)('stores several documents together only while what they refer to is there', async () => {
+  const boards = await build(['n:Number']);
+  const lists = await build([`board:Ref(${boards.name}){onDelete:remove}`]);
+  const board = await store(boards, {});
+  const { db } = test.app;
+  const overtaken: typeof db = {
+    ...db,
+    async writeTogether(steps) {
+      await api('delete', `${boards.name}/${board}`).expect(200);
+      return db.writeTogether!(steps);
+    },
+  };
+  const place = { collection: lists, writer: null };
+  const stored = insertDocuments({ ...test.app, db: overtaken }, place, [{ board }, { board }]);
+  expect(await refused(stored)).toBe('REFERENCE_MISSING');
+  expect((await api('get', lists.name).expect(200)).body.data.items).toEqual([]);
 });
 
 it('tells an end user that others refer to a document, not how many nor where', async () => {

@@ -199,7 +199,8 @@ export async function startReplicaSet(engine: Engine): Promise<ReplicaSet> {
   };
   const withHello = (frame: Buffer, at: number): Buffer => withFields(frame, at, member);
   return {
-    uri: `mongodb://${address}/?replicaSet=${SET_NAME}`,
+    // All others wait for a transaction, each on a connection: what comes next in it needs one more.
+    uri: `mongodb://${address}/?replicaSet=${SET_NAME}&maxPoolSize=1000`,
     ended,
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -4,6 +4,7 @@ import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
 import { mapInTurns } from '../../../turns.js';
 import type { Collection } from '../../collections/collection.js';
+import { referencesOf } from '../../collections/references/reference.js';
 import { runIdempotent } from '../write/idempotency.js';
 import type { StoredDocument } from '../store/document.js';
 import {
@@ -43,8 +44,9 @@ export interface BulkOutcome {
 
 /**
  * Stores 1 to 100 documents, all or none (decisions.md 3), also for concurrent readers and after a crash at any
- * point. All are checked first. The embedded engine stores them in one transaction (413 when that would take too long);
- * elsewhere they are hidden until one write shows them.
+ * point. All are checked first. The embedded engine stores them in one transaction (413 when that would take too long),
+ * as does a MongoDB that has transactions where they refer to others; elsewhere they are hidden until one write shows
+ * them.
  */
 export async function insertDocuments(
   app: App,
@@ -134,12 +136,15 @@ function namingDocument(error: unknown, at: number): unknown {
 
 /** Stores all or none. A repeated request comes with the ids of its first attempt, which may have succeeded. */
 async function insertTogether(app: App, { collection }: WriteTarget, documents: StoredDocument[]): Promise<void> {
-  if (!app.db.insertTogether) return insertInSeries(app, collection, documents);
+  // What they refer to has to stay until they stand: in a transaction, where there are such.
+  const isHeld = app.db.writeTogether !== undefined && referencesOf(collection).length > 0;
+  if (!app.db.insertTogether && !isHeld) return insertInSeries(app, collection, documents);
   try {
     await insertRecordsTogether(app, collection, documents);
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'DUPLICATE_VALUE')) throw error;
-    if (!(await documentStore(app, collection).findOne({ _id: documents[0]!._id }))) throw error;
+    const stands = { _id: documents[0]!._id, ...(await findVisible(app, collection, true)) };
+    if (!(await documentStore(app, collection).findOne(stands))) throw error;
   }
 }
 

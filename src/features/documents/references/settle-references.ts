@@ -14,6 +14,8 @@ import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 
 /** Documents read at once. */
 const BATCH = 100;
+/** So often all are gone through at once; then the job is tried again later. */
+const PASSES = 5;
 
 type Filter = Record<string, unknown>;
 
@@ -32,17 +34,18 @@ interface ReferredDocument {
 export async function settleReferences(app: App, referred: ReferredDocument, stop: AbortSignal): Promise<boolean> {
   const collection = await findReferred(app, referred);
   if (!collection) return true;
-  for (;;) {
+  for (let pass = 1; pass <= PASSES; pass++) {
     const isBack = await isActive(app, collection, referred.id);
-    const settled = { isStopped: false, refusal: null as AppError | null };
+    const settled: Settled = { isStopped: false, isOvertaken: false, refusal: null };
     for (const reference of await findReferences(app, collection)) {
       if (reference.onDelete === 'restrict' || (isBack && reference.onDelete !== 'trash')) continue;
       await settleOne(app, { collection, id: referred.id, reference, isBack }, settled, stop);
     }
     if (settled.isStopped) return false;
     if (settled.refusal) throw settled.refusal;
-    if ((await isActive(app, collection, referred.id)) === isBack) return true;
+    if ((await isActive(app, collection, referred.id)) === isBack && !settled.isOvertaken) return true;
   }
+  throw new Error(`what refers to ${referred.id.toHexString()} changes all the time`);
 }
 
 async function findReferred(app: App, { projectId, collectionId }: ReferredDocument): Promise<Collection | null> {
@@ -64,13 +67,16 @@ interface Settling {
   isBack: boolean;
 }
 
+/** What became of a pass. */
+interface Settled {
+  isStopped: boolean;
+  /** A document was not written as others came between, or as it belongs to a bulk insert that does not stand yet. */
+  isOvertaken: boolean;
+  refusal: AppError | null;
+}
+
 /** Settles one reference; an act of the audit where it finds anything. */
-async function settleOne(
-  app: App,
-  settling: Settling,
-  settled: { isStopped: boolean; refusal: AppError | null },
-  stop: AbortSignal,
-): Promise<void> {
+async function settleOne(app: App, settling: Settling, settled: Settled, stop: AbortSignal): Promise<void> {
   const { collection, id, reference, isBack } = settling;
   const filter = isBack
     ? { ...referringTo(reference, id), isDeleted: true, [TRASHED_WITH]: { $exists: true } }
@@ -90,8 +96,8 @@ async function settleOne(
         if (stop.aborted) settled.isStopped = true;
         if (settled.isStopped) return;
         try {
-          if (!(await settleDocument(app, settling, _id))) continue;
-          app.metrics.event('settled_references', done);
+          if (await settleDocument(app, settling, _id)) app.metrics.event('settled_references', done);
+          else settled.isOvertaken = true;
         } catch (error) {
           if (!(error instanceof AppError)) throw error;
           // What cannot come back stays in the trash; what has to go is tried again.
