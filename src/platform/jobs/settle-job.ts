@@ -100,11 +100,13 @@ export async function extendLease(deps: JobDependencies, job: JobRecord, leaseMs
 }
 
 const MAX_WATCHED = 200;
+/** What jobs are asked for before it happens has happened by then. */
+const HAPPENED_MS = 60_000;
 
 /**
  * After the clock was set back: what was noted by the time before would be waited for once more. Leases from there end
- * after `leaseMs`, unless their workers renew them, as do last moments asked for; jobs that were put off there wait as
- * long as they were put off, from now on. How many jobs were changed.
+ * after `leaseMs`, unless their workers renew them; jobs that were put off there wait as long as they were put off,
+ * from now on; the last moments for which they were asked are a minute off. How many jobs were changed.
  */
 export async function bringBackJobs(deps: JobDependencies, leaseMs: number): Promise<number> {
   const nowMs = deps.clock.now();
@@ -120,7 +122,7 @@ export async function bringBackJobs(deps: JobDependencies, leaseMs: number): Pro
   const queued = await jobStore(deps).updateMany({ state: 'queued', updatedAt: { $gt: doubted } }, [
     { $set: { runAt: { $add: [now, putOff] }, updatedAt: now } },
   ]);
-  await jobStore(deps).updateMany({ lastAt: { $gt: doubted } }, { $set: { lastAt: new Date(nowMs + leaseMs) } });
+  await jobStore(deps).updateMany({ lastAt: { $gt: doubted } }, { $set: { lastAt: new Date(nowMs + HAPPENED_MS) } });
   return leased.modifiedCount + queued.modifiedCount;
 }
 

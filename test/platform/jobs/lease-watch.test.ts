@@ -3,6 +3,7 @@ import type { App } from '../../../src/app.js';
 import { claimJobs } from '../../../src/platform/jobs/claim-jobs.js';
 import { jobStore, type AnyJobDefinition } from '../../../src/platform/jobs/job.js';
 import { openLeaseWatch, type LeaseWatch } from '../../../src/platform/jobs/lease-watch.js';
+import { openRunner } from '../../../src/platform/jobs/runner.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
@@ -87,6 +88,17 @@ describe('a clock that was set back', () => {
       { runInMs: 600_000, notedMs: 0 },
       { runInMs: 0, notedMs: 0 },
     ]);
+  });
+
+  it('has those run once more that were asked for at a moment of there, within a minute', async () => {
+    await test.app.jobs.enqueue(job, {}, { uniqueKey: 'k', whenPresent: 'rerun' });
+    clock.advance(-2 * HOUR_MS);
+    await watch.takeBack(HOUR_MS);
+    await openRunner(test.app, [job], { concurrency: 1 }).drain();
+    expect((await waiting()).map(({ runInMs }) => runInMs)).toEqual([60_000]);
+    clock.advance(60_000);
+    await openRunner(test.app, [job], { concurrency: 1 }).drain();
+    expect(await waiting()).toEqual([]);
   });
 
   it('changes nothing that was noted by a time that can be this one, as of machines whose clocks differ', async () => {
