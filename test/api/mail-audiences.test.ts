@@ -1,9 +1,9 @@
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { readSlots } from '../../src/features/mail/sending/mail-slots.js';
 import { setMailSettings } from '../../src/features/mail/project-mail.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
+import { slotsUsed } from '../helpers/mail-slots.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
 type Method = 'get' | 'post' | 'patch' | 'delete';
 const call = (method: Method, path: string, body?: object) =>
   request(test.server)[method](`/api/mail${path}`).set('x-api-key', owner.secret).send(body);
-const used = async () => (await readSlots(test.app, owner.project)).used;
+const used = () => slotsUsed(test.app, owner.project);
 
 describe('audiences, contacts and broadcasts', () => {
   const operations: [Method, string, object?][] = [

@@ -3,7 +3,6 @@ import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mailLogStore } from '../../src/features/mail/mail-log.js';
 import { holdTurns } from '../../src/features/mail/sending/provider-pace.js';
-import { readSlots } from '../../src/features/mail/sending/mail-slots.js';
 import { setTemplate, templateStore } from '../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../src/features/mail/project-mail.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
@@ -12,6 +11,7 @@ import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
+import { slotsUsed } from '../helpers/mail-slots.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -44,7 +44,7 @@ beforeEach(async () => {
 const send = (body: object, path = '/api/mail/send', key = owner.secret) =>
   request(test.server).post(path).set('x-api-key', key).send(body);
 const mail = (more: object = {}) => ({ to: 'ann@example.com', subject: 'Hello', text: 'Hi Ann', ...more });
-const used = async () => (await readSlots(test.app, owner.project)).used;
+const used = () => slotsUsed(test.app, owner.project);
 const onlyLog = async () => (await mailLogStore(test.app).findOne({ projectId: owner.project._id }))!;
 
 /** Puts a key back to where a process that was killed leaves it: begun, without an answer, long ago. */
@@ -322,7 +322,7 @@ describe('a worker that dies between the provider’s acceptance and its own not
       status: 'sent',
       providerEmailId: double.accepted[0]!.id,
     });
-    expect((await readSlots(other.app, project.project)).used).toBe(1);
+    expect(await slotsUsed(other.app, project.project)).toBe(1);
     await double.close();
     await stuck;
     expect(await mailLogStore(other.app).findOne({ projectId: project.project._id })).toMatchObject({ status: 'sent' });
@@ -449,7 +449,7 @@ describe('POST /api/mail/send-batch', () => {
     const refused = await post();
     expect([refused.status, refused.body.code]).toEqual([429, 'RATE_LIMITED']);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(500);
-    expect((await readSlots(paced.app, project)).used).toBe(2);
+    expect(await slotsUsed(paced.app, project)).toBe(2);
     await paced.close();
   });
 
@@ -540,7 +540,7 @@ describe('the default provider', () => {
     const subjects = (await listOutbox(plain.app)).map(({ subject }) => subject);
     expect(subjects.sort()).toEqual(items.map((_, at) => `mail ${at}`).sort());
     expect(new Set(logs.map(({ status }) => status))).toEqual(new Set(['sent']));
-    expect((await readSlots(plain.app, project.project)).used).toBe(12);
+    expect(await slotsUsed(plain.app, project.project)).toBe(12);
     await plain.close();
   });
 

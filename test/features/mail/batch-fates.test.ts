@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { App } from '../../../src/app.js';
 import { mailLogStore } from '../../../src/features/mail/mail-log.js';
-import { mailUsageStore, readSlots } from '../../../src/features/mail/sending/mail-slots.js';
+import { mailUsageStore } from '../../../src/features/mail/sending/mail-slots.js';
 import { sendMailOnce } from '../../../src/features/mail/sending/once.js';
 import { sendBatch } from '../../../src/features/mail/sending/send-batch.js';
 import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
@@ -10,6 +10,7 @@ import { REPEATED_REQUESTS } from '../../../src/features/quota/kept-records.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import type { OutgoingMail, SendOutcome } from '../../../src/platform/mail-provider/mail-provider.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { slotsUsed } from '../../helpers/mail-slots.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -29,7 +30,7 @@ const MAIL = {
   variables: {},
   content: { kind: 'direct' as const, text: { subject: 'Hello', text: 'Hi' } },
 };
-const used = async (): Promise<number> => (await readSlots(test.app, owner.project)).used;
+const used = (): Promise<number> => slotsUsed(test.app, owner.project);
 
 /** The app with a server that takes mails one by one, as SMTP does. */
 function withServer(send: (mail: OutgoingMail, key: string) => Promise<SendOutcome>): App {

@@ -5,7 +5,6 @@ import { createBroadcast, sendBroadcast } from '../../../src/features/mail/broad
 import { deliverMail } from '../../../src/features/mail/sending/deliver-mail.job.js';
 import { listMailLogs } from '../../../src/features/mail/list-mail-logs.js';
 import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.js';
-import { readSlots } from '../../../src/features/mail/sending/mail-slots.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { readBatch, readMailRequest } from '../../../src/features/mail/read-mail.js';
 import { receiveMailEvent } from '../../../src/features/mail/receive-mail-event.js';
@@ -15,6 +14,7 @@ import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js'
 import type { Project } from '../../../src/features/projects/project.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject } from '../../helpers/build-project.js';
+import { slotsUsed } from '../../helpers/mail-slots.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { Crash, crashAfter, sleepBefore } from '../files/crashing-app.js';
@@ -55,7 +55,7 @@ beforeEach(async () => {
 });
 
 const send = (sender: App, mail = MAIL): Promise<unknown> => sendMail(sender, project, readMailRequest(mail));
-const used = async (): Promise<number> => (await readSlots(app, project)).used;
+const used = (): Promise<number> => slotsUsed(app, project);
 const onlyLog = async (): Promise<MailLog> => (await mailLogStore(app).findOne({ projectId: project._id })) as MailLog;
 const deliver = async (worker: App): Promise<unknown> =>
   deliverMail.run(worker, { mailLogId: (await onlyLog())._id.toHexString() }, { attempt: 1 } as never);

@@ -13,6 +13,7 @@ import { updateProject } from '../../../src/features/projects/update-project.js'
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { slotsUsed } from '../../helpers/mail-slots.js';
 import { startMailProviderDouble, type MailProviderDouble, type Mood } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
@@ -59,7 +60,7 @@ const post = (path: string, body: object, key?: string) =>
     .send(body);
 const MAIL = { to: 'ann@example.com', subject: 'Hello', text: 'Hi' };
 const send = (key?: string) => post('/send', MAIL, key);
-const used = async (): Promise<number> => (await readSlots(test.app, owner.project)).used;
+const used = (): Promise<number> => slotsUsed(test.app, owner.project);
 const logs = (): Promise<MailLog[]> =>
   mailLogStore(test.app).find({ projectId: owner.project._id }).sort({ _id: 1 }).toArray() as Promise<MailLog[]>;
 const tries = (): number => provider.calls.filter(({ path }) => path === '/emails').length;
@@ -211,7 +212,7 @@ describe('the quota of mails', () => {
     const inMonths = [];
     for (const ms of [before, now]) {
       clock.ms = ms;
-      inMonths.push(await used());
+      inMonths.push((await readSlots(test.app, owner.project)).used);
     }
     clock.ms = now;
     const [first] = await logs();

@@ -2,12 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { forgetMailsJob } from '../../../src/features/mail/forget-mails.job.js';
 import { mailLogStore, queuedLog } from '../../../src/features/mail/mail-log.js';
 import { readMailRequest } from '../../../src/features/mail/read-mail.js';
-import { mailUsageStore, readSlots } from '../../../src/features/mail/sending/mail-slots.js';
+import { mailUsageStore } from '../../../src/features/mail/sending/mail-slots.js';
 import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
 import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { slotsUsed } from '../../helpers/mail-slots.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 const HOUR_MS = 3_600_000;
@@ -53,7 +54,7 @@ it('removes logs and kept mails after their time', async () => {
   expect(await kept()).toEqual({ logs: ['second'], texts: ['second'] });
   await pass(6);
   expect(await kept()).toEqual({ logs: [], texts: [] });
-  expect((await readSlots(test.app, owner.project)).used).toBe(2);
+  expect(await slotsUsed(test.app, owner.project)).toBe(2);
 });
 
 it('removes more of them than are removed at once', async () => {
@@ -85,5 +86,5 @@ it('gives back no slot of a mail that was sent, whose log is gone', async () => 
   await mailUsageStore(test.app).updateOne({ projectId: owner.project._id }, { $push: { open: log._id } });
   await pass(11);
   expect((await kept()).logs).toEqual([]);
-  expect((await readSlots(test.app, owner.project)).used).toBe(1);
+  expect(await slotsUsed(test.app, owner.project)).toBe(1);
 });

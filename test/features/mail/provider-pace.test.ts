@@ -3,11 +3,11 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { holdTurns } from '../../../src/features/mail/sending/provider-pace.js';
-import { readSlots } from '../../../src/features/mail/sending/mail-slots.js';
 import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
+import { slotsUsed } from '../../helpers/mail-slots.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
@@ -42,7 +42,7 @@ describe('calls of a provider that asked for an hour of silence', () => {
     expect(Number(reply!.headers['retry-after'])).toBeGreaterThan(3_000);
     expect(Number(reply!.headers['retry-after'])).toBeLessThanOrEqual(3_600);
     expect(provider.calls).toEqual([]);
-    expect((await readSlots(test.app, owner.project)).used).toBe(0);
+    expect(await slotsUsed(test.app, owner.project)).toBe(0);
   });
 });
 
