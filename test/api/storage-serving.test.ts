@@ -99,6 +99,78 @@ describe('GET /files/:project/:name', () => {
     expect((await get(text.url, { range: 'bytes=0-1', 'if-range': '"other"' })).status).toBe(200);
   });
 
+  /** Conditions of RFC 9110 13 in the order in which they are evaluated; `tag` and `date` are those of the file. */
+  it.each([
+    ['If-None-Match of the version', { 'if-none-match': 'tag' }, 304],
+    ['a weak one', { 'if-none-match': 'W/tag' }, 304],
+    ['any version', { 'if-none-match': '*' }, 304],
+    ['another version', { 'if-none-match': '"other"' }, 200],
+    ['If-Modified-Since its date', { 'if-modified-since': 'date' }, 304],
+    ['a later date', { 'if-modified-since': 'later' }, 304],
+    ['an earlier date', { 'if-modified-since': 'earlier' }, 200],
+    ['what is no date', { 'if-modified-since': 'yesterday' }, 200],
+    ['another version, although unmodified', { 'if-none-match': '"other"', 'if-modified-since': 'date' }, 200],
+    ['the version, although modified', { 'if-none-match': 'tag', 'if-modified-since': 'earlier' }, 304],
+    ['If-Match of the version', { 'if-match': 'tag' }, 200],
+    ['If-Match of another version', { 'if-match': '"other"' }, 412],
+    ['If-Unmodified-Since its date', { 'if-unmodified-since': 'date' }, 200],
+    ['If-Unmodified-Since an earlier date', { 'if-unmodified-since': 'earlier' }, 412],
+    ['If-Match before If-Unmodified-Since', { 'if-match': 'tag', 'if-unmodified-since': 'earlier' }, 200],
+    ['If-Match before If-None-Match', { 'if-match': '"other"', 'if-none-match': 'tag' }, 412],
+  ])('answers %s (%o) with %d, to GET and HEAD', async (_name, conditions, status) => {
+    const { headers } = await get(text.url);
+    const [tag, date] = [headers.get('etag')!, headers.get('last-modified')!];
+    const day = 86_400_000;
+    const dates: Record<string, string> = {
+      date,
+      later: new Date(Date.parse(date) + day).toUTCString(),
+      earlier: new Date(Date.parse(date) - day).toUTCString(),
+    };
+    const sent = Object.fromEntries(
+      Object.entries(conditions).map(([name, value]) => [name, dates[value] ?? value.replace('tag', tag)]),
+    );
+    for (const method of ['GET', 'HEAD']) expect((await get(text.url, sent, method)).status).toBe(status);
+  });
+
+  it.each(['文档.pdf', 'قائمة.pdf', 'ファイル 2.pdf', 'смета.pdf', 'Ünïcode.pdf', 'नमस्ते.pdf', '😀.pdf', 'a;b, c.pdf'])(
+    'keeps the extension of %s in the path, and its name for whoever saves it',
+    async (name) => {
+      const signed = await storage.request({ filename: name, contentType: 'application/pdf', size: 2 });
+      expect(signed.body.filePath).toMatch(/_[\w.-]*\w\.pdf$/);
+      const { url, path } = await upload('x', name, 'application/pdf');
+      expect(path).toMatch(/_[\w.-]*\w\.pdf$/);
+      const disposition = (await get(url)).headers.get('content-disposition')!;
+      const [, encoded] = /filename\*=UTF-8''([^;]+)/.exec(disposition) ?? [];
+      const [, quoted] = /filename="((?:[^"\\]|\\.)*)"/.exec(disposition) ?? [];
+      expect(encoded === undefined ? quoted?.replace(/\\(.)/g, '$1') : decodeURIComponent(encoded)).toBe(name);
+    },
+  );
+
+  it.each([
+    ['text/plain; charset=utf-8', 'text/plain; charset=utf-8'],
+    ['text/plain;charset="utf-8"', 'text/plain;charset="utf-8"'],
+    ['Text/Plain; Charset=Shift_JIS', 'Text/Plain; Charset=Shift_JIS'],
+    ['audio/webm;codecs=opus', 'audio/webm;codecs=opus'],
+    ['video/mp4; codecs="avc1.42E01E, mp4a.40.2"', 'video/mp4; codecs="avc1.42E01E, mp4a.40.2"'],
+    ['text/plain; charset=utf-8; format=flowed', 'text/plain; charset=utf-8; format=flowed'],
+    ['text/plain; x="<script>"', 'text/plain'],
+    ['text/html; charset=utf-8', 'application/octet-stream'],
+  ])('serves a part of type %s as %s', async (type, served) => {
+    const head = `--B\r\nContent-Disposition: form-data; name="note"\r\n\r\ncontent-type: text/css\r\n`;
+    const part = `--B\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\nContent-Type: ${type}\r\n\r\n`;
+    const sent = await fetch(`${test.url}/api/storage/upload`, {
+      method: 'POST',
+      headers: { 'x-api-key': owner.secret, 'content-type': 'multipart/form-data; boundary=B' },
+      body: `${head}${part}Content-Type: text/html\r\n\r\nx\r\n--B--\r\n`,
+    });
+    const { url } = (await sent.json()) as { url: string };
+    expect((await get(url)).headers.get('content-type')).toBe(served);
+  });
+
+  it('takes the slash of a path encoded, too', async () => {
+    expect(await (await get(text.url.replace(text.path, encodeURIComponent(text.path)))).text()).toBe('0123456789');
+  });
+
   it.each([
     ['image/png', 'a.png', 'inline', 'image/png'],
     ['image/jpeg', 'a.jpg', 'inline', 'image/jpeg'],

@@ -1,5 +1,6 @@
-/** A media type that may stand in a header, at most with a charset. */
-export const CONTENT_TYPE = /^[A-Za-z0-9][\w.+-]{0,60}\/[A-Za-z0-9][\w.+-]{0,100}( ?; ?charset=[\w-]{1,40})?$/;
+/** A media type that can be sent as a header, with up to four parameters such as `charset=utf-8` or `codecs="opus"`. */
+export const CONTENT_TYPE =
+  /^[A-Za-z0-9][\w.+-]{0,60}\/[A-Za-z0-9][\w.+-]{0,100}( ?; ?[A-Za-z][\w-]{0,30}=([\w.+:-]{1,60}|"[\w .,+:-]{1,60}")){0,4}$/;
 
 export const UNKNOWN_TYPE = 'application/octet-stream';
 

@@ -18,7 +18,7 @@ import { receiveUpload, UPLOAD_REFUSALS } from './uploads/receive-upload.js';
 
 const NAME = { minLength: 1, maxLength: 1024 };
 const PATH = text({ ...NAME, examples: ['66f0c0ffee0ddba11c0de001/7d9e…_photo.png'] });
-const IN_PATH = naming('Of the path of the file', 'FILE_NOT_FOUND', text({ minLength: 1 }));
+const IN_PATH = naming('`path` of the file', 'FILE_NOT_FOUND', text({ minLength: 1 }));
 const MEDIA_TYPE = text({
   ...NAME,
   pattern: CONTENT_TYPE.source,
@@ -137,17 +137,16 @@ export const FILE_ROUTES: RouteList = {
         };
       },
     }),
-    route('GET /api/storage/files/:folder/:name/link', {
+    route('GET /api/storage/files/*path/link', {
       id: 'linkFile',
       summary: 'Get an address that reads a file for ten minutes',
       description:
-        'The path of the file stands between `files/` and `/link`. Attached files: whoever may read the document, as long as it is not in the trash. Private ones: the secret key.',
+        'The path of the file goes between `files/` and `/link`; its slash may be sent encoded (`%2F`). Attached files can be read by callers who can read the document, while it is not in the trash. Private files need the secret key.',
       access: READS_DOCUMENTS,
-      params: { folder: IN_PATH, name: IN_PATH },
+      params: { path: IN_PATH },
       answers: plain(object(LINK, 'FileLink'), 'Its address'),
       refuses: { 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
-      handle: ({ app, ctx, caller, params }) =>
-        linkFile(app, caller, `${params.folder}/${params.name}`, ownAddress(app, ctx)),
+      handle: ({ app, ctx, caller, params }) => linkFile(app, caller, params.path, ownAddress(app, ctx)),
     }),
     route('POST /api/storage/links', {
       id: 'linkFiles',

@@ -35,6 +35,9 @@ export const LOCAL_FILE_ROUTES: RouteList = {
       headers: {
         range: parameter('A part of it: `bytes=0-99`', TEXT),
         'if-none-match': parameter('`ETag` of a copy', TEXT),
+        'if-modified-since': parameter('`Last-Modified` of a copy', TEXT),
+        'if-match': parameter('`ETag` of the version that is wanted', TEXT),
+        'if-unmodified-since': parameter('`Last-Modified` of the version that is wanted', TEXT),
         'if-range': parameter('`ETag` or `Last-Modified` of the copy that the range belongs to', TEXT),
       },
       answers: [
@@ -42,7 +45,7 @@ export const LOCAL_FILE_ROUTES: RouteList = {
         own(206, 'The part', BYTES, FILE_HEADERS),
         own(304, 'The copy is good'),
       ],
-      refuses: { 416: ['RANGE_NOT_SATISFIABLE'] },
+      refuses: { 412: ['CHANGED_MEANWHILE'], 416: ['RANGE_NOT_SATISFIABLE'] },
       handle: ({ app, ctx }) => serveFile(app, ctx, pathOf(ctx)),
     }),
     route(`PUT ${LOCAL_FILES_PATH}/*path`, {
@@ -72,7 +75,7 @@ export const LOCAL_FILE_ROUTES: RouteList = {
   ],
 };
 
-/** As it was sent: a path of ours has nothing to decode, so what is encoded is not one of ours. */
+/** A path has nothing to decode but its slash, which some clients encode. */
 function pathOf(ctx: RouteContext): string {
-  return ctx.path.slice(LOCAL_FILES_PATH.length + 1);
+  return ctx.path.slice(LOCAL_FILES_PATH.length + 1).replace(/%2f/i, '/');
 }

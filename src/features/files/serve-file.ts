@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { type AppError, unsatisfiable } from '../../errors.js';
+import { type AppError, preconditionFailed, unsatisfiable } from '../../errors.js';
+import { evaluateConditions } from '../../http/requests/conditions.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import { parseByteRange } from './byte-range.js';
 import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
@@ -32,16 +33,17 @@ export async function serveFile(app: App, ctx: Context, path: string): Promise<v
     const etag = `"${file._id.toHexString()}"`;
     ctx.set({ ...HEADERS, ETag: etag, 'Last-Modified': file.confirmedAt!.toUTCString() });
     if (leftMs !== null) ctx.set('Cache-Control', `private, max-age=${Math.min(300, Math.floor(leftMs! / 1000))}`);
-    if (matches(ctx.get('If-None-Match'), etag)) {
+    const condition = evaluateConditions(ctx.req.headers, { etag, lastModified: file.confirmedAt! });
+    if (condition === 'failed') throw conditionFailed();
+    if (condition === 'not-modified') {
       ctx.status = 304;
       return;
     }
     const range = isRangeWanted(ctx, etag, file) ? parseByteRange(ctx.get('Range'), opened.size) : null;
     if (range === 'unsatisfiable') throw rangeRefused(opened.size);
     const inline = isShownInline(file.contentType);
+    ctx.attachment(file.name, { type: inline ? 'inline' : 'attachment' });
     ctx.set('Content-Type', inline ? file.contentType : UNKNOWN_TYPE);
-    // A stored name has no character that would need quoting or encoding.
-    ctx.set('Content-Disposition', `${inline ? 'inline' : 'attachment'}; filename="${file.name}"`);
     const { start, end } = range ?? { start: 0, end: opened.size - 1 };
     ctx.status = range ? 206 : 200;
     if (range) ctx.set('Content-Range', `bytes ${start}-${end}/${opened.size}`);
@@ -72,8 +74,8 @@ function isRangeWanted(ctx: Context, etag: string, file: FileRecord): boolean {
   return condition === '' || condition === etag || condition === file.confirmedAt!.toUTCString();
 }
 
-function matches(header: string, etag: string): boolean {
-  return header.split(',').some((entry) => ['*', etag, `W/${etag}`].includes(entry.trim()));
+function conditionFailed(): AppError {
+  return preconditionFailed('CHANGED_MEANWHILE', 'The file is not the one that If-Match or If-Unmodified-Since names');
 }
 
 function rangeRefused(size: number): AppError {

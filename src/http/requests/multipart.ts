@@ -52,6 +52,7 @@ export async function receiveFile<T>(
         else if (texts.has(name)) fail(invalid('INVALID_BODY', `Send the field "${name}" once`));
         else texts.set(name, text);
       });
+      const typeOf = watchPartTypes(req, rules.field);
       form.on('file', (name, part, { filename, mimeType }) => {
         // A part ends with an error when the form does, which `form` reports.
         part.on('error', () => undefined);
@@ -60,7 +61,10 @@ export async function receiveFile<T>(
         body = limitBody(rules.maxBytes, whole);
         body.on('error', () => undefined);
         part.pipe(body);
-        take({ filename: filename ?? '', contentType: mimeType, body }, texts).then(resolve, reject);
+        take({ filename: filename ?? '', contentType: withParameters(mimeType, typeOf()), body }, texts).then(
+          resolve,
+          reject,
+        );
       });
       // Not once: a form reports each thing that is wrong, and an error that nobody hears ends the process.
       form.on('error', () => fail(cutShort()));
@@ -78,6 +82,37 @@ export async function receiveFile<T>(
     form.destroy();
     throw error;
   }
+}
+
+/** The type as it was sent, where busboy has read it as a type. */
+function withParameters(mimeType: string, sent: string | null): string {
+  return sent !== null && sent.toLowerCase().startsWith(`${mimeType};`) ? sent : mimeType;
+}
+
+/** More than the head of a part takes. */
+const HEAD_BYTES = 16 * 1024;
+
+/**
+ * The type of the part in `field` with its parameters, which busboy drops: without `charset` browsers show UTF-8 as
+ * another encoding. Reads along until it is asked, which has to be when the head of that part has just arrived; null
+ * where the part says none.
+ */
+function watchPartTypes(req: Readable, field: string): () => string | null {
+  let recent = Buffer.alloc(0);
+  const read = (chunk: Buffer): void => {
+    recent = Buffer.concat([recent.subarray(-HEAD_BYTES), chunk]);
+  };
+  req.on('data', read);
+  return () => {
+    req.off('data', read);
+    const isField = new RegExp(`;[ \\t]*name="?${field}"?[ \\t]*(;|\\r|$)`, 'i');
+    const heads = recent.toString('latin1').split('\r\n\r\n');
+    recent = Buffer.alloc(0);
+    const head = heads
+      .map((text) => text.slice(Math.max(0, text.lastIndexOf('\r\n--'))))
+      .find((text) => isField.test(text));
+    return /(?:^|\r\n)content-type:[ \t]*([^\r\n]+?)[ \t]*(?:\r\n|$)/i.exec(head ?? '')?.[1] ?? null;
+  };
 }
 
 function openForm(ctx: Context): busboy.Busboy {

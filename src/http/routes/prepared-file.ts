@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Context } from 'koa';
 import { TEXT, type JsonSchema } from '../../platform/schema/schema.js';
+import { evaluateConditions } from '../requests/conditions.js';
 import { own, parameter } from './route.js';
 
 const gzipped = promisify(gzip);
@@ -48,7 +49,7 @@ export function servePreparedFile(ctx: Context, file: PreparedFile): void {
   ctx.set({ ETag: file.etag, 'Cache-Control': 'public, max-age=300', Vary: 'Accept-Encoding' });
   ctx.type = file.type;
   ctx.status = 200;
-  if (ctx.fresh) {
+  if (evaluateConditions(ctx.req.headers, file) === 'not-modified') {
     ctx.status = 304;
     return;
   }

@@ -184,7 +184,7 @@ export function say<T>(value: T, message?: string, status?: number): Said<T> {
 
 type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? { [N in Name]: string } & ParamsOf<Rest>
-  : Path extends `${string}:${infer Name}` | `${string}*${infer Name}`
+  : Path extends `${string}*${infer Name}/${string}` | `${string}:${infer Name}` | `${string}*${infer Name}`
     ? { [N in Name]: string }
     : object;
 

@@ -1,10 +1,11 @@
 import { invalid, preconditionFailed } from '../../../errors.js';
+import { readEntityTags } from '../../../http/requests/conditions.js';
 import { parameter } from '../../../http/routes/route.js';
 import { TEXT } from '../../../platform/schema/schema.js';
 import type { StoredDocument } from '../store/document.js';
 
-/** The version of a document that a write is meant for; null for any. */
-export type ExpectedVersion = Date | null;
+/** The versions of a document that a write is meant for, mostly one; null for any. */
+export type ExpectedVersion = readonly Date[] | null;
 
 const FORM = /^"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)"$/;
 
@@ -14,33 +15,41 @@ export const IF_MATCH = {
 };
 
 /**
- * Reads an `If-Match` header: a document's `ETag`, or `*` for any version. 400 INVALID_IF_MATCH for anything else, an
- * empty one too: its sender means a condition, and lost the `ETag` on the way.
+ * Reads an `If-Match` header (RFC 9110 13.1.1): the `ETag` of a document or several, as a proxy may have marked them
+ * (`W/`, `-gzip`), or `*` for any version. 400 INVALID_IF_MATCH for anything else, an empty one too: its sender means a
+ * condition, and lost the `ETag` on the way.
  */
 export function readIfMatch(header: string | undefined): ExpectedVersion {
-  if (header === undefined || header === '*') return null;
-  const version = new Date(FORM.exec(header)?.[1] ?? NaN);
-  if (Number.isNaN(version.getTime())) {
+  if (header === undefined || header.trim() === '*') return null;
+  const versions = readEntityTags(header)?.map((tag) => new Date(FORM.exec(tag)?.[1] ?? NaN));
+  if (!versions?.length || versions.some((version) => Number.isNaN(version.getTime()))) {
     throw invalid('INVALID_IF_MATCH', 'If-Match takes the ETag of a document, which is its updatedAt in quotes, or *');
   }
-  return version;
+  return versions;
 }
 
-/** The condition of a write that it is for no other version. */
+/** The condition that the stored document is of an expected version. */
 export function versionFilter(expected: ExpectedVersion): Record<string, unknown> {
-  return expected ? { updatedAt: expected } : {};
+  if (!expected) return {};
+  return { updatedAt: expected.length === 1 ? expected[0] : { $in: expected } };
 }
 
 /** 412 CHANGED_MEANWHILE for a document of another version. */
 export function requireVersion({ updatedAt }: StoredDocument, expected: ExpectedVersion): void {
-  if (!expected || (updatedAt instanceof Date && updatedAt.getTime() === expected.getTime())) return;
+  if (!expected) return;
+  if (updatedAt instanceof Date && expected.some((version) => version.getTime() === updatedAt.getTime())) return;
   throw preconditionFailed(
     'CHANGED_MEANWHILE',
     'The document was changed since: read it again, and write what you mean to change now',
   );
 }
 
-/** The moment to note for a write: later than the version that it replaces, so that no two have the same `ETag`. */
+/**
+ * The time to store with a write: later than the version that it replaces, so that no two have the same `ETag`. Of
+ * several expected versions one is stored; those that only a clock in the future could have given are not.
+ */
 export function nextVersion(nowMs: number, expected: ExpectedVersion): Date {
-  return new Date(Math.max(nowMs, (expected?.getTime() ?? 0) + 1));
+  if (!expected) return new Date(nowMs);
+  const stored = expected.map((version) => version.getTime()).filter((ms) => expected.length === 1 || ms <= nowMs);
+  return new Date(Math.max(nowMs, ...stored.map((ms) => ms + 1)));
 }

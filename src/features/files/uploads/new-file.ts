@@ -32,7 +32,7 @@ export function newFile(
   nowMs: number,
 ): FileRecord {
   const { attachedTo } = seenBy;
-  const safeName = sanitiseName(name, attachedTo ? MAX_ATTACHED_NAME_CHARACTERS : MAX_NAME_CHARACTERS);
+  const most = attachedTo ? MAX_ATTACHED_NAME_CHARACTERS : MAX_NAME_CHARACTERS;
   const projectId = project._id.toHexString();
   const path = attachedTo
     ? attachedPrefix({
@@ -44,8 +44,8 @@ export function newFile(
   return {
     _id: new ObjectId(),
     projectId: project._id,
-    path: `${path}_${safeName}`,
-    name: safeName,
+    path: `${path}_${nameInPath(name, most)}`,
+    name: shownName(name, most),
     contentType,
     declaredSize,
     size: null,
@@ -59,17 +59,42 @@ export function newFile(
   };
 }
 
+/** The name of a file as people gave it, in any script: its last part, without control characters, cut to `most`. */
+function shownName(given: string, most: number): string {
+  const name = given
+    .normalize('NFC')
+    .split(/[/\\]/)
+    .at(-1)!
+    // Characters that control text, or turn its direction so that one extension looks like another.
+    .replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\ufeff]/gu, '')
+    .trim();
+  return shorten(name, most) || 'file';
+}
+
 /**
- * The last part of a name in letters, digits, `.`, `_` and `-`, short, its extension kept; `file` when nothing is left.
+ * The same in letters, digits, `.`, `_` and `-` for the path, its extension kept: `file` where nothing else is left of
+ * it, `file.pdf` of a name in another script.
  */
-function sanitiseName(name: string, most: number): string {
-  const base = name.normalize('NFKD').split(/[/\\]/).at(-1)!;
-  const safe = base
+function nameInPath(given: string, most: number): string {
+  const safe = shownName(given, Infinity)
+    .normalize('NFKD')
     .replace(/[\u0300-\u036f]/g, '')
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/\.{2,}/g, '.')
+    .replace(/^-+(?=\.\w)/, 'file')
     .replace(/^[.-]+|[.-]+$/g, '');
-  if (safe.length <= most) return safe || 'file';
-  const extension = /\.[A-Za-z0-9]{1,10}$/.exec(safe)?.[0] ?? '';
-  return safe.slice(0, most - extension.length).replace(/[.-]+$/, '') + extension;
+  return shorten(safe, most) || 'file';
+}
+
+/** At most so many characters, the extension kept. */
+function shorten(name: string, most: number): string {
+  const characters = [...name];
+  if (characters.length <= most) return name;
+  const extension = /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? '';
+  return (
+    characters
+      .slice(0, most - extension.length)
+      .join('')
+      .replace(/[.-]+$/, '') + extension
+  );
 }

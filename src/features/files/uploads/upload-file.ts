@@ -22,7 +22,7 @@ export async function uploadFile(
   seenBy: SeenBy = {},
 ): Promise<FileRecord> {
   const place = choosePlace(app, project);
-  const type = isContentType(contentType) ? contentType : UNKNOWN_TYPE;
+  const type = [contentType, contentType.split(';', 1)[0]!.trim()].find(isContentType) ?? UNKNOWN_TYPE;
   const upload = { name: filename, contentType: type, declaredSize: null, place, uploadedBy, seenBy };
   const begun = newFile(project, upload, app.clock.now());
   // No address of its object is given out, so nobody else can write to it.
