@@ -262,6 +262,7 @@ export interface ApiSchemas {
         include_deleted?: boolean | 'only';
         limit?: number;
         meta?: boolean;
+        or?: string;
         page?: number;
         populate?: string;
         skip?: number;
@@ -289,6 +290,7 @@ export interface ApiSchemas {
       data?: never;
       query?: {
         include_deleted?: boolean | 'only';
+        or?: string;
       } & {
         [key: string]: unknown;
       };

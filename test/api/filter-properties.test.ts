@@ -170,8 +170,18 @@ async function store(collection: Collection, rows: readonly Row[]): Promise<Map<
   return new Map(ids.map((id, at) => [id, rows[at]!]));
 }
 
-async function answered(collection: Collection, questions: readonly Asked[]): Promise<string[]> {
-  const query = questions.map(toQuery).join('&');
+/** The filter as an alternative of `or` has it. */
+function toEntry({ field, operator, texts }: Asked): [string, unknown] {
+  const isText = field === 'text' || field === 'list' || field === 'date';
+  const values = texts.map((text): unknown => (isText || operator === '_regex' ? text : JSON.parse(text)));
+  return [field + operator, operator === '_in' ? values : values[0]];
+}
+
+function answered(collection: Collection, questions: readonly Asked[]): Promise<string[]> {
+  return listed(collection, questions.map(toQuery).join('&'));
+}
+
+async function listed(collection: Collection, query: string): Promise<string[]> {
   const { body, status } = await request(test.server)
     .get(`/api/data/${collection.name}?limit=1000&sort=_id&${query}`)
     .set('x-api-key', project.publishable);
@@ -218,5 +228,71 @@ describe('filters agree with a plain filter in memory', () => {
       },
     );
     await fc.assert(property, { seed: 22, numRuns: 60 });
+  });
+
+  it('as alternatives of `or`, in lists and counts', async () => {
+    const alternatives = fc.array(fc.array(typedQuestion, { minLength: 1, maxLength: 3 }).filter(differentParameters), {
+      minLength: 1,
+      maxLength: 3,
+    });
+    const property = fc.asyncProperty(
+      fc.array(row, { minLength: 1, maxLength: 12 }),
+      fc.array(fc.tuple(alternatives, fc.option(typedQuestion)), { minLength: 12, maxLength: 12 }),
+      async (rows, many) => {
+        const stored = await store(typed, rows);
+        for (const [any, beside] of many) {
+          const expected = [...stored].filter(
+            ([, found]) =>
+              any.some((all) => all.every((one) => matches(found[one.field], one, false))) &&
+              (!beside || matches(found[beside.field], beside, false)),
+          );
+          const or = JSON.stringify(any.map((all) => Object.fromEntries(all.map(toEntry))));
+          const query = `or=${encodeURIComponent(or)}${beside ? `&${toQuery(beside)}` : ''}`;
+          expect(await listed(typed, query), query).toEqual(expected.map(([id]) => id));
+          const counted = await request(test.server)
+            .get(`/api/data/typed?count=true&${query}`)
+            .set('x-api-key', project.publishable);
+          expect(counted.body).toMatchObject({ data: { count: expected.length } });
+        }
+      },
+    );
+    await fc.assert(property, { seed: 23, numRuns: 40 });
+  });
+
+  it('on undeclared fields whose names end like a suffix', async () => {
+    const names = FILTER_OPERATORS.filter(({ takes }) => takes !== 'area').map(({ suffix }) => `seen${suffix}`);
+    for (const name of names) {
+      for (const value of ['true', 'a', '5', 'null']) {
+        const form = value === 'true' ? true : value === '5' ? 5 : value;
+        const stored = await store(loose, [{ [name]: form }, { other: form }, { [name]: 'something else' }]);
+        if (name === 'seen_exists' && value !== 'true') continue;
+        const found = await listed(loose, `${name}=${value}`);
+        const own = [...stored].filter(([, one]) => one[name] === form).map(([id]) => id);
+        expect(found, `${name}=${value}`).toEqual(expect.arrayContaining(own));
+      }
+    }
+  });
+});
+
+describe('a malformed `or` is 400 and says what it takes', () => {
+  it.each([
+    ['', 'JSON list'],
+    ['x', 'JSON list'],
+    ['{}', 'JSON list'],
+    ['[]', 'JSON list'],
+    ['[1]', 'alternative 1 must be an object'],
+    ['[{}]', 'alternative 1 must be an object'],
+    ['[{"text":{"$gt":""}}]', 'must be a text'],
+    ['[{"text":["a","b"]}]', 'given more than once'],
+    ['[{"text":"\\ud800"}]', 'not valid Unicode'],
+    ['[{"nowhere":1}]', 'Unknown field'],
+    ['[{"isDeleted":true}]', 'cannot be filtered by'],
+    ['[{"or":[{"text":"a"}]}]', 'must be a text'],
+    [JSON.stringify(Array.from({ length: 21 }, () => ({ text: 'a' }))), 'at most 20'],
+  ])('%s', async (or, said) => {
+    const reply = await request(test.server)
+      .get(`/api/data/typed?or=${encodeURIComponent(or)}`)
+      .set('x-api-key', project.publishable);
+    expect(reply.body).toMatchObject({ code: 'INVALID_QUERY', message: expect.stringContaining(said) as string });
   });
 });

@@ -131,6 +131,27 @@ describe('POST /api/realtime', () => {
     expect(await newsBy(client, () => send('patch', `${name}/${id}`, { title: 'Done' }))).toEqual([`${id} gone`]);
   });
 
+  it('takes alternatives as its filter, within the bounds of live filters', async () => {
+    const { name } = await buildFollowed();
+    const filter = (or: object[]): string => `or=${encodeURIComponent(JSON.stringify(or))}`;
+    const client = await follow([{ collection: name, filter: filter([{ title: 'open' }, { n_gt: 3 }]) }]);
+    await client.until(isReady);
+    await send('post', name, { title: 'done', n: 1 });
+    let id = '';
+    await newsBy(client, async () => (id = await send('post', name, { title: 'done', n: 4 })));
+    expect([...client.known().keys()]).toEqual([id]);
+    expect(await newsBy(client, () => send('patch', `${name}/${id}`, { title: 'open', n: 0 }))).toEqual([id]);
+    expect(await newsBy(client, () => send('patch', `${name}/${id}`, { title: 'Done' }))).toEqual([`${id} gone`]);
+    for (const [said, or] of [
+      ['at most 20 conditions', Array.from({ length: 11 }, () => ({ title: 'a', n: 1 }))],
+      ['may not use _regex', [{ title: 'a' }, { title_regex: 'a' }]],
+      ['at most 100 values', [{ n_in: Array.from({ length: 101 }, (_, n) => n) }]],
+    ] as const) {
+      const refused = await follow([{ collection: name, filter: filter([...or]) }]);
+      expect([refused.status, refused.text()]).toEqual([400, expect.stringContaining(said)]);
+    }
+  });
+
   it('is refused with the position of the subscription that is to blame', async () => {
     const { name } = await buildFollowed();
     const off = await buildFollowed();

@@ -69,11 +69,17 @@ const PRESENTATION = {
 /** Codes of the bounds that patterns have in one request. */
 const TOO_MUCH_OF_PATTERNS = ['TOO_MANY_PATTERNS', 'PATTERNS_TOO_LONG', 'PATTERN_TOO_LARGE'];
 
+const OR = parameter(
+  'Alternatives, of which one must match: a JSON list of objects with filters, all of which must match',
+  text({ examples: ['[{"status":"open"},{"views_gt":3}]'] }),
+);
+
 /** How the documents of a list or of an export are narrowed. */
 export const FILTERING = {
-  description: `Every other parameter is a filter: \`field=value\`, or a field with ${listSuffixes()}. All of them must match.`,
+  description: `Every other parameter is a filter: \`field=value\`, or a field with ${listSuffixes()}. All of them must match; with \`or\`, one of its alternatives besides.`,
   ownQuery: {
     include_deleted: TRASH_OF_LIST,
+    or: OR,
     filter: { ...parameter('Filters by the fields of the collection', FILTER), isOpen: true },
   },
   refuses: { 400: ['INVALID_QUERY', ...TOO_MUCH_OF_PATTERNS], ...NO_ROOM },
@@ -104,6 +110,7 @@ export const LISTING = {
     count: flagParameter('Only the number of matching documents; with `cursor` the total is counted again'),
     ...PRESENTATION,
     include_deleted: TRASH_OF_LIST,
+    or: OR,
     filter: FILTERING.ownQuery.filter,
   },
   answers: encoded(

@@ -1,9 +1,11 @@
 import type { Document } from 'bson';
 import type { Collection } from '../../collections/collection.js';
 import { adviseNearest } from './advise-field.js';
+import { ALTERNATIVES, readAlternatives, type RawFilter } from './alternatives.js';
 import { EXACT_MATCH, FILTER_OPERATORS, type FilterOperator } from './filter-operators.js';
 import { scalarShape } from './filter-value.js';
-import { findField, isDeclaredPath, isFieldPath } from '../store/find-field.js';
+import { allOf } from './keyset-filter.js';
+import { findField, isDeclaredPath, isFieldPath, type PathTarget } from '../store/find-field.js';
 import { parseSort, type SortField } from './parse-sort.js';
 import {
   badQuery,
@@ -158,23 +160,65 @@ function readPresentation(query: QueryText, collection: Collection, includeDelet
   };
 }
 
-/** The filters of a query: every parameter that lists do not reserve. */
+/** The filters of a query: every parameter that lists do not reserve, and `or`. */
 export function readConditions(query: QueryText, collection: Collection): Document[] {
   const conditions: Document[] = [];
   const budget = new WorkBudget();
+  const read = ([name, raw]: RawFilter): Document => readCondition(collection, name, raw, budget);
   for (const [given, raw] of query) {
-    if (RESERVED_KEYS.has(given)) continue;
-    const parameter = withoutBrackets(given);
-    const operator = findOperator(collection, parameter);
-    const path = parameter.slice(0, parameter.length - operator.suffix.length);
-    const target = requireFilterField(collection, path, parameter);
-    if (raw.length > 1 && operator.takes !== 'list') {
-      const hint = operator === EXACT_MATCH ? `: use ${path}_in for one of several values` : '';
-      throw badQuery(`${parameter} is given more than once${hint}`);
+    if (isAlternatives(collection, given)) {
+      conditions.push(...raw.map((text) => anyOf(readAlternatives(text).map((filters) => allOf(filters.map(read))))));
+    } else if (!RESERVED_KEYS.has(given)) {
+      conditions.push(read([given, raw]));
     }
-    conditions.push(operator.condition({ path, target, parameter, budget }, raw));
   }
   return conditions;
+}
+
+/** The filters of a query one by one, those of alternatives too. */
+export function filtersOf(query: QueryText, collection: Collection): RawFilter[] {
+  return [...query].flatMap(([name, raw]) => {
+    if (isAlternatives(collection, name)) return raw.flatMap((text) => readAlternatives(text).flat());
+    return RESERVED_KEYS.has(name) ? [] : [[name, raw] as const];
+  });
+}
+
+/** A declared field of that name is the field. */
+function isAlternatives(collection: Collection, name: string): boolean {
+  return name === ALTERNATIVES && !isDeclaredPath(collection, name);
+}
+
+function readCondition(collection: Collection, given: string, raw: readonly string[], budget: WorkBudget): Document {
+  const parameter = withoutBrackets(given);
+  const operator = findOperator(collection, parameter);
+  const path = parameter.slice(0, parameter.length - operator.suffix.length);
+  const target = requireFilterField(collection, path, parameter);
+  if (raw.length > 1 && operator.takes !== 'list') {
+    const hint = operator === EXACT_MATCH ? `: use ${path}_in for one of several values` : '';
+    throw badQuery(`${parameter} is given more than once${hint}`);
+  }
+  const condition = operator.condition({ path, target, parameter, budget }, raw);
+  const namesake = raw.length === 1 ? findNamesake(collection, path, target, parameter) : null;
+  if (!namesake) return condition;
+  const exact = EXACT_MATCH.condition({ path: parameter, target: namesake, parameter, budget }, raw);
+  return { $or: [condition, allOf([{ [parameter]: { $exists: true } }, exact])] };
+}
+
+/**
+ * The undeclared field whose whole name a filter may mean, such as `logged_in`: stored documents may have it as well as
+ * `logged`. A field that is declared or indexed is meant with its suffix.
+ */
+function findNamesake(collection: Collection, path: string, target: PathTarget, parameter: string): PathTarget | null {
+  const isIndexed = collection.indexes.some((spec) =>
+    spec.split(/[,:]/).some((part) => part.replace(/^-/, '') === path),
+  );
+  if (path === parameter || target.kind !== 'any' || isIndexed) return null;
+  const namesake = findField(collection, parameter);
+  return namesake?.kind === 'any' ? namesake : null;
+}
+
+function anyOf(alternatives: readonly Document[]): Document {
+  return alternatives.length === 1 ? alternatives[0]! : { $or: alternatives };
 }
 
 /** The comparison that a parameter names. The name of a declared field is that field, whatever it ends with. */

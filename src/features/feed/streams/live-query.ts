@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Collection } from '../../collections/collection.js';
-import { findOperator } from '../../documents/query/parse-list-query.js';
+import { filtersOf, findOperator } from '../../documents/query/parse-list-query.js';
 import { badQuery, readQueryText } from '../../documents/reply/query-text.js';
-import { readFeedQuery, type FeedQuery } from '../feed-query.js';
+import { FEED_PARAMETERS, readFeedQuery, type FeedQuery } from '../feed-query.js';
 
 /** A live filter is tried on every change, so it may be no more than this. */
 const MAX_CONDITIONS = 20;
@@ -33,11 +33,11 @@ function parseLiveQuery(raw: string, collection: Collection): FeedQuery {
   const text = readQueryText(raw);
   for (const name of REFUSED) if (text.has(name)) throw badQuery(`${name} is not a parameter of a stream`);
   const query = readFeedQuery(raw, collection);
-  const { conditions } = query;
-  if (conditions.length > MAX_CONDITIONS) {
+  const filters = filtersOf(text, collection).filter(([name]) => !FEED_PARAMETERS.has(name));
+  if (filters.length > MAX_CONDITIONS) {
     throw badQuery(`The filter of a stream may have at most ${MAX_CONDITIONS} conditions`);
   }
-  for (const [name, values] of text) {
+  for (const [name, values] of filters) {
     const { suffix, inStreams, takes } = findOperator(collection, name);
     if (!inStreams) {
       throw badQuery(
