@@ -4,6 +4,7 @@ import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../src/worker.js';
 import { countMailTo } from '../../src/features/users/codes/mail-allowance.js';
 import { identityStore } from '../../src/features/users/accounts/linked-identity.js';
+import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
@@ -141,15 +142,68 @@ describe('first proof of an address in a session of the account', () => {
   });
 });
 
+const signUpFirst = async (victim: string) => signedIn(await client.signUp({ email: victim }));
+/** A guest who asks for the address and a password; its code then comes to the owner. */
+const comeAsGuest = async (victim: string) => {
+  const guest = signedIn(await client.post('/signup/anonymous', {}));
+  const asked = { email: victim, password: PASSWORD };
+  expect((await client.send('patch', '/update-profile', asked, bearer(guest.accessToken))).status).toBe(200);
+  return guest;
+};
+const confirm = async (victim: string): Promise<void> => {
+  const reply = await client.post('/verify-email', { email: victim, otp: await readMailedCode(test, victim) });
+  expect([reply.status, (reply.body as { message: string }).message]).toEqual([
+    200,
+    expect.stringContaining('request-password-reset'),
+  ]);
+};
+type Claim = Record<'byStranger', (victim: string) => ReturnType<typeof signUpFirst>> &
+  Record<'byOwner', (victim: string) => Promise<unknown>>;
+/** Every way in which an address is proven outside the sessions of who asked for it first. */
+const CLAIMS: [string, Claim][] = [
+  ['the code of the sign-up', { byStranger: signUpFirst, byOwner: confirm }],
+  ['the code that a guest asked for', { byStranger: comeAsGuest, byOwner: confirm }],
+  ['a provider', { byStranger: signUpFirst, byOwner: (victim) => browser.signIn(person(victim)) }],
+  [
+    'a sign-in code',
+    {
+      byStranger: signUpFirst,
+      async byOwner(victim) {
+        await client.post('/login/code', { email: victim });
+        const code = { email: victim, otp: await readMailedCode(test, victim) };
+        expect((await client.post('/login/code/verify', code)).status).toBe(200);
+      },
+    },
+  ],
+  [
+    'a password reset',
+    {
+      byStranger: signUpFirst,
+      async byOwner(victim) {
+        await client.post('/request-password-reset', { email: victim });
+        const reset = { email: victim, otp: await readMailedCode(test, victim), newPassword: NEW_PASSWORD };
+        expect((await client.post('/reset-password', reset)).status).toBe(200);
+      },
+    },
+  ],
+];
+
 describe('account opened with a stranger’s address', () => {
-  it('loses the stranger-chosen password at the owner’s first social sign-in, even after a code was entered without a session', async () => {
-    const victim = buildEmail('victim');
-    await client.signUp({ email: victim });
-    await client.post('/verify-email', { email: victim, otp: await readMailedCode(test, victim) });
-    expect((await client.logIn(victim)).status).toBe(200);
-    await browser.signIn(person(victim));
-    expect((await client.logIn(victim)).status).toBe(401);
-  });
+  it.each(CLAIMS)(
+    'lets nobody in by what its first claimant made, once its owner has come by %s',
+    async (_by, claim) => {
+      await updateProject(test.app, project.project.name, { signIn: { codeLogin: 'existing', anonymous: true } });
+      const victim = buildEmail('victim');
+      const stranger = await claim.byStranger(victim);
+      await claim.byOwner(victim);
+      expect(codeOf(await client.logIn(victim))).toEqual([401, 'INVALID_CREDENTIALS']);
+      expect((await client.me(stranger.accessToken)).status).toBe(401);
+      expect((await client.refresh(stranger.refreshToken)).status).toBe(401);
+      // Nor does another proof bring it back.
+      await browser.signIn(person(victim));
+      expect((await client.logIn(victim)).status).toBe(401);
+    },
+  );
 
   it('keeps the password that was proven in its own session', async () => {
     const email = buildEmail();
@@ -307,8 +361,9 @@ describe('another e-mail address in update-profile', () => {
     const replies = await Promise.all(owners.map(() => client.post('/verify-email', { email: next, otp })));
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 400]);
     const [first, second] = await Promise.all(owners.map(({ user }) => client.logIn(user.email)));
+    // Confirmed outside its sessions, the account has no password any more.
     expect([first!.status, second!.status]).toEqual([401, 200]);
-    expect((await client.logIn(next)).status).toBe(200);
+    expect((await client.logIn(next)).status).toBe(401);
   });
 
   it('is forgotten when a password reset, a password change or the end of all sessions comes between', async () => {

@@ -151,28 +151,6 @@ describe('enrolling an authenticator app', () => {
     const proven = await finish({ mfaToken: await challenge(account), totp: nextCode(account) });
     expect(codeOf(await shop.client.post('/mfa/totp', {}, bearer(tokenOf(proven))))).toBe('409 TOTP_ENROLLED');
   });
-
-  it('takes no password for a proof that a stranger may have chosen, and then trusts it', async () => {
-    const { client } = shop;
-    const signedUp = await client.signUp();
-    const { email } = (signedUp.body as { user: { email: string } }).user;
-    const otp = await readMailedCode(test, email);
-    expect(codeOf(await client.post('/verify-email', { email, otp }))).toBe('200 ');
-    const token = tokenOf(await client.logIn(email));
-    const withPassword = { currentPassword: PASSWORD };
-    expect(codeOf(await client.post('/mfa/totp', withPassword, bearer(token)))).toBe('403 STEP_UP_REQUIRED');
-    clock.advance(61_000);
-    await client.post('/step-up/code', undefined, bearer(token));
-    const stepped = await client.post('/step-up', { otp: await readMailedCode(test, email) }, bearer(token));
-    const { secret } = dataOf<{ secret: string }>(await client.post('/mfa/totp', {}, bearer(tokenOf(stepped))));
-    const code = totpCode(secret, clock.now());
-    expect(codeOf(await client.post('/mfa/totp/confirm', { code }, bearer(token)))).toBe('200 ');
-    // The mailbox alone does not take the factor off again.
-    clock.advance(61_000);
-    await client.post('/login/code', { email });
-    const byCode = await client.post('/login/code/verify', { email, otp: await readMailedCode(test, email) });
-    expect(codeOf(byCode)).toBe('401 MFA_REQUIRED');
-  });
 });
 
 describe('a sign-in with a second factor', () => {

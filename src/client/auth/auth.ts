@@ -103,8 +103,8 @@ export interface Sessions {
   /** The one used last first. */
   list(): Promise<OwnSession[]>;
   /**
-   * Ends the session of an id, `others` than this or `all`; resolves to how many. Several need a proof of the last ten
-   * minutes, here or by `stepUp`.
+   * Ends the session of an id, `others` than this or `all`; resolves to how many. Any but the current one needs a proof
+   * of the last ten minutes, here or by `stepUp`.
    */
   end(which: string, proof?: GivenProof): Promise<number>;
 }

@@ -164,6 +164,8 @@ export function sightAsksAccount({ fields }: Pick<Collection, 'fields'>): boolea
 export interface EndWriter {
   /** Null for somebody who is not signed in. */
   userId: string | null;
+  /** The network of the request. */
+  network: string;
   /** Where row-level security says whose a document is; null under rules. */
   ownerField: string | null;
   /** What a rule comes to for the writer; 401 where it admits nothing to somebody unknown. */
@@ -216,6 +218,7 @@ export async function requireWriter(
   const unsettled: RuleFacts = { attributes };
   const writer = {
     userId: bearer.state === 'user' ? bearer.userId : null,
+    network: caller.network ?? '',
     ownerField: rls?.ownerField ?? null,
     fields: fieldAccessOf(fields, attributes, openMatcher),
     settledBy: all.some(({ sets }) => sets.length > 0) ? [...new Set(all.flatMap((rule) => rule.singlePaths))] : null,

@@ -64,7 +64,7 @@ export const BUCKET_ROUTES: RouteList = {
       },
       answers: ok(BUCKET, 'New files go to the bucket'),
       refuses: {
-        400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'BUCKET_UNUSABLE'],
+        400: ['INVALID_BUCKET', 'INVALID_URL', 'PRIVATE_ADDRESS', 'PORT_NOT_ALLOWED', 'BUCKET_UNUSABLE'],
         503: ['STORAGE_UNAVAILABLE'],
       },
       async handle({ app, project, body: { verify = true, ...access } }) {

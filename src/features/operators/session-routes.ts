@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import { requestIdOf } from '../../http/requests/request-id.js';
 import { done, listOf, ok, PUBLIC, route, type RouteContext, wholeList } from '../../http/routes/route.js';
-import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
+import { MAX_PASSWORD_BYTES } from '../../platform/schema/text-forms.js';
 import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { OPERATOR_ROLES, type Operator, type SignedInOperator } from '../access/operator.js';
 import { OPERATOR } from '../access/operator-access.js';

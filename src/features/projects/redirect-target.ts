@@ -13,8 +13,11 @@ export function isSafeWebAddress(text: string): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK.has(url.hostname));
 }
 
-/** Schemes that a browser runs or opens by itself; any other that is not of the web belongs to an app. */
-const OWN_SCHEME = /^(?!(?:javascript|data|file|blob|vbscript|about|https?|ftp|wss?):)[a-z][a-z0-9+.-]*:\/\//;
+/**
+ * Schemes that a browser runs or opens by itself; any other that is not of the web belongs to an app, with one slash
+ * (RFC 8252 7.1) or two.
+ */
+const OWN_SCHEME = /^(?!(?:javascript|data|file|blob|vbscript|about|https?|ftp|wss?):)[a-z][a-z0-9+.-]*:\//;
 
 /** True if people may be sent to an address: https, http on this machine, or an app’s own scheme; no fragment. */
 export function isRedirectTarget(text: string): boolean {

@@ -1,5 +1,5 @@
-import { done, route, type Route } from '../../http/routes/route.js';
-import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
+import { done, route, say, type Route } from '../../http/routes/route.js';
+import { MAX_PASSWORD_BYTES } from '../../platform/schema/text-forms.js';
 import { openObject, text } from '../../platform/schema/schema.js';
 import { sessionOf } from '../access/caller.js';
 import { ANY_KEY } from '../access/key-access.js';
@@ -18,6 +18,11 @@ const OTP = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true,
 
 /** The same whether or not the address has an account. */
 const CODE_SENT = done('If the address belongs to an account, a code is on its way.');
+
+const CONFIRMED = 'E-mail address confirmed';
+/** Without the session of the sign-up nobody knows who chose the password. */
+const CONFIRMED_WITHOUT_PASSWORD =
+  'E-mail address confirmed. It was confirmed outside the session of the sign-up, so the account has no password now: set one with request-password-reset';
 
 const CODE_LOGIN_OFF = { 403: ['CODE_LOGIN_OFF'] };
 
@@ -90,14 +95,16 @@ export const CODE_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Confirm the e-mail address with a mailed code',
     description:
-      'The account’s own address, or the pending one of update-profile, which then takes its place. Whoever confirms an address for the first time owns the account: linked identities, sessions and tokens end, but for the session whose access token comes along as bearer. To a guest 409 `EMAIL_TAKEN` tells a `handover` in `details`, for the server of the project.',
+      'The account’s own address, or the pending one of update-profile, which then takes its place. Send the access token of the sign-up as bearer: that session and the password stay. Without it, password, sessions, second factors, passkeys and linked identities end, as a stranger may have signed up with the address; set a new password with `request-password-reset`. To a guest 409 `EMAIL_TAKEN` tells a `handover` in `details`, for the server of the project.',
     access: ANY_KEY,
     body: openObject({ email: EMAIL, otp: OTP }),
     example: { email: 'ada@example.com', otp: '123456' },
-    answers: done('E-mail address confirmed'),
+    answers: done(CONFIRMED),
     refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 409: ['EMAIL_TAKEN'] },
-    handle({ app, caller, project, body }) {
-      return verifyEmail(app, project, { ...body, email: normaliseEmail(body.email) }, sessionOf(caller));
+    async handle({ app, caller, project, body }) {
+      const input = { ...body, email: normaliseEmail(body.email) };
+      const { passwordEnded } = await verifyEmail(app, project, input, sessionOf(caller));
+      return say(undefined, passwordEnded ? CONFIRMED_WITHOUT_PASSWORD : CONFIRMED);
     },
   }),
   route('POST /api/userAuth/resend-verification-otp', {

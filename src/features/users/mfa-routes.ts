@@ -79,7 +79,7 @@ export const MFA_ROUTES: readonly Route[] = [
     answers: ok(object({ secret: TEXT, uri: TEXT }), 'Confirm with a code of the app'),
     refuses: ENROL_REFUSALS,
     async handle({ app, ctx, project, user, session, body }) {
-      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body, { ofOwner: true });
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       ctx.set('Cache-Control', 'no-store');
       return beginTotp(app, project, user);
     },
@@ -99,7 +99,7 @@ export const MFA_ROUTES: readonly Route[] = [
       409: ENROL_REFUSALS[409],
     },
     async handle({ app, ctx, project, user, session, body: { code } }) {
-      await requireStepUp(app, project, { user, session, ip: ctx.ip }, {}, { ofOwner: true });
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, {});
       ctx.set('Cache-Control', 'no-store');
       return { recoveryCodes: await confirmTotp(app, project, user, code) };
     },

@@ -116,7 +116,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
   route('DELETE /api/userAuth/sessions/:session', {
     id: 'endMySession',
     summary: 'End a session, `others` or `all`',
-    description: '`others` and `all` need a proof that is not older than ten minutes.',
+    description: 'Any but the current session needs a proof that is not older than ten minutes.',
     access: SIGNED_IN,
     rate: 'plain',
     params: { session: naming('Id of the session, `others` or `all`', 'SESSION_NOT_FOUND') },
@@ -125,8 +125,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     answers: ok(object({ ended: WHOLE }), 'Sessions ended'),
     refuses: PROOF_REFUSALS,
     async handle({ app, ctx, project, user, session, params: { session: which }, body }) {
-      const several = which === 'others' || which === 'all';
-      if (several) await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
+      if (which !== session) await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       return { ended: await endSession(app, project, user, which, session) };
     },
   }),

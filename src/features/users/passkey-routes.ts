@@ -89,7 +89,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
       409: ['TOO_MANY_PASSKEYS'],
     },
     async handle({ app, ctx, project, user, session, body }) {
-      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body, { ofOwner: true });
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       ctx.set('Cache-Control', 'no-store');
       return beginPasskey(app, project, user);
     },

@@ -1,6 +1,7 @@
 import { AppError, unauthenticated } from '../../errors.js';
 import { done, plain, route, type Route } from '../../http/routes/route.js';
 import { object, oneOf, openObject } from '../../platform/schema/schema.js';
+import { sessionOf } from '../access/caller.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { countGuest } from '../access/limit-requests.js';
 import { EMAIL, GUEST, NEW_USER, PASSWORD } from './accounts/describe-user.js';
@@ -107,15 +108,17 @@ export const SESSION_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/logout', {
     id: 'logOut',
     bodySize: 'small',
-    summary: 'End the session of the presented refresh token',
-    description: 'Answers the same when nothing was presented.',
+    summary: 'Sign out',
+    description:
+      'Ends the session of the refresh token and that of the bearer token, with their access tokens. The answer is the same when neither is sent.',
     access: ANY_KEY,
     rate: 'plain',
     headers: REFRESH_TOKEN,
     answers: done('Signed out'),
     refuses: { 401: ['COOKIE_NOT_ACCEPTED'] },
-    async handle({ app, ctx, project }) {
-      await logOut(app, project, readRefreshToken(app, ctx, project).token);
+    async handle({ app, ctx, caller, project }) {
+      const { token: refreshToken } = readRefreshToken(app, ctx, project);
+      await logOut(app, project, { refreshToken, session: sessionOf(caller) });
       clearRefreshCookie(app, ctx, project);
     },
   }),

@@ -4,7 +4,7 @@ import { invalid } from '../../errors.js';
 import { admission } from '../../http/admission/admission.js';
 import { setCookie } from '../../http/replies/set-cookie.js';
 import { naming, ok, own, parameter, PUBLIC, route, type Route } from '../../http/routes/route.js';
-import { MAX_PASSWORD_BYTES } from '../../platform/secrets/password.js';
+import { MAX_PASSWORD_BYTES } from '../../platform/schema/text-forms.js';
 import { object, oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { ANY_KEY, KEY_IN_QUERY } from '../access/key-access.js';
 import { isOwnOrigin, ownAddress } from '../access/own-origin.js';
@@ -175,7 +175,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     refuses: { ...PROOF_REFUSALS, 400: [...PROOF_REFUSALS[400], 'REDIRECT_NOT_ALLOWED'] },
     async handle({ app, ctx, project, user, session, params: { provider }, body }) {
       const { redirect, state, code_challenge: challenge, ...proof } = body;
-      await requireStepUp(app, project, { user, session, ip: ctx.ip }, proof, { ofOwner: true });
+      await requireStepUp(app, project, { user, session, ip: ctx.ip }, proof);
       ctx.set('Cache-Control', 'no-store');
       const wayOut = {
         provider,

@@ -19,8 +19,6 @@ export interface Account {
   keptIdentity?: string | null;
   /** Marks of links that their user took off: refused from then on, whether or not the record is gone. */
   unlinked?: string[];
-  /** The address was proven outside any session, so the person who chose the password may not be its owner. */
-  unprovenPassword?: boolean;
   /** A guest: signed up without an address, until a proven address, a linked identity or a passkey makes it last. */
   anonymous?: boolean;
   /** Granted by the project (accounts.md 3), where it has no field `roles` of its own. */

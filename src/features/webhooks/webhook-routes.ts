@@ -99,7 +99,7 @@ const WAITING = {
     'With `enabled: false`: whether deliveries that wait are kept until the webhook is enabled again, for 30 days at most, or given up, as without it.',
 };
 
-const BAD_SETTINGS = ['INVALID_URL', 'PRIVATE_ADDRESS', 'INVALID_EVENTS'];
+const BAD_SETTINGS = ['INVALID_URL', 'PRIVATE_ADDRESS', 'PORT_NOT_ALLOWED', 'INVALID_EVENTS'];
 
 /** Deliveries of a project, whatever their webhook. */
 const PAGE = {

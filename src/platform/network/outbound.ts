@@ -2,9 +2,12 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, buildConnector, Dispatcher, fetch, request, RequestInit as UndiciRequestInit } from 'undici';
 import {
   isPublicAddress,
+  isWebPort,
+  portOf,
   PrivateAddressError,
   requirePublicAddresses,
   resolveBySystem,
+  ServicePortError,
   type Resolve,
 } from './public-address.js';
 import { withSpan, type Telemetry } from '../observe/telemetry.js';
@@ -49,8 +52,8 @@ export class OutboundError extends Error {
 /** Requests to addresses that tenants choose. */
 export interface Outbound {
   /**
-   * Refuses with PrivateAddressError a URL whose host is, or now resolves to, an address that is not public. A name
-   * that cannot be resolved passes: each request looks again.
+   * Refuses with PrivateAddressError a URL whose host is, or now resolves to, an address that is not public, and with
+   * ServicePortError one whose port belongs to another kind of service. A name that cannot be resolved passes: each request looks again.
    */
   check(url: URL): Promise<void>;
   /** Sends one request and follows nothing; any status is an answer. Throws OutboundError when there is none. */
@@ -108,6 +111,7 @@ export function openOutbound({
       } catch (error) {
         if (error instanceof PrivateAddressError) throw error;
       }
+      if (!isWebPort(portOf(url))) throw new ServicePortError(portOf(url));
     },
     send(outgoing) {
       // The rest of an address may be a secret.
@@ -172,6 +176,8 @@ async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<str
 function publicOnly(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
     const literal = options.hostname.replace(/^\[|\]$/g, '');
+    const port = portOf({ port: options.port, protocol: options.protocol });
+    if (!isWebPort(port)) return callback(new ServicePortError(port), null);
     // A literal is connected to without any look-up.
     if (isIP(literal) && !isPublicAddress(literal)) return callback(new PrivateAddressError(literal), null);
     connect(options, (...[error, socket]) => {
@@ -210,6 +216,9 @@ const DNS_CODE = /^(ENOTFOUND|EAI_AGAIN|ENODATA|ESERVFAIL|EAI_FAIL)$/;
 function explain(error: unknown, timeUp: AbortSignal, signal: AbortSignal | undefined): OutboundError {
   if (findCause(error, (cause) => cause instanceof PrivateAddressError)) {
     return new OutboundError('blocked', 'The address is not public, so nothing was sent.', error);
+  }
+  if (findCause(error, (cause) => cause instanceof ServicePortError)) {
+    return new OutboundError('blocked', 'The port belongs to another kind of service, so nothing was sent.', error);
   }
   if (timeUp.aborted || findCause(error, ({ name }) => /Timeout/.test(name))) {
     return new OutboundError('timeout', 'There was no complete answer in time.', error);

@@ -77,3 +77,34 @@ export async function requirePublicAddresses(hostname: string, resolve: Resolve)
   if (addresses.length === 0 || !addresses.every(isPublicAddress)) throw new PrivateAddressError(hostname);
   return addresses;
 }
+
+/**
+ * Ports above 1023 that belong to services which are not for the web: the Fetch standard's list of bad ports, databases,
+ * caches, queues and interfaces for administration.
+ */
+const SERVICE_PORTS: ReadonlySet<number> = new Set([
+  1433, 1434, 1521, 1719, 1720, 1723, 2049, 2181, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045, 4190, 5060, 5061,
+  5432, 5433, 5672, 5900, 5984, 5985, 5986, 6000, 6379, 6380, 6432, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697,
+  7000, 7001, 7199, 7474, 7687, 8086, 8500, 8529, 9042, 9092, 9160, 9200, 9300, 10080, 10250, 10255, 11211, 26257,
+  27017, 27018, 27019, 28015, 33060, 50000,
+]);
+const MAX_SYSTEM_PORT = 1023;
+
+/** True for a port at which a public web service may be: 80, 443, and those above 1023 that no other service owns. */
+export function isWebPort(port: number): boolean {
+  return port === 80 || port === 443 || (port > MAX_SYSTEM_PORT && !SERVICE_PORTS.has(port));
+}
+
+/** The port of an address of the web. */
+export function portOf({ port, protocol }: Pick<URL, 'port' | 'protocol'>): number {
+  return port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port);
+}
+
+/** A connection was refused by us because the port of the target belongs to another kind of service. */
+export class ServicePortError extends Error {
+  readonly code = 'PORT_NOT_ALLOWED';
+  constructor(port: number) {
+    super(`port ${port} is not one of web services`);
+    this.name = 'ServicePortError';
+  }
+}

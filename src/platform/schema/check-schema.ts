@@ -3,7 +3,7 @@ import type { Ajv, ErrorObject } from 'ajv';
 import { invalid, type FieldProblem } from '../../errors.js';
 import { lazyRequire } from '../lazy-require.js';
 import type { Schema } from './schema.js';
-import { isEmailAddress, isOneLine } from './text-forms.js';
+import { isEmailAddress, isOneLine, passwordBytes } from './text-forms.js';
 
 const ajv = lazyRequire<typeof ajvModule>('ajv');
 
@@ -36,12 +36,12 @@ function openCompiler(allErrors: boolean): Ajv {
   compiler.addKeyword({
     keyword: 'maxBytes',
     type: 'string',
-    validate: (max: number, value: string) => Buffer.byteLength(value) <= max,
+    validate: (max: number, value: string) => passwordBytes(value) <= max,
   });
   compiler.addKeyword({
     keyword: 'minBytes',
     type: 'string',
-    validate: (min: number, value: string) => Buffer.byteLength(value) >= min,
+    validate: (min: number, value: string) => passwordBytes(value) >= min,
   });
   addTextRule(compiler, 'oneLine', isOneLine);
   addTextRule(compiler, 'notBlank', (value) => value.trim() !== '');

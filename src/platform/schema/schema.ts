@@ -122,7 +122,7 @@ interface TextLimits extends Annotations {
   /** Characters. */
   minLength?: number;
   maxLength?: number;
-  /** Bytes of UTF-8. */
+  /** Bytes of UTF-8, counted as those of a password. */
   minBytes?: number;
   maxBytes?: number;
   pattern?: string;

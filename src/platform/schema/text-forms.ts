@@ -16,3 +16,20 @@ export function isEmailAddress(text: string): boolean {
 export function isOneLine(text: string): boolean {
   return !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(text);
 }
+
+/** bcrypt reads no further (decisions.md 2). */
+export const MAX_PASSWORD_BYTES = 72;
+
+/**
+ * The form of a password that is hashed: NFKC, as NIST SP 800-63B asks, so that it is the same from every keyboard. One
+ * that would be longer than bcrypt reads in that form stays as it was typed.
+ */
+export function passwordForm(password: string): string {
+  const form = password.normalize('NFKC');
+  return Buffer.byteLength(form) <= MAX_PASSWORD_BYTES ? form : password;
+}
+
+/** The bytes of a password that count for its limits. */
+export function passwordBytes(password: string): number {
+  return Buffer.byteLength(passwordForm(password));
+}

@@ -1,10 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { unavailable } from '../../errors.js';
+import { passwordForm } from '../schema/text-forms.js';
 import { openFairQueue, type FairQueueLimits } from '../processes/fair-queue.js';
 import { bcryptCostOf, isFirebaseScrypt, matchesFirebaseHash } from './firebase-scrypt.js';
-
-/** bcrypt reads no further (decisions.md 2). */
-export const MAX_PASSWORD_BYTES = 72;
 
 export type PasswordLimits = Pick<FairQueueLimits, 'concurrency' | 'maxWaiting' | 'maxWaitingPerTenant'>;
 
@@ -58,13 +56,16 @@ export function openPasswords(cost: number, limits: PasswordLimits = defaultLimi
   // Loaded on first use: most commands never need the native module.
   const load = () => import('bcrypt').then((module) => module.default);
   const work: PasswordWork = {
-    hash: async (password) => (await load()).hash(password, cost),
+    hash: async (password) => (await load()).hash(passwordForm(password), cost),
     matches: async (password, hash) => {
       const bcrypt = await load();
-      if (hash === null) await bcrypt.compare(password, noHash(cost));
-      else if (await (isFirebaseScrypt(hash) ? matchesFirebaseHash : bcrypt.compare)(password, hash)) return true;
-      // Each step of cost is twice the work: these together are what lacks to the configured one.
-      else for (let lower = costOf(hash); lower < cost; lower++) await bcrypt.compare(password, noHash(lower));
+      const compare = hash !== null && isFirebaseScrypt(hash) ? matchesFirebaseHash : bcrypt.compare;
+      // As typed too: hashes of other services are made of that.
+      for (const form of new Set([passwordForm(password), password])) {
+        if (await compare(form, hash ?? noHash(cost))) return hash !== null;
+        // Each step of cost is twice the work: these together are what lacks to the configured one.
+        for (let lower = costOf(hash ?? noHash(cost)); lower < cost; lower++) await bcrypt.compare(form, noHash(lower));
+      }
       return false;
     },
     isOutdated: (hash) => isFirebaseScrypt(hash) || costOf(hash) !== cost,

@@ -217,6 +217,7 @@ describe('the owner of a new document', () => {
   const user: Writer = {
     ownerField: 'userId',
     userId: 'u1',
+    network: '',
     fields: null,
     compiled: () => [[]],
     settledBy: null,

@@ -33,10 +33,7 @@ function judgeOpened({ before, after }: Round, each: Opened, ownerOf: OwnerOf, e
   const faults: string[] = [];
   const owner = was.isProven && is.isProven && was.email === is.email ? ownerOf(was.email) : null;
   const isSame = was.user._bsvc.ownership === is.user._bsvc.ownership;
-  // Confirmed outside a session, the password goes on until its owner comes in by any other way (decision 403).
-  const isExempt = was.user._bsvc.unprovenPassword === true;
-  if (owner !== null && owner !== person && isSame && !isExempt)
-    faults.push(`1: ${person} opens by ${by} what ${owner} proved`);
+  if (owner !== null && owner !== person && isSame) faults.push(`1: ${person} opens by ${by} what ${owner} proved`);
   if (was.isDisabled && is.isDisabled) faults.push(`6: ${person} opens by ${by} a disabled account`);
   const isStale = each.ends !== null && each.ends < (ends.get(user) ?? 0);
   if (isStale) faults.push(`6: ${person} opens by ${by} from before an end of the sessions of ${user}`);
@@ -82,8 +79,8 @@ function judgeLevel({ after, deeds, byProject }: Round, was: Account): string[] 
   if (!was.hasFactor || byProject.has(was.id)) return [];
   const is = after.get(was.id);
   const passed = is && was.user._bsvc.ownership !== is.user._bsvc.ownership;
-  // To the mailbox that a proof of the level had named, or that of a password nobody had proven.
-  const mayPass = was.user._bsvc.pendingEmail?.address === is?.email || was.user._bsvc.unprovenPassword === true;
+  // To the mailbox that a proof of the level had named.
+  const mayPass = was.user._bsvc.pendingEmail?.address === is?.email;
   if (passed && mayPass) return [];
   const isAllowed = (change: string): boolean =>
     deeds.some(

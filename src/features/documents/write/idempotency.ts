@@ -7,6 +7,7 @@ import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { sizeClass, REPEATED_REQUESTS } from '../../quota/kept-records.js';
+import type { Writer } from '../../access/access-rules.js';
 import type { WriteTarget } from './write-target.js';
 
 /**
@@ -68,9 +69,9 @@ export async function runIdempotent<T>(
   { prepare, answerAgain }: RepeatableSteps<T>,
 ): Promise<T> {
   const store = requestStore(app);
-  const _id = requestId(request);
   const { projectId } = request.place.collection;
   const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');
+  const _id = requestId(request, bodyHash);
   const earlier = await findEarlier(app, store, _id);
   if (earlier && earlier.bodyHash !== bodyHash) throw otherBody();
   if (earlier?.isDone) return answerAgain(earlier.ids);
@@ -99,8 +100,17 @@ async function noteDone(app: App, store: Store<IdempotencyRecord>, _id: string):
   }
 }
 
-function requestId({ place: { collection, writer }, action, key }: RepeatableRequest): string {
-  return sha256Hex([collection._id.toHexString(), writer ? (writer.userId ?? 'anyone') : '', action, key].join('\n'));
+function requestId({ place: { collection, writer }, action, key }: RepeatableRequest, bodyHash: string): string {
+  return sha256Hex([collection._id.toHexString(), ownerOfKey(writer, bodyHash), action, key].join('\n'));
+}
+
+/**
+ * Whose key it is. Callers who are not signed in may send each other's keys without knowing it: theirs belongs to the
+ * network and the body, so that a second caller is neither refused nor given the first one's document.
+ */
+function ownerOfKey(writer: Writer, bodyHash: string): string {
+  if (!writer) return '';
+  return writer.userId ?? `anonymous ${writer.network} ${bodyHash}`;
 }
 
 /** Removes keys older than 24 hours and returns their number. */

@@ -11,7 +11,7 @@ import {
   text,
   TEXT,
 } from '../../../platform/schema/schema.js';
-import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
+import { MAX_PASSWORD_BYTES } from '../../../platform/schema/text-forms.js';
 import type { PresentedDocument } from '../../documents/reply/present-document.js';
 import { MAX_EMAIL_CHARACTERS } from '../../../platform/schema/text-forms.js';
 import { MIN_PASSWORD_BYTES } from '../credentials.js';

@@ -12,11 +12,6 @@ export interface PasswordChange {
   keepSession?: string | null;
 }
 
-/** The part of a write by which an account gets a password from its owner or from the project. */
-export function trustedPassword(passwordHash: string | null): Record<string, unknown> {
-  return { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash, [`${HIDDEN_FIELD}.unprovenPassword`]: false };
-}
-
 /**
  * Replaces a user's password and ends the sessions and access tokens that came before it. False when the account is
  * gone or no longer has the password in `over`. The sessions end with the write itself, so a crash after it leaves none
@@ -33,11 +28,7 @@ export async function storePassword(
     app,
     project,
     { _id: user._id, ...(over !== undefined && { [`${HIDDEN_FIELD}.passwordHash`]: over }) },
-    {
-      // A person who knew an unproven password may have set it, and proves nothing by setting the next one.
-      ...(over === undefined ? trustedPassword(passwordHash) : { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash }),
-      ...sessionsEnd(app, user, keepSession),
-    },
+    { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash, ...sessionsEnd(app, user, keepSession) },
   );
   if (!changed) return false;
   await endSessions(app, project, changed, 'password changed');

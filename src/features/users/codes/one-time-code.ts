@@ -6,6 +6,7 @@ import { DAY_MS, CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import type { Project } from '../../projects/project.js';
+import { foldCode } from '../credentials.js';
 import { keepRecord } from '../../quota/keep-record.js';
 
 export const ONE_TIME_CODES = 'one_time_codes';
@@ -205,7 +206,7 @@ function codeId(app: App, projectId: ObjectId, purpose: CodePurpose, email: stri
 const sealContext = (id: string): string => `one-time-code:${id}`;
 
 function hashCode(app: Pick<App, 'secrets'>, id: string, code: string): string {
-  return app.secrets.mac('one-time-code-digits', `${id}.${code}`);
+  return app.secrets.mac('one-time-code-digits', `${id}.${foldCode(code)}`);
 }
 
 function isSameCode(app: Pick<App, 'secrets'>, id: string, code: string, hash: string): boolean {

@@ -11,6 +11,7 @@ import { sessionStore, type Session } from '../sessions/session.js';
 import type { User } from '../user.js';
 
 const STAMP_BYTES = 12;
+const PASSWORD_HASH = `${HIDDEN_FIELD}.passwordHash`;
 const FINISH_AFTER_MS = 30_000;
 
 /** The session, if any, in which an address is proven: it goes on, and so does the identity it was opened by. */
@@ -24,27 +25,24 @@ export async function findProver(app: App, user: Pick<User, '_id'>, session: str
 
 /**
  * The part of a write by which an account passes to the user who has proven its address: all identities and sessions
- * but the prover's, and without a prover all factors unless they stay, are over with that very write, whatever becomes
- * of its process. takeOver does the rest.
+ * but the prover's, and without a prover all factors, are over with that very write, whatever becomes of its process.
+ * takeOver does the rest.
  */
-export function ownershipBegins(
-  app: App,
-  user: KnownAccount,
-  prover: Prover,
-  keepsFactors = prover !== null,
-): Record<string, unknown> {
+export function ownershipBegins(app: App, user: KnownAccount, prover: Prover): Record<string, unknown> {
   return {
     emailVerified: true,
     [`${HIDDEN_FIELD}.ownership`]: randomToken(STAMP_BYTES),
     [`${HIDDEN_FIELD}.keptIdentity`]: prover?.identity ?? null,
-    ...(keepsFactors ? {} : factorsEnd()),
+    ...(prover ? {} : factorsEnd()),
     ...sessionsEnd(app, user, prover?._id ?? null),
   };
 }
 
 /**
- * Writes `set` and the new ownership to the account as long as the conditions hold, and ends what came before; null,
- * with nothing changed, when they do not.
+ * Passes the account to the person who has proven its address, and writes `set`, as long as the conditions hold: what
+ * that person did not make ends. Outside the account's sessions (no prover) nothing tells the prover from a stranger who
+ * signed up with the address, so the password goes too unless `set` has a new one. Null, with nothing changed, when the
+ * conditions do not hold.
  */
 export async function takeOver(
   app: App,
@@ -52,14 +50,14 @@ export async function takeOver(
   user: KnownAccount,
   conditions: Record<string, unknown>,
   set: Record<string, unknown>,
-  { prover, keepsFactors }: { prover: Prover; keepsFactors?: boolean },
+  prover: Prover,
 ): Promise<User | null> {
   await finishLater(app, project, user._id);
   const owned = await changeUser(
     app,
     project,
     { _id: user._id, ...conditions },
-    { ...set, ...ownershipBegins(app, user, prover, keepsFactors) },
+    { ...(prover ? {} : { [PASSWORD_HASH]: null }), ...set, ...ownershipBegins(app, user, prover) },
   );
   if (owned) await finishTakeOver(app, project, owned);
   return owned;

@@ -1,6 +1,5 @@
 import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
-import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { insertUser } from '../accounts/insert-user.js';
 import { readNewUser } from '../accounts/new-user.js';
@@ -9,25 +8,11 @@ import { takeOver } from './ownership.js';
 
 /**
  * The account of an address for the person who has just proven it outside the account's sessions. One that never proved
- * it, or whose password may be a stranger's, loses password, sessions and identities. Null when the account changed in
- * between: look again.
+ * it loses password, sessions, factors and identities. Null when the account changed in between: look again.
  */
 export async function claimAccount(app: App, project: Project, user: User): Promise<User | null> {
-  const { unprovenPassword = false } = user[HIDDEN_FIELD];
-  if (user.emailVerified && !unprovenPassword) return user;
-  return takeOver(
-    app,
-    project,
-    user,
-    {
-      email: user.email,
-      emailVerified: user.emailVerified,
-      [`${HIDDEN_FIELD}.unprovenPassword`]: unprovenPassword || { $ne: true },
-    },
-    { [`${HIDDEN_FIELD}.passwordHash`]: null, [`${HIDDEN_FIELD}.unprovenPassword`]: false },
-    // Of an address that was proven before, a factor was enrolled by who had the mailbox.
-    { prover: null, keepsFactors: user.emailVerified },
-  );
+  if (user.emailVerified) return user;
+  return takeOver(app, project, user, { email: user.email, emailVerified: false }, {}, null);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { App } from '../../../app.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
@@ -6,7 +7,6 @@ import { lockUser } from '../sessions/lock-user.js';
 import type { Client } from '../sessions/open-session.js';
 import { checkCode, codeInvalid } from './one-time-code.js';
 import { takeOver } from './ownership.js';
-import { trustedPassword } from '../accounts/store-password.js';
 import type { User } from '../user.js';
 import { findUserByEmail } from '../user-store.js';
 
@@ -43,9 +43,9 @@ async function store(app: App, project: Project, email: string, passwordHash: st
     if (!user) return null;
     const { _id, emailVerified } = user;
     const asRead = { email, emailVerified };
-    const set = trustedPassword(passwordHash);
+    const set = { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash };
     if (!emailVerified) {
-      const owned = await takeOver(app, project, user, asRead, set, { prover: null });
+      const owned = await takeOver(app, project, user, asRead, set, null);
       if (owned) return owned;
       continue;
     }

@@ -11,24 +11,28 @@ import { findUser, findUserByEmail } from '../user-store.js';
 /**
  * Marks the address as its owner's, or lets a pending one take the place of the account's (decisions.md 12). The person
  * who confirms owns the account from then on: sessions, tokens and identities end, but for the `session` in which it
- * was done. 400 OTP_INVALID; a code works once. 409 EMAIL_TAKEN, to a guest with a handover.
+ * was done; outside the account's sessions the password and factors end too. Answers whether a password ended. 400
+ * OTP_INVALID; a code works once. 409 EMAIL_TAKEN, to a guest with a handover.
  */
 export async function verifyEmail(
   app: App,
   project: Project,
   input: { email: string; otp: string },
   session: string | null,
-): Promise<void> {
+): Promise<{ passwordEnded: boolean }> {
   const change = await findCode(app, project, 'email-change', input.email, input.otp);
   if (change) return confirmChange(app, project, input.email, change, session);
   const code = await checkCode(app, project, 'verification', input.email, input.otp);
   // Marked before the code is spent: a crash in between leaves a code that finds nothing left to do.
   const user = await findUserByEmail(app, project._id, input.email);
+  let passwordEnded = false;
   if (user && !user.emailVerified) {
     const prover = await findProver(app, user, session);
-    await takeOver(app, project, user, { email: user.email, emailVerified: false }, proof(user, prover), { prover });
+    await takeOver(app, project, user, { email: user.email, emailVerified: false }, {}, prover);
+    passwordEnded = endsPassword(user, prover);
   }
   if (!(await code.spend()) || !user) throw codeInvalid();
+  return { passwordEnded };
 }
 
 async function confirmChange(
@@ -37,13 +41,13 @@ async function confirmChange(
   email: string,
   code: CheckedCode,
   session: string | null,
-): Promise<void> {
+): Promise<{ passwordEnded: boolean }> {
   const user = code.userId && (await findUser(app, project._id, code.userId));
   if (!user || user[HIDDEN_FIELD].disabledAt || user[HIDDEN_FIELD].pendingEmail?.address !== email) throw codeInvalid();
   const prover = await findProver(app, user, session);
   const pending = { [`${HIDDEN_FIELD}.pendingEmail.address`]: email };
   try {
-    if (!(await takeOver(app, project, user, pending, { email, ...proof(user, prover), ...LASTING }, { prover }))) {
+    if (!(await takeOver(app, project, user, pending, { email, ...LASTING }, prover))) {
       throw codeInvalid();
     }
   } catch (error) {
@@ -54,9 +58,9 @@ async function confirmChange(
     throw await refuseWithHandover(app, project, user, email);
   }
   await code.spend();
+  return { passwordEnded: endsPassword(user, prover) };
 }
 
-/** Outside any session of the account, a code says nothing about who chose the password. */
-function proof(user: User, prover: Prover): Record<string, unknown> {
-  return prover || user[HIDDEN_FIELD].passwordHash === null ? {} : { [`${HIDDEN_FIELD}.unprovenPassword`]: true };
+function endsPassword(user: User, prover: Prover): boolean {
+  return prover === null && user[HIDDEN_FIELD].passwordHash !== null;
 }

@@ -42,8 +42,6 @@ export async function confirmTotp(app: App, project: Project, user: User, code: 
       totpPending: null,
       recovery: hashes,
       mfaResetAt: null,
-      // Enrolled by who has proven the address: no stranger knows the factor, even one who chose the password.
-      unprovenPassword: false,
     },
     { [`${HIDDEN_FIELD}.totpPending.sealed`]: pending.sealed },
   );

@@ -10,6 +10,7 @@ import type { SealedPlace } from '../../../platform/secrets/reseal.js';
 import { randomToken } from '../../../platform/ids.js';
 import type { ServiceNotes } from '../../documents/store/document-store.js';
 import type { Level } from '../../access/caller.js';
+import { foldCode } from '../credentials.js';
 import type { User } from '../user.js';
 import { hasPasskey } from '../accounts/passkey.js';
 import { toBase32 } from './totp.js';
@@ -74,7 +75,9 @@ export function generateRecoveryCodes(secret: string): { codes: string[]; hashes
  * master key.
  */
 export function hashRecoveryCode(secret: string, code: string): string {
-  const plain = code.toLowerCase().replace(/[^a-z2-7]/g, '');
+  const plain = foldCode(code)
+    .toLowerCase()
+    .replace(/[^a-z2-7]/g, '');
   return createHmac('sha256', secret).update(`recovery ${plain}`).digest('base64url');
 }
 

@@ -16,7 +16,7 @@ import {
 import { isGuest, LASTING, type User } from '../user.js';
 import { noteInAccount } from '../user-store.js';
 import { openChallenge, takeChallenge } from './account-challenge.js';
-import { loadWebauthn, requirePasskeySite } from './verify-passkey.js';
+import { isOfFrame, loadWebauthn, requirePasskeySite } from './verify-passkey.js';
 
 const MAX_TRANSPORTS = 10;
 
@@ -114,7 +114,7 @@ async function verify(app: App, project: Project, user: User, response: Registra
       expectedRPID: rpId,
       requireUserVerification: true,
     });
-    return verified ? registrationInfo : null;
+    return verified && !isOfFrame(response) ? registrationInfo : null;
   } catch {
     // Whatever of it cannot be read is the client's.
     return null;

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { foldCode } from '../credentials.js';
 
 /** RFC 6238 as authenticator apps expect it: SHA-1, six digits, 30 seconds, a secret of 160 bits. */
 const STEP_MS = 30_000;
@@ -24,7 +25,7 @@ export function totpUri(secret: string, { issuer, account }: { issuer: string; a
 export function findTotpStep(secret: string, code: string, nowMs: number): number | null {
   const key = fromBase32(secret);
   const present = Math.floor(nowMs / STEP_MS);
-  const given = Buffer.from(code);
+  const given = Buffer.from(foldCode(code));
   let found: number | null = null;
   for (const step of [present - 1, present, present + 1]) {
     const wanted = Buffer.from(codeOfStep(key, step));

@@ -116,11 +116,18 @@ async function verify(
       },
       requireUserVerification: true,
     });
-    return { challenge, counter: verified ? authenticationInfo.newCounter : null };
+    const isGood = verified && !isOfFrame(response);
+    return { challenge, counter: isGood ? authenticationInfo.newCounter : null };
   } catch {
     // Whatever of it cannot be read is the client's.
     return { challenge, counter: null };
   }
+}
+
+/** True for an answer that a page got while it stood in a frame of another origin: nobody saw whose page it is. */
+export function isOfFrame({ response }: { response: { clientDataJSON: string } }): boolean {
+  const client = JSON.parse(Buffer.from(response.clientDataJSON, 'base64url').toString()) as Record<string, unknown>;
+  return client.crossOrigin === true || client.topOrigin !== undefined;
 }
 
 function passkeyInvalid(): AppError {

@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import { MAX_PASSWORD_BYTES } from '../../../platform/secrets/password.js';
+import { MAX_PASSWORD_BYTES, passwordBytes } from '../../../platform/schema/text-forms.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
@@ -191,7 +191,7 @@ function takePassword(change: Record<string, unknown>, problems: Problems): stri
   if (currentPassword === null || currentPassword === '') return null;
   if (typeof currentPassword !== 'string') {
     problems.add('type', 'must be a String', 'currentPassword');
-  } else if (Buffer.byteLength(currentPassword) > MAX_PASSWORD_BYTES) {
+  } else if (passwordBytes(currentPassword) > MAX_PASSWORD_BYTES) {
     problems.add('length', `must have at most ${MAX_PASSWORD_BYTES} bytes`, 'currentPassword');
   }
   return currentPassword as string;

@@ -79,25 +79,21 @@ export async function checkProof(
 
 /**
  * 403 STEP_UP_REQUIRED unless the body or the session has a proof that is not older than ten minutes, of the account's
- * highest level. `ofOwner`: a password does not count where it may be a stranger's, who signed up with the address.
+ * highest level.
  */
 export async function requireStepUp(
   app: App,
   project: Project,
   proving: ProvingUser,
   given: GivenProof,
-  { ofOwner = false }: { ofOwner?: boolean } = {},
 ): Promise<void> {
   const { user } = proving;
   const method = await checkProof(app, project, proving, given);
   const level = await findLevel(app, project, user);
-  const suffices = (amr: readonly ProofMethod[]): boolean =>
-    levelOf(amr) >= level &&
-    !(ofOwner && user[HIDDEN_FIELD].unprovenPassword === true && amr.every((each) => each === 'pwd'));
-  if (method && suffices([method])) return;
+  if (method && levelOf([method]) >= level) return;
   const session = await findFresh(app, proving, level);
   // Of a guest the session is all there is.
-  if (session && (isGuest(user) || suffices(session.amr))) return;
+  if (session && (isGuest(user) || levelOf(session.amr) >= level)) return;
   throw await stepUpRequired(app, project, user);
 }
 

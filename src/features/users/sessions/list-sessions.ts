@@ -1,9 +1,8 @@
 import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
-import { cutOffTokens } from '../../access/token-cutoff.js';
 import type { Project } from '../../projects/project.js';
 import { endSessions, isSessionOf, sessionsEnd, type KnownAccount } from './end-sessions.js';
-import { findLiveSessions, revokeSession, type Session } from './session.js';
+import { endOneSession, findLiveSessions, type Session } from './session.js';
 import type { User } from '../user.js';
 import { noteInAccount, userGone } from '../user-store.js';
 
@@ -54,9 +53,9 @@ export async function endSession(
     return endSessions(app, project, ended, 'revoked');
   }
   const sessions = await listSessions(app, project, user);
-  if (!sessions.some(({ _id }) => _id === which) || !(await revokeSession(app, which, 'revoked'))) {
+  const session = sessions.find(({ _id }) => _id === which);
+  if (!session || !(await endOneSession(app, session, 'revoked'))) {
     throw missing('SESSION_NOT_FOUND', 'The user has no such session');
   }
-  await cutOffTokens(app, project._id, user._id.toHexString(), { session: which });
   return 1;
 }

@@ -1,6 +1,5 @@
 import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
-import { cutOffTokens } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { requireSigningKey } from '../../projects/token-secret.js';
@@ -15,7 +14,7 @@ import {
   parseRefreshToken,
   type RefreshToken,
 } from './refresh-token.js';
-import { revokeSession, sessionStore, type Session } from './session.js';
+import { endOneSession, sessionStore, type Session } from './session.js';
 import { findUser } from '../user-store.js';
 
 /** An honest client may send two refreshes at once; within this time both get the same successor (decisions.md 2). */
@@ -37,7 +36,7 @@ export async function refreshSession(app: App, project: Project, presented: stri
     (await rotate(app, project, token, now, client)) ?? (await repeat(app, project, token, now));
   const user = await findUser(app, project._id, session.userId);
   if (!user || user[HIDDEN_FIELD].disabledAt || !isSessionOf(session, user)) {
-    await revokeSession(app, session._id, 'account changed');
+    await endOneSession(app, session, 'account changed');
     throw refreshInvalid();
   }
   return {
@@ -99,8 +98,7 @@ async function repeat(app: App, project: Project, token: RefreshToken, now: numb
     if (successor) return { session, successor };
   }
   if (!rotation && !isGenuine(app.secrets, token)) throw refreshInvalid();
-  await revokeSession(app, session._id, 'token reused');
-  await cutOffTokens(app, project._id, session.userId.toHexString(), { session: session._id });
+  await endOneSession(app, session, 'token reused');
   app.log.warn(
     { projectId: project._id.toHexString(), session: session._id },
     'refresh token used twice: session ended',

@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { storeOf } from '../../../platform/database/store-of.js';
+import { cutOffTokens } from '../../access/token-cutoff.js';
 import type { User } from '../user.js';
 import type { ProofMethod } from './proof.js';
 
@@ -47,10 +48,18 @@ export function findLiveSessions(app: App, projectId: ObjectId, { _id }: Pick<Us
     .sort({ usedAt: -1, _id: -1 });
 }
 
-/** Ends one session; false when it had ended already. */
-export async function revokeSession(app: App, session: string, reason: RevokeReason): Promise<boolean> {
+/**
+ * Ends one session with its access tokens; false when it had ended already. The tokens end first: a process that is
+ * killed in between leaves a session that can be ended again, never a token that works.
+ */
+export async function endOneSession(
+  app: App,
+  { _id, projectId, userId }: Pick<Session, '_id' | 'projectId' | 'userId'>,
+  reason: RevokeReason,
+): Promise<boolean> {
+  await cutOffTokens(app, projectId, userId.toHexString(), { session: _id });
   const { modifiedCount } = await sessionStore(app).updateOne(
-    { _id: session, revokedAt: null },
+    { _id, revokedAt: null },
     { $set: { revokedAt: new Date(app.clock.now()), revokedFor: reason } },
   );
   return modifiedCount === 1;

@@ -1,7 +1,7 @@
-import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
 import type { App } from '../../../app.js';
-import { unauthenticated, unavailable, type AppError } from '../../../errors.js';
+import { AppError, unauthenticated, unavailable } from '../../../errors.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { callOf, findServer, identityOf, type SocialIdentity } from './social-identity.js';
@@ -35,9 +35,11 @@ export async function checkIdToken(
   const server = await findServer(app, provider).catch((cause: unknown) => {
     throw providerUnavailable(cause);
   });
+  if (!URL.canParse(server.jwks_uri ?? '')) throw providerUnavailable(new Error('the issuer names no jwks_uri'));
+  const clientIds = [provider.clientId, ...(provider.appClientIds ?? [])];
   try {
-    const { payload } = await jwtVerify(idToken, findKeys(app, provider, server.jwks_uri ?? ''), {
-      audience: [provider.clientId, ...(provider.appClientIds ?? [])],
+    const { payload } = await jwtVerify(idToken, findKeys(app, provider, server.jwks_uri!), {
+      audience: clientIds,
       algorithms: ALGORITHMS,
       requiredClaims: ['iss', 'sub', 'exp', 'iat'],
       currentDate: new Date(app.clock.now()),
@@ -46,13 +48,21 @@ export async function checkIdToken(
     // One issuer stands for many tenants: its discovery names the place of theirs.
     const tenant = typeof payload.tid === 'string' ? payload.tid : '';
     if (payload.iss !== server.issuer.replace('{tenantid}', tenant)) throw idTokenInvalid('it is of another issuer');
+    if (!isIssuedTo(payload, clientIds)) throw idTokenInvalid('it is for several clients and issued to another');
     if (payload.nonce !== sha256Hex(nonce)) throw idTokenInvalid('its nonce is not the SHA-256 of yours');
     const id = sha256Hex(idToken.slice(0, idToken.lastIndexOf('.')));
     return { identity: identityOf(payload), id, expiresMs: payload.exp! * 1000 + CLOCKS_DIFFER_MS };
   } catch (error) {
-    if (error instanceof errors.JOSEError) throw idTokenInvalid(error.message);
-    throw error;
+    if (error instanceof AppError) throw error;
+    // The library throws errors of many classes, depending on which part of the token is malformed.
+    throw idTokenInvalid(error instanceof errors.JOSEError ? error.message : 'it is malformed');
   }
+}
+
+/** OpenID Connect Core 3.1.3.7: with several audiences only the authorized party (`azp`) may use the token. */
+function isIssuedTo({ aud, azp }: JWTPayload, clientIds: readonly string[]): boolean {
+  const isForSeveral = Array.isArray(aud) && aud.length > 1;
+  return !isForSeveral || (typeof azp === 'string' && clientIds.includes(azp));
 }
 
 function findKeys(app: App, provider: SocialProvider, address: string): JWTVerifyGetKey {

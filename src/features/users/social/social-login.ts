@@ -4,7 +4,6 @@ import type { App } from '../../../app.js';
 import { invalid, unauthenticated, type AppError } from '../../../errors.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
-import { cutOffTokens } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
@@ -12,7 +11,7 @@ import { keepRecord } from '../../quota/keep-record.js';
 import { asksForCode } from '../factors/factors.js';
 import { openSession, type Client } from '../sessions/open-session.js';
 import { parseRefreshToken } from '../sessions/refresh-token.js';
-import { revokeSession, sessionStore } from '../sessions/session.js';
+import { endOneSession, sessionStore } from '../sessions/session.js';
 import { completeSignIn } from '../sign-in/complete-sign-in.js';
 import type { SignedIn } from '../sign-in/signed-in.js';
 import type { User } from '../user.js';
@@ -243,11 +242,6 @@ async function openAddressSession(
   return { accessToken, session };
 }
 
-async function endAddressSession(app: App, project: Project, user: User, session: string): Promise<void> {
-  await cutOffTokens(app, project._id, user._id.toHexString(), { session });
-  await revokeSession(app, session, 'signed out');
-}
-
 async function storeCode(
   app: App,
   attempt: SocialAttempt,
@@ -306,7 +300,9 @@ export async function exchangeSocialCode(
     method: 'social',
     identity: attempt?.identity,
   });
-  if (attempt?.addressSession !== undefined) await endAddressSession(app, project, user, attempt.addressSession);
+  if (attempt?.addressSession !== undefined) {
+    await endOneSession(app, { _id: attempt.addressSession, projectId: project._id, userId: user._id }, 'signed out');
+  }
   return { user, tokens };
 }
 

@@ -102,7 +102,9 @@ export async function setSocialProvider(
   input: SocialProviderInput,
 ): Promise<SocialProvider> {
   const kind = input.name === 'github' ? 'github' : 'oidc';
-  const issuer = (input.issuer ?? findKnownIssuer(input.name) ?? '').replace(/\/+$/, '');
+  const given = input.issuer ?? findKnownIssuer(input.name) ?? '';
+  // An OpenID issuer is compared with its own word for itself, slash and all; a GitHub's address is only a beginning.
+  const issuer = kind === 'github' ? given.replace(/\/+$/, '') : given;
   const scopes = input.scopes?.length ? input.scopes : input.name === 'apple' ? APPLE_SCOPES : DEFAULT_SCOPES[kind];
   checkInput(input, issuer, scopes);
   // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8) where an operator of
