@@ -2,6 +2,7 @@ import supertest, { type Test } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../src/api.js';
 import { operatorSessionStore } from '../../src/features/access/operator.js';
+import { changeCollection } from '../../src/features/collections/change-collection.js';
 import { listActs } from '../../src/features/audit/audit-log.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
 import { removeProjectContents } from '../../src/features/management/finish-deletion.job.js';
@@ -383,6 +384,46 @@ describe('an act at the console that cannot be taken back', () => {
     // Everything else goes on without.
     await send('get', '/api/projects', { ...OURS, cookie }).expect(200);
     expect(JSON.stringify(await listActs(test.app, { limit: 20 }))).not.toContain(OPERATOR_PASSWORD);
+  });
+
+  it('is each that touches what proves a user, or what mails hold', async () => {
+    const { email } = await buildOperator(test);
+    const { project } = await buildProject(test.app);
+    const { _id: projectId } = project;
+    await changeCollection(test.app, projectId, 'users', ({ fields }) => ({
+      fields: [...fields, { name: 'groups', type: 'Array', items: { type: 'String' }, protected: true }],
+    }));
+    const user = await signUp(test.app, project, { email: 'u@b.test', password: 'correct horse' }, 'project');
+    const cookie = await signIn(email);
+    const at = (path: string) => path.replace(':projectId', projectId.toHexString()).replace(':user', 'u@b.test');
+    const ask = async (method: string, path: string, body?: unknown) =>
+      codeOf(await send(method.toLowerCase() as Method, at(path), { ...OURS, cookie }, body)) ?? 'done';
+    const free: string[] = [];
+    for (const { method, path, id, access, example } of ROUTE_LISTS.flatMap(({ routes }) => routes)) {
+      if (!/^\/api\/projects\/:projectId\/(users|mail|invites)\b/.test(path) || access.action === undefined) continue;
+      if (id === 'updateUser') continue;
+      const answer = await ask(method, path.replace(/:(?!projectId|user\b)\w+/g, 'any'), example);
+      if (answer !== 'PASSWORD_REQUIRED') free.push(id);
+    }
+    // They take something away, or send what the console shows: none of them lets anybody in.
+    const ENDS = ['deleteUser', 'disableUser', 'endSession', 'endSessions', 'withdrawProjectInvite'];
+    const BY_PROVIDER = /Audience|Contact|Broadcast|TestMail/;
+    expect(free.filter((id) => !BY_PROVIDER.test(id)).sort()).toEqual(ENDS.sort());
+    const again = await signUp(test.app, project, { email: 'v@b.test', password: 'correct horse' }, 'project');
+    const path = `/api/projects/:projectId/users/${again._id.toHexString()}`;
+    const TRUST = [
+      { email: 'w@b.test' },
+      { emailVerified: true },
+      { emailVerified: false },
+      { roles: ['editor'] },
+      { groups: ['staff'] },
+      { 'groups.0': 'staff' },
+      { name: 'V', emailVerified: true },
+    ];
+    for (const change of TRUST)
+      expect([change, await ask('PATCH', path, change)]).toEqual([change, 'PASSWORD_REQUIRED']);
+    expect(await ask('PATCH', path, { name: 'V' })).toBe('done');
+    expect(user.emailVerified).toBe(false);
   });
 
   it('is each that makes or takes a credential, by whichever route', async () => {

@@ -36,7 +36,7 @@ export function openInvites<User>({ connection, keep, pathPart }: Account<User>)
     (await connection.send<{ data: T }>({ method, path: `/userAuth/invites${path}`, body, repeat: 'no' })).data;
   const at = (id: string): string => `/${pathPart(id, 'INVALID_NAME')}`;
   return {
-    show: async (token) => send('GET', at(token)),
+    show: (token) => send('POST', '/show', { token }),
     accept: async (token) => keep(await send<User>('POST', '/accept', { token })),
     send: (invitation) => send('POST', '', invitation),
     list: async () => (await send<{ items: SentInvitation[] }>('GET')).items,

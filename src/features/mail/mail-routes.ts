@@ -215,7 +215,7 @@ export const MAIL_OPERATOR_ROUTES: RouteList = {
       id: 'readMailText',
       summary: 'Read a mail that waits, or that the outbox has kept',
       description: 'Mails carry codes that open accounts: reading one is for owners, and recorded.',
-      access: projectOwner('mail text'),
+      access: projectOwner('mail text', { asksPassword: true }),
       params: { id: naming('Id of the mail', 'EMAIL_NOT_FOUND') },
       answers: ok(MAIL_TEXT, 'The mail'),
       refuses: { 404: ['MAIL_TEXT_GONE'] },

@@ -15,7 +15,15 @@ import {
 } from '../../http/routes/route.js';
 import { object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
-import { operatedProject, operatorOf, type ActingOperator, type Recording } from '../access/require-operator.js';
+import {
+  operatedProject,
+  operatorOf,
+  requireProven,
+  type ActingOperator,
+  type Recording,
+} from '../access/require-operator.js';
+import { requireCollection } from '../collections/collection-store.js';
+import { USERS } from '../collections/users-collection.js';
 import type { Project } from '../projects/project.js';
 import { deleteUser } from '../users/accounts/delete-user.js';
 import { ACCOUNT, IDENTITY, NEW_PASSWORD, NEW_USER, SESSION, USER_CHANGES } from '../users/accounts/describe-user.js';
@@ -23,6 +31,7 @@ import { disableUser, enableUser } from '../users/accounts/disable-user.js';
 import { listIdentities, presentIdentity } from '../users/accounts/linked-identity.js';
 import { listUsers, presentAccount } from '../users/accounts/list-users.js';
 import { setPassword } from '../users/accounts/set-password.js';
+import { changesTrust } from '../users/accounts/new-user.js';
 import { changeRoles, ROLE_LIST } from '../users/accounts/user-roles.js';
 import { requestReset } from '../users/factors/request-reset.js';
 import { updateProfile } from '../users/profile/update-profile.js';
@@ -113,7 +122,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('PATCH /api/projects/:projectId/users/:user', {
       id: 'updateUser',
       summary: 'Change fields of a user',
-      access: userOwner('user update', { asksPassword: ({ email }) => email !== undefined }),
+      access: userOwner('user update', { asksPassword: 'to open' }),
       openBody: USER_CHANGES,
       example: { name: 'Ada Lovelace' },
       answers: ok(ACCOUNT, 'User updated'),
@@ -124,6 +133,8 @@ export const PROJECT_USER_ROUTES: RouteList = {
         413: ['DOCUMENT_TOO_LARGE'],
       },
       async handle({ app, ctx, project, user, body }) {
+        const { fields } = await requireCollection(app, project._id, USERS);
+        if (changesTrust(fields, body)) await requireProven(app, ctx);
         const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
         return presentAccount((await updateProfile(app, project, user, body, editor)).user);
       },
@@ -161,7 +172,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/users/:user/enable', {
       id: 'enableUser',
       summary: 'Enable an account again',
-      access: userOwner('user enable'),
+      access: userOwner('user enable', { asksPassword: true }),
       answers: ok(ACCOUNT, 'User enabled'),
       async handle({ app, project, user }) {
         return presentAccount(await enableUser(app, project, user));

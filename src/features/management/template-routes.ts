@@ -52,7 +52,7 @@ export const TEMPLATE_ROUTES: RouteList = {
     route('PUT /api/projects/:projectId/mail/templates/:name', {
       id: 'setTemplate',
       summary: 'Store a template',
-      access: projectOwner('mail template set'),
+      access: projectOwner('mail template set', { asksPassword: true }),
       params: { name: parameter('Name of the template', TEXT) },
       body: object({ subject: text({ maxLength: 1000 }), 'html?': BODY, 'text?': BODY }),
       example: { subject: 'Hello {{name}}', text: 'Good to have you, {{name}}.' },
@@ -66,7 +66,7 @@ export const TEMPLATE_ROUTES: RouteList = {
     route('DELETE /api/projects/:projectId/mail/templates/:name', {
       id: 'removeTemplate',
       summary: 'Remove a template of the project',
-      access: projectOwner('mail template remove'),
+      access: projectOwner('mail template remove', { asksPassword: true }),
       answers: ok(object({ name: TEXT }), 'Template removed'),
       async handle({ app, project, params: { name } }) {
         await removeTemplate(app, project, name);

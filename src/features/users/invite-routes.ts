@@ -74,13 +74,16 @@ export const INVITE_ROUTES: readonly Route[] = [
       return presentUser(await acceptInvite(app, project, user, token));
     },
   }),
-  route('GET /api/userAuth/invites/:invite', {
+  route('POST /api/userAuth/invites/show', {
     id: 'showInvite',
+    bodySize: 'small',
     summary: 'Show what an invitation is for',
     access: ANY_KEY,
-    params: { invite: naming('The token from the address in the mail', 'INVITE_NOT_FOUND') },
+    body: openObject({ token: TOKEN }),
+    example: { token: 'from the address in the mail' },
     answers: ok(object({ email: TEXT, roles: arrayOf(TEXT), expiresAt: MOMENT }), 'Invitation'),
-    async handle({ app, ctx, project, params: { invite: token } }) {
+    refuses: { 400: ['VALIDATION_FAILED'], 404: ['INVITE_NOT_FOUND'] },
+    async handle({ app, ctx, project, body: { token } }) {
       ctx.set('Cache-Control', 'no-store');
       const { email, roles, expiresAt } = presentInvite(await requireInvite(app, project, token));
       return { email, roles, expiresAt };

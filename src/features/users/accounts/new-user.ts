@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import { invalid } from '../../../errors.js';
 import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
-import { HIDDEN_FIELD, SYSTEM_FIELDS } from '../../collections/fields/field.js';
+import { HIDDEN_FIELD, SYSTEM_FIELDS, type Field } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { EMAIL_VERIFIED } from '../../collections/users-collection.js';
 import { documentShape, storeObject } from '../../documents/store/document-shape.js';
@@ -93,6 +93,18 @@ export function readNewUser(
     },
     password: isWithout ? null : (password as string),
   };
+}
+
+/**
+ * True for a change of what tells who a user is or what rules grant: address, its proof, roles and protected fields
+ * (dotted paths too).
+ */
+export function changesTrust(fields: readonly Field[], change: Record<string, unknown>): boolean {
+  const own = new Set(fields.filter((field) => !field.protected).map(({ name }) => name));
+  return Object.keys(change).some((path) => {
+    const name = path.split('.')[0]!;
+    return name === 'email' || !own.has(name);
+  });
 }
 
 /** Notes every named field (dotted paths too) that an end user may not set. */
