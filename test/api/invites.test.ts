@@ -63,7 +63,10 @@ describe('an invitation', () => {
   it('gives roles and a membership once, however many accept it at once', async () => {
     const { email, token } = await signUp();
     const invitation = await invite(email);
-    expect(dataOf(await client.get(`/invites/${invitation}`))).toMatchObject({ email, roles: ['editor'] });
+    expect(dataOf(await client.post('/invites/show', { token: invitation }))).toMatchObject({
+      email,
+      roles: ['editor'],
+    });
     const replies = await Promise.all(Array.from({ length: 5 }, () => accept(invitation, token)));
     const outcomes = new Set(replies.map(codeOf));
     expect([...outcomes].filter((each) => each !== '200 ' && each !== '404 INVITE_NOT_FOUND')).toEqual([]);
@@ -72,7 +75,7 @@ describe('an invitation', () => {
     expect(roles).toEqual(['editor']);
     expect(await memberships(_id)).toHaveLength(1);
     expect(codeOf(await accept(invitation, token))).toBe('404 INVITE_NOT_FOUND');
-    expect(codeOf(await client.get(`/invites/${invitation}`))).toBe('404 INVITE_NOT_FOUND');
+    expect(codeOf(await client.post('/invites/show', { token: invitation }))).toBe('404 INVITE_NOT_FOUND');
   });
 
   it('is for the proven address alone', async () => {
