@@ -110,7 +110,10 @@ async function buildAll() {
     build({
       ...options,
       plugins: [lmdbWithin],
-      entryPoints: { 'reader-thread': 'src/engine/readers/reader-thread.ts' },
+      entryPoints: {
+        'reader-thread': 'src/engine/readers/reader-thread.ts',
+        'look-process': 'src/engine/storage/checks/look-process.ts',
+      },
       format: 'esm',
       banner: {
         js: "import { createRequire as __makeRequire } from 'node:module'; const require = __makeRequire(import.meta.url);",

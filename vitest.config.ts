@@ -46,10 +46,9 @@ const DEEP = [
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
   ...list(
     'engine',
-    'bit-flips conversion crash damaged-page data-file fairness insert-together mongoose one-moment plan-choice repair',
+    'conversion crash damaged-values data-file fairness insert-together mongoose one-moment plan-choice repair',
   ),
   ...list('engine/pipeline', 'compile'),
-  ...list('engine/damage', 'side-by-side'),
   ...list('engine/power-cut', 'power-cut'),
   ...list(
     'features',
@@ -72,7 +71,6 @@ const ALONE = [
   ...list('client', 'follow'),
   ...list('e2e', 'faults-clock redis'),
   ...list('engine', 'conformance held-snapshots one-turn readers'),
-  ...list('engine/damage', 'damage'),
   ...list('helpers', 'watch-replies'),
   ...list('platform', 'jobs/schedules jobs/wrong-clocks outages'),
 ];

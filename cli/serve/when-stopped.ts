@@ -1,18 +1,16 @@
 import { once } from 'node:events';
 import type { Database } from '../../src/platform/database/database.js';
-import { unavailable } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
 
 /**
  * Resolves when the process is told to stop. A closed stdout does not count: a service goes on without a reader.
- * Rejects with STORE_REPLACED when its store is gone.
+ * Rejects with STORE_REPLACED when its store is gone, with STORE_FAILED when a write has failed so that only a new
+ * process can go on: whatever keeps the service running starts one.
  */
 export async function whenStopped({ io: { stop } }: Context, db: Database): Promise<void> {
   if (stop.aborted) return;
   const gone = new Promise<never>((_, reject) => {
-    db.onLost?.((reason) => {
-      reject(unavailable('STORE_REPLACED', reason));
-    });
+    db.onLost?.(reject);
   });
   await Promise.race([once(stop, 'abort'), gone]);
 }

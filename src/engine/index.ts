@@ -1,4 +1,5 @@
 import type { GrowthBound } from './storage/checks/document-checks.js';
+import { watch } from 'node:fs';
 import { join } from 'node:path';
 import type { Core } from './commands/command.js';
 import { storageStats, type StorageStats } from './commands/administration.js';
@@ -18,8 +19,10 @@ import { listen, ListenError, type Listener } from './transports/wire/listen.js'
 import { ReaderPool } from './readers/reader-pool.js';
 import { copyDataFile } from './storage/backup.js';
 import { convertStored } from './storage/checks/convert.js';
-import { DATA_FILE, type Durability, listProcesses } from './storage/file/environment.js';
+import { DATA_FILE, type Durability, type Environment, listProcesses } from './storage/file/environment.js';
+import { lockOf } from './storage/file/open-marks.js';
 import type { HeldSnapshot } from './storage/file/snapshots.js';
+import { lookAfterKill } from './storage/checks/look-after-kill.js';
 import { resumeBuilds } from './storage/catalog/index-build.js';
 import { reclaimDropped } from './storage/file/reclaim.js';
 import type { MetDamage } from './storage/checks/damage-notes.js';
@@ -28,8 +31,6 @@ import { StorageError, type StorageErrorCode } from './storage/storage-error.js'
 import type { LongRead } from './storage/long-read.js';
 import { openStorage, type Storage } from './storage/storage.js';
 import { repairFile, type RepairedCollection, type RepairOptions, type RepairReport } from './storage/repair/repair.js';
-import { lookThrough } from './storage/checks/look-through.js';
-import { checkPages } from './storage/checks/check-pages.js';
 import { verifyFile, type VerifyOptions, verifyStorage } from './storage/checks/verify.js';
 
 export type {
@@ -46,8 +47,8 @@ export type { AppCondition, AppModified, AppStep };
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
-export { type RepairedCollection, type RepairReport };
-export { DATA_FILE, type Durability, ListenError, type Listener, StorageError, type StorageErrorCode };
+export { type RepairedCollection, type RepairReport, type VerifyOptions };
+export { DATA_FILE, type Durability, lookAfterKill, ListenError, type Listener, StorageError, type StorageErrorCode };
 
 export interface EngineOptions {
   /** Made with mode 0700 when it does not exist; several processes may open it at once. */
@@ -127,10 +128,10 @@ export interface Engine {
    */
   onLongRead(listen: (read: LongRead) => void): void;
   /**
-   * `listen` is told, every second, that the data file was removed or replaced: what is written is refused then, and
-   * the process had better end.
+   * `listen` is told, every second, that the data file or its lock file was removed or replaced (REPLACED), or that
+   * LMDB has given it up after a failed write (FAILED): writes are refused then, and the process had better end.
    */
-  onLost(listen: (reason: string) => void): void;
+  onLost(listen: (loss: StorageError) => void): void;
   /** Why the store is only read, null when it is written as well. */
   refusal(): string | null;
   /** Only reads from now on, unless it does already, and says why. */
@@ -170,24 +171,16 @@ export function openEngine(options: EngineOptions): Engine {
   const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0 } = options;
   const { countBy, upgrade = true, growth = null } = options;
   const storage = openStorage(dataDir, durability, { countBy, upgrade, growth });
-  try {
-    checkPages(storage);
-  } catch (error) {
-    void storage.close();
-    throw error;
-  }
   const readers = readerThreads > 0 ? new ReaderPool({ dataDir, durability }, readerThreads) : null;
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map(), readers };
   const probe = new CommitProbe(storage);
   const listeners: Listener[] = [];
   let closing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let onLost: ((reason: string) => void) | null = null;
-  const looking = new AbortController();
-  const looked = lookThrough(storage, looking.signal);
+  let onLost: ((loss: StorageError) => void) | null = null;
   // Processes that live for one command do not stay to expire documents.
   let housekeeping = keepHouseOn({ expire: false });
-  const checks = startChecks(storage, (reason) => onLost?.(reason));
+  const endChecks = startChecks(storage, (loss) => onLost?.(loss));
 
   /** One round, and later the next: a long one is not overtaken. */
   async function keepHouseOn(chores: { expire: boolean }): Promise<void> {
@@ -200,14 +193,13 @@ export function openEngine(options: EngineOptions): Engine {
 
   async function closeAll(): Promise<void> {
     clearTimeout(timer);
-    for (const check of checks) clearInterval(check);
-    looking.abort();
+    endChecks();
     const closing = listeners.map((listener) => listener.close());
     core.cursors.closeAll();
     await readers?.close();
     // What clients of the listeners have begun, such as the building of an index, ends with the next write it asks for.
     storage.queue.close();
-    await Promise.all([...closing, housekeeping, looked]);
+    await Promise.all([...closing, housekeeping]);
     await storage.close();
   }
 
@@ -244,16 +236,42 @@ export function openEngine(options: EngineOptions): Engine {
   };
 }
 
-function startChecks(storage: Storage, onReplaced: (reason: string) => void): NodeJS.Timeout[] {
+/** Errors after which this process cannot go on with the file it has open. */
+const LOSSES: ReadonlySet<unknown> = new Set(['REPLACED', 'FAILED']);
+
+/** Returns what ends them. */
+function startChecks(storage: Storage, onLost: (loss: StorageError) => void): () => void {
   const { environment } = storage;
   const checkPlace = (): void => {
     checkFile(storage);
-    if (environment.refusal?.code === 'REPLACED') onReplaced(environment.refusal.message);
+    const { refusal } = environment;
+    if (refusal !== null && LOSSES.has(refusal.code)) onLost(refusal);
   };
-  return [
+  const timers = [
     setInterval(() => environment.store.readerCheck(), READER_CHECK_MS).unref(),
     setInterval(checkPlace, PLACE_CHECK_MS).unref(),
   ];
+  const endWatch = watchLock(environment);
+  return () => {
+    for (const timer of timers) clearInterval(timer);
+    endWatch();
+  };
+}
+
+/** Checks the lock file as soon as the system reports a change of it, such as its removal, so before the next write. */
+function watchLock(environment: Environment): () => void {
+  try {
+    const watcher = watch(lockOf(environment.path), { persistent: false }, () => {
+      environment.checkPlace();
+    });
+    watcher.on('error', () => undefined);
+    return () => {
+      watcher.close();
+    };
+  } catch {
+    // Too many files are watched: each commit looks if the last look is a while ago.
+    return () => undefined;
+  }
 }
 
 /** What is looked at every second; a failure is met again by the next commit. */

@@ -1,7 +1,7 @@
-import { closeSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
-import { type Meta, type Tree, HEADER_BYTES, LOWER_AT, NODE_BYTES } from '../../src/engine/storage/file/page-layout.js';
+import { type Meta, type Tree, HEADER_BYTES, LOWER_AT } from '../../src/engine/storage/file/page-layout.js';
 import { type Page, PageFile } from '../../src/engine/storage/file/page-file.js';
 
 /** What a page of a data file is for. `key`: the first key on it, of a branch that of its second child. */
@@ -78,48 +78,19 @@ export function firstEntryAt(dataDir: string, page: number): number {
   return nodesOf(dataDir, page)[0]!;
 }
 
-/** A bit of a key. `shared`: with how many bytes of one of its neighbours the key begins, at the least. */
-interface QuietFlip {
-  readonly at: number;
-  readonly bit: number;
-  readonly shared: number;
-}
-
-/**
- * The bits in keys of entries of the spaces that may change without any key leaving the order in its page, by the
- * collection or index that the entries are of.
- */
-export function quietFlips(dataDir: string, spaces: readonly number[]): Map<string, QuietFlip[]> {
-  const path = join(dataDir, DATA_FILE);
-  const bytes = readFileSync(path);
-  const file = new PageFile(path);
+/** Where in the data file the values of its entries lie. */
+export function valuesIn(dataDir: string): { at: number; bytes: number }[] {
+  const file = new PageFile(join(dataDir, DATA_FILE));
   const meta = file.readMeta();
-  const flips = new Map<string, QuietFlip[]>();
+  const places: { at: number; bytes: number }[] = [];
   for (const page of pagesOf(file, meta, meta.main)) {
-    if (!page.isLeaf) continue;
-    for (let n = 1; n + 1 < page.keys.length; n++) {
-      const [before, key, after] = [page.keys[n - 1]!, page.keys[n]!, page.keys[n + 1]!];
-      if (!spaces.includes(key[0]!)) continue;
-      const place = page.number * PAGE_BYTES + HEADER_BYTES;
-      const at = place + bytes.readUInt16LE(place + n * 2) + NODE_BYTES;
-      const owner = key.toString('hex', 0, 5);
-      const some = flips.get(owner) ?? [];
-      flips.set(owner, some);
-      const shared = Math.min(sharedBytes(before, key), sharedBytes(key, after));
-      for (let bit = 0; bit < key.length * 8; bit++) {
-        const changed = Buffer.from(key);
-        changed[bit >>> 3]! ^= 1 << (bit & 7);
-        if (before.compare(changed) >= 0 || changed.compare(after) >= 0) continue;
-        some.push({ at: at + (bit >>> 3), bit: bit & 7, shared });
-      }
+    for (const value of page.values) {
+      const { first } = file.readValue(value, meta);
+      // A page that was read has a buffer of its own.
+      const at = value.isBig ? first * PAGE_BYTES + HEADER_BYTES : page.number * PAGE_BYTES + value.bytes.byteOffset;
+      places.push({ at, bytes: value.size });
     }
   }
   file.close();
-  return flips;
-}
-
-function sharedBytes(a: Buffer, b: Buffer): number {
-  let length = 0;
-  while (length < a.length && a[length] === b[length]) length++;
-  return length;
+  return places;
 }

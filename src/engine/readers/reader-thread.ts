@@ -4,9 +4,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Core } from '../commands/command.js';
 import { Cursors } from '../commands/read/cursors.js';
 import { runCommand } from '../commands/index.js';
-import { checkPages } from '../storage/checks/check-pages.js';
-import { lookThrough } from '../storage/checks/look-through.js';
-import { StorageError } from '../storage/storage-error.js';
 import { openStorage } from '../storage/storage.js';
 import {
   packError,
@@ -39,8 +36,6 @@ const { dataDir, durability } = workerData as ReaderOptions;
 const storage = openStorage(dataDir, durability, { upgrade: false });
 // A writer that is ended could leave half a transaction behind.
 storage.queue.close();
-checkSmallFile();
-void lookThrough(storage, new AbortController().signal);
 // A method of lmdb that its types leave out.
 (storage.environment.store as unknown as { _allocateGetBuffer(half: number): void })._allocateGetBuffer(
   LARGEST_VALUE_BYTES / 2,
@@ -57,16 +52,6 @@ const core: Core = {
   readers: null,
 };
 const running = new Map<number, AbortController>();
-
-/** Finds out, as the main thread has, which reads meet damaged entries. */
-function checkSmallFile(): void {
-  try {
-    checkPages(storage);
-  } catch (error) {
-    // Each page is checked before it is read then.
-    if (!(error instanceof StorageError)) throw error;
-  }
-}
 
 /**
  * On Linux a thread has a priority of its own: where processors are few, the main thread's short requests come before

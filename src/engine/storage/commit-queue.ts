@@ -65,7 +65,6 @@ export class CommitQueue {
   }
 
   put(key: Buffer, value: Buffer): void {
-    this.environment.guard.check(key);
     addEntry(this.size, key.length, value.length);
     this.environment.store.putSync(key, value);
   }
@@ -77,7 +76,6 @@ export class CommitQueue {
   }
 
   remove(key: Buffer): void {
-    this.environment.guard.checkRemoval(key);
     this.size.entries++;
     this.environment.store.removeSync(key);
   }

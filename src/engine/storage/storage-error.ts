@@ -5,6 +5,8 @@ export type StorageErrorCode =
   | 'NEWER_FORMAT'
   | 'NO_SPACE'
   | 'DAMAGED'
+  /** The disk refuses to write, or to read, for another reason than its size. */
+  | 'FAILED'
   | 'BUSY'
   /** Read, but not written: damage that writes would spread, or an older format. */
   | 'READ_ONLY'

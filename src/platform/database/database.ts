@@ -22,9 +22,10 @@ import type {
   LongRead,
   RepairReport,
   Matcher,
+  VerifyOptions,
 } from '../../engine/index.js';
 import type { Config } from '../../config/config.js';
-import { invalid, unavailable } from '../../errors.js';
+import { type AppError, invalid, unavailable } from '../../errors.js';
 import { adoptDatabase } from './adopt-database.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
@@ -89,8 +90,8 @@ export interface Database {
   listOtherProcesses(): number[];
   /** Runs what makes room, as often as it takes: on a full disk the embedded engine gives it room that it keeps. */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
-  /** `listen` is told when the embedded store's file was removed or replaced under this process. */
-  onLost?(listen: (reason: string) => void): void;
+  /** `listen` is told when this process cannot go on with the embedded store: the file is gone, or was given up. */
+  onLost?(listen: (loss: AppError) => void): void;
   /** Why the embedded store is only read, null when it is written as well. */
   refusal?(): string | null;
   /** The embedded store is only read from now on. */
@@ -99,11 +100,8 @@ export interface Database {
   listDamage?(): MetDamage[];
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
   listSnapshots?(): HeldSnapshot[];
-  /**
-   * Reads the embedded engine's whole file and describes the damage in words; `onProgress` gets the number of pages.
-   * MongoDB has `validate`.
-   */
-  verify?(options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal }): Promise<string[]>;
+  /** Reads the embedded engine's whole file and describes the damage in words. MongoDB has `validate`. */
+  verify?(options: VerifyOptions): Promise<string[]>;
   /** From now on `listen` is told of reads that looked at more than 10,000 documents. */
   onLongRead?(listen: (read: LongRead) => void): void;
   /** To be told of reads of documents: a MongoDB does not say by itself what they looked at. */
@@ -293,11 +291,12 @@ export async function hasStore(dataDir: string): Promise<boolean> {
 }
 
 async function openEmbedded(config: Config, upgrade: boolean): Promise<Database> {
-  const { openEngine, ListenError, DATA_FILE } = await import('../../engine/index.js');
+  const { openEngine, lookAfterKill, ListenError, DATA_FILE } = await import('../../engine/index.js');
   try {
     const { dataDir, durability } = config;
     const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD, upgrade };
     const growth = { prefix: 'documents_', bytes: config.documentMaxBytes, exempt: SERVICE_FIELDS };
+    await lookAfterKill(dataDir);
     const engine = await whenAlone(() => openEngine({ dataDir, durability, growth, ...options }));
     if (engine.refusal() === null) await adoptDatabase(engine, EMBEDDED_NAME);
     const db = engine.db(EMBEDDED_NAME);
@@ -334,7 +333,11 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
       useReserve: (work) => engine.useReserve(work),
       listSnapshots: () => engine.snapshots(),
-      onLost: (listen) => engine.onLost(listen),
+      onLost: (listen) => {
+        engine.onLost(({ code, message }) => {
+          listen(unavailable(code === 'FAILED' ? 'STORE_FAILED' : 'STORE_REPLACED', message));
+        });
+      },
       refusal: () => engine.refusal(),
       refuseWrites: (reason) => engine.refuseWrites(reason),
       verify: (options) => engine.verify(options),
@@ -390,10 +393,7 @@ export async function repairStore(
 }
 
 /** The damage in an embedded engine's file that can no longer be opened. */
-export async function verifyUnopened(
-  { dataDir }: Config,
-  options: { onProgress?: (done: number, all: number) => void; signal?: AbortSignal },
-): Promise<string[]> {
+export async function verifyUnopened({ dataDir }: Config, options: VerifyOptions): Promise<string[]> {
   const { verifyDataFile } = await import('../../engine/index.js');
   return verifyDataFile(dataDir, options);
 }

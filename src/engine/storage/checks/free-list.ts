@@ -22,8 +22,8 @@ export class FreeList {
     this.records.push([key, value]);
   };
 
-  /** To be called once. `others`: how many pages are in use besides the known ones; null: nobody knows. */
-  problems(others: number | null): string[] {
+  /** What is wrong with the list. To be called once. */
+  problems(): string[] {
     const { meta, used, records } = this;
     const problems = new Set<string>();
     for (const [key, value] of records) {
@@ -34,10 +34,16 @@ export class FreeList {
         problems.add(error.message);
       }
     }
-    if (problems.size > 0 || others === null) return [...problems];
+    return [...problems];
+  }
+
+  /**
+   * How many pages are neither in use nor free, after `problems` has found none in a walk that met no damage: LMDB
+   * loses one now and then, which costs its room and nothing else.
+   */
+  get lostPages(): number {
     // The first two pages are not in any tree.
-    const missing = meta.lastPage - 1 - used.size - others;
-    return missing === 0 ? [] : [`of ${Math.abs(missing)} pages it is not known whether they are free`];
+    return this.meta.lastPage - 1 - this.used.size;
   }
 }
 

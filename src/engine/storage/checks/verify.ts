@@ -11,6 +11,8 @@ export interface VerifyOptions {
   /** Pages looked at, and how many there are. */
   onProgress?: (done: number, all: number) => void;
   signal?: AbortSignal;
+  /** Told how many pages are neither in use nor free: no damage, they only take room. */
+  onLostPages?: (pages: number) => void;
 }
 
 /** How long is looked at pages before others get their turn. */
@@ -47,7 +49,8 @@ export async function verifyFile(path: string, options: VerifyOptions = {}): Pro
   }
 }
 
-async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: VerifyOptions): Promise<string[]> {
+async function verifyPages(file: PageFile, meta: Meta, options: VerifyOptions): Promise<string[]> {
+  const { onProgress, signal, onLostPages } = options;
   const all = [meta.main, meta.free].reduce((sum, tree) => sum + tree.branchPages + tree.leafPages, 0);
   let done = 0;
   let turnEnds = performance.now() + TURN_MS;
@@ -62,6 +65,9 @@ async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: V
     }
   };
   const examination = new Examination();
+  if (file.readLikelyMetas()[0]!.transaction < meta.transaction) {
+    examination.report('The first two pages name another commit as the last one than wrote the entries.');
+  }
   const used = new PageSet(meta.lastPage);
   const list = new FreeList(meta, used);
   const freeVisitor = {
@@ -72,10 +78,11 @@ async function verifyPages(file: PageFile, meta: Meta, { onProgress, signal }: V
   };
   await walk(walkPages(file, meta, meta.free, used, compareFreeKeys, freeVisitor));
   await walk(walkPages(file, meta, meta.main, used, compareBytes, examination.firstPass()));
-  // Which pages lie below a damaged one is not known.
-  for (const problem of list.problems(examination.isHurt ? null : 0)) {
+  for (const problem of list.problems()) {
     examination.report(`The list of free pages is damaged: ${problem}. ${REPAIR}`);
   }
+  // Which pages lie below a damaged one is not known.
+  if (!examination.isHurt && list.lostPages > 0) onLostPages?.(list.lostPages);
   examination.compareCounts();
   // Only what is hurt is looked at twice: to name the documents.
   if (examination.isHurt) {

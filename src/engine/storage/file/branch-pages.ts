@@ -77,10 +77,6 @@ export class BranchPages {
     branches.set(page, branch);
     return branch;
   }
-
-  forget(): void {
-    this.branches.clear();
-  }
 }
 
 /** A page more was read. */

@@ -6,17 +6,17 @@ import { open, type RootDatabase } from 'lmdb';
 import { decodeDocument } from '../../codec/decode.js';
 import { encodeDocument } from '../../codec/encode.js';
 import { FORMAT_KEY } from '../format/key-spaces.js';
-import { guardReads, takeSnapshot } from './guard-reads.js';
+import { guardReads } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
 import { readFirstPages, LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError } from './page-layout.js';
 import { damagedFile } from '../damage.js';
-import { PageGuard } from './page-guard.js';
+import { lockOf, markOpen, noteLock, requireSameLock } from './open-marks.js';
 import { PageRanges } from './page-ranges.js';
 import { Preallocation, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
 import { findRepairer } from './repair-mark.js';
 import { StorageError } from '../storage-error.js';
-import { MAP_BYTES, translateStorageError } from './translate-error.js';
+import { failedWrite, MAP_BYTES, translateStorageError } from './translate-error.js';
 
 /** `full`: every commit is on the disk before it is acknowledged. `relaxed`: a power loss may take the last commits. */
 export type Durability = 'full' | 'relaxed';
@@ -36,7 +36,7 @@ export const DATA_FILE = 'bsvc.mdb';
 /** Time for which a commit trusts that the file is still where it was. */
 const PLACE_MS = 100;
 const REPLACED =
-  ' was removed or replaced while it was open. Nothing is written to it any more; start again with the right data directory.';
+  ', or its lock file, was removed or replaced while it was open. Nothing is written to it any more; start again with the right data directory.';
 /** What can be done about a file that is not opened. */
 const SAVE = '"bsvc repair" saves what is left of it, a backup brings everything back.';
 /** Processes that read and views that their commands hold; LMDB's own number is 126. */
@@ -52,6 +52,8 @@ export const STORE_OPTIONS = {
   encoding: 'binary',
   overlappingSync: false,
   ...OWNER_ONLY,
+  // The process that creates the lock file sets it for all others.
+  maxReaders: MAX_READERS,
 } as const;
 /** The LMDB environment with binary keys and values, opened in the one way that was found safe. */
 export interface Environment {
@@ -60,8 +62,6 @@ export interface Environment {
   readonly reader: FileReader;
   /** The file as pages, to count by. */
   readonly pages: PageRanges;
-  /** Pages are checked by it before LMDB reads or changes them. */
-  readonly guard: PageGuard;
   /**
    * Runs the work in one write transaction and commits it; see `LastCommit` for why no other way is safe. Throws
    * NO_SPACE when the disk may have no room for as much as the work says that it has written.
@@ -88,6 +88,18 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
   const path = join(dataDir, DATA_FILE);
   prepareDirectory(dataDir);
   requireDescriptors();
+  // Threads come and go within their process.
+  const unmark = isMainThread ? markOpen(dataDir) : () => undefined;
+  try {
+    return openMarked(dataDir, path, durability, unmark);
+  } catch (error) {
+    unmark();
+    throw error;
+  }
+}
+
+function openMarked(dataDir: string, path: string, durability: Durability, unmark: () => void): Environment {
+  requireSameLock(dataDir, lockOf(path));
   const short = inspectDataFile(path);
   let store: RootDatabase<Buffer, Buffer>;
   try {
@@ -96,25 +108,23 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
       path,
       noMetaSync: durability === 'relaxed',
       mapSize: MAP_BYTES,
-      maxReaders: MAX_READERS,
     });
   } catch (error) {
     throw translateStorageError(error, path);
   }
-  const guard = new PageGuard(path, () => takeSnapshot(store));
-  guardReads(store, guard);
+  if (isMainThread) noteLock(dataDir, lockOf(path));
+  guardReads(store);
   const lastCommit = new LastCommit(store, path);
   const preallocation = new Preallocation(path, store);
   // A thread that is ended would end the locks of its process with the lock file.
-  const pages = new PageRanges(path, guard, isMainThread ? () => lastCommit.note() : undefined);
+  const pages = new PageRanges(path, isMainThread ? () => lastCommit.note() : undefined);
   let refusal: StorageError | null = null;
   let placeSeenAt = 0;
   const environment: Environment = {
     path,
     store,
-    reader: new FileReader(store, guard),
+    reader: new FileReader(store),
     pages,
-    guard,
     get refusal() {
       return refusal;
     },
@@ -123,16 +133,20 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
     },
     checkPlace: () => {
       placeSeenAt = performance.now();
-      if (!lastCommit.isAt(path)) refusal = new StorageError('REPLACED', `${path}${REPLACED}`);
+      if (!lastCommit.isInPlace()) refusal ??= new StorageError('REPLACED', `${path}${REPLACED}`);
     },
     commit: (work) => {
       if (performance.now() - placeSeenAt > PLACE_MS) environment.checkPlace();
       if (refusal !== null) throw refusal;
-      lastCommit.follow((state) => {
-        guard.renew();
-        const size = work();
-        if (size !== undefined) preallocation.ensure(state(), size);
-      });
+      try {
+        lastCommit.follow((state) => {
+          const size = work();
+          if (size !== undefined) preallocation.ensure(state(), size);
+        });
+      } catch (error) {
+        if (isGivenUp(store)) refusal ??= failedWrite(path, error);
+        throw error;
+      }
     },
     catchUp: () => {
       if (lastCommit.isBehind()) environment.commit(() => undefined);
@@ -143,7 +157,7 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
       lastCommit.close();
       preallocation.close();
       pages.close();
-      guard.close();
+      unmark();
     },
   };
   try {
@@ -156,6 +170,17 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
     throw error;
   }
   return environment;
+}
+
+/** After a failed write of a first page LMDB neither reads nor writes any more until the file is opened again. */
+function isGivenUp(store: RootDatabase<Buffer, Buffer>): boolean {
+  try {
+    store.resetReadTxn();
+    store.getBinary(FORMAT_KEY);
+    return false;
+  } catch (error) {
+    return /MDB_PANIC/.test(String(error));
+  }
 }
 
 function prepareDirectory(dataDir: string): void {

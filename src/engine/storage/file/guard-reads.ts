@@ -1,6 +1,4 @@
-import { EventEmitter } from 'node:events';
 import type { RootDatabase, Transaction } from 'lmdb';
-import type { PageGuard } from './page-guard.js';
 
 type Store = RootDatabase<Buffer, Buffer>;
 
@@ -20,7 +18,6 @@ interface Reads {
   useReadTransaction(): Snapshot;
   resetReadTxn(): void;
   ensureReadTxn(): void;
-  readonly env: { readonly writeTxn: object | null | undefined };
 }
 
 /**
@@ -28,18 +25,13 @@ interface Reads {
  * damaged page, and lmdb goes on using the failed one for as long as an iterator over it is open, which it leaves open
  * itself when a step throws. So iterators are closed when they throw, and the transaction is given up.
  */
-export function guardReads(store: Store, guard: PageGuard): void {
+export function guardReads(store: Store): void {
   // Its types know neither `iterate` nor that methods may be overridden.
   const reads = store as unknown as Reads;
   const { getBinaryFast, getRange } = reads;
-  // Its own `on` knows other events alone.
-  EventEmitter.prototype.on.call(store, 'begin-transaction', () => {
-    guard.renew();
-  });
   // On the store itself: views of it with other encodings inherit them.
   reads.getBinaryFast = function (key, options) {
     try {
-      if (!guard.isOver && key instanceof Buffer) checkKey(store, guard, key);
       return getBinaryFast.call(this, key, options);
     } catch (error) {
       reads.resetReadTxn();
@@ -49,58 +41,17 @@ export function guardReads(store: Store, guard: PageGuard): void {
   reads.getRange = function (options) {
     const range = getRange.call(this, options);
     const iterate = range.iterate.bind(range);
-    range.iterate = () => {
-      if (guard.isOver) return guarded(iterate(), reads);
-      const { start, end, limit, reverse = false } = (options ?? {}) as RangeOptions;
-      reads.ensureReadTxn();
-      const step = guard.openWalk(start instanceof Buffer ? start : undefined, reverse);
-      step();
-      if (start instanceof Buffer) guard.checkGaps(start);
-      let left = limit ?? Infinity;
-      // What ends at its limit has all that comes before its last entry.
-      const atEnd = (): void => {
-        if (left > 0 && end instanceof Buffer) guard.checkGaps(end);
-      };
-      return guarded(iterate(), reads, { step, took: () => left--, atEnd });
-    };
+    range.iterate = () => guarded(iterate(), reads);
     return range;
   };
 }
 
-interface RangeOptions {
-  readonly start?: unknown;
-  readonly end?: unknown;
-  readonly limit?: number;
-  readonly reverse?: boolean;
-}
-
-/** What is to be checked before each step but the first, with each entry, and at the end of a range. */
-interface Checks {
-  step(): void;
-  took(): void;
-  atEnd(): void;
-}
-
-/** Checks the pages that a read of the key needs, as of the snapshot that this turn reads. Throws DAMAGED. */
-export function checkKey(store: Store, guard: PageGuard, key: Buffer): void {
-  // Its types leave out the method.
-  (store as unknown as Reads).ensureReadTxn();
-  guard.check(key);
-  guard.checkGaps(key);
-}
-
-function guarded(iterator: Iterator<unknown> | number, reads: Reads, checks?: Checks): Iterator<unknown> | number {
+function guarded(iterator: Iterator<unknown> | number, reads: Reads): Iterator<unknown> | number {
   if (typeof iterator === 'number') return iterator;
   const next = iterator.next.bind(iterator);
-  let isFirst = true;
   iterator.next = () => {
     try {
-      if (!isFirst) checks?.step();
-      isFirst = false;
-      const result = next();
-      if (result.done === true) checks?.atEnd();
-      else checks?.took();
-      return result;
+      return next();
     } catch (error) {
       iterator.return?.();
       reads.resetReadTxn();
@@ -108,19 +59,6 @@ function guarded(iterator: Iterator<unknown> | number, reads: Reads, checks?: Ch
     }
   };
   return iterator;
-}
-
-/**
- * Makes this turn read a snapshot if it does not yet: lmdb takes one with the first entry alone. Returns what ends it.
- */
-export function takeSnapshot(store: Store): () => void {
-  // Its types leave out what it knows of a transaction that writes: nobody else writes then.
-  const reads = store as unknown as Reads;
-  if (reads.env.writeTxn) return () => undefined;
-  const taken = reads.useReadTransaction();
-  return () => {
-    taken.done();
-  };
 }
 
 /**

@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, openSync, readSync, statSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import type { RootDatabase } from 'lmdb';
+import { fileIdentity, lockOf } from './open-marks.js';
 import {
   BRANCH_PAGES_AT,
   LAST_PAGE_AT,
@@ -38,6 +39,8 @@ export class LastCommit {
   private readonly head: Buffer;
   private readonly pageBytes: number;
   private lockFile: number | undefined;
+  /** The data file and its lock file, as they were opened. */
+  private readonly identities: readonly (string | null)[];
   /** Where in `head` the newer of the two pages begins. */
   private newestAt = 0;
 
@@ -50,6 +53,7 @@ export class LastCommit {
     readSync(this.file, first, 0, META_BYTES, 0);
     this.pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
     this.head = Buffer.alloc(this.pageBytes + META_BYTES);
+    this.identities = this.identify();
   }
 
   /** Commits the work in one transaction that begins from the last commit, whose state it may ask for. */
@@ -90,11 +94,14 @@ export class LastCommit {
     return this.note() < this.read();
   }
 
-  /** Whether this file, and no other, lies at the path. */
-  isAt(path: string): boolean {
-    const there = statSync(path, { throwIfNoEntry: false });
-    const open = fstatSync(this.file);
-    return there?.ino === open.ino && there.dev === open.dev;
+  /** Whether this file and its lock file, and no others, lie at their paths. */
+  isInPlace(): boolean {
+    const [file, lock] = this.identify();
+    return file === this.identities[0] && lock === this.identities[1];
+  }
+
+  private identify(): readonly (string | null)[] {
+    return [fileIdentity(this.path), fileIdentity(lockOf(this.path))];
   }
 
   /** To be called after LMDB has closed the file. */
@@ -125,7 +132,7 @@ export class LastCommit {
 
   /** Stays open while LMDB has the file: closing any descriptor of it ends the locks that LMDB has there. */
   private openLockFile(): number {
-    return (this.lockFile ??= openSync(`${this.path}-lock`, 'r+'));
+    return (this.lockFile ??= openSync(lockOf(this.path), 'r+'));
   }
 
   private correct(last: number): void {

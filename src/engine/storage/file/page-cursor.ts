@@ -108,7 +108,6 @@ export class PageCursor {
     for (let from = key; from !== null; from = this.upTo) {
       const { nodes, pages, upTo } = this.file.readLeafOf(this.state!, from, leaf);
       this.pages += pages;
-      this.file.checkRange(range);
       if (upTo !== null && upTo.compare(from) <= 0) throw new PageError('a leaf ends before it begins');
       this.at = firstFrom(leaf, 0, nodes, from);
       const goesOn = upTo !== null && upTo.compare(range.end) < 0;

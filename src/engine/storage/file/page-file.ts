@@ -188,15 +188,6 @@ export class PageFile {
     return { value: content.subarray(HEADER_BYTES, HEADER_BYTES + value.size), first, pages };
   }
 
-  /** Checks that a large value lies where its node says, without reading it. */
-  checkBigValue(value: Value, meta: Pages): void {
-    const { first, pages } = placeOf(value, meta);
-    const head = Buffer.allocUnsafe(HEADER_BYTES);
-    const length = readSync(this.file, head, 0, HEADER_BYTES, first * meta.pageBytes);
-    if (length !== HEADER_BYTES) throw new PageError('the file ends before it');
-    checkBigHeader(head, first, pages, meta);
-  }
-
   /**
    * Reads the first `length` bytes of a page of a tree, checks by its header that it is the one, and returns how many
    * nodes it has. Their places and sizes are not checked.

@@ -43,11 +43,6 @@ export function writerOf(page: Buffer): number {
   return numberAt(page, 8);
 }
 
-/** Where a meta page says of which kind its trees are: by another kind all is misread. */
-const KINDS = [
-  [FREE_TREE_AT, FREE_TREE_AT + DEPTH_AT],
-  [MAIN_TREE_AT, MAIN_TREE_AT + DEPTH_AT],
-] as const;
 const NO_ROOT = 0xffff_ffff_ffff_ffffn;
 
 /** One of the two trees of the file, as its newest meta page describes it. */
@@ -105,48 +100,22 @@ export function readMetaState(metas: Buffer, at: number): MetaState {
 export const MAX_READS = 100;
 
 /**
- * The meta page of the last commit. Each commit writes one of the two, by turns. Throws PageError when one is not as it
- * was written, also when a number of a commit is not that of its pages: an older state would be taken for the newest.
+ * The meta page of the newest commit that was written to the end, by the rule by which LMDB begins: of two meta pages
+ * that with the later transaction. Throws PageError when one of them is none.
  */
 export function readFirstPages(file: number): { pageBytes: number; newest: Buffer } {
   const first = Buffer.alloc(META_BYTES);
   const second = Buffer.alloc(META_BYTES);
-  for (let n = 0; n < MAX_READS; n++) {
-    readSync(file, first, 0, META_BYTES, 0);
-    const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
-    if (pageBytes >= 512 && pageBytes <= 0x10000) readSync(file, second, 0, META_BYTES, pageBytes);
-    if (!isMeta(first, 0) || !isMeta(second, 1) || second.readUInt32LE(PAGE_BYTES_AT) !== pageBytes) break;
-    if (first.compare(second, MAGIC_AT, MAGIC_AT + 8, MAGIC_AT, MAGIC_AT + 8) !== 0) break;
-    const isSecond = numberAt(second, TRANSACTION_AT) > numberAt(first, TRANSACTION_AT);
-    const [older, newest] = isSecond ? [first, second] : [second, first];
-    // In a new file, and in a copy, one is of none.
-    const isNew = numberAt(older, TRANSACTION_AT) === 0;
-    if (isNew || areInARow(file, older, newest)) return { pageBytes, newest };
-  }
-  throw new PageError('its first two pages are not those of two commits in a row');
+  readSync(file, first, 0, META_BYTES, 0);
+  const pageBytes = first.readUInt32LE(PAGE_BYTES_AT);
+  if (pageBytes >= 512 && pageBytes <= 0x10000) readSync(file, second, 0, META_BYTES, pageBytes);
+  if (!isMeta(first) || !isMeta(second)) throw new PageError('its first two pages are not those of a data file');
+  const isSecond = numberAt(second, TRANSACTION_AT) > numberAt(first, TRANSACTION_AT);
+  return { pageBytes, newest: isSecond ? second : first };
 }
 
-function areInARow(file: number, older: Buffer, newest: Buffer): boolean {
-  if (KINDS.some(([from, to]) => older.compare(newest, from, to, from, to) !== 0)) return false;
-  const before = numberAt(older, TRANSACTION_AT);
-  if (numberAt(newest, TRANSACTION_AT) !== before + 1) return false;
-  const written = writerOfRoot(file, newest);
-  // Each commit writes the root again. In a copy the pages are of no commit.
-  return (written === null || written === before + 1) && (writerOfRoot(file, older) ?? 0) <= before;
-}
-
-/** The transaction that wrote the root of the entries; null where there are none, or the file ends before it. */
-function writerOfRoot(file: number, meta: Buffer): number | null {
-  const { root } = readTree(meta, MAIN_TREE_AT);
-  const head = Buffer.alloc(HEADER_BYTES);
-  if (root === null || root > numberAt(meta, LAST_PAGE_AT)) return null;
-  const read = readSync(file, head, 0, HEADER_BYTES, root * meta.readUInt32LE(PAGE_BYTES_AT));
-  return read === HEADER_BYTES ? writerOf(head) : null;
-}
-
-function isMeta(page: Buffer, number: number): boolean {
-  const isOne = (page.readUInt16LE(FLAGS_AT) & META) !== 0 && page.readUInt32LE(MAGIC_AT) === MAGIC;
-  return isOne && numberAt(page, 0) === number;
+function isMeta(page: Buffer): boolean {
+  return (page.readUInt16LE(FLAGS_AT) & META) !== 0 && page.readUInt32LE(MAGIC_AT) === MAGIC;
 }
 
 /** What a meta page says, whole or damaged. */

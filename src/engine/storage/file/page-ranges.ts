@@ -1,13 +1,11 @@
 import { type PageState, BIG_VALUE, BIG_VALUE_BYTES, HEADER_BYTES, NODE_BYTES, PageError } from './page-layout.js';
 import { PageFile } from './page-file.js';
 import { type Branch, BranchPages, nameOfPart, notePart, type PageReading, took } from './branch-pages.js';
-import type { PageGuard } from './page-guard.js';
 import { childOf, childrenIn, firstFrom, FLAGS, keyLength, nodeKey, lowerBound, nodeAt } from './page-nodes.js';
 
 /** The question to a range, and the findings so far. */
 interface Walk extends PageReading {
   readonly visit: VisitValue | null;
-  readonly range: KeyBounds;
   entries: number;
   accepted: number;
   next: Buffer | null;
@@ -64,8 +62,6 @@ export class PageRanges {
 
   constructor(
     path: string,
-    /** Checks the leaves that are counted or shown. */
-    private readonly guard: PageGuard | null = null,
     /** The transaction that readers begin from at this moment. */
     private readonly noted: () => number = () => Infinity,
   ) {
@@ -90,13 +86,9 @@ export class PageRanges {
    * pages were read. Throws PageError for a page that is not what LMDB wrote.
    */
   read(state: PageState, start: Buffer, end: Buffer, mostPages: number, visit: VisitValue | null): RangePart {
-    const range = { start, end };
-    const walk: Walk = { state, visit, range, left: mostPages, pages: 0, entries: 0, accepted: 0, next: null };
+    const walk: Walk = { state, visit, left: mostPages, pages: 0, entries: 0, accepted: 0, next: null };
     const { root } = state;
-    if (root !== null && start.compare(end) < 0) {
-      this.guard?.checkEnds(start, end);
-      this.descend(walk, root, 1, start, start, end);
-    }
+    if (root !== null && start.compare(end) < 0) this.descend(walk, root, 1, start, end);
     return walk;
   }
 
@@ -107,8 +99,7 @@ export class PageRanges {
   estimate(state: PageState, start: Buffer, end: Buffer): number {
     const { root } = state;
     if (root === null || start.compare(end) >= 0) return 0;
-    const range = { start, end };
-    const walk: Walk = { state, visit: null, range, left: 0, pages: 0, entries: 0, accepted: 0, next: null };
+    const walk: Walk = { state, visit: null, left: 0, pages: 0, entries: 0, accepted: 0, next: null };
     return this.guess(walk, root, 1, start, end);
   }
 
@@ -136,7 +127,7 @@ export class PageRanges {
     for (let n = 0; n < samples; n++) {
       const child = unknown[Math.floor(((n + 0.5) * unknown.length) / samples)]!;
       const entries = this.guess(walk, childOf(bytes, child), level + 1, null, null);
-      if (level === depth - 1 && this.guard?.isOver !== false) below[child] = entries;
+      if (level === depth - 1) below[child] = entries;
       sampled += entries;
     }
     return samples === 0 ? sum : Math.round(sum + (sampled * unknown.length) / samples);
@@ -167,30 +158,17 @@ export class PageRanges {
   keyAt(state: PageState, start: Buffer, end: Buffer, before: number): Buffer | null {
     const { root } = state;
     if (root === null || start.compare(end) >= 0) return null;
-    this.guard?.checkEnds(start, end);
-    return this.seek({ state, left: 0, pages: 0, before }, root, 1, start, start, end);
-  }
-
-  /** To be called before keys of a range are read. Throws PageError when one of them may be damaged. */
-  checkRange({ start, end }: KeyBounds): void {
-    this.guard?.gaps.checkRange(start, end);
-  }
-
-  /** `low`: everything in the leaf is at least this. */
-  private checkLeaf(low: Buffer): void {
-    this.guard?.checkWay(low);
+    return this.seek({ state, left: 0, pages: 0, before }, root, 1, start, end);
   }
 
   private seek(
     seeking: PageReading & { before: number },
     page: number,
     level: number,
-    low: Buffer,
     start: Buffer | null,
     end: Buffer | null,
   ): Buffer | null {
     if (level === seeking.state.depth) {
-      this.checkLeaf(low);
       const { from, to } = this.loadLeaf(seeking, page, start, end);
       if (seeking.before < to - from) return nodeKey(this.leaf, from + seeking.before);
       seeking.before -= to - from;
@@ -205,7 +183,7 @@ export class PageRanges {
         seeking.before -= below[n]!;
         continue;
       }
-      const found = this.seek(seeking, childOf(bytes, n), level + 1, n === first ? low : nodeKey(bytes, n), from, to);
+      const found = this.seek(seeking, childOf(bytes, n), level + 1, from, to);
       if (found !== null) return found;
     }
     return null;
@@ -220,7 +198,6 @@ export class PageRanges {
     let upTo: Buffer | null = null;
     let page = state.root;
     if (page === null) return { nodes: 0, pages: 0, upTo };
-    this.checkLeaf(key);
     for (let level = 1; level < state.depth; level++) {
       const { bytes, nodes } = this.branch(reading, page);
       const child = lowerBound(bytes, 1, nodes, key, true) - 1;
@@ -278,17 +255,8 @@ export class PageRanges {
   }
 
   /** Null bounds: everything below the page, which begins with `low`, is in the range. */
-  private descend(
-    walk: Walk,
-    page: number,
-    level: number,
-    low: Buffer,
-    start: Buffer | null,
-    end: Buffer | null,
-  ): void {
+  private descend(walk: Walk, page: number, level: number, start: Buffer | null, end: Buffer | null): void {
     if (level === walk.state.depth) {
-      this.checkLeaf(low);
-      if (walk.visit !== null) this.checkRange(walk.range);
       this.readLeaf(walk, page, start, end);
       return;
     }
@@ -311,7 +279,7 @@ export class PageRanges {
         return;
       }
       const before = walk.entries;
-      this.descend(walk, childOf(bytes, n), level + 1, n === first ? low : nodeKey(bytes, n), from, to);
+      this.descend(walk, childOf(bytes, n), level + 1, from, to);
       if (walk.next !== null) return;
       if (isWhole) below[n] = walk.entries - before;
       if (part !== null) notePart(branch, part, walk.entries - before);

@@ -5,7 +5,7 @@ import { type CommitState, READER_ROW } from './last-commit.js';
 import { PageFile } from './page-file.js';
 import { HEADER_BYTES, numberAt } from './page-layout.js';
 import { compareFreeKeys, PageSet, walkPages } from './walk-pages.js';
-import { StorageError } from '../storage-error.js';
+import { noSpace } from './translate-error.js';
 
 /** Together with its key a value of this size may be too large to share a page. */
 const ALONE_FROM_BYTES = 1_900;
@@ -80,7 +80,7 @@ export class Preallocation {
     // Values need pages side by side, which the free ones may not be.
     const room = Math.floor((this.allocated - end) / state.pageBytes) - size.valuePages;
     if (room >= 0 && this.hasFreePages(pages - room)) return;
-    throw new StorageError('NO_SPACE', `No space left for ${this.path}; writes go on when there is space again.`);
+    throw noSpace(this.path);
   }
 
   close(): void {

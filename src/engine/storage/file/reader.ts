@@ -1,8 +1,6 @@
 import type { RootDatabase, Transaction } from 'lmdb';
 import { checksumOfWords } from '../format/checksum.js';
 import type { KeyWriter } from '../encoding/key-encoding.js';
-import { checkKey } from './guard-reads.js';
-import type { PageGuard } from './page-guard.js';
 
 /** The part of lmdb's store that says how keys and values are handed over; looked up on the store for every read. */
 interface Handover {
@@ -48,10 +46,7 @@ export class FileReader {
   private sourceWords: Int32Array = this.words;
   private sourceStart = 0;
 
-  constructor(
-    private readonly store: RootDatabase<Buffer, Buffer>,
-    private readonly guard: PageGuard,
-  ) {
+  constructor(store: RootDatabase<Buffer, Buffer>) {
     const handOver: Partial<Handover> = {
       readKey: (source, start, end) => {
         this.takeKey(source, start, end - start);
@@ -88,7 +83,6 @@ export class FileReader {
   /** The value under the key that was written, undefined when there is none. */
   get(key: KeyWriter): Buffer | undefined {
     const { transaction } = this;
-    if (!this.guard.isOver) checkKey(this.store, this.guard, key.view());
     const value =
       transaction === undefined ? this.byWriter.getBinaryFast(key) : this.byWriter.getBinaryFast(key, { transaction });
     // Large values come as a plain view into the mapped file.

@@ -1,4 +1,5 @@
-import { statSync } from 'node:fs';
+import { statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { damagedFile } from '../damage.js';
 import { StorageError } from '../storage-error.js';
 
@@ -12,7 +13,6 @@ const DAMAGE: readonly (readonly [RegExp, string])[] = [
   [/MDB_BAD_TXN/, 'a page could not be read just before'],
   [/MDB_CURSOR_FULL/, 'its pages form no tree'],
   [/MDB_PAGE_FULL/, 'a page holds more than fits into it'],
-  [/MDB_PANIC/, 'an earlier write of its first pages failed'],
   [/MDB_PROBLEM/, 'a page is not as it was written'],
   [/MDB_INCOMPATIBLE/, 'not every page of it is in use or free'],
   [/MDB_BAD_VALSIZE|Invalid key size/i, 'a key or value has an impossible size'],
@@ -38,11 +38,13 @@ export function translateStorageError(error: unknown, path: string, ns: string |
     return damagedFile(path, 'its list of free pages names pages beyond the end', { cause: error, ns });
   }
   if (/ENOSPC|No space left|MDB_MAP_FULL|EFBIG|File too large|EDQUOT|quota/i.test(text)) {
-    return new StorageError('NO_SPACE', `No space left for ${path}; writes go on when there is space again.`, error);
+    return noSpace(path, error);
   }
-  // A write that the file system cut short is reported as an input/output error.
-  if (/Input\/output error/i.test(text)) {
-    return new StorageError('NO_SPACE', `${path} could not be written: no space left, or its disk fails.`, error);
+  if (/MDB_PANIC/.test(text)) return failedWrite(path, error);
+  if (/EIO|Input\/output error/i.test(text)) {
+    // LMDB reports a write that the file system cut short by the same error.
+    if (hasRoom(path)) return new StorageError('FAILED', `${path} cannot be read or written: ${DISK_ERROR}`, error);
+    return noSpace(path, error);
   }
   if (/EACCES|EROFS|EPERM|Permission denied|Read-only file system|not permitted/i.test(text)) {
     return new StorageError('NOT_WRITABLE', `The data file ${path} cannot be written to.`, error);
@@ -57,6 +59,33 @@ export function translateStorageError(error: unknown, path: string, ns: string |
   }
   if (/MDB_/.test(text)) return new StorageError('BUSY', `${path} cannot be used just now; try again.`, error);
   return error;
+}
+
+const DISK_ERROR =
+  'the disk reports an input/output error. Look at it and at the log of the system; writes go on when it writes again.';
+
+/** The error after a write whose failure makes LMDB give the file up in this process. */
+export function failedWrite(path: string, cause: unknown): StorageError {
+  const message = `${path} could not be written, so this process gives it up: start it again. The last commit is whole.`;
+  return new StorageError('FAILED', message, cause);
+}
+
+/** The error about a full disk. */
+export function noSpace(path: string, cause?: unknown): StorageError {
+  return new StorageError('NO_SPACE', `No space left for ${path}; writes go on when there is space again.`, cause);
+}
+
+/** Less than this is what several commits may need at once. */
+const LEAST_ROOM = 1024 * 1024;
+
+function hasRoom(path: string): boolean {
+  try {
+    const { bavail, blocks, bsize } = statfsSync(dirname(path));
+    // A file system of no blocks does not tell what it has.
+    return blocks === 0 || bavail * bsize >= LEAST_ROOM;
+  } catch {
+    return true;
+  }
 }
 
 /** Of damage that was found without knowing whose it is. */

@@ -1,6 +1,5 @@
 import { type Meta, type Tree, PageError } from './page-layout.js';
 import type { Page, PageFile } from './page-file.js';
-import { childOf } from './page-nodes.js';
 
 /** Callbacks of a walk. */
 export interface WalkVisitor {
@@ -84,26 +83,6 @@ export function* walkPages(
       visitor.damage(tree.root ?? 0, `its tree has ${met[what]} ${what} instead of ${tree[what]}`, NO_KEY, null);
     }
   }
-}
-
-/**
- * Takes the branches and leaves of a tree without reading its leaves, which are named by the branches. Throws PageError
- * for a branch that is not one.
- */
-export function takeTree(file: PageFile, meta: Meta, { root, depth }: Tree, used: PageSet): void {
-  const take = (page: number, level: number): void => {
-    used.take(page, 1);
-    if (level === depth) return;
-    const bytes = Buffer.allocUnsafe(meta.pageBytes);
-    const nodes = file.readHead(page, false, meta, bytes, bytes.length);
-    const areLeaves = level + 1 === depth;
-    for (let n = 0; n < nodes; n++) {
-      const child = childOf(bytes, n);
-      if (areLeaves) used.take(child, 1);
-      else take(child, level + 1);
-    }
-  };
-  if (root !== null) take(root, 1);
 }
 
 /** In a branch the first key is empty: it stands for everything before the second. */

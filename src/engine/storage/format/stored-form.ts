@@ -1,5 +1,4 @@
-import { checksum, checksumOfWords } from './checksum.js';
-import { COLLECTION_SPACE, DOCUMENT_SPACE } from './key-spaces.js';
+import { checksum } from './checksum.js';
 
 /**
  * How values of format 2 lie in the file. A document: its BSON, then the checksum of key and BSON. An entry of an
@@ -98,29 +97,4 @@ export function contentOf(value: Buffer): Buffer {
 /** The checksum that the entry of a document has under this key. */
 export function entrySum(key: Buffer, idBytes: Buffer): number {
   return storedSum(seal(checksum(0, key, key.length), idBytes));
-}
-
-/** Words begin at every fourth byte, entries do not: they are summed up here, which copies least. */
-const aligned = Buffer.from(new ArrayBuffer(4096));
-const alignedWords = new Int32Array(aligned.buffer);
-
-/** The checksum of the bytes without the last `rest` of them. */
-function sumOf(seed: number, bytes: Buffer, rest: number): number {
-  const length = bytes.length - rest;
-  if (length > aligned.length) return checksum(seed, bytes, length);
-  bytes.copy(aligned, 0, 0, length);
-  return checksumOfWords(seed, alignedWords, 0, aligned, length);
-}
-
-/** True when the checksum of an entry is right for its key and value, or when format 1 stored it without one. */
-export function isIntact(key: Buffer, value: Buffer): boolean {
-  if (key[0] === DOCUMENT_SPACE) {
-    const length = bsonLength(value);
-    if (value.length === length) return true;
-    if (value.length !== length + SUM_BYTES) return false;
-  } else if (!hasSeal(value) || (key[0] === COLLECTION_SPACE && bsonLength(value) === value.length)) {
-    // The length of a plain definition may begin with the byte that marks a sealed one.
-    return true;
-  }
-  return sumOf(sumOf(0, key, 0), value, SUM_BYTES) === storedSum(value);
 }

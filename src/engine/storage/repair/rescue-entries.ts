@@ -93,7 +93,7 @@ function readFreePages(file: PageFile, meta: Meta): PageSet | null {
     },
   };
   for (const _page of walkPages(file, meta, meta.free, free, compareFreeKeys, visitor));
-  return isKnown && list.problems(null).length === 0 ? free : null;
+  return isKnown && list.problems().length === 0 ? free : null;
 }
 
 function newestFirst(file: PageFile, meta: Meta, pages: Map<number, LostRange[]>): [number, LostRange[]][] {
