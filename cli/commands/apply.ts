@@ -4,10 +4,13 @@ import type { App } from '../../src/app.js';
 import { applyProjects, type CreatedSecret } from '../../src/features/declaration/apply-projects.js';
 import { DeclarationError } from '../../src/features/collections/schema/declaration-error.js';
 import { dropsFields, listLoosenedBy } from '../../src/features/collections/schema/plan-schema.js';
+import { requireSchemaFit } from '../../src/features/collections/schema/apply-schema.js';
+import { declareProject } from '../../src/features/declaration/declare-project.js';
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
-import { projectsFileSchema } from '../../src/features/declaration/project-declaration.js';
+import { projectsFileSchema, type ProjectDeclaration } from '../../src/features/declaration/project-declaration.js';
 import { AppError } from '../../src/errors.js';
 import { defineCommand, flag, option } from '../shell/command.js';
+import { withThrowAwayStore } from '../shell/throw-away-store.js';
 import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
@@ -54,6 +57,7 @@ export default defineCommand({
     const app = await context.app();
     const withLine = <T>(work: Promise<T>): Promise<T> => work.catch((error: unknown) => failAt(context, file, error));
     const plans = await withLine(planProjects(app, projects, { prune: input.prune }));
+    await withLine(rehearse(context, app, projects, plans, input));
     const created: CreatedSecret[] = [];
     let failure: Failure | undefined;
     if (!input.dryRun) {
@@ -63,7 +67,11 @@ export default defineCommand({
     const changes = plans.flatMap((plan) => listChanges(plan, created));
     return {
       json: { changes, applied: !input.dryRun && !failure },
-      quiet: changes.map(({ action, kind, name }) => `${action} ${kind} ${name}`),
+      quiet: changes.flatMap(({ action, kind, name, keys, secret }) => [
+        `${action} ${kind} ${name}`,
+        ...(keys ? [keys.publishable, keys.secret] : []),
+        ...(secret === undefined ? [] : [secret]),
+      ]),
       text: (view) =>
         presentPlans(
           view,
@@ -79,6 +87,46 @@ export default defineCommand({
     };
   },
 });
+
+/**
+ * Carries the plans out on a store that is thrown away, which has the projects as they are but without documents, and
+ * looks at the stored documents of what changes: a mistake is told before anything is done.
+ */
+async function rehearse(
+  context: Context,
+  app: App,
+  projects: readonly ProjectDeclaration[],
+  plans: readonly ProjectPlan[],
+  options: { prune: boolean; forNewWrites: boolean },
+): Promise<void> {
+  const changing = plans.filter((plan) => !isSame(plan));
+  if (changing.length === 0) return;
+  for (const { project, collections } of changing) {
+    if (project) await requireSchemaFit(app, project, collections, options);
+  }
+  await withThrowAwayStore(context, async (trial) => {
+    const carryOut = async (declared: readonly ProjectDeclaration[], prune: boolean): Promise<void> => {
+      const trialPlans = await planProjects(trial, declared, { prune });
+      await applyProjects(trial, trialPlans, { stop: context.stop, onCreated: () => undefined });
+    };
+    for (const { project } of changing) {
+      if (!project) continue;
+      const { webhooks, ...present } = await declareProject(app, project);
+      await carryOut([present], false);
+      // Addresses that were taken under other settings only count.
+      for (const webhook of webhooks ?? []) {
+        await carryOut([{ name: project.name, webhooks: [webhook] }], false).catch(() => undefined);
+      }
+    }
+    await carryOut(
+      projects.filter(({ name }) => changing.some((plan) => plan.name === name)),
+      options.prune,
+    );
+  });
+}
+
+const isSame = ({ project, what, collections, templates, webhooks }: ProjectPlan): boolean =>
+  project !== null && [what, collections, templates, webhooks].every(({ length }) => length === 0);
 
 /** A mistake in a collection, with the file and the line that declares it. */
 async function failAt(context: Context, file: string, error: unknown): Promise<never> {

@@ -93,8 +93,15 @@ export const COMMANDS: readonly CommandNode[] = [
       command('test', 'try a declaration’s rules with users and documents of a file', () => import('./rules/test.js')),
     ],
   },
-  command('types', 'write the collections of a project as TypeScript types', () => import('./write-types.js')),
-  command('openapi', 'write the API document of one project', () => import('./openapi.js')),
+  {
+    name: 'generate',
+    summary: 'files for an app: types, API document',
+    examples: ['bsvc generate types --project shop --key publishable --out src/bsvc.d.ts'],
+    commands: [
+      command('types', 'write the collections of a project as TypeScript types', () => import('./generate/project-types.js')),
+      command('openapi', 'write the API document of a project', () => import('./generate/openapi.js')),
+    ],
+  },
   {
     name: 'data',
     summary: 'documents: bulk import, export, queries',

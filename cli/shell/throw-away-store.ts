@@ -2,19 +2,23 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { App } from '../../src/app.js';
-import { loadConfig } from '../../src/config/config.js';
+import { loadConfig, type Config } from '../../src/config/config.js';
+import { STORE_SETTINGS } from '../../src/config/store-settings.js';
+import type { Context } from './context.js';
 
-/** Runs `work` on a new, empty store of the embedded engine, which is removed afterwards, whatever happens. */
-export async function withThrowAwayStore<T>(work: (app: App) => Promise<T>): Promise<T> {
+/** Runs `work` on a new, empty store under the settings of the command, and removes it afterwards, whatever happens. */
+export async function withThrowAwayStore<T>(context: Context, work: (app: App) => Promise<T>): Promise<T> {
   const [{ openApp }, { openLogger }, { migrate }] = await Promise.all([
     import('../../src/app.js'),
     import('../../src/platform/observe/logger.js'),
     import('../../src/migrations/migrate.js'),
   ]);
-  const dir = await mkdtemp(join(tmpdir(), 'bsvc-rules-'));
+  const dir = await mkdtemp(join(tmpdir(), 'bsvc-trial-'));
   try {
     const values = { BSVC_DATA_DIR: dir, BSVC_DURABILITY: 'relaxed', BSVC_READER_THREADS: 'off' };
-    const { config } = loadConfig([{ source: 'a throw-away store', values }]);
+    const { config: own } = loadConfig([{ source: 'a throw-away store', values }]);
+    const storage = Object.fromEntries(Object.keys(STORE_SETTINGS).map((name) => [name, own[name as keyof Config]]));
+    const config: Config = { ...context.settings().config, ...storage };
     const app = await openApp(config, openLogger({ level: 'silent', format: 'json' }, { write: () => undefined }));
     try {
       await migrate(app.db);

@@ -16,7 +16,7 @@ export interface Client<P> extends Omit<CoreClient<P>, 'collection'> {
   collection<N extends CollectionName<P>>(name: N): Collection<P, N>;
 }
 
-/** A client of one project; `bsvc types` writes the type argument. */
+/** A client of one project; `bsvc generate types` writes the type argument. */
 export function createClient<P extends ProjectTypes<P> = UntypedProject>(options: ClientOptions): Client<P> {
   const { client, connection, isShared } = openClient<P>(options);
   const followers = openFollowers(connection, isShared);

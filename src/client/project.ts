@@ -1,6 +1,6 @@
 import type { Suffixes } from './filter-suffixes.js';
 
-/** One collection as `bsvc types` writes it. */
+/** One collection as `bsvc generate types` writes it. */
 export interface CollectionTypes {
   /** A document as the service answers it. */
   Document: object;
@@ -14,10 +14,10 @@ export interface CollectionTypes {
   Open?: string;
 }
 
-/** A project as `bsvc types` writes it: `createClient<Project>()`. */
+/** A project as `bsvc generate types` writes it: `createClient<Project>()`. */
 export type ProjectTypes<P> = { [N in keyof P]: CollectionTypes };
 
-/** The type of every field where `bsvc types` has written none. */
+/** The type of every field where `bsvc generate types` has written none. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Loose = any;
 

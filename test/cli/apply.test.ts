@@ -4,6 +4,7 @@ import { Ajv } from 'ajv';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { insert } from '../../src/engine/commands/write/insert.js';
+import { unavailable } from '../../src/errors.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -222,24 +223,40 @@ Nothing was changed (--dry-run).
     expect((await bsvc(['project', 'show', 'other'])).code).toBe(1);
   });
 
-  it('shows the secrets it made although a later step failed, and goes on from there', async () => {
-    const text = 'format: bsvc/1\nprojects: [{ name: half, webhooks: [{ url: "ftp://a.example", events: ["*"] }] }]';
-    writeFileSync(join(home.dir, 'half.yaml'), text);
+  /** Runs `work` when so many projects have been made; those of the rehearsal come first. */
+  function onProject(count: number, work: () => void): { mockRestore(): void } {
+    const run = insert.run.bind(insert);
+    let made = 0;
+    return vi.spyOn(insert, 'run').mockImplementation((call, body) => {
+      if (body.insert === 'projects' && ++made === count) work();
+      return run(call, body);
+    });
+  }
+
+  it('shows the secrets it made although a later step failed, and continues from there', async () => {
+    writeFileSync(join(home.dir, 'half.yaml'), 'format: bsvc/1\nprojects: [{ name: half1 }, { name: half2 }]');
+    const spy = onProject(4, () => {
+      throw unavailable('DATABASE_UNAVAILABLE', 'The database is away');
+    });
     const { code, stderr, json } = await bsvc(['apply', '-f', 'half.yaml', '--json']);
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('https://') as string });
+    spy.mockRestore();
+    expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('The database is away') as string });
     expect(json()).toMatchObject({
       applied: false,
-      changes: [{ keys: { secret: expect.stringMatching(/^sk_/) as string } }, { kind: 'webhook' }],
+      changes: [{ name: 'half1', keys: { secret: expect.stringMatching(/^sk_/) as string } }, { name: 'half2' }],
     });
+    const again = await bsvc(['apply', '-f', 'half.yaml', '--quiet']);
+    expect(again.stdout.split('\n')).toEqual([
+      'add project half2',
+      expect.stringMatching(/^pk_live_/),
+      expect.stringMatching(/^sk_live_/),
+      '',
+    ]);
   });
 
   it('shows the secrets it made although it was interrupted, and stops there', async () => {
     const stop = new AbortController();
-    const run = insert.run.bind(insert);
-    const spy = vi.spyOn(insert, 'run').mockImplementation((call, body) => {
-      if (body.insert === 'projects') stop.abort('SIGINT');
-      return run(call, body);
-    });
+    const spy = onProject(3, () => stop.abort('SIGINT'));
     writeFileSync(join(home.dir, 'two.yaml'), 'format: bsvc/1\nprojects: [{ name: cut1 }, { name: cut2 }]');
     const outcome = await home.bsvc(['apply', '-f', 'two.yaml', '--json'], { stop: stop.signal });
     spy.mockRestore();
@@ -355,5 +372,76 @@ projects:
     expect(refused.stderr).toContain('of must be the id of a document in "posts"');
     const exported = await bsvc(['schema', 'export', '--project', 'narrow']);
     expect(exported.stdout).toContain('check');
+  });
+});
+
+describe('what cannot be applied', () => {
+  const file = (...lines: string[]): string =>
+    `format: bsvc/1\nprojects:\n  - name: fresh\n    ${lines.join('\n    ')}\n`;
+  const collection = (rest: string): string =>
+    file('collections:', `  - { name: things, fields: ["x:String"], ${rest} }`);
+
+  /** Each is refused by a dry run as by the run itself, and neither leaves anything behind. */
+  it.each([
+    ['a unique list of one field', collection('uniques: [[x]]')],
+    ['a unique list of an unknown field', collection('uniques: [[x, y]]')],
+    ['an index of an unknown field', collection('indexes: [y]')],
+    ['an index of places of a text', collection('indexes: ["x:2dsphere"]')],
+    ['a reference to nowhere', file('collections: [{ name: things, fields: ["of:Ref(nowhere)"] }]')],
+    ['a list of references to nowhere', file('collections: [{ name: things, fields: ["of:Array(Ref(nowhere))"] }]')],
+    ['a reference of users to nowhere', file('users: { fields: ["of:Ref(nowhere)"] }')],
+    ['a nested reference to nowhere', file('collections: [{ name: things, fields: ["in:Object{of:Ref(nowhere)}"] }]')],
+    [
+      'references that hold and let go',
+      file(
+        'collections:',
+        '  - { name: a, fields: ["b:Ref(b){check,onDelete:trash}"] }',
+        '  - { name: b, fields: ["x:String"] }',
+        '  - { name: c, fields: ["a:Ref(a){check,onDelete:restrict}"] }',
+      ),
+    ],
+    ['a rule of an unknown field', collection('rules: { read: "doc.y = user.id" }')],
+    ['a rule of an unknown set', collection('rules: { read: "doc.x in nowhere[user = user.id].x" }')],
+    ['a webhook of an unknown collection', file('webhooks: [{ url: "https://a.example", events: [nope.insert] }]')],
+    ['a webhook that is not https', file('webhooks: [{ url: "ftp://a.example", events: ["*"] }]')],
+    [
+      'more webhooks than the plan has',
+      file('webhooks:', ...[1, 2, 3, 4].map((n) => `  - { url: "https://${n}.example", events: ["*"] }`)),
+    ],
+    ['an owner field that has a name of the service’s', collection('rls: { mode: private, ownerField: createdAt }')],
+    ['a template without a text', file('mail: { templates: [{ name: welcome, subject: x }] }')],
+    ['a sender that is none', file('mail: { from: nobody }')],
+  ])('is told before anything is done: %s', async (_name, text) => {
+    writeFileSync(join(home.dir, 'refused.yaml'), text);
+    const dry = await bsvc(['apply', '-f', 'refused.yaml', '--dry-run']);
+    const real = await bsvc(['apply', '-f', 'refused.yaml', '--yes']);
+    expect([dry.code, dry.stdout]).toEqual([1, '']);
+    expect([real.code, real.stderr, real.stdout]).toEqual([dry.code, dry.stderr, '']);
+    expect((await bsvc(['project', 'show', 'fresh'])).code).toBe(1);
+  });
+
+  /** What stored documents do not admit; each change begins at the same collection. */
+  it.each([
+    ['a constraint', '["n:Number{max:1}", "s:String", "p:Object", "l:Array", "m:Array"]', ''],
+    ['a unique field', '["n:Number", "s:String&", "p:Object", "l:Array", "m:Array"]', ''],
+    ['fields that are unique together', null, 'uniques: [[n, s]]'],
+    ['a checked reference', '["n:Number", "s:Ref(stored){check}", "p:Object", "l:Array", "m:Array"]', ''],
+    ['an index of places', null, 'indexes: ["p:2dsphere"]'],
+    ['an index of two lists', null, 'indexes: ["l,m"]'],
+  ])('is told by a dry run, and changes nothing: %s', async (_name, fields, rest) => {
+    const before = '["n:Number", "s:String", "p:Object", "l:Array", "m:Array"]';
+    const text = (declared: string, more: string): string =>
+      `format: bsvc/1\nprojects: [{ name: full, collections: [{ name: stored, fields: ${declared}, ${more} }] }]`;
+    await apply(text(before, 'indexes: []'), '--prune');
+    const documents = '[{"n":2,"s":"a","p":{"x":1},"l":[1,2],"m":[1,2]},{"n":2,"s":"a"}]';
+    for (const document of JSON.parse(documents) as object[]) {
+      await bsvc(['data', 'insert', 'stored', JSON.stringify(document), '--project', 'full']);
+    }
+    writeFileSync(join(home.dir, 'full.yaml'), text(fields ?? before, rest));
+    const dry = await bsvc(['apply', '-f', 'full.yaml', '--dry-run']);
+    const real = await bsvc(['apply', '-f', 'full.yaml', '--yes']);
+    expect([dry.code, dry.stdout, dry.stderr]).toEqual([1, '', real.stderr]);
+    expect(await apply(text(before, 'indexes: []'))).toEqual([]);
+    await bsvc(['project', 'delete', 'full', '--yes']);
   });
 });

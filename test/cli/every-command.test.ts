@@ -128,10 +128,10 @@ async function aboutCollections(): Promise<void> {
   await bsvc('schema export');
   await bsvc('schema export', ['--out', 'schema.json']);
   await bsvc('schema export', ['--format', 'json-schema']);
-  await bsvc('types');
-  await bsvc('types', ['--out', 'types.d.ts']);
-  await bsvc('types', ['--out', 'types.d.ts', '--check']);
-  await bsvc('openapi', ['--out', 'openapi.json']);
+  await bsvc('generate types');
+  await bsvc('generate types', ['--out', 'types.d.ts']);
+  await bsvc('generate types', ['--out', 'types.d.ts', '--check']);
+  await bsvc('generate openapi', ['--out', 'openapi.json']);
   await bsvc('collection rename', ['posts', 'articles']);
   await bsvc('schema apply', ['schema.json', '--dry-run', '--prune', '--yes']);
   await bsvc('schema apply', ['schema.json']);

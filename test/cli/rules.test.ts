@@ -50,6 +50,71 @@ describe('bsvc rules test', () => {
   });
 });
 
+describe('bsvc rules test, as the server would answer', () => {
+  const run = async (declaration: object, tests: object, env: Record<string, string> = {}) => {
+    const projects = [{ name: 'shop', ...declaration }];
+    writeFileSync(join(home.dir, 'bsvc.yaml'), JSON.stringify({ format: 'bsvc/1', projects }));
+    writeFileSync(join(home.dir, 'rules.test.json'), JSON.stringify({ format: 'bsvc-rules/1', ...tests }));
+    return home.bsvc(['rules', 'test', 'rules.test.json', '--json'], { env });
+  };
+
+  it('takes update operators', async () => {
+    const outcome = await run(
+      {
+        collections: [
+          {
+            name: 'counters',
+            fields: ['n:Number', 'tags:Array(String)', 'owner:String@fixed'],
+            rules: { read: 'user', update: 'user', updateTo: 'doc.n = 1' },
+          },
+        ],
+      },
+      {
+        users: { ada: null },
+        documents: { counters: { one: { n: 0, owner: 'x' } } },
+        expect: [
+          { as: 'ada', update: 'one', with: { $inc: { n: 1 }, $push: { tags: 'new' } } },
+          { as: 'ada', update: 'one', with: { $inc: { n: 2 } }, answers: 'RULE_REFUSED' },
+          { as: 'ada', update: 'one', with: { n: 1, $unset: ['owner'] }, answers: 'FIELD_FIXED' },
+        ],
+      },
+    );
+    expect([outcome.code, outcome.stderr]).toEqual([0, '']);
+  });
+
+  it('judges the declaration by the settings of the server', async () => {
+    const declaration = { webhooks: [{ url: 'http://127.0.0.1:9/x', events: ['*'] }], users: { fields: [] } };
+    const tests = {
+      users: { ada: null },
+      documents: {},
+      expect: [{ as: 'ada', read: 'none', answers: 'COLLECTION_NOT_FOUND' }],
+    };
+    expect((await run(declaration, tests)).stderr).toContain('BSVC_WEBHOOK_ALLOW_PRIVATE');
+    expect(await run(declaration, tests, { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' })).toMatchObject({ code: 0 });
+  });
+
+  it('shows no update for those whose every update is refused', async () => {
+    const outcome = await run(
+      {
+        collections: [
+          {
+            name: 'slots',
+            fields: ['owner:String'],
+            rules: { read: 'anyone', update: 'anyone', updateTo: 'doc.owner = user.id' },
+          },
+        ],
+      },
+      {
+        users: { ada: null },
+        documents: { slots: { one: { owner: 'x' } } },
+        expect: [{ as: 'anyone', update: 'one', with: { owner: 'y' }, answers: 'AUTH_REQUIRED' }],
+      },
+    );
+    const { matrix } = outcome.json<{ matrix: AccessMatrix[] }>();
+    expect(matrix[0]!.documents[0]!.may).toEqual({ ada: ['read', 'update'], anyone: ['read'] });
+  });
+});
+
 describe('the guide of rules', () => {
   const guide = readFileSync(join(EXAMPLES, '../docs/rules.md'), 'utf8');
 

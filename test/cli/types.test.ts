@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { openTestApp } from '../helpers/open-test-app.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -13,39 +15,41 @@ beforeAll(async () => {
 });
 afterAll(() => home.remove());
 
-describe('bsvc types', () => {
+describe('bsvc generate types', () => {
   it('prints the types, or writes them to --out', async () => {
-    const { code, stdout } = await inShop('types');
+    const { code, stdout } = await inShop('generate', 'types');
     expect([code, stdout.includes('export interface PostsDocument')]).toEqual([0, true]);
-    const written = await inShop('types', '--out', 'bsvc.d.ts');
+    const written = await inShop('generate', 'types', '--out', 'bsvc.d.ts');
     expect([written.code, written.stdout]).toEqual([0, 'Wrote bsvc.d.ts from the collections of shop.\n']);
     expect(readFileSync(file, 'utf8')).toBe(stdout);
   });
 
   it('exits 1 with --check when the file is stale, edited or missing, and writes nothing', async () => {
-    const check = () => inShop('types', '--out', 'bsvc.d.ts', '--check');
+    const check = () => inShop('generate', 'types', '--out', 'bsvc.d.ts', '--check');
     expect(await check()).toMatchObject({ code: 0, stdout: 'bsvc.d.ts is up to date.\n' });
     const before = readFileSync(file, 'utf8');
     await inShop('collection', 'edit', 'posts', '--add-field', 'views:Number');
     const stale = await check();
     expect(stale.code).toBe(1);
-    expect(stale.stderr).toContain('Renew it: bsvc types --project shop --out bsvc.d.ts');
+    expect(stale.stderr).toContain('Renew it: bsvc generate types --project shop --out bsvc.d.ts');
     expect(readFileSync(file, 'utf8')).toBe(before);
-    await inShop('types', '--out', 'bsvc.d.ts');
+    await inShop('generate', 'types', '--out', 'bsvc.d.ts');
     expect((await check()).code).toBe(0);
     writeFileSync(file, `${readFileSync(file, 'utf8')} `);
     expect((await check()).code).toBe(1);
-    expect((await inShop('types', '--out', 'other.d.ts', '--check')).stderr).toContain('There is no other.d.ts yet');
+    expect((await inShop('generate', 'types', '--out', 'other.d.ts', '--check')).stderr).toContain(
+      'There is no other.d.ts yet',
+    );
     expect(existsSync(join(home.dir, 'other.d.ts'))).toBe(false);
-    expect((await inShop('types', '--check')).code).toBe(2);
+    expect((await inShop('generate', 'types', '--check')).code).toBe(2);
   });
 });
 
-describe('bsvc openapi, bsvc schema export --format json-schema', () => {
+describe('bsvc generate openapi, bsvc schema export --format json-schema', () => {
   it('write what the server answers under the same names', async () => {
-    const document = (await inShop('openapi', '--json')).json<{ paths: object }>();
+    const document = (await inShop('generate', 'openapi', '--json')).json<{ paths: object }>();
     expect(Object.keys(document.paths)).toContain('/api/data/posts/{id}');
-    await inShop('openapi', '--out', 'openapi.json');
+    await inShop('generate', 'openapi', '--out', 'openapi.json');
     expect(JSON.parse(readFileSync(join(home.dir, 'openapi.json'), 'utf8'))).toEqual(document);
     const { $defs } = (await inShop('schema', 'export', '--format', 'json-schema', '--json')).json<{ $defs: object }>();
     expect(Object.keys($defs)).toEqual(expect.arrayContaining(['PostsDocument', 'PostsInsert', 'UsersPublic']));

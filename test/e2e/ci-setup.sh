@@ -29,11 +29,11 @@ bsvc apply -f bsvc.yaml --no-input --quiet
 bsvc project create "$BSVC_PROJECT" --if-not-exists --json | grep -q '"created":false'
 
 say 'types: those of the repository are those of the collections, or the pipeline stops'
-bsvc types --out bsvc.d.ts --quiet >/dev/null
-bsvc types --out bsvc.d.ts --check --quiet >/dev/null
+bsvc generate types --out bsvc.d.ts --quiet >/dev/null
+bsvc generate types --out bsvc.d.ts --check --quiet >/dev/null
 curl -sS -H "x-api-key: $(bsvc key create --type secret --quiet)" "$API/schemas/types.d.ts" | cmp - bsvc.d.ts
 bsvc collection edit orders --add-field place:String --quiet >/dev/null
-code=0; bsvc types --out bsvc.d.ts --check 2>/dev/null || code=$?; [ "$code" = 1 ]
+code=0; bsvc generate types --out bsvc.d.ts --check 2>/dev/null || code=$?; [ "$code" = 1 ]
 
 say 'write and read'
 old=$(bsvc key create --type secret --quiet)

@@ -1,4 +1,6 @@
 import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
+import { requireSoundChange } from '../../../src/features/collections/change-collection.js';
+import { requireStoredFit } from '../../../src/features/collections/stored-fit.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { findTellingFields } from '../../../src/features/collections/users-collection.js';
 import { checkStoredDocuments } from '../../../src/features/documents/fit/check-stored-documents.js';
@@ -52,7 +54,11 @@ export default defineCommand({
     const { app, project, collection } = await chooseCollection(context, input);
     const edit = bare ? await askForEdit(context, collection) : words;
     if (input.check) {
-      const report = await checkStoredDocuments(app, { ...collection, ...applyEdit(collection, edit) }, context.stop);
+      const changed = { ...collection, ...applyEdit(collection, edit) };
+      await requireSoundChange(app, collection, changed);
+      const report = await checkStoredDocuments(app, changed, context.stop);
+      // What the report does not look at: references, indexes.
+      if (report.misfits === 0) await requireStoredFit(app, collection, changed, { forNewWrites: input.forNewWrites });
       return {
         json: report,
         quiet: report.misfits,

@@ -34,7 +34,7 @@ export default defineCommand({
       const wanted = tests.project === undefined ? 'one project: name it by "project"' : `a project "${tests.project}"`;
       throw invalid('INVALID_FILE', `${declared} does not declare ${wanted}`);
     }
-    const outcome = await withThrowAwayStore(async (app) => {
+    const outcome = await withThrowAwayStore(context, async (app) => {
       const plans = await planProjects(app, [declaration], { prune: false });
       await applyProjects(app, plans, { stop: context.stop, onCreated: () => undefined });
       return runRuleTests(app, (await findProject(app, declaration.name))!, tests);

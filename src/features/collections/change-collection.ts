@@ -1,15 +1,13 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { conflict } from '../../errors.js';
 import { isDuplicateKey } from '../../platform/database/database.js';
-import { requireConstraintFit } from './fields/constraints/constraint-misfits.js';
 import { checkIndexSpecs } from './indexes/check-index-specs.js';
 import { checkRls } from './fields/check-rls.js';
 import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
-import { requireReferenceFit } from './references/reference-misfits.js';
+import { INDEX_REFUSALS, indexRefused, requireConstraints } from './stored-fit.js';
 import { requireSoundReferences } from './references/require-sound-references.js';
 import { announceSets, settleSets } from './name-sets.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
@@ -39,15 +37,8 @@ export async function changeCollection(
   for (;;) {
     const current = await requireStoredCollection(app, projectId, name);
     const changed: Collection = { ...current, ...(await change(current)) };
-    checkRls(changed);
-    checkIndexSpecs(changed);
-    checkUsersContract(changed);
-    await requireSoundRules(app, current, changed);
-    await requireSoundReferences(app, current, changed);
-    if (!forNewWrites) {
-      await requireConstraintFit(app, current, changed);
-      await requireReferenceFit(app, current, changed);
-    }
+    await requireSoundChange(app, current, changed);
+    if (!forNewWrites) await requireConstraints(app, current, changed);
     await buildIndexes(app, current, changed);
     await announceSets(app, current, changed);
     const { mode, fields, rls, rules = null, indexes, uniques = [] } = changed;
@@ -67,6 +58,15 @@ export async function changeCollection(
   }
 }
 
+/** Refuses settings that no collection can have, or that other collections do not admit. Changes nothing. */
+export async function requireSoundChange(app: App, current: Collection, changed: Collection): Promise<void> {
+  checkRls(changed);
+  checkIndexSpecs(changed);
+  checkUsersContract(changed);
+  await requireSoundRules(app, current, changed);
+  await requireSoundReferences(app, current, changed);
+}
+
 /**
  * Indexes that the record no longer asks for go; again, when another change was saved since, whose new ones would
  * have gone with them.
@@ -84,18 +84,10 @@ async function buildIndexes(app: App, current: Collection, changed: Collection):
   try {
     await addIndexes(app, changed);
   } catch (error) {
-    const reason = REFUSALS.get((error as { code?: unknown }).code);
+    const reason = INDEX_REFUSALS.get((error as { code?: unknown }).code);
     if (reason === undefined && !isDuplicateKey(error)) throw error;
     await settleIndexes(app, current);
     if (isDuplicateKey(error)) throw await explainDuplicates(app, changed, error);
-    const message = `The database refuses the indexes of "${changed.name}": ${reason}`;
-    throw conflict('INDEX_REFUSED', message, { cause: error });
+    throw indexRefused(changed, reason!, error);
   }
 }
-
-/** Why indexes cannot be built, by the database's code. */
-const REFUSALS = new Map<unknown, string>([
-  [67, 'a sharded collection can keep nothing unique but its shard key'],
-  [16_755, 'some document has something else than a point in a field with an index of places'],
-  [171, 'some document holds arrays in more than one of the fields of one index'],
-]);

@@ -13,6 +13,7 @@ import type { Project } from '../projects/project.js';
 import { compareSignIn } from '../projects/sign-in-settings.js';
 import { readDomain, readProjectChanges } from '../projects/update-project.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
+import { namedCollections } from '../webhooks/webhook-event.js';
 import type { AnyProjectChanges } from './change-project.js';
 import { planTemplates, type TemplateChange } from './plan-templates.js';
 import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
@@ -53,18 +54,43 @@ export async function planProjects(
     // Checked here, so that no earlier project is made before it is refused.
     readProjectChanges({ ...settings, name: declaration.name });
     readMailChanges(app, { _id: project?._id ?? new ObjectId() }, settings);
+    const collections = await planCollections(app, project, declaration, options);
+    const webhooks = planWebhooks(project ? await listWebhooks(app, project) : [], declaration.webhooks, options);
+    await requireNamed(app, project, collections, webhooks);
     plans.push({
       name: declaration.name,
       project,
       settings,
       what,
       loosens,
-      collections: await planCollections(app, project, declaration, options),
+      collections,
       templates: await planTemplates(app, project, declaration.mail?.templates, options),
-      webhooks: planWebhooks(project ? await listWebhooks(app, project) : [], declaration.webhooks, options),
+      webhooks,
     });
   }
   return plans;
+}
+
+/** 400 INVALID_EVENTS for a webhook whose events name a collection that there will not be. */
+async function requireNamed(
+  app: App,
+  project: Project | null,
+  collections: readonly SchemaChange[],
+  webhooks: readonly WebhookChange[],
+): Promise<void> {
+  const present = project ? (await listCollections(app, project._id)).map(({ name }) => name) : [USERS];
+  const names = new Set(present);
+  for (const { action, collection } of collections) {
+    if (action === 'drop') names.delete(collection);
+    else names.add(collection);
+  }
+  for (const change of webhooks) {
+    if (change.action === 'drop') continue;
+    const absent = namedCollections(change.to.events).find((name) => !names.has(name));
+    if (absent === undefined) continue;
+    const message = `The webhook ${change.to.url} subscribes to "${absent}", but there is no such collection: declare it, or correct its events`;
+    throw invalid('INVALID_EVENTS', message);
+  }
 }
 
 async function planCollections(

@@ -14,7 +14,7 @@ import {
 /** The direction of a type's documents: as they are answered, or as they are sent. */
 type Direction = 'shown' | 'sent';
 
-const HEAD = `/* The collections of a project as types, made by bsvc. Do not edit: \`bsvc types\` writes this file anew. */`;
+const HEAD = `/* The collections of a project as types, made by bsvc. Do not edit: \`bsvc generate types\` writes this file anew. */`;
 
 /** The `types.d.ts` of a project: for each collection its documents, what may be sent, and what refers to what. */
 export async function writeTypeFile(project: DescribedProject): Promise<string> {

@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { AppError, invalid } from '../../errors.js';
 import { operatorCaller, playedCaller } from '../access/operator-caller.js';
 import type { Caller } from '../access/caller.js';
-import { admitsDocument } from '../access/rules/explain-rule.js';
+import { admitsDocument, explainRule } from '../access/rules/explain-rule.js';
 import type { Collection } from '../collections/collection.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { importDocuments } from '../documents/bulk/import-documents.js';
@@ -133,7 +133,10 @@ async function findMatrix(stage: Stage): Promise<AccessMatrix[]> {
       for (const action of MATRIX_ACTIONS) {
         // Nobody changes what they do not read, but under row-level security.
         if (action !== 'read' && collection.rules && !may[person].includes('read')) continue;
-        if (await admitsDocument(app, collection, callerOf(stage, person), action, document)) may[person].push(action);
+        const caller = callerOf(stage, person);
+        // An update that nothing this caller could write would pass is refused whatever it is.
+        const leads = action !== 'update' || (await explainRule(app, collection, caller, 'updateTo')).admits !== 'no';
+        if (leads && (await admitsDocument(app, collection, caller, action, document))) may[person].push(action);
       }
     }
     own.documents.push({ name, may });
@@ -166,7 +169,7 @@ async function carryOut(stage: Stage, caller: Caller, expectation: Expectation):
   if (!document) throw badFile(`there is no document "${name}"`);
   const { collection, id } = document;
   const place = await requireWriteTarget(app, caller, collection.name);
-  if (update !== undefined) await updateDocument(app, place, id, body);
+  if (update !== undefined) await updateDocument(app, place, id, body, { takesOperators: true });
   else await trashDocument(app, place, id);
   // What the expectation left of the document goes, and it is stored as it was.
   await remove(stage, collection.name, id);

@@ -21,11 +21,21 @@ export async function explainDuplicates(
   cause: DuplicateKey,
 ): Promise<AppError> {
   const fields = Object.keys(cause.keyPattern ?? {});
-  const field = fields.join(' and ') || 'a field';
   const shared = await listShared(app, collection, fields);
   // Items of arrays count one by one, but are listed as arrays.
   const found = shared.length > 0 ? shared : [{ _id: fields.map((name) => cause.keyValue?.[name]), count: null }];
-  const details = found.map(({ _id, count }) => ({
+  return notUnique(fields, found, cause);
+}
+
+/** The same 409 before an index is built; values in arrays are not looked at. Changes nothing. */
+export async function requireUnique(app: Pick<App, 'db'>, collection: Collection, fields: string[]): Promise<void> {
+  const shared = await listShared(app, collection, fields);
+  if (shared.length > 0) throw notUnique(fields, shared);
+}
+
+function notUnique(fields: string[], shared: { _id: unknown; count: number | null }[], cause?: unknown): AppError {
+  const field = fields.join(' and ') || 'a field';
+  const details = shared.map(({ _id, count }) => ({
     field,
     rule: 'unique',
     message: `${[_id].flat().map(shown).join(' with ')} is in ${count ?? 'several'} documents`,

@@ -2,8 +2,10 @@ import type { App } from '../../../app.js';
 import type { Project } from '../../projects/project.js';
 import { addCollection } from '../add-collection.js';
 import { changeCollection, type ChangeOptions } from '../change-collection.js';
+import { requireStoredFit } from '../stored-fit.js';
 import { dropCollection } from '../drop-collection.js';
-import { collectionStore } from '../collection-store.js';
+import { collectionStore, requireStoredCollection } from '../collection-store.js';
+import { namingCollection } from './declaration-error.js';
 import { withoutSets } from '../rules/collection-rules.js';
 import { listNaming } from '../rules/require-sound-rules.js';
 import { settleChange, type SchemaChange } from './plan-schema.js';
@@ -19,14 +21,33 @@ export async function applySchema(
   options: ChangeOptions = {},
 ): Promise<void> {
   for (const change of changes) {
-    if (change.action === 'add') {
-      await addCollection(app, project, { ...change.to, ifNotExists: true });
-    } else if (change.action === 'drop') {
-      await closeNaming(app, project, change.collection);
-      await dropCollection(app, project._id, change.collection);
-    } else {
-      await changeCollection(app, project._id, change.collection, (current) => settleChange(current, change), options);
-    }
+    await namingCollection(change.collection, () => applyChange(app, project, change, options));
+  }
+}
+
+async function applyChange(app: App, project: Project, change: SchemaChange, options: ChangeOptions): Promise<void> {
+  if (change.action === 'add') {
+    await addCollection(app, project, { ...change.to, ifNotExists: true });
+  } else if (change.action === 'drop') {
+    await closeNaming(app, project, change.collection);
+    await dropCollection(app, project._id, change.collection);
+  } else {
+    await changeCollection(app, project._id, change.collection, (current) => settleChange(current, change), options);
+  }
+}
+
+/** Refuses what stored documents would keep from being applied. Reads documents; changes nothing. */
+export async function requireSchemaFit(
+  app: App,
+  project: Project,
+  changes: readonly SchemaChange[],
+  options: ChangeOptions = {},
+): Promise<void> {
+  for (const change of changes) {
+    if (change.action !== 'change') continue;
+    const current = await requireStoredCollection(app, project._id, change.collection);
+    const changed = { ...current, ...settleChange(current, change) };
+    await namingCollection(change.collection, () => requireStoredFit(app, current, changed, options));
   }
 }
 

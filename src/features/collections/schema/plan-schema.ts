@@ -6,6 +6,7 @@ import { checkFieldRules } from '../rules/check-field-rules.js';
 import { checkRules } from '../rules/check-rules.js';
 import { defaultUserFields, USERS } from '../users-collection.js';
 import { checkFields } from '../fields/check-fields.js';
+import type { Field, FieldShape } from '../fields/field.js';
 import { namingCollection } from './declaration-error.js';
 import { declareCollection, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
 import { listDifferences, listLoosened, mergeDeclaration } from './merge-declaration.js';
@@ -60,6 +61,7 @@ export function planSchema(
     namingCollection(collection, () => {
       if (!isSame) checkRules(to, { users, others });
       if (!from) checkFields(to.fields, { name: collection, mode: to.mode });
+      if (!isDeepStrictEqual(from?.fields, to.fields)) requireTargets(to.fields, others);
       if (!isSame || !isDeepStrictEqual(from?.fields, to.fields)) checkFieldRules(to, { users, others });
     });
     if (!from) {
@@ -74,6 +76,20 @@ export function planSchema(
   const dropped = [...present.values()].filter(({ name }) => options.prune && !wanted.has(name) && name !== USERS);
   for (const collection of orderDrops(dropped)) changes.push({ action: 'drop', collection });
   return changes;
+}
+
+/** 400 INVALID_REFERENCE for a field that refers to a collection that is neither there nor declared. */
+function requireTargets(fields: readonly FieldShape[], others: ReadonlyMap<string, unknown>): void {
+  for (const shape of fields) {
+    const { ref, items, fields: inner = [] } = shape;
+    if (ref !== undefined && ref !== USERS && !others.has(ref)) {
+      const name = (shape as Partial<Field>).name;
+      const where = name === undefined ? 'An item' : `"${name}"`;
+      const message = `${where} refers to "${ref}", but there is no such collection: declare it, or correct Ref(${ref})`;
+      throw invalid('INVALID_REFERENCE', message);
+    }
+    requireTargets([...inner, ...(items ? [items] : [])], others);
+  }
 }
 
 /** The names of collections that go, those that refer to others with `check` before these. */

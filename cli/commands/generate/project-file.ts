@@ -1,0 +1,99 @@
+import { ROUTE_LISTS } from '../../../src/api.js';
+import { publicPath } from '../../../src/config/public-path.js';
+import { invalid, unavailable, type AppError } from '../../../src/errors.js';
+import { describeProject } from '../../../src/features/project-types/described-project.js';
+import { writeProjectFile, type ProjectFile } from '../../../src/features/project-types/project-files.js';
+import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { flag, option } from '../../shell/command.js';
+import type { Context } from '../../shell/context.js';
+import { giveFile, requireFresh } from '../../formats/give-file.js';
+import { UsageError } from '../../view/exit.js';
+import type { Result } from '../../view/output.js';
+
+const SERVER_MS = 10_000;
+
+/** Options of the commands that write a file about a project, from the database or from a running server. */
+export const PROJECT_FILE_OPTIONS = {
+  project: projectOption,
+  key: option('--key <key>', 'as seen with a key: publishable or secret (default); with --url the key itself'),
+  url: option('--url <address>', 'ask a running server instead of the database'),
+  out: option('--out <file>', 'file to write, or to check'),
+  check: flag('--check', 'only compare the file, for CI'),
+};
+
+interface ProjectFileInput {
+  project: string | undefined;
+  key: string | undefined;
+  url: string | undefined;
+  out: string | undefined;
+  check: boolean;
+}
+
+/** Writes the file, or with `--check` compares it: exit 1 where it differs. */
+export async function writeOrCheck(
+  context: Context,
+  file: ProjectFile,
+  command: string,
+  input: ProjectFileInput,
+): Promise<Result> {
+  const { key, url, out, check } = input;
+  if (check && out === undefined) throw new UsageError('--check needs --out: the file to compare.');
+  const { text, of } = url === undefined ? await fromDatabase(context, file, input) : await fromServer(url, file, key);
+  if (check) {
+    const from = url === undefined ? `--project ${of}` : `--url ${url}`;
+    return requireFresh(
+      context,
+      out!,
+      text,
+      `${command} ${from}${key === undefined ? '' : ` --key ${key}`} --out ${out}`,
+    );
+  }
+  return giveFile(context, out, { text, json: file === 'types.d.ts' ? { types: text } : JSON.parse(text), of });
+}
+
+async function fromDatabase(
+  context: Context,
+  file: ProjectFile,
+  { project: named, key = 'secret' }: ProjectFileInput,
+): Promise<{ text: string; of: string }> {
+  if (key !== 'publishable' && key !== 'secret') {
+    throw new UsageError('--key takes publishable or secret; a key itself goes with --url.');
+  }
+  const { app, project } = await chooseProject(context, named);
+  const described = await describeProject(app, project, { isPublic: key === 'publishable' });
+  return { text: await writeProjectFile(file, ROUTE_LISTS, described, publicPath(app.config)), of: project.name };
+}
+
+async function fromServer(
+  url: string,
+  file: ProjectFile,
+  key: string | undefined,
+): Promise<{ text: string; of: string }> {
+  if (key === undefined) throw new UsageError('--url needs --key: the publishable or secret key of the project.');
+  if (!URL.canParse(url)) throw new UsageError(`--url takes the address of a server, such as https://api.example.com.`);
+  const address = `${url.replace(/\/+$/, '')}/api/schemas/${file}`;
+  let response: Response;
+  try {
+    response = await fetch(address, { headers: { 'x-api-key': key }, signal: AbortSignal.timeout(SERVER_MS) });
+  } catch (cause) {
+    throw unavailable(
+      'SERVER_UNREACHABLE',
+      `There is no answer from ${address}: check the address, and whether the server runs`,
+      { cause },
+    );
+  }
+  const text = await response.text();
+  if (!response.ok) throw refusal(response.status, text, address);
+  return { text, of: `the project at ${url}` };
+}
+
+function refusal(status: number, text: string, address: string): AppError {
+  let message = `${address} answered ${status}`;
+  try {
+    const said = (JSON.parse(text) as { message?: unknown }).message;
+    if (typeof said === 'string') message += `: ${said.slice(0, 500)}`;
+  } catch {
+    message += ': is it a bsvc server?';
+  }
+  return invalid('SERVER_REFUSED', message);
+}
