@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { CommandNode } from '../cli/shell/command.js';
 import { COMMANDS } from '../cli/commands/index.js';
+import { ROUTE_LISTS } from '../src/api.js';
 import { listUnknownSettings } from '../cli/shell/settings.js';
 import { loadConfig, SETTINGS } from '../src/config/config.js';
 import { projectsFileSchema } from '../src/features/declaration/project-declaration.js';
@@ -185,6 +186,41 @@ describe('compose.yaml and Dockerfile', () => {
       expect(mounts.map((mount) => mount.split(':')[0]!).filter((name) => !(name in volumes))).toEqual([]);
     }
     expect(dockerfile).toMatch(/^HEALTHCHECK .*\n.*\/api\/health\/live/m);
+  });
+});
+
+describe('the texts of the console', () => {
+  const sources = readdirSync(join(import.meta.dirname, '../src/console'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.tsx?$/.test(path) && path !== 'api-routes.ts')
+    .map((path) => [path, readFileSync(join(import.meta.dirname, '../src/console', path), 'utf8')] as const);
+  const paths = new Set(ROUTE_LISTS.flatMap(({ routes }) => routes).map(({ path }) => path.replace(/[:*]\w+/g, '{}')));
+
+  it('name only paths that there are', () => {
+    const named = sources.flatMap(([file, text]) =>
+      [...text.matchAll(/\/api\/[\w/{}$():.-]*/g)].map(
+        ([path]) => `${file}: ${path.replace(/\$?\{[^}]*\}*/g, '{}').replace(/[/.]+$/, '')}`,
+      ),
+    );
+    const isThere = (path: string): boolean =>
+      [...paths].some((known) => known === path || known.startsWith(`${path}/`) || path.startsWith('/api/data/'));
+    expect(named.filter((line) => !isThere(line.split(': ')[1]!))).toEqual([]);
+  });
+
+  const commands = sources.flatMap(([, text]) =>
+    [...text.matchAll(/[`'>]bsvc ([a-z][^`'<\n]*)/g)].map(([, words]) => words!.replace(/\$\{[^}]*\}*/g, ' ').trim()),
+  );
+  it.each([...new Set(commands)])('name a command and options that there are: bsvc %s', async (text) => {
+    const words = text.split(/\s+/).filter((word) => /^(--)?[a-z][a-z-]*$/.test(word));
+    const command = findCommand(words);
+    const named = words.filter((word) => !word.startsWith('-'));
+    const group = named.reduce<readonly CommandNode[]>(
+      (nodes, word) => nodes.find(({ name }) => name === word)?.commands ?? nodes,
+      COMMANDS,
+    );
+    expect(command ?? (group === COMMANDS ? undefined : group), text).toBeDefined();
+    if (!command) return;
+    const { stdout } = await runCli([...named, ...(command.load ? [] : [command.fallback!]), '--help']);
+    expect(words.filter((word) => word.startsWith('--')).filter((option) => !stdout.includes(option))).toEqual([]);
   });
 });
 

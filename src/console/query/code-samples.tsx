@@ -32,12 +32,16 @@ function listSamples(name: string, query: string): Sample[] {
     .filter(([key]) => !OPTIONS.has(key) && key !== 'include_deleted')
     .map(([key, value]) => ` --filter ${quote(`${key}=${value}`)}`);
   const own = named.filter(([key]) => COMMAND_OPTIONS.has(key)).map(([key, value]) => ` --${key} ${quote(value)}`);
-  const count = named.some(([key, value]) => key === 'count' && value === 'true') ? ' --count' : '';
+  const trash = { true: ' --include-deleted', only: ' --only-deleted' };
+  const flags = named.map(([key, value]) => {
+    if (key === 'count' && value === 'true') return ' --count';
+    return key === 'include_deleted' ? (trash[value as keyof typeof trash] ?? '') : '';
+  });
   return [
     ['Address', address],
     ['curl', `curl -H "x-api-key: $KEY" ${quote(address)}`],
     ['Client', clientCall(name, named)],
-    ['Command', `bsvc data query ${name} ${ofProject()}${options.join('')}${own.join('')}${count}`],
+    ['Command', `bsvc data query ${name} ${ofProject()}${options.join('')}${own.join('')}${flags.join('')}`],
   ];
 }
 
@@ -83,7 +87,7 @@ function clientCall(name: string, query: readonly (readonly [string, string])[])
 /** An option of the client that is no filter; null for any other parameter. */
 function optionOf(key: string, value: string): readonly [name: string, value: unknown] | null {
   if (key === 'limit' || key === 'page') return [key, Number(value)];
-  if (key === 'include_deleted') return ['includeDeleted', true];
+  if (key === 'include_deleted') return ['includeDeleted', value === 'only' ? 'only' : true];
   if (key === 'cursor') return [key, value];
   const isList = key === 'fields' || key === 'populate' || (key === 'sort' && value.includes(','));
   if (isList) return [key, value.split(',')];

@@ -174,11 +174,12 @@ function ListCommands({
   columns: readonly GridColumn[];
 }) {
   const { filters, sort, isTrash } = listing;
-  const options = filters.map(([field, value]) => ` --filter ${quote(`${field}=${value}`)}`).join('');
+  const filtered = filters.map(([field, value]) => ` --filter ${quote(`${field}=${value}`)}`).join('');
+  const options = `${filtered}${isTrash ? ' --only-deleted' : ''}`;
   return (
     <Commands
       name="List"
-      cli={`bsvc data query ${name} ${ofProject()}${options}${sort && ` --sort ${sort}`}${isTrash ? ' --include-deleted' : ''}`}
+      cli={`bsvc data query ${name} ${ofProject()}${options}${sort && ` --sort ${sort}`}`}
       path={withQuery(documents, pageQuery(listing, columns))}
       more={[
         {

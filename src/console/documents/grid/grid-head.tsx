@@ -3,7 +3,7 @@ import type { Collection, CollectionField } from '../../collection.js';
 import { moved, resized, TRASHED, type GridColumn } from './grid-columns.js';
 import { isIndexed, nextSort, sortOf } from './listing.js';
 
-/** Names of the columns: a click sorts, dragging moves one, dragging its edge sizes it. */
+/** Heads of the columns: a click anywhere on one sorts, dragging its name moves it, dragging its edge sizes it. */
 export function GridHead({
   columns,
   fields,
@@ -31,7 +31,8 @@ export function GridHead({
           <th
             key={name}
             scope="col"
-            class={field?.type === 'Number' ? 'number' : ''}
+            class={`${field?.type === 'Number' ? 'number' : ''} ${canSort ? 'sorts' : ''}`}
+            {...(canSort && { onClick: () => onSort(nextSort(sort, name)) })}
             {...(isSorted && { 'aria-sort': down.isDown ? ('descending' as const) : ('ascending' as const) })}
             onDragOver={(event) => dragged.current !== null && event.preventDefault()}
             onDrop={(event) => {
@@ -50,7 +51,6 @@ export function GridHead({
                   class="quiet"
                   aria-label={`Sort by ${name}`}
                   title={isIndexed(collection, name) ? 'Sort: an index serves this order' : 'Sort: not indexed'}
-                  onClick={() => onSort(nextSort(sort, name))}
                 >
                   {name}
                   <span aria-hidden="true">{isSorted ? (down.isDown ? ' ↓' : ' ↑') : ''}</span>
@@ -83,6 +83,7 @@ function Grip({ width, onWidth }: { name: string; width: number; onWidth: (width
         if (from.current) onWidth(from.current.width + event.clientX - from.current.x);
       }}
       onPointerUp={() => (from.current = null)}
+      onClick={(event) => event.stopPropagation()}
     />
   );
 }

@@ -90,6 +90,6 @@ export function Users() {
 
 const NoUsers = () => (
   <Empty title="No users yet">
-    <p>Apps sign them up by /api/userAuth/register; here they are created and invited.</p>
+    <p>Apps sign users up with POST /api/userAuth/signup. You can also create and invite users here.</p>
   </Empty>
 );
