@@ -426,7 +426,7 @@ describe('another e-mail address in update-profile', () => {
       expect([await countMails(test, next), await notices()]).toEqual([1, sent]);
       clock.advance(61_000);
     }
-    while (await countMailTo(test.app, project.project._id, old, { isCallers: true }));
+    while (await countMailTo(test.app, project.project._id, old, 'owner'));
     const next = buildEmail();
     const reply = await change(accessToken, { email: next, currentPassword: PASSWORD });
     // What others had mailed to the present address is not told.

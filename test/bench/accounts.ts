@@ -151,8 +151,8 @@ async function openAccount({ publishable, secret }: TestProject): Promise<Accoun
 
 async function prepareCode(): Promise<object> {
   const { email } = await openAccount(full);
-  const id = await openCode(app, full.project._id, 'login', email, () => Promise.resolve(true));
-  return { email, otp: (await findLetter(app, id!))!.code };
+  const opened = await openCode(app, full.project._id, 'login', email, () => Promise.resolve([]), { network: '' });
+  return { email, otp: (await findLetter(app, (opened as { id: string }).id))!.code };
 }
 
 async function challenge(): Promise<{ challenge: string }> {

@@ -7,7 +7,8 @@ import { EMAIL, NEW_PASSWORD } from './accounts/describe-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { logInByCode, sendLoginCode } from './codes/log-in-by-code.js';
 import { resetPassword } from './codes/reset-password.js';
-import { resendCodes, sendCode } from './codes/send-code.js';
+import { resendCodes, sendAskedCode } from './codes/send-code.js';
+import { askerOf } from './codes/tie-of-caller.js';
 import { verifyEmail } from './codes/verify-email.js';
 import { normaliseEmail } from './credentials.js';
 import { signedIn } from './describe-signed-in.js';
@@ -24,6 +25,9 @@ const CONFIRMED = 'E-mail address confirmed';
 const CONFIRMED_WITHOUT_PASSWORD =
   'E-mail address confirmed. It was confirmed outside the session of the sign-up, so the account has no password now: set one with request-password-reset';
 
+/** Within a minute of the last one, whether or not the address has an account. */
+const SENT_RECENTLY = { 429: ['CODE_SENT_RECENTLY'] };
+
 const CODE_LOGIN_OFF = { 403: ['CODE_LOGIN_OFF'] };
 
 /** Routes of mailed codes. */
@@ -38,9 +42,11 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL, 'redirect?': text({ maxLength: 500 }) }),
     example: { email: 'ada@example.com' },
     answers: CODE_SENT,
-    refuses: { 400: ['VALIDATION_FAILED', 'REDIRECT_NOT_ALLOWED'], ...CODE_LOGIN_OFF },
-    handle: ({ app, project, body: { email, redirect } }) =>
-      sendLoginCode(app, project, normaliseEmail(email), redirect),
+    refuses: { 400: ['VALIDATION_FAILED', 'REDIRECT_NOT_ALLOWED'], ...CODE_LOGIN_OFF, ...SENT_RECENTLY },
+    handle({ app, ctx, caller, project, body: { email: given, redirect } }) {
+      const email = normaliseEmail(given);
+      return sendLoginCode(app, project, email, { asker: askerOf(app, caller, ctx, email), redirect });
+    },
   }),
   route('POST /api/userAuth/login/code/verify', {
     id: 'logInByCode',
@@ -59,9 +65,10 @@ export const CODE_ROUTES: readonly Route[] = [
       403: ['CODE_LOGIN_OFF', 'ACCOUNT_DISABLED', 'QUOTA_EXCEEDED'],
       409: ['CHANGED_MEANWHILE', 'DUPLICATE_VALUE'],
     },
-    async handle({ app, ctx, project, body: { email, otp } }) {
+    async handle({ app, ctx, caller, project, body: { email, otp } }) {
       const input = { email: normaliseEmail(email), otp };
-      const { user, tokens } = await logInByCode(app, project, input, clientOf(ctx));
+      const asker = askerOf(app, caller, ctx, input.email);
+      const { user, tokens } = await logInByCode(app, project, input, clientOf(ctx), asker);
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
     },
   }),
@@ -73,8 +80,11 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL }),
     example: { email: 'ada@example.com' },
     answers: CODE_SENT,
-    refuses: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'] },
-    handle: ({ app, project, body }) => sendCode(app, project, 'password-reset', normaliseEmail(body.email)),
+    refuses: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'], ...SENT_RECENTLY },
+    handle({ app, ctx, caller, project, body }) {
+      const email = normaliseEmail(body.email);
+      return sendAskedCode(app, project, 'password-reset', email, { asker: askerOf(app, caller, ctx, email) });
+    },
   }),
   route('POST /api/userAuth/reset-password', {
     id: 'resetPassword',
@@ -86,8 +96,9 @@ export const CODE_ROUTES: readonly Route[] = [
     example: { email: 'ada@example.com', otp: '123456', newPassword: 'staple correct horse' },
     answers: done('Password changed; please sign in'),
     refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 503: ['BUSY'] },
-    handle({ app, ctx, project, body }) {
-      return resetPassword(app, project, { ...body, email: normaliseEmail(body.email) }, clientOf(ctx));
+    handle({ app, ctx, caller, project, body }) {
+      const email = normaliseEmail(body.email);
+      return resetPassword(app, project, { ...body, email }, clientOf(ctx), askerOf(app, caller, ctx, email));
     },
   }),
   route('POST /api/userAuth/verify-email', {
@@ -101,9 +112,10 @@ export const CODE_ROUTES: readonly Route[] = [
     example: { email: 'ada@example.com', otp: '123456' },
     answers: done(CONFIRMED),
     refuses: { 400: ['VALIDATION_FAILED', 'OTP_INVALID'], 409: ['EMAIL_TAKEN'] },
-    async handle({ app, caller, project, body }) {
+    async handle({ app, ctx, caller, project, body }) {
       const input = { ...body, email: normaliseEmail(body.email) };
-      const { passwordEnded } = await verifyEmail(app, project, input, sessionOf(caller));
+      const asker = askerOf(app, caller, ctx, input.email);
+      const { passwordEnded } = await verifyEmail(app, project, input, sessionOf(caller), asker);
       return say(undefined, passwordEnded ? CONFIRMED_WITHOUT_PASSWORD : CONFIRMED);
     },
   }),
@@ -115,7 +127,10 @@ export const CODE_ROUTES: readonly Route[] = [
     body: openObject({ email: EMAIL }),
     example: { email: 'ada@example.com' },
     answers: CODE_SENT,
-    refuses: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'] },
-    handle: ({ app, project, body }) => resendCodes(app, project, normaliseEmail(body.email)),
+    refuses: { 400: ['VALIDATION_FAILED'], 403: ['QUOTA_EXCEEDED'], ...SENT_RECENTLY },
+    handle({ app, ctx, caller, project, body }) {
+      const email = normaliseEmail(body.email);
+      return resendCodes(app, project, email, askerOf(app, caller, ctx, email));
+    },
   }),
 ];

@@ -5,7 +5,8 @@ import { arrayOf, FLAG, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from 
 import { presentDuration } from '../../config/setting-readers.js';
 import { withoutReferring } from '../documents/store/reference-checks.js';
 import { deleteUser } from './accounts/delete-user.js';
-import { sendCode } from './codes/send-code.js';
+import { sendAskedCode } from './codes/send-code.js';
+import { askerOf } from './codes/tie-of-caller.js';
 import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
 import { stepUp } from './proofs/step-up.js';
 import { clearRefreshCookie } from './sessions/deliver-tokens.js';
@@ -76,10 +77,10 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     summary: 'Have a code mailed to the own address, as a proof',
     access: ENROLLING,
     answers: done('A code is on its way to the address of the account'),
-    refuses: { 403: ['EMAIL_UNVERIFIED'] },
-    async handle({ app, project, user }) {
+    refuses: { 403: ['EMAIL_UNVERIFIED'], 429: ['CODE_SENT_RECENTLY'] },
+    async handle({ app, ctx, caller, project, user }) {
       if (user.email === undefined) throw forbidden('EMAIL_UNVERIFIED', 'The account has no address yet');
-      await sendCode(app, project, 'login', user.email);
+      await sendAskedCode(app, project, 'login', user.email, { asker: askerOf(app, caller, ctx, user.email) });
     },
   }),
   route('DELETE /api/userAuth/me', {

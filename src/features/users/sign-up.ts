@@ -1,5 +1,6 @@
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
+import { clientNetwork } from '../../http/requests/client-address.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
@@ -8,7 +9,7 @@ import { signInOf } from '../projects/sign-in-settings.js';
 import { requireSigningKey } from '../projects/token-secret.js';
 import { emailTaken, insertUser } from './accounts/insert-user.js';
 import { readNewUser, type FieldSetter } from './accounts/new-user.js';
-import { sendCode } from './codes/send-code.js';
+import { BY_STRANGER, sendCode } from './codes/send-code.js';
 import type { SignedIn } from './sign-in/signed-in.js';
 import { openSession, type Client, type Tokens } from './sessions/open-session.js';
 import { BY_PASSWORD } from './sessions/proof.js';
@@ -17,6 +18,8 @@ import { findUserByEmail } from './user-store.js';
 
 interface SignUpOptions {
   gone?: AbortSignal;
+  /** Of the person who signs up. */
+  network?: string;
   needsPassword?: boolean;
   /** Stores the user by `store`, together with what else belongs to the sign-up. */
   storeWith?: (user: User, store: () => Promise<void>) => Promise<void>;
@@ -31,7 +34,7 @@ export async function signUp(
   project: Project,
   body: unknown,
   setter: FieldSetter,
-  { gone, needsPassword = true, storeWith = (_, store) => store() }: SignUpOptions = {},
+  { gone, network = '', needsPassword = true, storeWith = (_, store) => store() }: SignUpOptions = {},
 ): Promise<User> {
   // Everything the reply needs is there before anything is stored: an account whose reply was an error could not be
   // made again.
@@ -46,8 +49,9 @@ export async function signUp(
   }
   await storeWith(user, () => insertUser(app, collection, user));
   if (!user.emailVerified) {
-    await sendCode(app, project, 'verification', user.email!).catch((error: unknown) =>
-      app.log.error({ err: error, userId: user._id.toHexString() }, 'verification mail could not be sent'),
+    await sendCode(app, project, 'verification', user.email!, { asker: { ...BY_STRANGER, network } }).catch(
+      (error: unknown) =>
+        app.log.error({ err: error, userId: user._id.toHexString() }, 'verification mail could not be sent'),
     );
   }
   return user;
@@ -64,6 +68,7 @@ export async function signUpSignedIn(
   let tokens: Tokens | undefined;
   const user = await signUp(app, project, body, setter, {
     gone: client.gone,
+    network: clientNetwork(client.ip),
     async storeWith(fresh, store) {
       tokens = await openSession(app, project, fresh, client, BY_PASSWORD, { storeUser: store });
     },

@@ -71,8 +71,9 @@ const WAYS = {
   },
   async 'a mailed code'() {
     const { email } = await buildAccount();
-    const id = await openCode(test.app, shop.project._id, 'login', email, () => Promise.resolve(true));
-    const { code: otp } = (await findLetter(test.app, id!))!;
+    const { _id } = shop.project;
+    const opened = await openCode(test.app, _id, 'login', email, () => Promise.resolve([]), { network: '' });
+    const { code: otp } = (await findLetter(test.app, (opened as { id: string }).id))!;
     return () => client.post('/login/code/verify', { email, otp });
   },
   async 'a passkey'() {

@@ -13,7 +13,8 @@ import type { User } from '../user.js';
 import { accountChanged, findUserByEmail } from '../user-store.js';
 import { codeInvalid, takeCode } from './one-time-code.js';
 import { claimAccount, createProvenUser } from './proven-address.js';
-import { sendCode } from './send-code.js';
+import { sendAskedCode, type CodeRequest } from './send-code.js';
+import type { Asker } from './tie-of-caller.js';
 
 const MAX_RACES = 3;
 
@@ -21,12 +22,17 @@ const MAX_RACES = 3;
  * Has a code mailed that signs in, with a link to `redirect` if that is one of the project's addresses: 400
  * REDIRECT_NOT_ALLOWED otherwise, 403 CODE_LOGIN_OFF where the project signs nobody in so.
  */
-export async function sendLoginCode(app: App, project: Project, email: string, redirect?: string): Promise<void> {
+export async function sendLoginCode(
+  app: App,
+  project: Project,
+  email: string,
+  { asker, redirect }: CodeRequest,
+): Promise<void> {
   requireCodeLogin(project);
   if (redirect !== undefined && !signInOf(project).redirects.includes(redirect)) {
     throw invalid('REDIRECT_NOT_ALLOWED', 'This address is not among those that mails of the project may link to');
   }
-  await sendCode(app, project, 'login', email, redirect);
+  await sendAskedCode(app, project, 'login', email, { asker, redirect });
 }
 
 /**
@@ -39,11 +45,12 @@ export async function logInByCode(
   project: Project,
   { email, otp }: { email: string; otp: string },
   client: Client,
+  asker: Asker,
 ): Promise<SignedIn> {
   requireCodeLogin(project);
   // Before the code is spent: without its tokens the sign-in would be lost.
   requireSigningKey(app, project);
-  await takeCode(app, project, 'login', email, otp);
+  await takeCode(app, project, 'login', email, otp, asker);
   const user = await findProvenUser(app, project, email);
   return { user, tokens: await completeSignIn(app, project, user, client, { method: 'otp' }) };
 }

@@ -1,5 +1,5 @@
 import { randomInt, timingSafeEqual } from 'node:crypto';
-import type { ObjectId } from 'bson';
+import type { Document, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import { DAY_MS, CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
@@ -8,6 +8,8 @@ import { storeOf } from '../../../platform/database/store-of.js';
 import type { Project } from '../../projects/project.js';
 import { foldCode } from '../credentials.js';
 import { keepRecord } from '../../quota/keep-record.js';
+import { uncountMails, type CountedMail } from './mail-allowance.js';
+import type { Asker } from './tie-of-caller.js';
 
 export const ONE_TIME_CODES = 'one_time_codes';
 
@@ -15,6 +17,10 @@ export const CODE_LIFETIME_MS = 5 * 60_000;
 const COOLDOWN_MS = 60_000;
 const MAX_TRIES = 5;
 const MAX_TRIES_A_DAY = 30;
+/** Of them for networks that did not ask for the code and from which the account is not signed in. */
+const MAX_TRIES_OF_OTHERS = 3;
+/** Of the day's for callers whom nothing ties to the account. */
+const MAX_STRANGE_TRIES_A_DAY = 20;
 
 /** The purpose of a code; `login` also proves once more who is signed in. */
 export type CodePurpose = 'verification' | 'password-reset' | 'email-change' | 'login';
@@ -36,6 +42,10 @@ interface OneTimeCode {
   expiresAt: Date;
   /** The account that is to have the address, for a change of it. */
   userId?: ObjectId;
+  /** Keyed hash of the network that asked for it. */
+  askedFrom: string;
+  /** Mails that were counted for it, to be taken back if none is sent. */
+  counted: readonly CountedMail[];
   /** Tries are counted until this moment, then from zero. */
   dayEndsAt?: Date;
   dayTries?: number;
@@ -50,30 +60,35 @@ export interface CodeLetter {
 }
 
 /** A letter that is to be mailed, and whose it is. */
-export type OpenLetter = CodeLetter & Pick<OneTimeCode, 'projectId' | 'userId'>;
+export type OpenLetter = CodeLetter & Pick<OneTimeCode, 'projectId' | 'userId' | 'counted'>;
+
+/** A new code under the id of its record; the time until one may be asked for again; null when no mail may go out. */
+export type OpenedCode = { id: string } | { waitMs: number } | null;
 
 const codeStore = storeOf<OneTimeCode>(ONE_TIME_CODES);
 
 /**
- * Puts a new code in the place of an older one and answers its record's id; null within a minute of the last, or when
- * `mayMail` says that no mail may go out. The older one stands then: a stranger who asks too often does not end it.
+ * Puts a new code in the place of an older one, unless that was sent within the last minute or `mayMail` says that no
+ * mail may go out. The older one stands then: a stranger who asks too often does not end it.
  */
 export async function openCode(
   app: App,
   projectId: ObjectId,
   purpose: CodePurpose,
   email: string,
-  mayMail: () => Promise<boolean>,
-  { userId, redirect }: { userId?: ObjectId; redirect?: string } = {},
-): Promise<string | null> {
+  mayMail: () => Promise<readonly CountedMail[] | null>,
+  { network, userId, redirect }: { network: string; userId?: ObjectId; redirect?: string },
+): Promise<OpenedCode> {
   const now = app.clock.now();
   const id = codeId(app, projectId, purpose, email);
   // One from later than now was sent before the clock was set back; so was a day that ends later than one can.
   const cool = {
     $or: [{ sentAt: { $lte: new Date(now - COOLDOWN_MS) } }, { sentAt: { $gt: new Date(now + CLOCKS_DIFFER_MS) } }],
   };
-  if (await codeStore(app).findOne({ _id: id, $nor: [cool] }, { projection: { _id: 1 } })) return null;
-  if (!(await mayMail())) return null;
+  const recent = await codeStore(app).findOne({ _id: id, $nor: [cool] }, { projection: { sentAt: 1 } });
+  if (recent) return { waitMs: Math.min(COOLDOWN_MS, recent.sentAt.getTime() + COOLDOWN_MS - now) };
+  const counted = await mayMail();
+  if (!counted) return null;
   const code = String(randomInt(0, 1_000_000)).padStart(6, '0');
   const letter: CodeLetter = { purpose, email, code, ...(redirect !== undefined && { redirect }) };
   const fresh = {
@@ -83,18 +98,38 @@ export async function openCode(
     tries: 0,
     sentAt: new Date(now),
     expiresAt: new Date(now + CODE_LIFETIME_MS),
+    askedFrom: hashNetwork(app, network),
+    counted,
     ...(userId !== undefined && { userId }),
   };
+  let isOpen = false;
+  try {
+    isOpen = await storeCode(app, id, fresh, cool);
+  } finally {
+    if (!isOpen) await uncountMails(app, counted);
+  }
+  // Another request was faster.
+  return isOpen ? { id } : { waitMs: COOLDOWN_MS };
+}
+
+/** Stores a code in the place of one that is `cool`, if there is one; false when another request did so first. */
+async function storeCode(
+  app: App,
+  id: string,
+  fresh: Omit<OneTimeCode, '_id'>,
+  cool: Record<string, unknown>,
+): Promise<boolean> {
+  const now = app.clock.now();
   const newDay = { dayEndsAt: new Date(now + DAY_MS), dayTries: 0 };
-  if (await unlessDuplicate(keepRecord(app, 'codes', { _id: id, ...fresh, ...newDay }))) return id;
+  if (await unlessDuplicate(keepRecord(app, 'codes', { _id: id, ...fresh, ...newDay }))) return true;
   const thisDay = { dayEndsAt: { $gt: new Date(now), $lte: new Date(now + DAY_MS + CLOCKS_DIFFER_MS) } };
   const next = await codeStore(app).updateOne({ _id: id, ...cool, ...thisDay }, { $set: fresh });
-  if (next.matchedCount === 1) return id;
+  if (next.matchedCount === 1) return true;
   const first = await codeStore(app).updateOne(
     { _id: id, ...cool, $nor: [thisDay] },
     { $set: { ...fresh, ...newDay } },
   );
-  return first.matchedCount === 1 ? id : null;
+  return first.matchedCount === 1;
 }
 
 /** The content of an open code's mail, or null when it was mailed or has expired. */
@@ -102,7 +137,7 @@ export async function findLetter(app: App, id: string): Promise<OpenLetter | nul
   const open = await codeStore(app).findOne({ _id: id });
   if (!open?.sealedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
   const letter = JSON.parse(app.secrets.open(open.sealedLetter, sealContext(id))) as CodeLetter;
-  return { ...letter, projectId: open.projectId, ...(open.userId && { userId: open.userId }) };
+  return { ...letter, projectId: open.projectId, counted: open.counted, ...(open.userId && { userId: open.userId }) };
 }
 
 /** Forgets what was needed for the mail only. */
@@ -133,8 +168,9 @@ export async function checkCode(
   purpose: CodePurpose,
   email: string,
   code: string,
+  asker: Asker,
 ): Promise<CheckedCode> {
-  const found = await findCode(app, project, purpose, email, code);
+  const found = await findCode(app, project, purpose, email, code, asker);
   if (!found) throw codeInvalid();
   return found;
 }
@@ -149,9 +185,10 @@ export async function findCode(
   purpose: CodePurpose,
   email: string,
   code: string,
+  asker: Asker,
 ): Promise<CheckedCode | null> {
   const id = codeId(app, project._id, purpose, email);
-  const open = await codeStore(app).findOneAndUpdate(triable(app, id), { $inc: { tries: 1, dayTries: 1 } });
+  const open = await countTry(app, id, asker, { $inc: { tries: 1, dayTries: 1 } });
   if (!open || !isSameCode(app, id, code, open.codeHash)) return null;
   return {
     userId: open.userId ?? null,
@@ -173,10 +210,11 @@ export async function takeCode(
   purpose: CodePurpose,
   email: string,
   code: string,
+  asker: Asker,
 ): Promise<void> {
   const id = codeId(app, project._id, purpose, email);
   const isRight = { $eq: ['$codeHash', { $literal: hashCode(app, id, code) }] };
-  const open = await codeStore(app).findOneAndUpdate(triable(app, id), [
+  const open = await countTry(app, id, asker, [
     {
       $set: {
         tries: { $cond: [isRight, MAX_TRIES, { $add: ['$tries', 1] }] },
@@ -188,11 +226,34 @@ export async function takeCode(
   if (!open || !isSameCode(app, id, code, open.codeHash)) throw codeInvalid();
 }
 
-/** A code that may be tried once more. */
-function triable(app: App, id: string) {
+/**
+ * Counts a try by one write and answers the code as it was before; null for one that is unknown, expired or tried too
+ * often. The last tries are for the network that asked for the code and for those tied to its account, so that a
+ * stranger's guesses do not use up the owner's code.
+ */
+async function countTry(
+  app: App,
+  id: string,
+  asker: Asker,
+  update: Document | Document[],
+): Promise<OneTimeCode | null> {
   const now = app.clock.now();
   const live = { $gt: new Date(now), $lte: new Date(now + CODE_LIFETIME_MS + CLOCKS_DIFFER_MS) };
-  return { _id: id, tries: { $lt: MAX_TRIES }, expiresAt: live, $nor: [{ dayTries: { $gte: MAX_TRIES_A_DAY } }] };
+  const triable = (tries: number, dayTries: number) => ({
+    _id: id,
+    expiresAt: live,
+    tries: { $lt: tries },
+    $nor: [{ dayTries: { $gte: dayTries } }],
+  });
+  const ofAsker = { ...triable(MAX_TRIES, MAX_STRANGE_TRIES_A_DAY), askedFrom: hashNetwork(app, asker.network) };
+  const ofOthers = triable(MAX_TRIES_OF_OTHERS, MAX_STRANGE_TRIES_A_DAY);
+  const counted = await codeStore(app).findOneAndUpdate({ $or: [ofAsker, ofOthers], _id: id }, update);
+  if (counted || (await asker.findTie()) === 'stranger') return counted;
+  return codeStore(app).findOneAndUpdate(triable(MAX_TRIES, MAX_TRIES_A_DAY), update);
+}
+
+function hashNetwork(app: Pick<App, 'secrets'>, network: string): string {
+  return app.secrets.mac('one-time-code-network', network);
 }
 
 export function codeInvalid(): Error {

@@ -7,6 +7,7 @@ import { lockUser } from '../sessions/lock-user.js';
 import type { Client } from '../sessions/open-session.js';
 import { checkCode, codeInvalid } from './one-time-code.js';
 import { takeOver } from './ownership.js';
+import type { Asker } from './tie-of-caller.js';
 import type { User } from '../user.js';
 import { findUserByEmail } from '../user-store.js';
 
@@ -28,8 +29,9 @@ export async function resetPassword(
   project: Project,
   input: PasswordResetInput,
   { ip, gone }: Pick<Client, 'ip' | 'gone'>,
+  asker: Asker,
 ): Promise<void> {
-  const code = await checkCode(app, project, 'password-reset', input.email, input.otp);
+  const code = await checkCode(app, project, 'password-reset', input.email, input.otp, asker);
   const tenant = project._id.toHexString();
   const passwordHash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(input.newPassword), gone);
   if (!(await code.spend()) || !(await store(app, project, input.email, passwordHash))) throw codeInvalid();

@@ -5,6 +5,7 @@ import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
 import { refuseWithHandover } from './handover.js';
 import { checkCode, codeInvalid, findCode, type CheckedCode } from './one-time-code.js';
 import { findProver, takeOver, type Prover } from './ownership.js';
+import type { Asker } from './tie-of-caller.js';
 import { LASTING, type User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 
@@ -19,10 +20,11 @@ export async function verifyEmail(
   project: Project,
   input: { email: string; otp: string },
   session: string | null,
+  asker: Asker,
 ): Promise<{ passwordEnded: boolean }> {
-  const change = await findCode(app, project, 'email-change', input.email, input.otp);
+  const change = await findCode(app, project, 'email-change', input.email, input.otp, asker);
   if (change) return confirmChange(app, project, input.email, change, session);
-  const code = await checkCode(app, project, 'verification', input.email, input.otp);
+  const code = await checkCode(app, project, 'verification', input.email, input.otp, asker);
   // Marked before the code is spent: a crash in between leaves a code that finds nothing left to do.
   const user = await findUserByEmail(app, project._id, input.email);
   let passwordEnded = false;

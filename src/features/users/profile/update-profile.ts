@@ -1,5 +1,6 @@
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
+import { clientNetwork } from '../../../http/requests/client-address.js';
 import { MAX_PASSWORD_BYTES, passwordBytes } from '../../../platform/schema/text-forms.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
@@ -20,7 +21,7 @@ import { requireSizeAfter } from '../accounts/user-size.js';
 import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
 import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
-import { sendChangeCode, sendCode } from '../codes/send-code.js';
+import { BY_STRANGER, sendChangeCode, sendCode } from '../codes/send-code.js';
 import { isGuest, type User } from '../user.js';
 import { accountChanged, requireUser } from '../user-store.js';
 
@@ -66,7 +67,10 @@ export async function updateProfile(
       pending.set = { ...pending.set, [`${HIDDEN_FIELD}.passwordHash`]: hash };
     }
     const updated = await write(app, project, collection, user, change, pending);
-    return { user: updated, mailed: await sendChangeCode(app, project, user, address) };
+    return {
+      user: updated,
+      mailed: await sendChangeCode(app, project, user, address, { network: clientNetwork(editor.ip) }),
+    };
   }
   if (Object.keys(change).length === 0 && !roles && Object.keys(body).length > 0) return { user };
   const notes = roles ? { [`${HIDDEN_FIELD}.${ROLES}`]: roles } : null;
@@ -98,7 +102,9 @@ async function changeAtOnce(
   if (!proven) {
     const set = { ...notes, [`${HIDDEN_FIELD}.pendingEmail`]: null };
     const updated = await write(app, project, collection, user, change, { filter: asRead, set });
-    if (!updated.emailVerified && updated.email) await sendCode(app, project, 'verification', updated.email);
+    if (!updated.emailVerified && updated.email) {
+      await sendCode(app, project, 'verification', updated.email, { asker: BY_STRANGER });
+    }
     return updated;
   }
   await finishLater(app, project, user._id);

@@ -1,5 +1,6 @@
 import type { App } from '../../../app.js';
 import { forbidden } from '../../../errors.js';
+import { clientNetwork } from '../../../http/requests/client-address.js';
 import { openObject, text } from '../../../platform/schema/schema.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { levelOf, type Level } from '../../access/caller.js';
@@ -73,7 +74,9 @@ export async function checkProof(
     return 'pwd';
   }
   if (otp === undefined || user.email === undefined) return null;
-  await takeCode(app, project, 'login', user.email, otp);
+  // Whoever sends it is signed in to the account.
+  const asker = { network: clientNetwork(ip), findTie: () => Promise.resolve('known' as const) };
+  await takeCode(app, project, 'login', user.email, otp, asker);
   return 'otp';
 }
 

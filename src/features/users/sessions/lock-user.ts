@@ -15,14 +15,16 @@ const NOBODY = { _id: new ObjectId('0'.repeat(24)) };
  * failures lock it out.
  */
 export function lockUser(app: App, projectId: ObjectId, email: string, ip: string): LoginLock {
-  return loginLock(app, projectId, email, ip, async (network) => {
-    const user = await findUserByEmail(app, projectId, email);
-    // Also where there is no account: the time must not tell it.
-    const sessions = await findLiveSessions(app, projectId, user ?? NOBODY)
-      .limit(MAX_SESSIONS)
-      .toArray();
-    return (
-      user !== null && sessions.some((session) => isSessionOf(session, user) && clientNetwork(session.ip) === network)
-    );
-  });
+  return loginLock(app, projectId, email, ip, (network) => isSignedInFrom(app, projectId, email, network));
+}
+
+/** True if the account of an address has a live session from a network. The work is the same without an account. */
+export async function isSignedInFrom(app: App, projectId: ObjectId, email: string, network: string): Promise<boolean> {
+  const user = await findUserByEmail(app, projectId, email);
+  const sessions = await findLiveSessions(app, projectId, user ?? NOBODY)
+    .limit(MAX_SESSIONS)
+    .toArray();
+  return (
+    user !== null && sessions.some((session) => isSessionOf(session, user) && clientNetwork(session.ip) === network)
+  );
 }
