@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import { AppError, invalid } from '../errors.js';
 import { acceptFirst } from './accept-first.js';
+import { countedRequests, type CountedRequest } from './requests/counted-request.js';
 import { boundConnections, type ConnectionBounds } from './bound-connections.js';
 import { endStalled } from './replies/end-stalled.js';
 import { endConnections } from './replies/reply.js';
@@ -69,7 +70,9 @@ export async function startServer(
   let held: (() => void)[] | null = null;
   const unheard = new Set<Socket>();
   const handle = api.callback();
+  const taken = new WeakMap<Socket, Connection>();
   const options = {
+    IncomingMessage: countedRequests((request) => endCut(request, taken.get(request.socket))),
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: timeouts.keepAliveMs,
@@ -85,8 +88,8 @@ export async function startServer(
     else if (held) held.push(() => void handle(request, response));
     else void handle(request, response);
   });
-  const taken = new WeakMap<Socket, Connection>();
-  const server = createServer(options, oneAfterTheOther(listener, unheard, taken));
+  const begin = oneAfterTheOther(listener, unheard, taken);
+  const server = createServer(options, begin);
   // One listener for all connections: each holds as little as can be.
   const forget = function (this: Socket): void {
     unheard.delete(this);
@@ -112,6 +115,10 @@ export async function startServer(
   server.timeout = timeouts.silenceMs;
   endStalled(server, timeouts.stallMs, (socket) => endSilent(socket, taken.get(socket)));
   server.on('clientError', answerBrokenRequest);
+  server.on('checkContinue', (request: CountedRequest, response: ServerResponse) => {
+    request.continues = response;
+    begin(request, response);
+  });
   // Requests that Node would answer by itself, without a word or not at all.
   server.on('checkExpectation', (request: IncomingMessage) => refuse(request.socket, UNKNOWN_EXPECTATION));
   server.on('connect', (_request, socket: Duplex) => refuse(socket, NO_TUNNEL));
@@ -304,6 +311,11 @@ const TOO_SLOW: Refusal = [
   'BUSY',
   'This took longer than BSVC_SILENCE_TIMEOUT: try again in a moment. A write may have been done all the same',
 ];
+const TOO_MANY_HEADERS: Refusal = [
+  '431 Request Header Fields Too Large',
+  'HEADERS_TOO_LARGE',
+  'The request has more than 200 header lines',
+];
 const REFUSALS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'HEADERS_TOO_LARGE', 'The headers are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'REQUEST_TIMEOUT', 'The request took too long to arrive'],
@@ -311,6 +323,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 
 /** Node takes the first of several hosts, where a proxy in front may have gone by the last. */
 function refusalOf({ headers, httpVersion, rawHeaders }: IncomingMessage): Refusal | null {
+  if (rawHeaders.length > 2 * MAX_HEADER_LINES) return TOO_MANY_HEADERS;
   if (headers.host === undefined) return httpVersion === '1.1' ? NO_HOST : null;
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -321,6 +334,9 @@ function refusalOf({ headers, httpVersion, rawHeaders }: IncomingMessage): Refus
 }
 
 const HOST = 'host';
+
+/** Each line costs; beyond 2,000, Node leaves out the rest without a word. */
+const MAX_HEADER_LINES = 200;
 
 /** Requests that Node's parser refuses never reach Koa; they too get the one error shape. */
 function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
@@ -339,6 +355,43 @@ function endSilent(socket: Socket, connection: Connection | undefined): void {
   }
 }
 
+/**
+ * Ends the connection of a body that is not read on. A client that is not answered yet is told why; nothing can be told
+ * where a reply to an earlier request is under way.
+ */
+function endCut(request: CountedRequest, connection: Connection | undefined): void {
+  const { socket } = request;
+  const response = connection?.newest;
+  if (response?.req !== request || connection!.waiting > 0) {
+    socket.destroy();
+  } else if (response.closed) {
+    endGently(socket);
+  } else if (response.headersSent) {
+    response.once('close', () => endGently(socket));
+  } else {
+    // Whoever works on the request finds its client gone.
+    response.detachSocket(socket);
+    response.on('error', () => undefined);
+    refuse(socket, inPieces(request));
+    response.destroy();
+    response.emit('close');
+    request.destroy();
+  }
+}
+
+function inPieces({ pieces, bytes }: CountedRequest): Refusal {
+  const text = `The body came in ${pieces} pieces, for ${bytes} bytes: send it with a Content-Length, or in chunks of 1 kB or more`;
+  return ['400 Bad Request', 'BODY_IN_PIECES', text];
+}
+
+/** The time that a client has to read the last words, when it has not stopped sending. */
+const LINGER_MS = 1_000;
+
+/** Closes a connection of which nothing more is read; a reset at once might take the last words from its client. */
+function endGently(socket: Duplex, words = ''): void {
+  socket.end(words, () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
+}
+
 /** The last words on a connection. */
 function refuse(socket: Duplex, [status, code, message]: Refusal, more: readonly string[] = []): void {
   const requestId = randomUUID();
@@ -351,5 +404,8 @@ function refuse(socket: Duplex, [status, code, message]: Refusal, more: readonly
     'Connection: close',
     ...more,
   ];
-  socket.on('error', () => undefined).end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  endGently(
+    socket.on('error', () => undefined),
+    `${head.join('\r\n')}\r\n\r\n${body}`,
+  );
 }

@@ -1,32 +1,21 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
+import { CountedRequest, MAX_DROPPED_BYTES } from './counted-request.js';
 
 /**
- * The part of an unwanted body that is still read and dropped: a client that is cut off while sending never sees the
- * answer.
- */
-const MAX_DROPPED_BYTES = 64 * 1024 * 1024;
-
-/**
- * Lets the rest of a body come in and drops it when the request is answered before it has arrived, whichever reader had
- * it (decision 1304). The connection goes on when the rest is known to be small enough; otherwise the reply announces
- * that it closes, and it does when the client has stopped sending.
+ * Drops the rest of a body when the request is answered before it has arrived, whichever reader had it (decision 1304).
+ * The connection goes on when the rest is known to be small; otherwise the reply announces that it closes, and it does
+ * when the client has stopped sending or has sent more than is dropped.
  */
 export function leaveBody({ req, res }: Context): void {
   if (req.destroyed) return;
-  const { socket } = req;
   // A body that was piped into something that has failed stands still otherwise, and the connection with it.
   req.unpipe();
   req.on('error', () => undefined);
-  const declared = req.headers['content-length'];
-  const goesOn = declared !== undefined && Number(declared) <= MAX_DROPPED_BYTES;
-  let dropped = 0;
-  req.on('data', (chunk: Buffer) => {
-    dropped += chunk.length;
-    if (dropped > MAX_DROPPED_BYTES) socket.destroy();
-  });
-  req.resume();
-  if (goesOn) return;
+  const isAwaited = !(req instanceof CountedRequest) || req.leave();
+  if (isAwaited) req.resume();
+  // A client that was not told to send its body may send it all the same, or its next request.
+  if (isAwaited && Number(req.headers['content-length'] ?? NaN) <= MAX_DROPPED_BYTES) return;
   res.shouldKeepAlive = false;
   closeGently(req);
 }

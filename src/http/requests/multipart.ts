@@ -68,6 +68,9 @@ export async function receiveFile<T>(
       });
       // Not once: a form reports each thing that is wrong, and an error that nobody hears ends the process.
       form.on('error', () => fail(cutShort()));
+      // Parts beyond the limits would be looked for, and dropped, to the end of the body.
+      const tooMany = (): void => fail(body ? tooManyParts() : fileMissing(rules.field));
+      form.once('partsLimit', tooMany).once('fieldsLimit', tooMany);
       form.once('close', () => {
         formEnded();
         if (!body) reject(fileMissing(rules.field));
@@ -145,6 +148,13 @@ export function fileTooLarge(maxBytes: number): AppError {
 
 function cutShort(): AppError {
   return invalid('INVALID_BODY', 'The multipart body is malformed or was cut short');
+}
+
+function tooManyParts(): AppError {
+  return invalid(
+    'INVALID_BODY',
+    `The multipart body has too many parts: send the file and at most ${LIMITS.fields} fields`,
+  );
 }
 
 function fileMissing(field: string): AppError {

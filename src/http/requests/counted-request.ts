@@ -1,0 +1,95 @@
+import { IncomingMessage, type ServerResponse } from 'node:http';
+
+/**
+ * Each piece of a body, a chunk or what came in one packet, costs the event loop about as much as 10 kB do. A body may
+ * come in this many pieces, in one more for each of these bytes, and in so many more a second: somebody who types.
+ */
+const FREE_PIECES = 64;
+const BYTES_PER_PIECE = 256;
+const PIECES_PER_SECOND = 25;
+
+/** What is read and dropped of a body after its request was answered. */
+export const MAX_DROPPED_BYTES = 64 * 1024;
+const MAX_DROPPED_PIECES = 200;
+
+/**
+ * A request that counts the pieces of its body, whoever reads it (decision 1304). A body in too many is not read on.
+ * Closures for each request would cost more than the two counters.
+ */
+export class CountedRequest extends IncomingMessage {
+  /** The response by which the client is told to send its body; null when it does not wait to be told. */
+  continues: ServerResponse | null = null;
+  pieces = 0;
+  bytes = 0;
+  isCut = false;
+  /** What may come in, once nobody wants the body. */
+  private mostPieces = Infinity;
+  private mostBytes = Infinity;
+  /** When the body began to come in pieces. */
+  private since = 0;
+
+  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    if (chunk === null) {
+      // After the last words all that the client had to send has come in: nothing is lost by closing now.
+      if (this.isCut && this.socket.writableEnded) this.socket.destroySoon();
+      return super.push(null);
+    }
+    if (this.isCut) return false;
+    this.bytes += chunk.length;
+    if (++this.pieces === 2) this.since = performance.now();
+    if ((this.pieces > FREE_PIECES || this.bytes > this.mostBytes) && this.isTooMuch()) {
+      this.isCut = true;
+      this.cut();
+      return false;
+    }
+    return super.push(chunk, encoding);
+  }
+
+  override _read(size: number): void {
+    if (this.isCut) return;
+    if (this.continues) {
+      this.continues.writeContinue();
+      this.continues = null;
+    }
+    super._read(size);
+  }
+
+  /** The connection of a body that was cut stays open until the client has read why. */
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    if (!this.isCut) {
+      super._destroy(error, done);
+      return;
+    }
+    this.emit('aborted');
+    process.nextTick(done, this.listenerCount('error') > 0 ? error : null);
+  }
+
+  /** From now on nobody wants the body. False for a client that waits to be told to send it, and is not told. */
+  leave(): boolean {
+    this.mostPieces = this.pieces + MAX_DROPPED_PIECES;
+    this.mostBytes = this.bytes + MAX_DROPPED_BYTES;
+    const waits = this.continues !== null;
+    this.continues = null;
+    return !waits;
+  }
+
+  /** Ends the request; nothing more of its body is read. */
+  protected cut(): void {
+    this.destroy();
+  }
+
+  private isTooMuch(): boolean {
+    if (this.pieces > this.mostPieces || this.bytes > this.mostBytes) return true;
+    const over = this.pieces - FREE_PIECES - this.bytes / BYTES_PER_PIECE;
+    return over > 0 && over > ((performance.now() - this.since) / 1000) * PIECES_PER_SECOND;
+  }
+}
+
+/** The class of a server's requests, of which `onCut` ends those whose body is not read on. */
+export function countedRequests(onCut: (request: CountedRequest) => void): typeof CountedRequest {
+  return class extends CountedRequest {
+    protected override cut(): void {
+      onCut(this);
+    }
+  };
+}
