@@ -25,6 +25,7 @@ import { checkConsole } from './check-console.js';
 import { checkCookies } from './check-cookies.js';
 import { checkStore } from './check-store.js';
 import { checkKept } from './kept-data.js';
+import { checkLimits } from './check-limits.js';
 import { checkCache, checkListener, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
@@ -61,7 +62,7 @@ export async function diagnose(context: Context, options: { fix: boolean }): Pro
     checkMail(config),
     checkListener(config),
   ]);
-  return [...checks, ...stored, cache, mail, ...listener, ...checkConsole(config)];
+  return [...checks, ...stored, cache, checkLimits(config), mail, ...listener, ...checkConsole(config)];
 }
 
 async function checkDataDir({ dataDir, mongodbUri }: Config): Promise<CheckResult> {

@@ -18,8 +18,15 @@ export const HTTP_SETTINGS = {
     'BSVC_RATE_LIMIT',
     parseRate,
     { count: 100, windowMs: 15 * 60_000 },
-    'requests of one client address, of one signed-in user, and ten times as many of all users behind one address; `off` switches off',
+    'requests of one client address without a signed-in user; `off` switches off, also the limit of users',
     { defaultText: '100/15m' },
+  ),
+  userRateLimit: defaulted(
+    'BSVC_USER_RATE_LIMIT',
+    parseRate,
+    { count: 3000, windowMs: 15 * 60_000 },
+    'requests of one signed-in user, which count by no address; `off` switches off',
+    { defaultText: '3000/15m' },
   ),
   secretRateLimit: defaulted(
     'BSVC_SECRET_RATE_LIMIT',

@@ -1441,6 +1441,7 @@ export interface ApiSchemas {
       requests?: number;
       storage?: number;
       streams?: number;
+      userRequests?: number;
       webhooks?: number;
     };
     name: string;
@@ -1457,6 +1458,7 @@ export interface ApiSchemas {
       requests?: number | null;
       storage?: number | null;
       streams?: number | null;
+      userRequests?: number | null;
       webhooks?: number | null;
     };
     name?: string;
@@ -1492,6 +1494,7 @@ export interface ApiSchemas {
       requests?: number;
       storage?: number;
       streams?: number;
+      userRequests?: number;
       webhooks?: number;
     };
     name: string;

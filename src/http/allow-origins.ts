@@ -24,6 +24,7 @@ export function allowOrigins({ except }: { except: readonly string[] }): Middlew
       'last-modified',
       'retry-after',
       'ratelimit-limit',
+      'ratelimit-policy',
       'ratelimit-remaining',
       'ratelimit-reset',
       'x-refresh-token',

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
 import { unavailable } from '../errors.js';
-import { clientNetwork } from './requests/client-address.js';
+import { clientNetwork, WIDER_TIMES, widerNetwork } from './requests/client-address.js';
 
 const NETWORK = Symbol('network');
 const SURPLUS = Symbol('surplus');
@@ -27,16 +27,25 @@ export function boundConnections(server: Server, { ofAddress, ofAll, onRefusal }
   let total = 0;
   // One listener for all connections: each holds as little as can be.
   const leave = function (this: CountedSocket): void {
-    const network = this[NETWORK]!;
-    const left = open.get(network)! - 1;
-    if (left === 0) open.delete(network);
-    else open.set(network, left);
+    change(this[NETWORK]!, -1);
     total--;
+  };
+  const change = (network: string, by: number): void => {
+    for (const counted of [network, widerNetwork(network)]) {
+      if (counted === null) continue;
+      const count = (open.get(counted) ?? 0) + by;
+      if (count === 0) open.delete(counted);
+      else open.set(counted, count);
+    }
+  };
+  const isBeyond = (network: string): boolean => {
+    const wider = widerNetwork(network);
+    if (wider !== null && (open.get(wider) ?? 0) >= most.address * WIDER_TIMES) return true;
+    return (open.get(network) ?? 0) >= most.address;
   };
   server.prependListener('connection', (socket: CountedSocket) => {
     const network = clientNetwork(socket.remoteAddress ?? '');
-    const count = (open.get(network) ?? 0) + 1;
-    const scope = count > most.address ? 'address' : total >= most.all ? 'all' : null;
+    const scope = isBeyond(network) ? 'address' : total >= most.all ? 'all' : null;
     if (scope !== null) onRefusal?.(scope);
     if (scope === 'address' || total >= mostHeard) {
       socket.destroy();
@@ -44,7 +53,7 @@ export function boundConnections(server: Server, { ofAddress, ofAll, onRefusal }
     }
     if (scope === 'all') socket[SURPLUS] = true;
     socket[NETWORK] = network;
-    open.set(network, count);
+    change(network, 1);
     total++;
     socket.on('close', leave);
   });

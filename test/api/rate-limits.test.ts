@@ -1,17 +1,27 @@
+import { ObjectId } from 'bson';
+import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMonitoringApi, ROUTE_LISTS } from '../../src/api.js';
+import { VERIFIED_TOKENS } from '../../src/features/access/read-bearer.js';
+import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import { revokeKey } from '../../src/features/projects/manage-keys.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { startServer } from '../../src/http/server.js';
-import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp, type TestAppOptions } from '../helpers/open-test-app.js';
+import { hasRedis, startRedis, type RedisServer } from '../helpers/redis-server.js';
 import { CALLERS } from '../../src/features/projects/project-store.js';
 
 let test: TestApp;
-afterEach(() => test.close());
+let redis: RedisServer | null = null;
+afterEach(async () => {
+  await test.close();
+  await redis?.kill();
+  redis = null;
+});
 
 const start = async (settings: Record<string, string>, options: TestAppOptions = {}): Promise<void> => {
   test = await openTestApp({ ...options, settings: { BSVC_RATE_LIMIT: '5/15m', ...settings } });
@@ -28,6 +38,7 @@ const limitsOf = ({ headers }: Response): Record<string, string | null> => ({
   left: headers.get('ratelimit-remaining'),
   reset: headers.get('ratelimit-reset'),
 });
+const windowOf = ({ headers }: Response): string | null => headers.get('ratelimit-policy');
 
 describe('the limit of requests per address (rest-api.md 8)', () => {
   it('stands in headers of every reply and answers 429 RATE_LIMITED with Retry-After beyond it', async () => {
@@ -115,6 +126,40 @@ describe('the limit of requests per address (rest-api.md 8)', () => {
     for (let host = 0; host < 5; host++) await call('/api/data/x', { 'x-forwarded-for': `2001:db8:0:1::${host}` });
     expect((await call('/api/data/x', { 'x-forwarded-for': '2001:db8:0:1:ffff::1' })).status).toBe(429);
     expect((await call('/api/data/x', { 'x-forwarded-for': '2001:db8:0:2::1' })).status).toBe(401);
+  });
+});
+
+describe('the limits of an IPv6 network', () => {
+  it.each([
+    ['requests', { BSVC_RATE_LIMIT: '2/15m' }, '/api/data/x', 'GET'],
+    ['sign-ins', { BSVC_RATE_LIMIT: '10000/15m', BSVC_AUTH_RATE_LIMIT: '2/15m' }, '/api/userAuth/login', 'POST'],
+    ['pages', { BSVC_RATE_LIMIT: '1/15m' }, '/api/docs/guides/none', 'GET'],
+  ])(
+    'of %s are those of its /64, and sixteen times as much of all of its /48',
+    async (what, settings, path, method) => {
+      await start({ ...settings, BSVC_TRUST_PROXY: '1' });
+      const each = what === 'pages' ? 10 : 2;
+      const from = (network: string) => statuses(each + 1, path, { 'x-forwarded-for': `${network}::1` }, method);
+      for (let network = 0; network < 16; network++) {
+        const seen = await from(`2001:db8:7:${network.toString(16)}`);
+        expect(seen.map((status) => status === 429)).toEqual([...Array<boolean>(each).fill(false), true]);
+      }
+      expect(await from('2001:db8:7:ffff')).toEqual(Array(each + 1).fill(429));
+      expect((await from('2001:db8:8:1')).slice(0, each)).not.toContain(429);
+      expect((await from('::ffff:192.0.2.1')).slice(0, each)).not.toContain(429);
+    },
+  );
+});
+
+describe('what answers everybody', () => {
+  const open = ['/', '/api/openapi.json', '/api/docs', '/api/docs/guides.json', '/api/docs/guides/mail', '/console/x'];
+  it.each(open)('is limited as well, ten times as widely: %s', async (path) => {
+    await start({ BSVC_RATE_LIMIT: '1/15m' });
+    const seen = await statuses(11, path, { 'if-none-match': '*' });
+    expect(seen.slice(0, 10)).not.toContain(429);
+    expect(seen[10]).toBe(429);
+    // Apart from the requests of applications.
+    expect(await statuses(1, '/api/data/x')).toEqual([401]);
   });
 });
 
@@ -308,23 +353,6 @@ describe('what a request counts against (decision 1011)', () => {
     expect(await statuses(4, '/api/data/x', key(one.publishable))).not.toContain(429);
   });
 
-  it('is a signed-in user, and for all users behind one address ten times as much', async () => {
-    await start({ BSVC_RATE_LIMIT: '3/15m', BSVC_AUTH_RATE_LIMIT: 'off', BSVC_TRUST_PROXY: '1' });
-    const { publishable } = await buildProject(test.app);
-    const users = [];
-    for (let user = 0; user < 12; user++) {
-      users.push(await signUp(publishable, `user${user}@example.com`, `198.51.100.${user}`));
-    }
-    expect(await statuses(4, '/api/data/x', { 'x-api-key': publishable })).toEqual([404, 404, 404, 429]);
-    const seen: number[] = [];
-    for (const user of users) seen.push(...(await statuses(4, '/api/userAuth/me', user)));
-    expect(seen.slice(0, 40)).toEqual(Array.from({ length: 10 }, () => [200, 200, 200, 429]).flat());
-    expect(seen.slice(40)).toEqual(Array(8).fill(429));
-    const late = await signUp(publishable, 'late@example.com', '198.51.100.99');
-    expect(await statuses(1, '/api/userAuth/me', late)).toEqual([429]);
-    expect(await statuses(1, '/api/userAuth/me', { ...late, 'x-forwarded-for': '203.0.113.9' })).toEqual([200]);
-  });
-
   it('is the address for a token of another project or one that is not good', async () => {
     await start({ BSVC_RATE_LIMIT: '3/15m', BSVC_AUTH_RATE_LIMIT: 'off' });
     const [one, other] = [await buildProject(test.app), await buildProject(test.app)];
@@ -335,4 +363,87 @@ describe('what a request counts against (decision 1011)', () => {
     expect(await statuses(2, '/api/userAuth/me', broken)).toEqual([401, 429]);
     expect(await statuses(1, '/api/userAuth/me', user)).toEqual([200]);
   });
+
+  it('ends in vain for a client that tries tokens: they are not checked for ever', async () => {
+    await start({ BSVC_RATE_LIMIT: '1000000/15m', BSVC_AUTH_RATE_LIMIT: 'off', BSVC_TRUST_PROXY: '1' });
+    const { publishable } = await buildProject(test.app);
+    const user = await signUp(publishable, 'ada@example.com');
+    const from = (address: string, token: string) =>
+      call('/api/userAuth/me', { ...user, authorization: token, 'x-forwarded-for': address });
+    const junk = `${user.authorization!.slice(0, -4)}aaaa`;
+    for (let round = 0; round < 50; round++) {
+      await Promise.all(Array.from({ length: 20 }, () => from('203.0.113.5', junk)));
+    }
+    test.app.cache.forgetAll(VERIFIED_TOKENS);
+    expect(windowOf(await from('203.0.113.5', user.authorization!))).toMatch(/^"address";/);
+    expect(windowOf(await from('203.0.113.6', user.authorization!))).toMatch(/^"user";/);
+    // The guard has checked it since.
+    expect(windowOf(await from('203.0.113.5', user.authorization!))).toMatch(/^"user";/);
+  });
+});
+
+/** What a request is sent as. */
+type Sender = { kind: 'stranger' } | { kind: 'junk' | 'user' | 'secret'; of: number };
+
+describe.each(hasRedis ? (['memory', 'Redis'] as const) : (['memory'] as const))('windows counted in %s', (where) => {
+  const LIMITS = { address: 4, user: 7, project: 9 };
+  const USERS = 5;
+  const ADDRESSES = ['203.0.113.1', '203.0.113.2', '2001:db8:1:2::3'];
+
+  it('are met by users, strangers and servers each by their own, from whatever addresses', async () => {
+    if (where === 'Redis') redis = await startRedis();
+    await start({
+      BSVC_RATE_LIMIT: `${LIMITS.address}/15m`,
+      BSVC_USER_RATE_LIMIT: `${LIMITS.user}/15m`,
+      BSVC_SECRET_RATE_LIMIT: `${LIMITS.project}/15m`,
+      BSVC_AUTH_RATE_LIMIT: 'off',
+      BSVC_TRUST_PROXY: '1',
+      ...(redis && { REDIS_URL: redis.url }),
+    });
+    const projects = [await buildProject(test.app), await buildProject(test.app)];
+    const tokens = Array.from({ length: USERS }, (_, user) =>
+      signAccessToken(test.app, projects[user % 2]!.project, new ObjectId().toHexString(), 600_000),
+    );
+    const counts = new Map<string, number>();
+    const sent = fc.array(fc.tuple(SENDERS, fc.constantFrom(...ADDRESSES)), { minLength: 200, maxLength: 200 });
+    await fc.assert(
+      fc.asyncProperty(sent, async (requests) => {
+        for (const [sender, address] of requests) {
+          const { headers, window, limit } = describeSender(sender, address, projects, tokens);
+          const used = (counts.get(window) ?? 0) + 1;
+          counts.set(window, used);
+          const reply = await call('/api/data/x', { ...headers, 'x-forwarded-for': address });
+          expect(`${window} ${reply.status === 429}`).toBe(`${window} ${used > LIMITS[limit]}`);
+          expect(windowOf(reply)).toBe(`"${limit}";q=${LIMITS[limit]};w=900`);
+          expect(limitsOf(reply).left).toBe(String(Math.max(0, LIMITS[limit] - used)));
+        }
+      }),
+      { numRuns: 1 },
+    );
+  });
+
+  const SENDERS: fc.Arbitrary<Sender> = fc.oneof(
+    fc.constant({ kind: 'stranger' as const }),
+    fc.record({ kind: fc.constant('junk' as const), of: fc.nat(USERS - 1) }),
+    { weight: 4, arbitrary: fc.record({ kind: fc.constant('user' as const), of: fc.nat(USERS - 1) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('secret' as const), of: fc.nat(1) }) },
+  );
+
+  function describeSender(
+    sender: Sender,
+    address: string,
+    projects: readonly TestProject[],
+    tokens: readonly string[],
+  ): { headers: Record<string, string>; window: string; limit: keyof typeof LIMITS } {
+    if (sender.kind === 'stranger') return { headers: {}, window: address, limit: 'address' };
+    const { of } = sender;
+    const { publishable, secret } = projects[of % 2]!;
+    if (sender.kind === 'secret')
+      return { headers: { 'x-api-key': secret }, window: `project ${of}`, limit: 'project' };
+    const authorization = `Bearer ${tokens[of]}${sender.kind === 'junk' ? 'x' : ''}`;
+    const headers = { 'x-api-key': publishable, authorization };
+    return sender.kind === 'junk'
+      ? { headers, window: address, limit: 'address' }
+      : { headers, window: `user ${of}`, limit: 'user' };
+  }
 });

@@ -61,6 +61,7 @@ describe('bsvc doctor', () => {
       'clock',
       'backups',
       'cache',
+      'limits',
       'mail',
       'console',
     ]);

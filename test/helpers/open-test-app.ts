@@ -53,6 +53,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
         BSVC_LOG_LEVEL: 'info',
         // Never met, but told of in every reply.
         BSVC_RATE_LIMIT: '1000000/15m',
+        BSVC_USER_RATE_LIMIT: '1000000/15m',
         BSVC_AUTH_RATE_LIMIT: '1000000/15m',
         // Each would have to be started from source; what needs them says so.
         BSVC_READER_THREADS: 'off',

@@ -4,21 +4,22 @@ import type { App } from '../../app.js';
 import type { Config } from '../../config/config.js';
 import { sayDuration, type Rate } from '../../config/setting-readers.js';
 import { overLimit } from '../../errors.js';
-import { clientNetwork } from '../../http/requests/client-address.js';
+import { clientNetwork, WIDER_TIMES, widerNetwork } from '../../http/requests/client-address.js';
 import type { RequestLimit } from '../../http/routes/mount-routes.js';
 import type { KeyPlace, RateClass } from '../../http/routes/route.js';
 import { addHeaders } from '../../http/replies/reply.js';
 import type { Verdict } from '../../platform/rate-limit/rate-limiter.js';
 import type { RateLimitName } from '../plans/plan-limits.js';
 import { KEY_PREFIX, type Project } from '../projects/project.js';
+import type { Bearer } from './caller.js';
 import { findSignedIn } from './operator.js';
 import { presentedOperatorToken, presentsAdminToken, presentsOperatorToken } from './operator-token.js';
-import { readBearerAhead } from './read-bearer.js';
+import { isVerifiedAlready, readBearerAhead } from './read-bearer.js';
 import { findKeyProject, peekKeyProject } from './require-key.js';
 
 /** One limit that a request counts against. */
 interface AppliedLimit {
-  /** Keeps the counts of different limits apart. */
+  /** The window: keeps the counts of different limits apart, and stands in `RateLimit-Policy`. */
   name: string;
   /** What it counts, as its refusal says. */
   counted: string;
@@ -33,56 +34,61 @@ interface AppliedLimit {
   times: number;
 }
 
-/** Requests with a key of the project's have limits that say who sent them (decision 1011). */
-type LimitClass = RateClass | 'user' | 'secret';
+/** Who sends a request, as far as limits go (decision 1011). */
+type Sender = 'anyone' | 'user' | 'secret' | 'operator';
+
+type Limits = Readonly<Record<Sender, Readonly<Record<RateClass, readonly AppliedLimit[]>>>>;
 
 const REFRESHES_PER_SIGN_IN = 3;
 /** A screen that an operator looks at asks all the time. */
 const OPERATORS_TIMES = 30;
-/** Signed-in users behind one address, such as an office. */
-const USERS_PER_ADDRESS = 10;
+/** A page of the guides or of the console is several files. */
+const PAGES_TIMES = 10;
 const REMEMBERED_KEYS = 10_000;
 const REMEMBERED_ADDRESSES = 10_000;
 
 /**
- * Counts requests of each client address (rest-api.md 8, decisions.md 9), of each signed-in user, and of each project
- * with its secret key: 429 RATE_LIMITED beyond the limit. Null when all limits are off.
+ * Counts requests of each client address without a user (rest-api.md 8, decisions.md 9), of each signed-in user, and of
+ * each project with its secret key: 429 RATE_LIMITED beyond the limit. Null when all limits are off.
  */
 export function limitRequests(app: App): RequestLimit | null {
   const { rateLimit, authRateLimit, secretRateLimit } = app.config;
   if (!rateLimit && !authRateLimit && !secretRateLimit) return null;
-  const limitsFor = listLimits(app.config);
+  const limits = listLimits(app.config);
   const findProject = openProjectFinder(app);
   const isOperator = openOperatorFinder(app);
+  const readUser = openUserReader(app);
   /** Addresses that are beyond the limit, with the moment until which. */
   const refused = new LRUCache<string, number>({ max: REMEMBERED_ADDRESSES });
   const told = new Set<string>();
   const count = async (ctx: Context, rate: RateClass, keyIn: KeyPlace | undefined): Promise<void> => {
     const client = clientNetwork(ctx.ip);
+    const isRefused = (): boolean => (refused.get(client) ?? 0) > app.clock.now();
     const key = keyOf(ctx, keyIn);
-    const known = key === '' ? null : findProject(key, () => (refused.get(client) ?? 0) > app.clock.now());
+    const known = key === '' ? null : findProject(key, isRefused);
     const project = known instanceof Promise ? await known : known;
-    let counted: LimitClass = rate;
+    let sender: Sender = 'anyone';
     let userId = '';
-    if (rate === 'operator' && !(await isOperator(ctx, (refused.get(client) ?? 0) > app.clock.now()))) {
-      counted = 'plain';
-    }
-    if (project && rate === 'plain') {
-      if (key.startsWith(KEY_PREFIX.secret)) {
-        counted = 'secret';
-      } else {
-        const reading = readBearerAhead(app, ctx, project);
-        const bearer = reading instanceof Promise ? await reading : reading;
-        if (bearer.state === 'user') [counted, userId] = ['user', bearer.userId];
-      }
+    if (rate === 'operator') {
+      if (await isOperator(ctx, isRefused())) sender = 'operator';
+    } else if (project && key.startsWith(KEY_PREFIX.secret)) {
+      sender = 'secret';
+    } else if (project) {
+      const reading = readUser(ctx, project, client);
+      userId = reading instanceof Promise ? await reading : reading;
+      if (userId !== '') sender = 'user';
     }
     let tightest: Verdict | null = null;
-    for (const limit of limitsFor[counted]) {
+    let tightestLimit: AppliedLimit | null = null;
+    for (const limit of limits[sender][rate]) {
       const counts = limit.of === 'user' ? userId : client;
       if (ctx.method === 'POST') countsOf(ctx).push({ limit, counts, project });
       const consumed = consume(app, limit, counts, project);
       const verdict = consumed instanceof Promise ? await consumed : consumed;
-      if (!tightest || verdict.left <= tightest.left) tightest = verdict;
+      if (!tightest || verdict.left <= tightest.left) {
+        tightest = verdict;
+        tightestLimit = limit;
+      }
       if (verdict.allowed) continue;
       if (!project) refused.set(client, verdict.resetMs);
       if (!told.has(limit.setting)) {
@@ -91,16 +97,47 @@ export function limitRequests(app: App): RequestLimit | null {
       }
       throw refuse(ctx, limit, verdict, app.clock.now());
     }
-    if (tightest) tell(ctx, tightest, app.clock.now());
+    if (tightest) tell(ctx, tightestLimit!, tightest, app.clock.now());
   };
   return (ctx, rate, keyIn) => {
     // A browser cannot keep from sending preflights.
-    if (ctx.method === 'OPTIONS') return null;
+    if (rate === 'free' || ctx.method === 'OPTIONS') return null;
     // Guesses at the one secret of the installation, and requests without it, get no more than anybody.
     const presents = rate !== 'operator' || presentsOperatorToken(ctx) || presentsAdminToken(app, ctx);
-    const counted = presents ? rate : 'plain';
-    const hasLimits = limitsFor[counted].length > 0 || (counted === 'plain' && limitsFor.secret.length > 0);
-    return hasLimits ? count(ctx, counted, keyIn) : null;
+    return count(ctx, presents ? rate : 'plain', keyIn);
+  };
+}
+
+/** The signatures that an address may have checked in vain, in the time of the address's limit. */
+const MAX_VAIN_TOKENS = 1_000;
+const VAIN_TOKENS_MS = 15 * 60_000;
+
+/**
+ * Finds the signed-in user of a request, empty for none. Checking a signature costs more than refusing a request, so of
+ * an address that has sent many tokens that are not good, only those are read whose signature was checked a moment ago.
+ */
+function openUserReader(app: App): (ctx: Context, project: Project, client: string) => string | Promise<string> {
+  const vain = new LRUCache<string, { count: number; untilMs: number }>({ max: REMEMBERED_ADDRESSES });
+  const noteVain = (client: string): void => {
+    const now = app.clock.now();
+    const noted = vain.get(client);
+    if (noted && noted.untilMs > now) noted.count++;
+    else vain.set(client, { count: 1, untilMs: now + VAIN_TOKENS_MS });
+  };
+  return (ctx, project, client) => {
+    if (ctx.get('authorization') === '') return '';
+    const noted = vain.get(client);
+    if (noted && noted.count >= MAX_VAIN_TOKENS && noted.untilMs > app.clock.now() && !isVerifiedAlready(app, ctx)) {
+      return '';
+    }
+    const userOf = (bearer: Bearer): string => {
+      if (bearer.state === 'user') return bearer.userId;
+      // That of a user who still has to set up a second factor is good as well.
+      if (!('userId' in bearer)) noteVain(client);
+      return '';
+    };
+    const reading = readBearerAhead(app, ctx, project);
+    return reading instanceof Promise ? reading.then(userOf) : userOf(reading);
   };
 }
 
@@ -129,10 +166,11 @@ export async function countAsMore(app: App, ctx: Context, more: number): Promise
 
 /** Counts a request that turns out to be as much as a sign-in: 429 RATE_LIMITED beyond that limit. */
 export async function countSignIn(app: App, ctx: Context, project: Project): Promise<void> {
-  for (const limit of listLimits({ ...app.config, rateLimit: null })['sign-in']) {
-    const verdict = await consume(app, limit, clientNetwork(ctx.ip), project);
-    if (!verdict.allowed) throw refuse(ctx, limit, verdict, app.clock.now());
-  }
+  const { authRateLimit: rate } = app.config;
+  if (!rate) return;
+  const limit = { ...SIGN_INS, rate };
+  const verdict = await consume(app, limit, clientNetwork(ctx.ip), project);
+  if (!verdict.allowed) throw refuse(ctx, limit, verdict, app.clock.now());
 }
 
 /** Counts a request that makes a guest: 429 RATE_LIMITED beyond the limit of its address. */
@@ -165,6 +203,24 @@ const GUESTS: Omit<AppliedLimit, 'rate'> = {
   times: 1,
 };
 
+const REQUESTS: Omit<AppliedLimit, 'rate'> = {
+  name: 'address',
+  counted: 'requests of one address',
+  of: 'address',
+  setting: 'BSVC_RATE_LIMIT',
+  override: 'requests',
+  times: 1,
+};
+
+const SIGN_INS: Omit<AppliedLimit, 'rate'> = {
+  name: 'sign-in',
+  counted: 'sign-ins of one address',
+  of: 'address',
+  setting: 'BSVC_AUTH_RATE_LIMIT',
+  override: 'authRequests',
+  times: 1,
+};
+
 /** The key that the request's route goes by; empty for none. */
 function keyOf(ctx: Context, keyIn: KeyPlace | undefined): string {
   if (keyIn === undefined) return '';
@@ -175,63 +231,87 @@ function keyOf(ctx: Context, keyIn: KeyPlace | undefined): string {
 
 function listLimits({
   rateLimit,
+  userRateLimit,
   authRateLimit,
   secretRateLimit,
-}: Pick<Config, 'rateLimit' | 'authRateLimit' | 'secretRateLimit'>): Record<LimitClass, AppliedLimit[]> {
-  const each = (rate: Rate | null, limit: Omit<AppliedLimit, 'rate'>): AppliedLimit[] =>
+}: Pick<Config, 'rateLimit' | 'userRateLimit' | 'authRateLimit' | 'secretRateLimit'>): Limits {
+  const each = (rate: Rate | null, limit: Omit<AppliedLimit, 'rate'>): readonly AppliedLimit[] =>
     rate ? [{ ...limit, rate: { ...rate, count: rate.count * limit.times } }] : [];
-  const requests = (limit: Pick<AppliedLimit, 'name' | 'counted' | 'of' | 'times'>): AppliedLimit[] =>
-    each(rateLimit, { ...limit, setting: 'BSVC_RATE_LIMIT', override: 'requests' });
-  const auth = (limit: Pick<AppliedLimit, 'name' | 'counted' | 'times'>): AppliedLimit[] =>
-    each(authRateLimit, { ...limit, of: 'address', setting: 'BSVC_AUTH_RATE_LIMIT', override: 'authRequests' });
-  const secret: Omit<AppliedLimit, 'rate'> = {
-    name: 'secret',
-    counted: 'requests with the project’s secret key',
-    of: 'project',
-    setting: 'BSVC_SECRET_RATE_LIMIT',
+  const signIns = each(authRateLimit, SIGN_INS);
+  const refreshes = each(authRateLimit, {
+    ...SIGN_INS,
+    name: 'refresh',
+    counted: 'refreshed sessions of one address',
+    times: REFRESHES_PER_SIGN_IN,
+  });
+  const pages = each(rateLimit, {
+    ...REQUESTS,
+    name: 'pages',
+    counted: 'pages and files of the documentation for one address',
     override: null,
-    times: 1,
-  };
-  const plain = requests({ name: 'requests', counted: 'requests of one address', of: 'address', times: 1 });
-  return {
+    times: PAGES_TIMES,
+  });
+  const byClass = (own: readonly AppliedLimit[]): Limits[Sender] => ({
     free: [],
-    plain,
-    'sign-in': [...plain, ...auth({ name: 'auth', counted: 'sign-ins of one address', times: 1 })],
-    refresh: [
-      ...plain,
-      ...auth({ name: 'refresh', counted: 'refreshed sessions of one address', times: REFRESHES_PER_SIGN_IN }),
-    ],
-    operator: requests({
-      name: 'operators',
-      counted: 'requests of operators at one address',
-      of: 'address',
-      times: OPERATORS_TIMES,
-    }),
-    user: [
-      ...requests({ name: 'user', counted: 'requests of one user', of: 'user', times: 1 }),
-      ...requests({
-        name: 'users',
-        counted: 'requests of users at one address',
-        of: 'address',
-        times: USERS_PER_ADDRESS,
+    page: pages,
+    plain: own,
+    operator: own,
+    'sign-in': [...own, ...signIns],
+    refresh: [...own, ...refreshes],
+  });
+  return {
+    anyone: byClass(each(rateLimit, REQUESTS)),
+    user: byClass(
+      each(rateLimit && userRateLimit, {
+        name: 'user',
+        counted: 'requests of one user',
+        of: 'user',
+        setting: 'BSVC_USER_RATE_LIMIT',
+        override: 'userRequests',
+        times: 1,
       }),
-    ],
-    secret: each(secretRateLimit, secret),
+    ),
+    secret: byClass(
+      each(secretRateLimit, {
+        name: 'project',
+        counted: 'requests with the project’s secret key',
+        of: 'project',
+        setting: 'BSVC_SECRET_RATE_LIMIT',
+        override: null,
+        times: 1,
+      }),
+    ),
+    operator: byClass(
+      each(rateLimit, {
+        ...REQUESTS,
+        name: 'operator',
+        counted: 'requests of operators at one address',
+        times: OPERATORS_TIMES,
+      }),
+    ),
   };
 }
 
-/** Requests of a project with a limit of its own are counted apart from all others of the address. */
-function consume(
-  app: App,
-  { name, of, rate, override, times }: AppliedLimit,
-  party: string,
-  project: Project | null,
-): Verdict | Promise<Verdict> {
+/**
+ * Requests of a project with a limit of its own are counted apart from all others of the address. Those of an IPv6
+ * client are counted by its /64, and those of all of a /48 together by a wider limit.
+ */
+function consume(app: App, limit: AppliedLimit, party: string, project: Project | null): Verdict | Promise<Verdict> {
+  const { name, of, rate, override, times } = limit;
   const own = project && override && Object.hasOwn(project.limits, override) ? project.limits[override]! : null;
   const counted = own === null ? rate : { count: own * times, windowMs: rate.windowMs };
-  if (!project || (of === 'address' && own === null)) return app.limits.consume(`${name} ${party}`, counted);
-  const ofProject = `${name} ${project._id.toHexString()}`;
-  return app.limits.consume(of === 'project' ? ofProject : `${ofProject} ${party}`, counted);
+  const ofProject = project && (of !== 'address' || own !== null) ? `${name} ${project._id.toHexString()}` : name;
+  if (of === 'project') return app.limits.consume(ofProject, counted);
+  const wider = of === 'address' ? widerNetwork(party) : null;
+  const consumed = app.limits.consume(`${ofProject} ${party}`, counted);
+  return wider === null ? consumed : consumeWider(app, consumed, `${ofProject} ${wider}`, counted);
+}
+
+async function consumeWider(app: App, consumed: Verdict | Promise<Verdict>, key: string, rate: Rate): Promise<Verdict> {
+  const verdict = await consumed;
+  if (!verdict.allowed) return verdict;
+  const ofAll = await app.limits.consume(key, { ...rate, count: rate.count * WIDER_TIMES });
+  return ofAll.left < verdict.left || !ofAll.allowed ? ofAll : verdict;
 }
 
 /** Finds the project of a request's key, from the copy that all requests share whenever it is there. */
@@ -256,7 +336,7 @@ const BEYOND_LIMIT =
   'A client address is beyond a rate limit and gets 429: the setting raises it for all, a limit of a project for that project. Told once';
 
 function refuse(ctx: Context, limit: AppliedLimit, verdict: Verdict, nowMs: number): Error {
-  tell(ctx, verdict, nowMs);
+  tell(ctx, limit, verdict, nowMs);
   return beyondLimit(limit, verdict, nowMs);
 }
 
@@ -270,9 +350,11 @@ function beyondLimit(limit: AppliedLimit, verdict: Verdict, nowMs: number): Erro
   });
 }
 
-function tell(ctx: Context, { limit, left, resetMs }: Verdict, nowMs: number): void {
+/** Which window it is says `RateLimit-Policy`, in the words of the IETF's draft. */
+function tell(ctx: Context, { name, rate }: AppliedLimit, { limit, left, resetMs }: Verdict, nowMs: number): void {
   const reset = secondsUntil(resetMs, nowMs);
   addHeaders(ctx, 'RateLimit-Limit', `${limit}`, 'RateLimit-Remaining', `${left}`, 'RateLimit-Reset', `${reset}`);
+  addHeaders(ctx, 'RateLimit-Policy', `"${name}";q=${limit};w=${Math.ceil(rate.windowMs / 1000)}`);
 }
 
 function secondsUntil(ms: number, nowMs: number): number {

@@ -68,7 +68,7 @@ async function serve(app: App, ctx: RouteContext, name: string): Promise<void> {
 export const CONSOLE_ROUTES: RouteList = {
   prefix: '/console',
   tag: 'Service',
-  rate: 'free',
+  rate: 'page',
   routes: [
     route('GET /console', {
       id: 'getConsole',

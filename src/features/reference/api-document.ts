@@ -92,11 +92,15 @@ const HEADERS: Record<string, object> = {
   RetryAfter: { description: 'Seconds to wait', schema: { type: 'string', pattern: '^\\d+$' } },
   RateLimitLimit: {
     description:
-      'Requests in a window; like the next two in every reply of a limited operation, unless the service has no limits, or none for secret keys',
+      'Requests in a window; like the next three in every reply of a limited operation, unless the service has no limits, or none for secret keys',
     schema: { type: 'string', pattern: '^\\d+$' },
   },
   RateLimitRemaining: { description: 'Requests left in the window', schema: { type: 'string', pattern: '^\\d+$' } },
   RateLimitReset: { description: 'Seconds until the next window', schema: { type: 'string', pattern: '^\\d+$' } },
+  RateLimitPolicy: {
+    description: 'Name, requests and seconds of the window: `"user";q=3000;w=900`',
+    schema: { type: 'string', pattern: '^"[a-z-]+";q=\\d+;w=\\d+$' },
+  },
 };
 const headerRef = (name: string): object => ({ $ref: `#/components/headers/${name}` });
 const ALWAYS = { 'x-request-id': headerRef('RequestId') };
@@ -104,6 +108,7 @@ const LIMITED = {
   'RateLimit-Limit': headerRef('RateLimitLimit'),
   'RateLimit-Remaining': headerRef('RateLimitRemaining'),
   'RateLimit-Reset': headerRef('RateLimitReset'),
+  'RateLimit-Policy': headerRef('RateLimitPolicy'),
 };
 const WITH_RETRY = new Set([409, 423, 429, 503, 507]);
 

@@ -22,7 +22,7 @@ function findPage(base: string, name: string): Promise<PreparedFile> | null {
 export const GUIDE_ROUTES: RouteList = {
   prefix: GUIDES_PREFIX,
   tag: 'Service',
-  rate: 'free',
+  rate: 'page',
   params: { guide: naming('Name of the guide', 'NOT_FOUND') },
   routes: [
     route('GET /api/docs/guides/:guide', {

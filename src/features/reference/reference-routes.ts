@@ -86,7 +86,7 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
       },
     });
   return [
-    { prefix: '/api/openapi.json', tag: 'Service', rate: 'free', routes: [fileRoute(API_DOCUMENT)] },
-    { prefix: '/api/docs', tag: 'Service', rate: 'free', routes: DOCS.map(fileRoute) },
+    { prefix: '/api/openapi.json', tag: 'Service', rate: 'page', routes: [fileRoute(API_DOCUMENT)] },
+    { prefix: '/api/docs', tag: 'Service', rate: 'page', routes: DOCS.map(fileRoute) },
   ];
 }

@@ -23,7 +23,7 @@ const listPlaces = (
 export const ROOT_ROUTES: RouteList = {
   prefix: '/',
   tag: 'Service',
-  rate: 'free',
+  rate: 'page',
   routes: [
     route('GET /', {
       id: 'getRoot',

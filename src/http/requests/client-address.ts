@@ -31,6 +31,15 @@ export function clientNetwork(address: string): string {
     .join(':')}::/64`;
 }
 
+/** A provider gives a customer at least a /56, so a /48 may be hundreds of them, or one: it has this many times more. */
+export const WIDER_TIMES = 16;
+
+/** The /48 around an IPv6 network that `clientNetwork` names: some clients are given all of one. Null for IPv4. */
+export function widerNetwork(network: string): string | null {
+  if (!network.endsWith('::/64')) return null;
+  return `${network.split(':', 3).join(':')}::/48`;
+}
+
 /**
  * Makes `ctx.ip` the client's address, once and for all who ask. Without trusted proxies `onIgnored` is called once,
  * when a request comes that seems to have passed one.

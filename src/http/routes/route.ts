@@ -37,10 +37,10 @@ export interface SecurityScheme {
 export type RouteContext = Context & { params: Record<string, string> };
 
 /**
- * Which limits of a client address a request counts against (rest-api.md 8): none · those of all requests · also those
- * of sign-ins · also those of refreshed sessions · those of operators.
+ * Which limits a request counts against (rest-api.md 8): none · that of pages and files for everybody · that of its
+ * sender · also that of sign-ins · also that of refreshed sessions · that of operators.
  */
-export type RateClass = 'free' | 'plain' | 'sign-in' | 'refresh' | 'operator';
+export type RateClass = 'free' | 'page' | 'plain' | 'sign-in' | 'refresh' | 'operator';
 
 /** Where a request's project key stands, whose project may have limits of its own. */
 export type KeyPlace = 'header' | 'query';

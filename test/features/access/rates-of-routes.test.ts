@@ -72,12 +72,12 @@ describe('which limits a request counts against', () => {
     ['POST', '/api/mail/webhook/x', 'plain', 'header'],
     ['GET', '/api/healthy', 'plain', undefined],
     ['GET', '/api/health/ready', 'free', undefined],
-    ['GET', '/api/docs', 'free', undefined],
-    ['GET', '/api/docs/guides/mail', 'free', undefined],
-    ['GET', '/api/openapi.json', 'free', undefined],
+    ['GET', '/api/docs', 'page', undefined],
+    ['GET', '/api/docs/guides/mail', 'page', undefined],
+    ['GET', '/api/openapi.json', 'page', undefined],
     ['GET', '/api/docsx', 'plain', undefined],
     ['GET', '/files/a/b.png', 'free', undefined],
-    ['GET', '/console', 'free', undefined],
+    ['GET', '/console', 'page', undefined],
   ])('takes %s %s for %s, with a key in %s', async (method, path, rate, keyIn) => {
     expect(await countOf(method, path)).toMatchObject({ rate, keyIn });
   });

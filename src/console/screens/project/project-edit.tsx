@@ -20,6 +20,7 @@ const LIMITS: readonly (readonly [name: Limit, label: string])[] = [
   ['database', 'Size of all documents'],
   ['streams', 'Open streams'],
   ['requests', 'Requests of an address'],
+  ['userRequests', 'Requests of a user'],
   ['authRequests', 'Sign-ins of an address'],
 ];
 
