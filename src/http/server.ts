@@ -1,15 +1,14 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
-import { AppError, invalid } from '../errors.js';
+import { AppError } from '../errors.js';
 import { acceptFirst } from './accept-first.js';
 import { countedRequests, type CountedRequest } from './requests/counted-request.js';
 import { boundConnections, type ConnectionBounds } from './bound-connections.js';
 import { endStalled } from './replies/end-stalled.js';
 import { endConnections } from './replies/reply.js';
-import { presentError } from './replies/write-errors.js';
+import { endGently, refuse, type Refusal } from './last-words.js';
 
 export interface RunningServer {
   /** Address to reach it at, for example `http://127.0.0.1:4000`. */
@@ -294,9 +293,6 @@ async function untilUnused(server: Server, ms: number): Promise<void> {
   }
 }
 
-/** Status line, code and text of a refusal that never reaches Koa. */
-type Refusal = readonly [status: string, code: string, message: string];
-
 const NOT_HTTP: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The request is not valid HTTP'];
 const NO_HOST: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Host is missing'];
 const TWO_HOSTS: Refusal = ['400 Bad Request', 'BAD_REQUEST', 'The header Host is given more than once'];
@@ -369,7 +365,7 @@ function endCut(request: CountedRequest, connection: Connection | undefined): vo
   } else if (response.headersSent) {
     response.once('close', () => endGently(socket));
   } else {
-    // Whoever works on the request finds its client gone.
+    // For the handler the client is gone.
     response.detachSocket(socket);
     response.on('error', () => undefined);
     refuse(socket, inPieces(request));
@@ -382,30 +378,4 @@ function endCut(request: CountedRequest, connection: Connection | undefined): vo
 function inPieces({ pieces, bytes }: CountedRequest): Refusal {
   const text = `The body came in ${pieces} pieces, for ${bytes} bytes: send it with a Content-Length, or in chunks of 1 kB or more`;
   return ['400 Bad Request', 'BODY_IN_PIECES', text];
-}
-
-/** The time that a client has to read the last words, when it has not stopped sending. */
-const LINGER_MS = 1_000;
-
-/** Closes a connection of which nothing more is read; a reset at once might take the last words from its client. */
-function endGently(socket: Duplex, words = ''): void {
-  socket.end(words, () => setTimeout(() => socket.destroy(), LINGER_MS).unref());
-}
-
-/** The last words on a connection. */
-function refuse(socket: Duplex, [status, code, message]: Refusal, more: readonly string[] = []): void {
-  const requestId = randomUUID();
-  const body = JSON.stringify(presentError(invalid(code, message), requestId));
-  const head = [
-    `HTTP/1.1 ${status}`,
-    'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${requestId}`,
-    'Connection: close',
-    ...more,
-  ];
-  endGently(
-    socket.on('error', () => undefined),
-    `${head.join('\r\n')}\r\n\r\n${body}`,
-  );
 }

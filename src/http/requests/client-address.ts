@@ -31,7 +31,7 @@ export function clientNetwork(address: string): string {
     .join(':')}::/64`;
 }
 
-/** A provider gives a customer at least a /56, so a /48 may be hundreds of them, or one: it has this many times more. */
+/** What a /48 may have, as a multiple of a /64: some providers give a customer all of one. */
 export const WIDER_TIMES = 16;
 
 /** The /48 around an IPv6 network that `clientNetwork` names: some clients are given all of one. Null for IPv4. */

@@ -13,8 +13,8 @@ export const MAX_DROPPED_BYTES = 64 * 1024;
 const MAX_DROPPED_PIECES = 200;
 
 /**
- * A request that counts the pieces of its body, whoever reads it (decision 1304). A body in too many is not read on.
- * Closures for each request would cost more than the two counters.
+ * A request that counts the pieces of its body for every reader (decision 1304), and stops reading when there are too
+ * many. Closures for each request would cost more than the two counters.
  */
 export class CountedRequest extends IncomingMessage {
   /** The response by which the client is told to send its body; null when it does not wait to be told. */
