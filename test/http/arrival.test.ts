@@ -163,6 +163,13 @@ async function send({ head, body }: Target, form: Form, bytes = SIZE): Promise<O
   return { reply, pieces };
 }
 
+/** Again where a machine that stood still for longer than the connection lingers has lost the answer. */
+async function sendUntilAnswered(target: Target, form: Form): Promise<Outcome> {
+  let outcome = await send(target, form);
+  for (let again = 0; outcome.reply === '' && again < 2; again++) outcome = await send(target, form);
+  return outcome;
+}
+
 /**
  * 64 pieces, one more for each 256 bytes and 25 a second, 200 of a body that nobody wants; a read of the socket that is
  * under way is not counted by the request.
@@ -174,7 +181,7 @@ describe('a body in tiny pieces (decision 1304)', () => {
     it(`is not read on anywhere: ${form.name}`, async () => {
       const read: string[] = [];
       for (const target of targets()) {
-        const outcome = await send(target, form);
+        const outcome = await sendUntilAnswered(target, form);
         if (outcome.pieces > MOST) read.push(`${target.name}: ${outcome.pieces} pieces`);
         if (!/^HTTP\/1\.1 [2-5]\d\d /.test(outcome.reply)) read.push(`${target.name}: no answer`);
         if (target.wants && form.length === CHUNKED && !outcome.reply.includes('BODY_IN_PIECES')) {
