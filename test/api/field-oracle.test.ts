@@ -127,6 +127,16 @@ function requestOf(random: Random, fields: Field[], ids: string[]): Parameters<S
     {
       $graphLookup: { from: 'things', startWith: '$text', connectFromField: 'owner', connectToField: 'text', as: 'g' },
     },
+    {
+      $graphLookup: {
+        ...{ from: 'things', startWith: '$text', connectFromField: 'owner', connectToField: 'text', as: 'g' },
+        restrictSearchWithMatch: random.pick([
+          guess,
+          { $expr: { $eq: [{ $getField: { field: { $concat: [name, ''] }, input: '$$ROOT' } }, value] } },
+          { $expr: { $let: { vars: { d: '$$CURRENT' }, in: { $eq: [`$$d.${name}`, value] } } } },
+        ]),
+      },
+    },
     { $unionWith: { coll: 'things', pipeline: [{ $match: guess }] } },
     { $facet: { one: [{ $match: guess }, { $count: 'n' }] } },
     { $unwind: { path: `$${name}`, preserveNullAndEmptyArrays: true } },

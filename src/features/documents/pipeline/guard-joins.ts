@@ -2,7 +2,7 @@ import type { Document } from 'bson';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { guardExpression } from './guard-expression.js';
-import { guardMatch } from './guard-match.js';
+import { guardArgument } from './guard-match.js';
 import { DocumentShape, endsInId } from './pipeline-literals.js';
 import { badPipeline, requireObject, requirePath } from './pipeline-problems.js';
 import type { PipelineScope } from './pipeline-scope.js';
@@ -55,7 +55,6 @@ export function guardGraphLookup(specification: unknown, scope: PipelineScope): 
   const as = requirePath(given.as, '$graphLookup: as');
   const connectToField = requirePath(given.connectToField, '$graphLookup: connectToField');
   const source = scope.join(given.from, '$graphLookup');
-  const restriction = given.restrictSearchWithMatch ?? {};
   const shape = new DocumentShape(source);
   const connectFromField = requirePath(given.connectFromField, '$graphLookup: connectFromField');
   for (const path of [connectToField, connectFromField]) shape.requireSeen(path);
@@ -66,9 +65,7 @@ export function guardGraphLookup(specification: unknown, scope: PipelineScope): 
     connectFromField,
     connectToField,
     as,
-    restrictSearchWithMatch: {
-      $and: [source.visible, guardMatch(restriction, shape)],
-    },
+    restrictSearchWithMatch: guardArgument(given.restrictSearchWithMatch ?? {}, source, shape),
   };
   if (given.maxDepth !== undefined) stage.maxDepth = given.maxDepth;
   if (given.depthField !== undefined) stage.depthField = requirePath(given.depthField, '$graphLookup: depthField');

@@ -3,9 +3,22 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import { GEO_CONDITIONS, LIST_CONDITIONS, PLAIN_CONDITIONS, VALUE_CONDITIONS } from './expression-operators.js';
 import { guardExpression, requireConstantPattern, requirePatternOptions } from './guard-expression.js';
 import { endsInId, isWrapped, literalForms, readLiteral, type DocumentShape } from './pipeline-literals.js';
+import { requireReadableFilter } from '../reply/conceal-fields.js';
+import type { PipelineSource } from './pipeline-scope.js';
 import { badPipeline, refusedName, requireObject, requirePath, requireText } from './pipeline-problems.js';
 
 const GEO_KEYS: ReadonlySet<string> = new Set(['$geometry', '$box', '$polygon', '$center', '$centerSphere']);
+
+/**
+ * A filter that is an argument of a stage, restricted to what is visible. It runs on the stored documents themselves,
+ * with the service's notes in them and what the caller does not see: 400 FIELD_NOT_READABLE for one that could read
+ * any of that.
+ */
+export function guardArgument(filter: unknown, { visible, unseen }: PipelineSource, shape: DocumentShape): Document {
+  const guarded = guardMatch(filter, shape);
+  requireReadableFilter(guarded, unseen);
+  return { $and: [visible, guarded] };
+}
 
 /**
  * A `$match` filter as it may be run: only conditions on the list, constants compared with `_id` and Date fields typed.

@@ -4,7 +4,8 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { fieldNotReadable } from '../reply/conceal-fields.js';
-import { guardMatch } from './guard-match.js';
+import { findRead } from '../reply/fields-read.js';
+import { guardArgument } from './guard-match.js';
 import { measurePipeline } from './measure-pipeline.js';
 import { DocumentShape } from './pipeline-literals.js';
 import { badPipeline, refusedName, requireObject, requirePath, requireText } from './pipeline-problems.js';
@@ -26,8 +27,8 @@ const NEAR_OPTIONS: ReadonlySet<string> = new Set([
   'maxDistance',
   'distanceMultiplier',
 ]);
-/** Stages that only choose documents: as long as they come first, indexes serve them. */
-const CHOOSING: ReadonlySet<string> = new Set(['$match', '$sort', '$limit', '$skip']);
+/** Stages that, as `$match`, only choose documents: as long as they come first, indexes serve them. */
+const CHOOSING: ReadonlySet<string> = new Set(['$sort', '$limit', '$skip']);
 
 /**
  * The pipeline that may be run for a client's (rest-api.md 4.2, decisions.md 5). Every stage and operator at every
@@ -87,7 +88,7 @@ class PipelineGuard {
     const leads = isJsonObject(first) && LEADING.has(Object.keys(first)[0] ?? '');
     const leading = leads ? [this.#guardLeading(first, source, scope.shape)] : [];
     const rest = (leads ? others : stages).flatMap((stage) => this.#guardStage(stage, scope));
-    const chosen = rest.findIndex((stage) => !CHOOSING.has(Object.keys(stage)[0]!) || mayReadAnything(stage));
+    const chosen = rest.findIndex((stage) => !isChoosing(stage, source));
     const at = chosen < 0 ? rest.length : chosen;
     const unset = source.unseen.size === 0 ? HIDDEN_FIELD : [HIDDEN_FIELD, ...source.unseen];
     return [...leading, { $match: source.visible }, ...rest.slice(0, at), { $unset: unset }, ...rest.slice(at)];
@@ -149,7 +150,7 @@ class PipelineGuard {
       shape.requireSeen(outputs[key] as string);
       shape.redefine(outputs[key] as string);
     }
-    return { $geoNear: { ...rest, ...outputs, query: { $and: [source.visible, guardMatch(query, shape)] } } };
+    return { $geoNear: { ...rest, ...outputs, query: guardArgument(query, source, shape) } };
   }
 
   #join(name: unknown, stage: string): PipelineSource {
@@ -167,9 +168,10 @@ function requireStages(stages: unknown, stage: string): readonly unknown[] {
   return stages;
 }
 
-/** Things that could read a document without naming its fields. */
-function mayReadAnything(stage: Document): boolean {
-  return /\$\$(ROOT|CURRENT)|"\$(getField|objectToArray)"/.test(JSON.stringify(stage));
+/** A stage that may run on stored documents, before what the caller does not see is taken off. */
+function isChoosing(stage: Document, { unseen }: PipelineSource): boolean {
+  if ('$match' in stage) return findRead(stage.$match as Document, unseen) === null;
+  return CHOOSING.has(Object.keys(stage)[0]!);
 }
 
 function refuseOperators(value: unknown): void {

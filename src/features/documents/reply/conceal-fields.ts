@@ -1,6 +1,7 @@
 import { deserialize, serialize, type Document } from 'bson';
 import { invalid, type AppError } from '../../../errors.js';
 import { endOfName, endOfValue, readInt32 } from '../../../platform/database/bson-json.js';
+import { ANY_FIELD, findRead } from './fields-read.js';
 import type { FieldSight } from '../../access/rules/field-sight.js';
 
 /** The stored document without what the caller does not see of it; null sees everything. */
@@ -73,14 +74,24 @@ interface Naming {
 export function requireReadableNames(sight: FieldSight | null, query: Naming): void {
   if (!sight) return;
   const { fields, populate = [], conditions = [], sort = [] } = query;
-  const paths = [...(fields ?? []), ...[...populate, ...sort].map(({ path }) => path), ...conditions.flatMap(pathsIn)];
+  const paths = [...(fields ?? []), ...[...populate, ...sort].map(({ path }) => path)];
   const named = paths.map((path) => path.split('.', 1)[0]!).find((root) => sight.unnamed.has(root));
   if (named !== undefined) throw fieldNotReadable(named);
+  for (const condition of conditions) requireReadableFilter(condition, sight.unnamed);
 }
 
-/** The paths of a list's condition: one, or the same in alternatives. */
-function pathsIn(condition: Document): string[] {
-  return Object.entries(condition).flatMap(([key, value]) =>
-    key.startsWith('$') ? (value as Document[]).flatMap(pathsIn) : [key],
-  );
+/**
+ * 400 FIELD_NOT_READABLE for a filter that reads, of the stored documents that it is run on, what the caller does not
+ * see of all of them.
+ */
+export function requireReadableFilter(filter: Document, unreadable: ReadonlySet<string>): void {
+  const read = findRead(filter, unreadable);
+  if (read === ANY_FIELD) throw wholeNotReadable();
+  if (read !== null) throw fieldNotReadable(read);
+}
+
+/** The 400 for a filter that could read fields without naming them. */
+function wholeNotReadable(): AppError {
+  const message = `This filter runs on stored documents and must name each field that it reads: use a later $match stage for ${ANY_FIELD}, $$CURRENT and computed names`;
+  return invalid('FIELD_NOT_READABLE', message, { details: [{ field: ANY_FIELD, rule: 'read', message }] });
 }
