@@ -47,13 +47,15 @@ function isDisabled(account: Document): boolean {
   return Boolean(notes?.disabledAt);
 }
 
-/** Attributes that the service itself vouches for. */
-const OWN_FIELDS: ReadonlySet<string> = new Set(['email', EMAIL_VERIFIED]);
-
-/** Of the fields of an account only those that users cannot set on themselves. */
+/**
+ * The fields of an account that users cannot set on themselves. Anybody can sign up with anybody's address, so `email`
+ * is absent until the user has proven that it is theirs.
+ */
 function attributesOf(users: Collection, account: Document, names: readonly string[]): Record<string, unknown> {
-  const isVouchedFor = (name: string): boolean =>
-    OWN_FIELDS.has(name) || users.fields.some((field) => field.name === name && field.protected);
+  const isVouchedFor = (name: string): boolean => {
+    if (name === 'email') return account[EMAIL_VERIFIED] === true;
+    return name === EMAIL_VERIFIED || users.fields.some((field) => field.name === name && field.protected);
+  };
   const values = names.filter(isVouchedFor).map((name) => [name, account[name] as unknown] as const);
   const roles = names.includes(ROLES) ? { [ROLES]: rolesOf(users.fields, account) } : {};
   return { ...Object.fromEntries(values), ...roles };
