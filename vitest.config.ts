@@ -40,7 +40,7 @@ const DEEP = [
   'test/api/attacks/**/*.test.ts',
   ...list(
     'api',
-    'attached-files changes-properties document-oracle hidden-fields hostile-reads list-documents mail-properties nothing-told references-properties rls-properties rule-moments rule-races rule-set-moments rules-search session-properties storage-properties storage-signed write-properties',
+    'attached-files changes-properties document-oracle hidden-fields hostile-reads list-documents mail-properties nothing-told references-properties references-readable rls-properties rule-moments rule-races rule-set-moments rules-search session-properties storage-properties storage-signed write-properties',
   ),
   ...list('client', 'browser hosted-react hosted-sdk killed typed'),
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),

@@ -211,10 +211,10 @@ it.runIf(HAS_TRANSACTIONS)('stores several documents together only while what th
   expect((await api('get', lists.name).expect(200)).body.data.items).toEqual([]);
 });
 
-it('tells an end user that others refer to a document, not how many nor where', async () => {
+it('tells an end user that documents refer to what it removes, not how many nor where', async () => {
   const rules = { read: 'user', create: 'user', update: 'user', delete: 'user' };
   const boards = await build(['name:String'], { rules });
-  const kept = await build([`unseen:Ref(${boards.name}){onDelete:restrict}@hidden`], { rules: 'server-only' });
+  const kept = await build([`unseen:Ref(${boards.name}){onDelete:restrict}`], { rules });
   const board = await store(boards, { name: 'a' });
   const authorization = `Bearer ${signAccessToken(test.app, owner.project, nobody(), 600_000)}`;
   const headers = { 'x-api-key': owner.publishable, authorization };

@@ -1,6 +1,6 @@
 import type { Document } from 'bson';
 import type { App } from '../../app.js';
-import { forbidden, unauthenticated } from '../../errors.js';
+import { AppError, forbidden, unauthenticated } from '../../errors.js';
 import { loadMatchers, type Matcher } from '../../platform/database/database.js';
 import type { Collection } from '../collections/collection.js';
 import { RULE_NAMES, rulesOf, type ParsedRules, type RuleName } from '../collections/rules/collection-rules.js';
@@ -15,6 +15,7 @@ import {
   filterOf,
   keyOfQuestion,
   listQuestions,
+  NOTHING,
   shapeOf,
   type CallerAttributes,
   type CompiledRule,
@@ -23,7 +24,7 @@ import {
   type SetQuestion,
 } from './rules/compile-rule.js';
 import { fieldAccessOf, sightOf, type FieldAccess, type FieldSight } from './rules/field-sight.js';
-import { pinsOf } from './rules/pins.js';
+import { heldBy, pinsOf } from './rules/pins.js';
 
 /**
  * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
@@ -39,6 +40,8 @@ export interface ReadScope {
   conditions?: () => readonly Document[];
   /** No set may be older than the call, as it may be on a MongoDB. */
   fresh?: boolean;
+  /** What is stored together with what the caller does. */
+  beside?: StoredBeside | undefined;
 }
 
 /** What a caller may read. */
@@ -81,7 +84,7 @@ export function readAccess(
   app: App,
   collection: Collection,
   caller: Caller,
-  { trash = false, conditions, fresh = false }: ReadScope = {},
+  { trash = false, conditions, fresh = false, beside }: ReadScope = {},
 ): ReadAccess | Promise<ReadAccess> {
   if (caller.key.type === 'secret') return ALL;
   requireReader(collection, caller);
@@ -100,7 +103,7 @@ export function readAccess(
       return { filter, shape, asked: answers ? { rule: read, facts, questions, answers } : null };
     };
     if (questions.length === 0) return settled();
-    return answerQuestions(app, caller, attributes, questions, { fresh }).then(settled);
+    return answerQuestions(app, caller, attributes, questions, { fresh, beside }).then(settled);
   };
   const attributes = readAttributes(app, caller, [...new Set(asked.flatMap((rule) => rule.attributes))]);
   return attributes instanceof Promise ? attributes.then(access) : access(attributes);
@@ -114,6 +117,56 @@ export function requireReader(collection: Collection, caller: Caller): void {
     throw forbidden('READ_BLOCKED', 'Nothing of this collection is readable with a publishable key');
   }
   requireKnown(read, caller);
+}
+
+/** Paths whose values decide whether a document of the collection may be read, beside the caller's attributes. */
+export function readDecidedBy(collection: Collection): readonly string[] {
+  const { read } = rulesOf(collection);
+  return read.sets.length > 0 ? read.singlePaths : [];
+}
+
+/**
+ * What a document must meet for an end user to refer to it, as parts of a filter: that user may read it. `held` has
+ * what it holds at the paths of readDecidedBy. 401 for a token that is no longer good, 403 TOO_MANY_MEMBERSHIPS.
+ */
+export async function referableFilters(
+  app: App,
+  collection: Collection,
+  { caller, beside }: Referrer,
+  held: Document,
+): Promise<Document[]> {
+  const conditions = heldBy(held, readDecidedBy(collection));
+  try {
+    const scope = { conditions: () => conditions, fresh: true, beside };
+    const readable = await readFilter(app, collection, caller, scope);
+    return readable ? [readable, ...conditions] : conditions;
+  } catch (error) {
+    const isClosed = error instanceof AppError && (error.code === 'READ_BLOCKED' || error.code === 'AUTH_REQUIRED');
+    if (isClosed) return [NOTHING];
+    throw error;
+  }
+}
+
+/**
+ * The documents of a collection that an end user may read, and change or delete too; null for all of them, NOTHING for
+ * none. Asked about those that meet `conditions`. 403 TOO_MANY_MEMBERSHIPS.
+ */
+export async function changeableFilter(
+  app: App,
+  collection: Collection,
+  { caller, beside }: Referrer,
+  conditions: readonly Document[],
+): Promise<AccessFilter> {
+  const { read: reads, update, delete: remove } = rulesOf(collection);
+  const rules = [reads, update, remove];
+  const attributes = await readAttributes(app, caller, [...new Set(rules.flatMap((rule) => rule.attributes))]);
+  const facts = { attributes, pins: pinsOf(conditions, new Set(rules.flatMap(({ singlePaths }) => singlePaths))) };
+  const answers = await answerQuestions(app, caller, attributes, listQuestions(rules, facts), { fresh: true, beside });
+  const [read, ...others] = rules.map((rule) => compileRule(rule, { ...facts, answers })) as [CompiledRule];
+  const changing = others.filter((rule) => !admitsNothing(rule)).map(filterOf);
+  if (admitsNothing(read) || changing.length === 0) return NOTHING;
+  const filters = [filterOf(read), changing.includes(null) ? null : { $or: changing }].filter((part) => part !== null);
+  return filters.length > 0 ? { $and: filters } : null;
 }
 
 /** The trash is for those who may fill it. */
@@ -160,8 +213,15 @@ export function sightAsksAccount({ fields }: Pick<Collection, 'fields'>): boolea
   return fieldRulesOf(fields).some(({ read }) => read.attributes.length > 0);
 }
 
+/** With whose rights a write refers to documents, and removes what others refer to: an end user's, or nobody's. */
+export interface Referrer {
+  caller: Caller;
+  /** What is stored together with the write. */
+  beside?: StoredBeside | undefined;
+}
+
 /** The end user, or somebody who is not signed in, who writes with a publishable key. */
-export interface EndWriter {
+export interface EndWriter extends Referrer {
   /** Null for somebody who is not signed in. */
   userId: string | null;
   /** The network of the request. */
@@ -217,6 +277,8 @@ export async function requireWriter(
   const answers: SetAnswers = new Map();
   const unsettled: RuleFacts = { attributes };
   const writer = {
+    caller,
+    beside,
     userId: bearer.state === 'user' ? bearer.userId : null,
     network: caller.network ?? '',
     ownerField: rls?.ownerField ?? null,

@@ -7,12 +7,17 @@ export function operatorCaller(project: Project): Caller {
 }
 
 /**
- * Somebody with a publishable key whom an operator plays: the user of that id, or with null somebody who is not signed
- * in. For reads alone.
+ * The user of that id with a publishable key, or with null somebody who is not signed in: for reads by an operator who
+ * views data as that user, and for what the service does with a user's rights.
  */
 export function playedCaller(project: Project, userId: string | null): Caller {
   const bearer: Caller['bearer'] = userId === null ? { state: 'absent' } : { state: 'user', userId };
   return { project, key: unstoredKey(project, 'publishable'), bearer };
+}
+
+/** The end user of a caller, without the rights of a secret key. */
+export function endUserOf(caller: Caller): Caller {
+  return caller.key.type === 'secret' ? { ...caller, key: unstoredKey(caller.project, 'publishable') } : caller;
 }
 
 function unstoredKey({ _id, createdAt }: Project, type: ApiKey['type']): ApiKey {

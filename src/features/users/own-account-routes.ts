@@ -3,7 +3,7 @@ import { done, listOf, naming, ok, plain, route, type Route, wholeList } from '.
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { arrayOf, FLAG, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { presentDuration } from '../../config/setting-readers.js';
-import { withoutReferring } from '../documents/store/reference-checks.js';
+import { endUserOf } from '../access/operator-caller.js';
 import { deleteUser } from './accounts/delete-user.js';
 import { sendAskedCode } from './codes/send-code.js';
 import { askerOf } from './codes/tie-of-caller.js';
@@ -94,11 +94,9 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     bodyIsOptional: true,
     answers: done('The account is deleted'),
     refuses: { ...PROOF_REFUSALS, 404: ['USER_NOT_FOUND'], 409: ['DOCUMENT_REFERRED_TO'] },
-    async handle({ app, ctx, project, user, session, body }) {
+    async handle({ app, ctx, caller, project, user, session, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
-      await deleteUser(app, project, user).catch((error: unknown) => {
-        throw withoutReferring(error);
-      });
+      await deleteUser(app, project, user, { caller: endUserOf(caller) });
       clearRefreshCookie(app, ctx, project);
     },
   }),

@@ -48,7 +48,7 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     ),
     refuses: UPDATE_REFUSALS,
     async handle({ app, ctx, caller, project, user, session, body }) {
-      const editor = { setter: setterOf(caller), ip: ctx.ip, session };
+      const editor = { setter: setterOf(caller), ip: ctx.ip, session, caller };
       // It has a password tried and mails sent, like a sign-in.
       const { email } = body as { email?: unknown };
       const isAsked = editor.setter === 'user' && typeof email === 'string' && normaliseEmail(email) !== user.email;

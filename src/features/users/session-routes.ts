@@ -32,7 +32,7 @@ export const SESSION_ROUTES: readonly Route[] = [
       400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
       401: ['INVALID_CREDENTIALS'],
       403: ['QUOTA_EXCEEDED'],
-      409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
+      409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
       413: ['DOCUMENT_TOO_LARGE'],
       503: ['BUSY'],
     },
@@ -53,7 +53,11 @@ export const SESSION_ROUTES: readonly Route[] = [
     bodyIsOptional: true,
     example: { name: 'Guest' },
     answers: signedIn(201),
-    refuses: { 400: ['VALIDATION_FAILED'], 403: ['ANONYMOUS_OFF'] },
+    refuses: {
+      400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
+      403: ['ANONYMOUS_OFF'],
+      409: ['DOCUMENT_CHANGING'],
+    },
     async handle({ app, ctx, project, body }) {
       requireGuests(project);
       await countGuest(app, ctx, project);

@@ -215,6 +215,7 @@ describe('a body that no collection takes', () => {
 
 describe('the owner of a new document', () => {
   const user: Writer = {
+    caller: null as never,
     ownerField: 'userId',
     userId: 'u1',
     network: '',

@@ -9,6 +9,7 @@ export interface Reference {
   collection: Collection;
   field: string;
   isList: boolean;
+  isRequired: boolean;
   /** Name of the collection that is referred to. */
   to: string;
   onDelete: OnDelete | undefined;
@@ -31,7 +32,9 @@ function readReferences(collection: Collection): Reference[] {
   return collection.fields.flatMap((field) => {
     const isList = field.type === 'Array';
     const { check, ref: to, onDelete } = isList ? (field.items ?? { check: false }) : field;
-    return check && to !== undefined ? [{ collection, field: field.name, isList, to, onDelete }] : [];
+    return check && to !== undefined
+      ? [{ collection, field: field.name, isList, isRequired: field.required === true, to, onDelete }]
+      : [];
   });
 }
 

@@ -7,6 +7,7 @@ import { readNewDocument } from '../write/new-document.js';
 import { planUpdate } from '../write/plan-update.js';
 import { trashCutoff } from '../write/purge-trash.js';
 import { notInTrash } from '../write/recover-document.js';
+import { referrerOf } from '../write/settle-place.js';
 import type { StoredMoment } from '../write/stored-moment.js';
 import { explainRefusal } from '../write/update-document.js';
 import {
@@ -19,7 +20,8 @@ import {
   type RuledWrite,
   type WriteTarget,
 } from '../write/write-target.js';
-import { momentOfImage, type Image } from './earlier-writes.js';
+import { momentOfImage } from './earlier-writes.js';
+import type { Image } from '../store/find-held.js';
 import type { RecordChange, RecordWrite } from '../store/record-update.js';
 
 /** One operation of a batch (writes.md 4). */
@@ -72,7 +74,11 @@ async function planInsert(
   const document = readNewDocument(place.collection, body, place.writer, app.clock.now());
   await requireCreatable(place.writer, document);
   const named = givenId === undefined ? document : { ...document, _id: givenId };
-  return { place, write: { collection: place.collection, insert: named }, explain: () => Promise.resolve() };
+  return {
+    place,
+    write: { collection: place.collection, referrer: referrerOf(place), insert: named },
+    explain: () => Promise.resolve(),
+  };
 }
 
 async function planChange(
@@ -143,7 +149,7 @@ async function planRuled(
   const filter = matching(state, [...ruledFilters(settled, ruled), ...own]);
   return {
     place,
-    write: { collection: place.collection, id: state._id, filter, record },
+    write: { collection: place.collection, referrer: referrerOf(place), id: state._id, filter, record },
     async explain() {
       const image = await place.imageOf(state._id);
       // What operators make of a document that is not stored yet is told by the write alone.

@@ -8,13 +8,13 @@ import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { USERS } from '../../collections/users-collection.js';
 import { REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import type { RecordWrite } from '../store/record-update.js';
-import { withoutReferring } from '../store/reference-checks.js';
+import { findImage, type Image } from '../store/find-held.js';
+import { writtenId, type RecordWrite } from '../store/record-update.js';
 import { TOGETHER_MS, writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 import { presentWritten } from '../write/guard-fields.js';
 import { runIdempotent } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
-import { findImage, findNewImages, writtenId, type Image } from './earlier-writes.js';
+import { findNewImages } from './earlier-writes.js';
 import { planOperation, type BatchOperation, type PlannedOperation } from './plan-operation.js';
 
 /** The document of each operation as it is afterwards; null where it is in the trash. */
@@ -104,7 +104,7 @@ async function carryOut(
       const { index, cause } = error;
       if (index === planned.length) return alongside!.otherwise();
       await ofOperation(index, async () => {
-        if (cause) throw planned[index]!.place.writer ? withoutReferring(cause) : cause;
+        if (cause) throw cause;
         await planned[index]!.explain();
         if (attempt === MAX_ATTEMPTS) throw refusedTogether();
       });

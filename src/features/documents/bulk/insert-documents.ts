@@ -29,6 +29,7 @@ import { checkNewDocument } from '../write/new-document.js';
 import { placesField } from '../../collections/indexes/document-indexes.js';
 import { hasParallelArrays, parallelArrays } from '../store/parallel-arrays.js';
 import { Problems } from '../reply/problems.js';
+import { referrerOf } from '../write/settle-place.js';
 import type { WriteTarget } from '../write/write-target.js';
 
 export const MAX_BULK_DOCUMENTS = 100;
@@ -135,12 +136,13 @@ function namingDocument(error: unknown, at: number): unknown {
 }
 
 /** Stores all or none. A repeated request comes with the ids of its first attempt, which may have succeeded. */
-async function insertTogether(app: App, { collection }: WriteTarget, documents: StoredDocument[]): Promise<void> {
+async function insertTogether(app: App, place: WriteTarget, documents: StoredDocument[]): Promise<void> {
+  const { collection } = place;
   // What they refer to has to stay until they stand: in a transaction, where there are such.
   const isHeld = app.db.writeTogether !== undefined && referencesOf(collection).length > 0;
-  if (!app.db.insertTogether && !isHeld) return insertInSeries(app, collection, documents);
+  if (!app.db.insertTogether && !isHeld) return insertInSeries(app, place, documents);
   try {
-    await insertRecordsTogether(app, collection, documents);
+    await insertRecordsTogether(app, collection, documents, referrerOf(place));
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'DUPLICATE_VALUE')) throw error;
     const stands = { _id: documents[0]!._id, ...(await findVisible(app, collection, true)) };
@@ -152,7 +154,8 @@ async function insertTogether(app: App, { collection }: WriteTarget, documents: 
  * The documents are written hidden, then one write shows them. Whatever goes wrong before that leaves a batch that
  * never comes to stand.
  */
-async function insertInSeries(app: App, collection: Collection, documents: StoredDocument[]): Promise<void> {
+async function insertInSeries(app: App, place: WriteTarget, documents: StoredDocument[]): Promise<void> {
+  const { collection } = place;
   const ids = documents.map(({ _id }) => _id);
   const batch = ids[0]!;
   const number = await openBatch(app, collection, ids);
@@ -167,7 +170,7 @@ async function insertInSeries(app: App, collection: Collection, documents: Store
       await undo();
       return;
     }
-    await insertHiddenRecords(app, collection, documents, number);
+    await insertHiddenRecords(app, collection, documents, number, referrerOf(place));
   } catch (error) {
     // A write that was not answered may still be carried out: the batch stays hidden then. What cannot be undone now is
     // when batches are settled.

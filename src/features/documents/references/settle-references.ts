@@ -38,7 +38,9 @@ export async function settleReferences(app: App, referred: ReferredDocument, sto
     const isBack = await isActive(app, collection, referred.id);
     const settled: Settled = { isStopped: false, isOvertaken: false, refusal: null };
     for (const reference of await findReferences(app, collection)) {
-      if (reference.onDelete === 'restrict' || (isBack && reference.onDelete !== 'trash')) continue;
+      const { onDelete, isRequired } = reference;
+      // A reference that did not keep the document is cleared, unless that would leave one that misfits its schema.
+      if (isBack ? onDelete !== 'trash' : onDelete === 'restrict' && isRequired) continue;
       await settleOne(app, { collection, id: referred.id, reference, isBack }, settled, stop);
     }
     if (settled.isStopped) return false;
@@ -83,7 +85,7 @@ async function settleOne(app: App, settling: Settling, settled: Settled, stop: A
     : referringTo(reference, id);
   const first = await nextBatch(app, reference.collection, filter, null);
   if (first.length === 0) return;
-  const done = isBack ? 'recover' : reference.onDelete!;
+  const done = isBack ? 'recover' : reference.onDelete === 'restrict' ? 'unset' : reference.onDelete!;
   const input = { collection: collection.name, id: id.toHexString(), referring: reference.collection.name, done };
   const act = {
     actor: 'system',

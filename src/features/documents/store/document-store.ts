@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, tooLarge } from '../../../errors.js';
 import type { Store } from '../../../platform/database/database.js';
+import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { PENDING } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
@@ -50,8 +51,13 @@ export function documentStore(app: Pick<App, 'db'>, collection: Collection): Doc
  * Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it, or
  * REFERENCE_MISSING.
  */
-export async function insertDocumentRecord(app: App, collection: Collection, document: StoredDocument): Promise<void> {
-  const insert = { collection, insert: document };
+export async function insertDocumentRecord(
+  app: App,
+  collection: Collection,
+  document: StoredDocument,
+  referrer: Referrer | null = null,
+): Promise<void> {
+  const insert = { collection, referrer, insert: document };
   await withReferences(app, insert, (_, checks) => insertPlain(app, collection, document, checks));
 }
 
@@ -147,8 +153,9 @@ export async function insertRecordsTogether(
   app: App,
   collection: Collection,
   documents: readonly StoredDocument[],
+  referrer: Referrer | null = null,
 ): Promise<void> {
-  if (referencesOf(collection).length > 0) return insertChecked(app, collection, documents);
+  if (referencesOf(collection).length > 0) return insertChecked(app, collection, documents, referrer);
   await writeNew(app, collection, documents, {
     async run(_, withEvents) {
       try {
@@ -162,11 +169,16 @@ export async function insertRecordsTogether(
   });
 }
 
-async function insertChecked(app: App, collection: Collection, documents: readonly StoredDocument[]): Promise<void> {
+async function insertChecked(
+  app: App,
+  collection: Collection,
+  documents: readonly StoredDocument[],
+  referrer: Referrer | null,
+): Promise<void> {
   try {
     await writeRecordsTogether(
       app,
-      documents.map((insert) => ({ collection, insert })),
+      documents.map((insert) => ({ collection, referrer, insert })),
     );
   } catch (error) {
     if (!(error instanceof WriteRefused) || !error.cause) throw error;
@@ -191,9 +203,10 @@ export async function insertHiddenRecords(
   collection: Collection,
   documents: readonly StoredDocument[],
   batchNumber: number,
+  referrer: Referrer | null = null,
 ): Promise<void> {
   for (const insert of documents) {
-    const write = { collection, insert };
+    const write = { collection, referrer, insert };
     if (await concernsReferences(app, write)) await requireReferences(app, await checkReferences(app, write));
   }
   const hide = (document: StoredDocument): StoredDocument => ({
@@ -261,8 +274,10 @@ export async function changeDocumentRecord(
   collection: Collection,
   filter: Filter & { _id: ObjectId },
   record: RecordChange,
+  referrer: Referrer | null = null,
 ): Promise<StoredDocument | null> {
-  return withReferences(app, { collection, id: filter._id, filter, record }, (wanted) => changePlain(app, wanted));
+  const change = { collection, referrer, id: filter._id, filter, record };
+  return withReferences(app, change, (wanted) => changePlain(app, wanted));
 }
 
 async function changePlain(
@@ -345,8 +360,9 @@ export async function removeDocumentRecord(
   app: App,
   collection: Collection,
   filter: Filter & { _id: ObjectId },
+  referrer: Referrer | null = null,
 ): Promise<StoredDocument | null> {
-  const removal = { collection, id: filter._id, filter, removed: true } as const;
+  const removal = { collection, referrer, id: filter._id, filter, removed: true } as const;
   await removeAttachedLater(app, collection, filter._id);
   return withReferences(app, removal, () => removePlain(app, collection, filter));
 }

@@ -1,8 +1,10 @@
-import type { Document } from 'bson';
+import type { Document, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { storedPath } from '../../access/rules/pins.js';
-import type { Collection } from '../../collections/collection.js';
-import { documentStore } from './document-store.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import type { StoredDocument } from './document.js';
+import { writtenId, type RecordWrite } from './record-update.js';
+import { matchShown } from './shown-documents.js';
 
 /** What the document that meets a filter holds at the paths that rules name; null when there is none. */
 export function findHeld(
@@ -12,5 +14,71 @@ export function findHeld(
   paths: readonly string[],
 ): Promise<Document | null> {
   const projection = Object.fromEntries(['_id', ...paths.map(storedPath)].map((path) => [path, 1]));
-  return documentStore(app, collection).findOne(filter, { ...app.db.confirmedReads, projection });
+  return app.db.collection(documentsName(collection)).findOne(filter, { ...app.db.confirmedReads, projection });
+}
+
+/** A document as the writes of a batch so far leave it. */
+export interface Image {
+  document: StoredDocument;
+  /** The batch itself stores it. */
+  isNew: boolean;
+  /** False where operators or positions of lists changed it: what they come to is decided by the write alone. */
+  isExact: boolean;
+}
+
+/** The image of the document that these writes are of; null where none of them is, or it is not stored either. */
+export async function findImage(
+  app: App,
+  collection: Collection,
+  id: ObjectId,
+  writes: readonly RecordWrite[],
+): Promise<Image | null> {
+  const own = writes.filter((write) => write.collection._id.equals(collection._id) && writtenId(write).equals(id));
+  const [first] = own;
+  if (!first) return null;
+  if ('insert' in first) return imageOfNew(first.insert, own.slice(1));
+  const stored = await matchShown(app, collection, (shown) =>
+    app.db.collection<StoredDocument>(documentsName(collection)).findOne({ _id: id, ...shown }, app.db.confirmedReads),
+  );
+  return stored && { ...changed(stored, own), isNew: false };
+}
+
+/** The image of a document that a batch stores, after its later writes. */
+export function imageOfNew(insert: StoredDocument, later: readonly RecordWrite[]): Image {
+  return { ...changed(insert, later), isNew: true };
+}
+
+function changed(base: StoredDocument, writes: readonly RecordWrite[]): Pick<Image, 'document' | 'isExact'> {
+  let document = base;
+  let isExact = true;
+  const change = (path: string, value: unknown): void => {
+    const next = withPath(document, path.split('.'), value) as StoredDocument | null;
+    if (next) document = next;
+    else isExact = false;
+  };
+  for (const write of writes) {
+    if (!('record' in write)) continue;
+    const { set, unset = [], operators = {} } = write.record;
+    if (Object.keys(operators).length > 0) isExact = false;
+    for (const [path, value] of Object.entries(set)) change(path, value);
+    for (const path of unset) change(path, undefined);
+  }
+  return { document, isExact };
+}
+
+/** The object with another value at a path, or none for undefined; null where a list or a value is on the way. */
+function withPath(holder: unknown, [part, ...rest]: readonly string[], value: unknown): object | null {
+  if (!isPlainObject(holder)) return null;
+  const { [part!]: held, ...others } = holder;
+  if (rest.length === 0) return value === undefined ? others : { ...holder, [part!]: value };
+  if (held === undefined && value === undefined) return holder;
+  const inner = withPath(held === undefined ? {} : held, rest, value);
+  return inner && { ...holder, [part!]: inner };
+}
+
+/** No list, no date, no id. */
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
 }

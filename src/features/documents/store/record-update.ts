@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import type { Referrer } from '../../access/access-rules.js';
 import type { Collection } from '../../collections/collection.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import { REMOVED } from '../../collections/indexes/document-indexes.js';
@@ -16,12 +17,20 @@ export interface RecordChange {
   isOwn?: boolean;
 }
 
-/** A new document, or the change or removal for good of the one that meets the filter. */
-export type RecordWrite = { collection: Collection } & (
+/**
+ * A new document, or the change or permanent removal of the one that meets the filter. References are the referrer's;
+ * without one they are the project's, which stands above all rules.
+ */
+export type RecordWrite = { collection: Collection; referrer?: Referrer | null } & (
   | { insert: StoredDocument }
   | { id: ObjectId; filter: Record<string, unknown>; record: RecordChange }
   | { id: ObjectId; filter: Record<string, unknown>; removed: true }
 );
+
+/** The id of the document that a write is of. */
+export function writtenId(write: RecordWrite): ObjectId {
+  return 'insert' in write ? write.insert._id : write.id;
+}
 
 /** The database's update of a change: its operators, each with paths. */
 export type DocumentUpdate = Record<string, Record<string, unknown>>;

@@ -1,15 +1,26 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict, invalid } from '../../../errors.js';
-import type { WriteStep } from '../../../platform/database/database.js';
+import { isTimeExceeded, type WriteStep } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { findCollection, peekCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findShown } from '../../collections/indexes/insert-series.js';
 import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
+import {
+  changeableFilter,
+  findSight,
+  readDecidedBy,
+  referableFilters,
+  type Referrer,
+} from '../../access/access-rules.js';
+import { NOTHING } from '../../access/rules/compile-rule.js';
+import { standIn } from '../../access/rules/pins.js';
+import { takeTurns } from '../../../turns.js';
 import type { StoredDocument } from './document.js';
-import type { RecordChange, RecordWrite } from './record-update.js';
+import { findHeld, findImage } from './find-held.js';
+import { writtenId, type RecordChange, type RecordWrite } from './record-update.js';
 
 type Filter = Record<string, unknown>;
 
@@ -61,12 +72,12 @@ export function checkReferences(
   write: RecordWrite,
   earlier: readonly RecordWrite[] = [],
 ): Promise<CheckedWrite> {
-  if ('insert' in write) return checkValues(app, write, (field) => [write.insert[field]]);
+  if ('insert' in write) return checkValues(app, write, earlier, (field) => [write.insert[field]]);
   if ('removed' in write) return checkRemoval(app, write, earlier);
   const { record } = write;
   if (record.action === 'delete') return checkRemoval(app, write, earlier);
   if (record.action === 'recover') return checkRecovery(app, { ...write, record });
-  return checkValues(app, write, (_, reference) => valuesOf(record, reference));
+  return checkValues(app, write, earlier, (_, reference) => valuesOf(record, reference));
 }
 
 /** What a change puts into a field: whole, at a position, or by operators. */
@@ -86,30 +97,95 @@ function itemsOf(value: unknown): unknown {
 async function checkValues(
   app: App,
   write: RecordWrite,
+  earlier: readonly RecordWrite[],
   read: (field: string, reference: Reference) => unknown[],
 ): Promise<CheckedWrite> {
-  const { collection } = write;
+  const { collection, referrer } = write;
   const ownId = 'insert' in write ? write.insert._id.toHexString() : null;
   const checks = new Map<string, ReferenceCheck>();
+  const turn = takeTurns();
+  const readable: Target['readable'] = new Map();
+  let kept: ReadonlySet<unknown> | undefined;
   for (const reference of referencesOf(collection)) {
     const { field, to } = reference;
     let target: Collection | null = null;
     for (const id of read(field, reference).flat()) {
       if (typeof id !== 'string' || (to === collection.name && id === ownId) || checks.has(`${to} ${id}`)) continue;
+      if (checks.size === MAX_CHECKS) throw tooManyReferences();
       target ??= peekCollection(app, collection.projectId, to) ?? (await findCollection(app, collection.projectId, to));
       if (!target) throw referenceMissing(field, to);
-      checks.set(`${to} ${id}`, {
-        collection: target,
-        filter: { _id: findObjectId(id), isDeleted: false },
-        matches: true,
-        refusal: () => Promise.resolve(referenceMissing(field, to)),
-      });
+      const found = { _id: findObjectId(id), isDeleted: false };
+      const missing = (): Promise<AppError> => Promise.resolve(referenceMissing(field, to));
+      let check: ReferenceCheck = { collection: target, filter: found, matches: true, refusal: missing };
+      if (referrer && !(kept ??= await keptValues(app, write, referrer)).has(id)) {
+        await turn();
+        check = await readableTarget(app, { check, id: found._id, referrer, earlier, readable });
+      }
+      checks.set(`${to} ${id}`, check);
     }
   }
-  if (checks.size > MAX_CHECKS) {
-    throw invalid('TOO_MANY_REFERENCES', `A document can be stored with at most ${MAX_CHECKS} new references at once`);
-  }
   return { write, checks: [...checks.values()], settled: null };
+}
+
+function tooManyReferences(): AppError {
+  return invalid('TOO_MANY_REFERENCES', `A document can be stored with at most ${MAX_CHECKS} new references at once`);
+}
+
+/** What a document refers to already, in fields that its writer sees: those may be sent back as they are. */
+async function keptValues(app: App, write: RecordWrite, { caller }: Referrer): Promise<ReadonlySet<unknown>> {
+  if ('insert' in write) return new Set();
+  const { collection, id } = write;
+  const sight = await findSight(app, collection, caller);
+  const fields = referencesOf(collection).map(({ field }) => field);
+  const seen = fields.filter((field) => !sight?.unnamed.has(field));
+  const stored = await findHeld(app, collection, { _id: id, isDeleted: false }, seen);
+  return new Set(seen.flatMap((field) => [stored?.[field] as unknown].flat()));
+}
+
+interface Target {
+  check: ReferenceCheck;
+  id: ObjectId | null;
+  referrer: Referrer;
+  earlier: readonly RecordWrite[];
+  /** By collection, where one document is as readable as another. */
+  readable: Map<Collection, Filter[]>;
+}
+
+/**
+ * The check for a document that the referrer has to be able to read. One that is not readable is answered as one that
+ * is not there, after the same reads.
+ */
+async function readableTarget(app: App, target: Target): Promise<ReferenceCheck> {
+  const { check, id, referrer, earlier, readable } = target;
+  const { collection } = check;
+  const paths = readDecidedBy(collection);
+  const readFilters = async (): Promise<Filter[]> => {
+    const known = readable.get(collection);
+    if (known) return known;
+    if (paths.length > 0) {
+      const image = id && (await findImage(app, collection, id, earlier));
+      const held = image?.document ?? (await findHeld(app, collection, check.filter, paths));
+      return referableFilters(app, collection, referrer, held ?? standIn(paths));
+    }
+    const filters = await referableFilters(app, collection, referrer, {});
+    readable.set(collection, filters);
+    return filters;
+  };
+  const filterNow = async (): Promise<Filter> => {
+    const filters = await readFilters();
+    return filters.length > 0 ? { ...check.filter, $and: filters } : check.filter;
+  };
+  return {
+    ...check,
+    filter: await filterNow(),
+    // What its rule depends on may have changed since.
+    refusal: async () => ((await hasMatch(app, collection, await filterNow())) ? changing() : check.refusal()),
+  };
+}
+
+function changing(): AppError {
+  const text = 'A document that this one refers to is being changed by others: try again';
+  return conflict('DOCUMENT_CHANGING', text, { retryAfterSeconds: 1 });
 }
 
 /** The 400 for the id of a document that is not there. */
@@ -134,7 +210,8 @@ async function checkRecovery(
   const held = references.map(({ field }) => ({ [field]: found?.[field] ?? null }));
   const filter = held.length > 0 ? { $and: [write.filter, ...held] } : write.filter;
   const unset = [...(record.unset ?? []), ...(references.length > 0 ? [TRASHED_WITH] : [])];
-  const { checks } = await checkValues(app, write, (field) => [found?.[field]]);
+  // It was referred to before, with whosever rights.
+  const { checks } = await checkValues(app, { ...write, referrer: null }, [], (field) => [found?.[field]]);
   const brings = (await findReferences(app, collection)).some(({ onDelete }) => onDelete === 'trash');
   return {
     write: { ...write, filter, record: { ...record, unset } },
@@ -153,26 +230,88 @@ async function checkRemoval(
   write: RecordWrite & { id: ObjectId },
   earlier: readonly RecordWrite[],
 ): Promise<CheckedWrite> {
-  const { collection, id } = write;
+  const { collection, id, referrer } = write;
   const checks: ReferenceCheck[] = [];
   let isSettled = false;
   for (const reference of await findReferences(app, collection)) {
     const referring = referringTo(reference, id);
     const stored = earlier.filter((each) => isInsertReferring(each, reference, id)).length;
-    const isReferred =
-      reference.onDelete !== 'restrict' && (stored > 0 || (await hasMatch(app, reference.collection, referring)));
-    if (isReferred) {
+    const isHeld = reference.onDelete === 'restrict' && !referrer;
+    if (!isHeld && (stored > 0 || (await hasMatch(app, reference.collection, referring)))) {
       isSettled = true;
+      if (reference.onDelete === 'restrict') checks.push(...(await holdersOf(app, write, reference, earlier)));
       continue;
     }
     checks.push({
       collection: reference.collection,
       filter: referring,
       matches: false,
-      refusal: async () => (reference.onDelete === 'restrict' ? referredTo(app, reference, referring, stored) : null),
+      refusal: async () => (isHeld ? referredTo(app, reference, referring, stored) : null),
     });
   }
   return { write, checks, settled: isSettled ? { collection, id } : null };
+}
+
+/**
+ * Checks that a document is kept from an end user's removal (`restrict`) only by documents that this user can do
+ * something about: others could keep it for ever. Those lose the reference afterwards (settleReferences). Each check is
+ * of one document, as a transaction cannot search among all that refer.
+ */
+async function holdersOf(
+  app: App,
+  { id, referrer }: RecordWrite & { id: ObjectId },
+  reference: Reference,
+  earlier: readonly RecordWrite[],
+): Promise<ReferenceCheck[]> {
+  const { collection, isList } = reference;
+  const referring = referringTo(reference, id);
+  const filter = await holdingFilter(app, reference, referrer!, isList ? [] : [referring]);
+  if (!filter) return [];
+  const holding = { ...referring, $and: filter };
+  const written = earlier.filter((write) => write.collection._id.equals(collection._id)).map(writtenId);
+  const other = await findHolder(app, collection, { ...holding, _id: { $nin: written } });
+  return [...written, ...(other ? [other] : [])].map((_id) => ({
+    collection,
+    filter: { ...holding, _id },
+    matches: false,
+    refusal: () => Promise.resolve(heldByOwn()),
+  }));
+}
+
+/** What the deleting user may do something about, as parts of a filter; null for nothing. */
+async function holdingFilter(
+  app: App,
+  { collection, field }: Reference,
+  referrer: Referrer,
+  conditions: readonly Filter[],
+): Promise<Filter[] | null> {
+  const sight = await findSight(app, collection, referrer.caller);
+  if (sight?.unnamed.has(field)) return null;
+  try {
+    const changeable = await changeableFilter(app, collection, referrer, conditions);
+    return changeable === NOTHING ? null : [changeable ?? {}];
+  } catch (error) {
+    // Others can have made the user a member of too much.
+    if (error instanceof AppError && error.code === 'TOO_MANY_MEMBERSHIPS') return null;
+    throw error;
+  }
+}
+
+/** One of the documents that match; null for none, and where others refer so often that looking takes too long. */
+async function findHolder(app: App, collection: Collection, filter: Filter): Promise<ObjectId | null> {
+  const options = { ...app.db.confirmedReads, projection: { _id: 1 }, maxTimeMS: app.config.queryTimeoutMs };
+  try {
+    return (await app.db.collection(documentsName(collection)).findOne(filter, options))?._id ?? null;
+  } catch (error) {
+    if (isTimeExceeded(error)) return null;
+    throw error;
+  }
+}
+
+/** The 409 for an end user, who learns neither how many documents refer nor where. */
+function heldByOwn(): AppError {
+  const message = 'Documents that you can change or delete refer to it: do that first';
+  return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field: '_id', rule: 'onDelete', message }] });
 }
 
 function isInsertReferring(write: RecordWrite, { collection, field }: Reference, id: ObjectId): boolean {
@@ -202,16 +341,6 @@ async function referredTo(
   const [documents, refer, them] = count === 1 ? ['document', 'refers', 'it'] : ['documents', 'refer', 'them'];
   const message = `${count} ${documents} of "${collection.name}" ${refer} to it by ${field}: change or remove ${them} first`;
   return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field, rule: 'onDelete', message }] });
-}
-
-/**
- * A refusal as an end user may know it: of documents that refer to what it removes it learns that there are some, not
- * how many, nor where, as it may not be shown them.
- */
-export function withoutReferring(error: unknown): unknown {
-  if (!(error instanceof AppError) || error.code !== 'DOCUMENT_REFERRED_TO') return error;
-  const message = 'Other documents refer to it, so it stays';
-  return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field: '_id', rule: 'onDelete', message }] });
 }
 
 /** A condition among the steps of a write. */

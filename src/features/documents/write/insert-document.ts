@@ -7,6 +7,7 @@ import { ownIdOf, readNewDocument } from './new-document.js';
 import { presentWritten } from './guard-fields.js';
 import { runIdempotent } from './idempotency.js';
 import type { PresentedDocument } from '../reply/present-document.js';
+import { referrerOf } from './settle-place.js';
 import { findReadable, type WriteTarget } from './write-target.js';
 
 /**
@@ -29,7 +30,7 @@ export async function insertDocument(
   };
   if (idempotencyKey === null) {
     const document = await admit();
-    await insertDocumentRecord(app, collection, document);
+    await insertDocumentRecord(app, collection, document, referrerOf(place));
     return presentWritten(document, writer);
   }
   return runIdempotent(
@@ -43,7 +44,7 @@ export async function insertDocument(
           async run([id], isRepeated) {
             const named = { ...document, _id: id! };
             try {
-              await insertDocumentRecord(app, collection, named);
+              await insertDocumentRecord(app, collection, named, referrerOf(place));
               return presentWritten(named, writer);
             } catch (error) {
               // Under an id of its client's the document may be somebody else's.

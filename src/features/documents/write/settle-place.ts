@@ -1,6 +1,6 @@
 import type { Document, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import type { EndWriter, Writer } from '../../access/access-rules.js';
+import type { EndWriter, Referrer, Writer } from '../../access/access-rules.js';
 import { heldBy, pinsOfDocument, standIn } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
 import { findHeld } from '../store/find-held.js';
@@ -11,8 +11,15 @@ import type { ChangedFields } from './document-change.js';
 export interface UnsettledPlace {
   collection: Collection;
   writer: Writer;
+  /** With whose rights it refers to documents, where that is not the writer. */
+  referrer?: Referrer | undefined;
   /** What the document of an id holds after writes that will be carried out before this one, in one transaction. */
   afterEarlier?: (id: ObjectId) => Promise<Document | null>;
+}
+
+/** With whose rights a write at the place refers to documents; null: the project's. */
+export function referrerOf({ writer, referrer }: UnsettledPlace): Referrer | null {
+  return referrer ?? writer;
 }
 
 /** The place of one attempt of a write. */

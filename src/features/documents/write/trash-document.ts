@@ -4,7 +4,7 @@ import { changeDocumentRecord, removeDocumentRecord } from '../store/document-st
 import { visibleDocuments } from '../store/document.js';
 import { runIdempotent } from './idempotency.js';
 import { nextVersion, type ExpectedVersion } from './if-match.js';
-import { withoutReferring } from '../store/reference-checks.js';
+import { referrerOf } from './settle-place.js';
 import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
 
 interface RemovalOptions {
@@ -29,7 +29,7 @@ export async function trashDocument(
     const now = nextVersion(app.clock.now(), expected);
     const set = { isDeleted: true, deletedAt: now, updatedAt: now };
     await writeInState(app, place, { _id: id, isDeleted: false }, { action: 'delete', expected }, (filter) =>
-      changeDocumentRecord(app, place.collection, filter, { action: 'delete', set, isOwn: true }),
+      changeDocumentRecord(app, place.collection, filter, { action: 'delete', set, isOwn: true }, referrerOf(place)),
     );
     return id.toHexString();
   });
@@ -46,7 +46,7 @@ export async function deleteDocument(
   const { expected = null } = options;
   return removeOnce(app, place, { id: idText, permanent: true }, options, async () => {
     await writeInState(app, place, { _id: id, ...visibleDocuments(true) }, { action: 'delete', expected }, (filter) =>
-      removeDocumentRecord(app, place.collection, filter),
+      removeDocumentRecord(app, place.collection, filter, referrerOf(place)),
     );
     return id.toHexString();
   });
@@ -60,11 +60,7 @@ function removeOnce(
   { idempotencyKey: key = null }: RemovalOptions,
   removal: () => Promise<string>,
 ): Promise<string> {
-  const remove = (): Promise<string> =>
-    removal().catch((error: unknown) => {
-      throw place.writer ? withoutReferring(error) : error;
-    });
-  if (key === null) return remove();
+  if (key === null) return removal();
   return runIdempotent(
     app,
     { place, action: 'delete', key, body },
@@ -73,7 +69,7 @@ function removeOnce(
         ids: [],
         async run(_, isRepeated) {
           try {
-            return await remove();
+            return await removal();
           } catch (error) {
             if (isRepeated && error instanceof AppError && error.code === 'DOCUMENT_NOT_FOUND') return body.id;
             throw error;

@@ -12,6 +12,7 @@ import { presentWritten } from './guard-fields.js';
 import { runIdempotent } from './idempotency.js';
 import { nextVersion, requireVersion } from './if-match.js';
 import { planUpdate, type ChangeConditions, type PlannedUpdate } from './plan-update.js';
+import { referrerOf } from './settle-place.js';
 import type { StoredMoment } from './stored-moment.js';
 import { matching, readWritten, writeRuled, type WriteTarget } from './write-target.js';
 
@@ -82,13 +83,14 @@ function withMark(planned: PlannedUpdate, requestId: string): PlannedUpdate {
 /** Carries a planned update out; null when the stored document does not meet the filter. */
 async function writePlanned(
   app: App,
-  { collection }: WriteTarget,
+  place: WriteTarget,
   { record, expected }: PlannedUpdate,
   filter: PlannedUpdate['active'],
 ): Promise<StoredDocument | null> {
   const set = { ...record.set, updatedAt: nextVersion(app.clock.now(), expected) };
   try {
-    return await changeDocumentRecord(app, collection, filter, { ...record, action: 'update', set });
+    const change = { ...record, action: 'update', set } as const;
+    return await changeDocumentRecord(app, place.collection, filter, change, referrerOf(place));
   } catch (error) {
     if (error instanceof PathBlocked) return null;
     throw error;

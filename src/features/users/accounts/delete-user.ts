@@ -1,4 +1,5 @@
 import type { App } from '../../../app.js';
+import type { Referrer } from '../../access/access-rules.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
 import { removeDocumentRecord } from '../../documents/store/document-store.js';
@@ -12,11 +13,16 @@ import { finishDeletionLater, finishUserDeletion } from './finish-user-deletion.
  * once, elsewhere within a second, and after a crash within a minute. 404 when the user is gone, 409
  * DOCUMENT_REFERRED_TO when a document keeps it.
  */
-export async function deleteUser(app: App, project: Project, { _id }: Pick<User, '_id'>): Promise<void> {
+export async function deleteUser(
+  app: App,
+  project: Project,
+  { _id }: Pick<User, '_id'>,
+  referrer: Referrer | null = null,
+): Promise<void> {
   const collection = await requireCollection(app, project._id, USERS);
   const removed = await app.db.useReserve(async () => {
     await finishDeletionLater(app, project._id, _id);
-    return removeDocumentRecord(app, collection, { _id, isDeleted: false });
+    return removeDocumentRecord(app, collection, { _id, isDeleted: false }, referrer);
   });
   // Before the answer for an unknown user, so that repeating finishes what a crash left.
   await finishUserDeletion(app, project._id, _id);

@@ -1,5 +1,6 @@
 import type { App } from '../../../app.js';
 import { AppError, conflict } from '../../../errors.js';
+import type { Referrer } from '../../access/access-rules.js';
 import type { Collection } from '../../collections/collection.js';
 import { insertDocumentRecord } from '../../documents/store/document-store.js';
 import type { User } from '../user.js';
@@ -7,14 +8,19 @@ import { requireUserSize } from './user-size.js';
 import { prepareUserStore } from '../user-store.js';
 
 /**
- * Stores a new user by one write. 409 EMAIL_TAKEN or, for another unique field, DUPLICATE_VALUE; 413 for one that is
+ * Stores a new user by one write; it refers to documents with the referrer's rights. 409 EMAIL_TAKEN or, for another unique field, DUPLICATE_VALUE; 413 for one that is
  * too large, 403 QUOTA_EXCEEDED in a full project.
  */
-export async function insertUser(app: App, collection: Collection, user: User): Promise<void> {
+export async function insertUser(
+  app: App,
+  collection: Collection,
+  user: User,
+  referrer: Referrer | null = null,
+): Promise<void> {
   requireUserSize(user);
   await prepareUserStore(app, collection.projectId);
   try {
-    await insertDocumentRecord(app, collection, user);
+    await insertDocumentRecord(app, collection, user, referrer);
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }

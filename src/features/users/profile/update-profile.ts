@@ -9,8 +9,10 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import { ROLES, rolesOf } from '../../collections/user-roles.js';
 import { EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
+import type { Caller } from '../../access/caller.js';
 import type { AlongsideChange } from '../../documents/write/plan-update.js';
 import { updateDocument } from '../../documents/write/update-document.js';
+import type { WriteTarget } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { authoriseEmailChange, notesPendingEmail } from './change-email.js';
@@ -31,6 +33,8 @@ export interface ProfileEditor {
   ip: string;
   /** The user's session in which it is done, if there is one. */
   session: string | null;
+  /** The user, where that is the setter: a profile refers to documents with the rights of its user. */
+  caller?: Caller;
 }
 
 /**
@@ -57,6 +61,8 @@ export async function updateProfile(
 ): Promise<ProfileChange> {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const collection = await requireCollection(app, project._id, USERS);
+  const referrer = editor.setter === 'user' && editor.caller ? { caller: editor.caller } : undefined;
+  const place = { collection: withEmailVerified(collection), writer: null, referrer };
   const { change, address, password, currentPassword, roles } = readChange(collection, user, body, editor.setter);
   if (address !== null) {
     await authoriseEmailChange(app, project, user, address, { currentPassword, ip: editor.ip });
@@ -66,7 +72,7 @@ export async function updateProfile(
       const hash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(password));
       pending.set = { ...pending.set, [`${HIDDEN_FIELD}.passwordHash`]: hash };
     }
-    const updated = await write(app, project, collection, user, change, pending);
+    const updated = await write(app, project, place, user, change, pending);
     return {
       user: updated,
       mailed: await sendChangeCode(app, project, user, address, { network: clientNetwork(editor.ip) }),
@@ -74,7 +80,7 @@ export async function updateProfile(
   }
   if (Object.keys(change).length === 0 && !roles && Object.keys(body).length > 0) return { user };
   const notes = roles ? { [`${HIDDEN_FIELD}.${ROLES}`]: roles } : null;
-  return { user: await changeAtOnce(app, project, collection, user, { change, notes }, editor) };
+  return { user: await changeAtOnce(app, project, place, user, { change, notes }, editor) };
 }
 
 interface ChangeAtOnce {
@@ -87,7 +93,7 @@ interface ChangeAtOnce {
 async function changeAtOnce(
   app: App,
   project: Project,
-  collection: Collection,
+  place: WriteTarget,
   user: User,
   { change, notes }: ChangeAtOnce,
   editor: ProfileEditor,
@@ -96,12 +102,12 @@ async function changeAtOnce(
   const proven = change[EMAIL_VERIFIED] === true && (newEmail || !user.emailVerified);
   if (newEmail && !Object.hasOwn(change, EMAIL_VERIFIED)) change[EMAIL_VERIFIED] = false;
   if (!newEmail && !proven) {
-    return write(app, project, collection, user, change, notes ? { filter: {}, set: notes } : undefined);
+    return write(app, project, place, user, change, notes ? { filter: {}, set: notes } : undefined);
   }
   const asRead = { email: user.email ?? null, emailVerified: user.emailVerified };
   if (!proven) {
     const set = { ...notes, [`${HIDDEN_FIELD}.pendingEmail`]: null };
-    const updated = await write(app, project, collection, user, change, { filter: asRead, set });
+    const updated = await write(app, project, place, user, change, { filter: asRead, set });
     if (!updated.emailVerified && updated.email) {
       await sendCode(app, project, 'verification', updated.email, { asker: BY_STRANGER });
     }
@@ -109,7 +115,7 @@ async function changeAtOnce(
   }
   await finishLater(app, project, user._id);
   const set = { ...notes, ...ownershipBegins(app, user, await findProver(app, user, editor.session)) };
-  const updated = await write(app, project, collection, user, change, { filter: asRead, set });
+  const updated = await write(app, project, place, user, change, { filter: asRead, set });
   await finishTakeOver(app, project, updated);
   return updated;
 }
@@ -117,7 +123,7 @@ async function changeAtOnce(
 async function write(
   app: App,
   project: Project,
-  collection: Collection,
+  place: WriteTarget,
   user: User,
   change: Record<string, unknown>,
   alongside?: AlongsideChange,
@@ -131,7 +137,7 @@ async function write(
     return changed;
   }
   try {
-    await updateDocument(app, { collection: withEmailVerified(collection), writer: null }, id, change, { alongside });
+    await updateDocument(app, place, id, change, { alongside });
   } catch (error) {
     throw isEmailConflict(error) ? emailTaken() : error;
   }
