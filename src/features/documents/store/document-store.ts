@@ -20,19 +20,13 @@ import type { StoredDocument, SystemFields } from './document.js';
 import { growthFilter, grownTooLarge } from './document-growth.js';
 import { writeWithImage, type Changed } from './image-before.js';
 import { describeRefusal, EXPLAINED_CODES, TRANSACTION_TOO_LARGE, type WriteRefusal } from './refused-writes.js';
-import { removedFields, together, updateOf, type DocumentUpdate, type RecordChange } from './record-update.js';
-import {
-  checkReferences,
-  concernsReferences,
-  conditionOf,
-  requireReferences,
-  type ReferenceCheck,
-  type WriteCondition,
-} from './reference-checks.js';
+import { removedFields, together, updateOf, type DocumentUpdate } from './record-update.js';
+import type { RecordChange, RecordWrite } from './record-update.js';
+import { conditionOf, type ReferenceCheck, type WriteCondition } from './reference-checks.js';
 import { matchShown } from './shown-documents.js';
 import { tellOf, type ChangedDocuments } from './tell-of.js';
 import { write, writeNew } from './write.js';
-import { withReferences } from './with-references.js';
+import { requireReferred, withReferences } from './with-references.js';
 import { writeRecordsTogether, WriteRefused } from './write-together.js';
 
 type Filter = Record<string, unknown>;
@@ -57,8 +51,8 @@ export async function insertDocumentRecord(
   document: StoredDocument,
   referrer: Referrer | null = null,
 ): Promise<void> {
-  const insert = { collection, referrer, insert: document };
-  await withReferences(app, insert, (_, checks) => insertPlain(app, collection, document, checks));
+  const write = { collection, referrer, insert: document };
+  await withReferences(app, write, (_, checks) => insertPlain(app, collection, document, checks));
 }
 
 function insertPlain(
@@ -155,7 +149,12 @@ export async function insertRecordsTogether(
   documents: readonly StoredDocument[],
   referrer: Referrer | null = null,
 ): Promise<void> {
-  if (referencesOf(collection).length > 0) return insertChecked(app, collection, documents, referrer);
+  if (referencesOf(collection).length > 0) {
+    return insertChecked(
+      app,
+      documents.map((insert) => ({ collection, referrer, insert })),
+    );
+  }
   await writeNew(app, collection, documents, {
     async run(_, withEvents) {
       try {
@@ -169,17 +168,9 @@ export async function insertRecordsTogether(
   });
 }
 
-async function insertChecked(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-  referrer: Referrer | null,
-): Promise<void> {
+async function insertChecked(app: App, writes: readonly RecordWrite[]): Promise<void> {
   try {
-    await writeRecordsTogether(
-      app,
-      documents.map((insert) => ({ collection, referrer, insert })),
-    );
+    await writeRecordsTogether(app, writes);
   } catch (error) {
     if (!(error instanceof WriteRefused) || !error.cause) throw error;
     const { kind, code, message, details } = error.cause;
@@ -205,10 +196,7 @@ export async function insertHiddenRecords(
   batchNumber: number,
   referrer: Referrer | null = null,
 ): Promise<void> {
-  for (const insert of documents) {
-    const write = { collection, referrer, insert };
-    if (await concernsReferences(app, write)) await requireReferences(app, await checkReferences(app, write));
-  }
+  for (const insert of documents) await requireReferred(app, { collection, referrer, insert });
   const hide = (document: StoredDocument): StoredDocument => ({
     ...document,
     [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), batch: batchNumber },

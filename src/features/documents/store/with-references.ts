@@ -27,6 +27,11 @@ export async function withReferences<W extends RecordWrite>(
   return written;
 }
 
+/** Checks what references ask of a new document by reads, before it is written. */
+export async function requireReferred(app: App, write: RecordWrite & { insert: StoredDocument }): Promise<void> {
+  if (await concernsReferences(app, write)) await requireReferences(app, await checkReferences(app, write));
+}
+
 /** So often a write is planned again that others came between. */
 const ATTEMPTS = 5;
 

@@ -8,8 +8,8 @@ import { requireUserSize } from './user-size.js';
 import { prepareUserStore } from '../user-store.js';
 
 /**
- * Stores a new user by one write; it refers to documents with the referrer's rights. 409 EMAIL_TAKEN or, for another unique field, DUPLICATE_VALUE; 413 for one that is
- * too large, 403 QUOTA_EXCEEDED in a full project.
+ * Stores a new user by one write; it refers to documents with the referrer's rights. 409 EMAIL_TAKEN or, for another
+ * unique field, DUPLICATE_VALUE; 413 for one that is too large, 403 QUOTA_EXCEEDED in a full project.
  */
 export async function insertUser(
   app: App,
