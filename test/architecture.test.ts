@@ -284,12 +284,18 @@ function isAllowed(from: string, to: string): boolean {
   // One queue for the process: two would each take turns of their own.
   if (target === 'turns') return source !== 'client';
   if (source === 'turns') return target === 'errors';
+  // The one reader of text from outside, settings included.
+  if (target === 'text') return source !== 'client';
+  if (source === 'text' || source === 'config') return target === 'errors';
   // A package of its own, for browsers.
   if (source === 'client' || target === 'client') return false;
   if (target === 'engine') return from === 'src/platform/database/database.ts' && to === 'src/engine/index.ts';
   if (source === 'engine') return false;
   if (source === 'cli') return true;
   if (target === 'cli') return false;
+  // The forms of files, for the command line, the console and the service alike.
+  if (target === 'exchange') return true;
+  if (source === 'exchange') return false;
   const base = ['errors', 'config', 'package'];
   if (source === 'platform') return base.includes(target);
   if (source === 'http') return [...base, 'platform', 'app'].includes(target);

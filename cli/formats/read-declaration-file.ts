@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AppError, invalid } from '../../src/errors.js';
+import { readTextFile } from '../../src/text.js';
 import { readProjectsFile } from '../../src/features/declaration/project-declaration.js';
 import {
   readDeclarations,
@@ -18,11 +18,7 @@ const QUOTES = 'A rule that begins with a quotation mark stands in single quotes
 
 /** Reads JSON or YAML, by the file's name. 400 with the place of a mistake. */
 export async function readStructuredFile(context: Context, file: string): Promise<unknown> {
-  const path = resolve(context.io.cwd, file);
-  // The system names no path for what was opened already, as a directory.
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw Object.assign(error as Error, { path });
-  });
+  const text = await readTextFile(resolve(context.io.cwd, file), file);
   if (text.trim() === '') throw invalid('INVALID_FILE', `${file} is empty.`);
   if (text.length > MAX_FILE_BYTES) throw invalid('FILE_TOO_LARGE', `${file} is larger than 5 MB.`);
   try {
@@ -41,7 +37,7 @@ export async function readStructuredFile(context: Context, file: string): Promis
 export async function findDeclaration({ io }: Context, file: string, name: string): Promise<number | null> {
   const { isMap, isScalar, LineCounter, parseDocument, visit } = await import('yaml');
   const lines = new LineCounter();
-  const text = await readFile(resolve(io.cwd, file), 'utf8');
+  const text = await readTextFile(resolve(io.cwd, file), file);
   let found: number | null = null;
   visit(parseDocument(text, { lineCounter: lines }), {
     Map(_key, node, ancestors) {
@@ -108,7 +104,7 @@ export async function readProjects(context: Context, file: string): Promise<Retu
 async function locate({ io }: Context, file: string, place: string): Promise<string> {
   const { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } = await import('yaml');
   const lines = new LineCounter();
-  let node: unknown = parseDocument(await readFile(resolve(io.cwd, file), 'utf8'), { lineCounter: lines }).contents;
+  let node: unknown = parseDocument(await readTextFile(resolve(io.cwd, file), file), { lineCounter: lines }).contents;
   let [offset, collection, above] = [0, '', ''];
   for (const step of place.split('.')) {
     const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === step) : undefined;

@@ -1,5 +1,6 @@
 import { checkNewPassword } from '../../src/features/users/credentials.js';
 import { Problems } from '../../src/features/documents/reply/problems.js';
+import { readTextStream } from '../../src/text.js';
 import type { SecretSource } from './command.js';
 import type { Context } from './context.js';
 import { UsageError } from '../view/exit.js';
@@ -21,7 +22,7 @@ export async function readSecret(context: Context, source: SecretSource, questio
   if (!stdin) {
     return context.ask.secret(`${question}:`, `${question} is missing: add ${option}-stdin or ${option}-env <NAME>`);
   }
-  const text = (await readAll(context)).replace(/\r?\n$/, '');
+  const text = (await readTextStream(context.io.stdin, 'Standard input', MAX_SECRET_BYTES)).replace(/\r?\n$/, '');
   if (!text) throw new UsageError(`${option}-stdin was given, but standard input is empty.`);
   return text;
 }
@@ -41,15 +42,4 @@ export async function readNewPassword(context: Context, source: SecretSource, qu
     // From the beginning: it may be the first one that was mistyped.
     context.out.note('The two passwords differ. Type both again, or press Ctrl-C.');
   }
-}
-
-async function readAll(context: Context): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of context.io.stdin) {
-    chunks.push(Buffer.from(chunk as Buffer));
-    bytes += chunks.at(-1)!.length;
-    if (bytes > MAX_SECRET_BYTES) throw new UsageError('Standard input is far too long for a secret.');
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

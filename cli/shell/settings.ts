@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import {
@@ -9,6 +8,8 @@ import {
   type ConfigLayer,
   type SettingSource,
 } from '../../src/config/config.js';
+import { AppError } from '../../src/errors.js';
+import { readTextFileSync } from '../../src/text.js';
 import { findNearest } from '../../src/platform/nearest.js';
 import type { Io } from '../view/io.js';
 import { UsageError } from '../view/exit.js';
@@ -63,8 +64,9 @@ function readEnvFile(io: Io, named: string | undefined): ConfigLayer[] {
   const source = named ?? DEFAULT_ENV_FILE;
   let text: string;
   try {
-    text = readFileSync(resolve(io.cwd, source), 'utf8');
+    text = readTextFileSync(resolve(io.cwd, source), source);
   } catch (error) {
+    if (error instanceof AppError) throw new UsageError(`${error.message}.`);
     const { code } = error as NodeJS.ErrnoException;
     // Directories are called .env too; a file that is there and cannot be read would be missed.
     if (named === undefined && (code === 'ENOENT' || code === 'EISDIR')) return [];

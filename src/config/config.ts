@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { AppError } from '../errors.js';
+import { readTextFileSync } from '../text.js';
 import { ACCESS_SETTINGS } from './access-settings.js';
 import { ADMISSION_SETTINGS } from './admission-settings.js';
 import { BACKUP_SETTINGS } from './backup-settings.js';
@@ -122,9 +123,10 @@ function findRaw(
     const file = entry.secret ? layer.values[`${entry.env}_FILE`] : undefined;
     if (!file) continue;
     try {
-      return { raw: readFileSync(file, 'utf8').trim(), source: `${layer.source} (${entry.env}_FILE)` };
-    } catch {
-      problems.push(`${entry.env}_FILE names ${file}, which cannot be read`);
+      return { raw: readTextFileSync(file).trim(), source: `${layer.source} (${entry.env}_FILE)` };
+    } catch (error) {
+      const why = error instanceof AppError ? `: ${error.message}` : ', which cannot be read';
+      problems.push(`${entry.env}_FILE names ${file}${why}`);
       return null;
     }
   }

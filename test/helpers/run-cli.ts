@@ -16,7 +16,7 @@ export interface CliOutcome {
 export interface CliOptions {
   env?: Record<string, string>;
   cwd?: string;
-  stdin?: string;
+  stdin?: string | Buffer;
   /** stdout and stderr, or stdout alone, pretend to be a terminal. stdin does not: prompts are tested on a real one. */
   terminal?: boolean | 'stdout';
   /** How wide that terminal is; unknown unless given. */

@@ -4,7 +4,9 @@ import { operatorCaller } from '../../../src/features/access/operator-caller.js'
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { requireWriteTarget, type WriteTarget } from '../../../src/features/documents/write/write-target.js';
 import type { Project } from '../../../src/features/projects/project.js';
+import { readTextStream } from '../../../src/text.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
+import { MAX_ENTRY_BYTES } from '../../formats/entry.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { argument, defineCommandOn } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
@@ -39,12 +41,7 @@ const UNQUOTED = /[{,[:]\s*(?:'|(?!(?:true|false|null)\b)[A-Za-z_$])/;
 
 /** The JSON of an argument, or of standard input for `-`; 400 INVALID_JSON. */
 export async function readJsonText({ io }: Context, text: string, what = 'The fields are'): Promise<unknown> {
-  let json = text;
-  if (text === '-') {
-    const chunks: Buffer[] = [];
-    for await (const chunk of io.stdin) chunks.push(chunk as Buffer);
-    json = Buffer.concat(chunks).toString('utf8');
-  }
+  const json = text === '-' ? await readTextStream(io.stdin, 'Standard input', MAX_ENTRY_BYTES) : text;
   try {
     return JSON.parse(json) as unknown;
   } catch (error) {

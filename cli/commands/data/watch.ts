@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { AppError, invalid } from '../../../src/errors.js';
+import { readTextFile } from '../../../src/text.js';
 import type { Caller } from '../../../src/features/access/caller.js';
 import { FEED_PARAMETERS } from '../../../src/features/feed/feed-query.js';
 import { watchChanges } from '../../../src/features/feed/watch-changes.js';
@@ -79,7 +79,7 @@ async function* from<T>(file: string | undefined, pages: AsyncIterable<T>): Asyn
 
 async function readCursor(path: string): Promise<string | null> {
   try {
-    return (await readFile(path, 'utf8')).trim() || null;
+    return (await readTextFile(path)).trim() || null;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new UsageError(`${path} cannot be read: ${(error as Error).message}`);

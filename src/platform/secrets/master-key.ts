@@ -5,12 +5,12 @@ import {
   linkSync,
   mkdirSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { readTextFileSync } from '../../text.js';
 import { conflict } from '../../errors.js';
 import { randomToken } from '../ids.js';
 
@@ -134,7 +134,7 @@ function syncDirectory(path: string): void {
 function findKey(path: string): string | null {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    text = readTextFileSync(path).trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;

@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { AppError } from '../../../../src/errors.js';
 import { setTemplate } from '../../../../src/features/mail/mail-template.js';
+import { readTextFile } from '../../../../src/text.js';
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
 import { argument, defineCommand, option } from '../../../shell/command.js';
 import type { Context } from '../../../shell/context.js';
@@ -38,8 +39,9 @@ export default defineCommand({
 
 async function readText(context: Context, option: string, file: string): Promise<string> {
   try {
-    return await readFile(resolve(context.io.cwd, file), 'utf8');
-  } catch {
+    return await readTextFile(resolve(context.io.cwd, file), file);
+  } catch (error) {
+    if (error instanceof AppError) throw error;
     throw new UsageError(`${option} names ${file}, which cannot be read.`);
   }
 }
