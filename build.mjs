@@ -15,7 +15,7 @@ import { buildConsole } from './src/console/build.mjs';
 /** What is loaded from a folder of its own: native parts, what is found by name at run time, what few starts need. */
 const EXTERNAL = [
   ...['bcrypt', 'libsql', 'mongodb', 'bson', 'ajv', 'jsonwebtoken'],
-  ...['@aws-sdk/*', '@opentelemetry/*', 'nodemailer', 'prom-client', 'resend', 'undici', 'yaml'],
+  ...['@aws-sdk/*', '@opentelemetry/*', 'nodemailer', 'prom-client', 'resend', 'undici', 'yaml', 'csv-parse'],
 ];
 
 /** @type {import('esbuild').BuildOptions} */

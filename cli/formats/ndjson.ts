@@ -1,20 +1,23 @@
+import type { WantedList } from '../../src/exchange/wrapped-list.js';
+import { MAX_ENTRY_BYTES, TOO_LONG, type Entry } from './entry.js';
 import { parseEntry } from './parse-entry.js';
-import { MAX_ENTRY_BYTES, type Entry } from './entry.js';
+import { Unwrapper } from './wrapped.js';
 
 const LINE_FEED = 0x0a;
 
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x09 || byte === 0x0d;
 
 /** One JSON document per line; empty lines are skipped. */
-export async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator<Entry> {
+export async function* readNdjson(chunks: AsyncIterable<Buffer>, wanted: WantedList): AsyncGenerator<Entry> {
+  const unwrapper = new Unwrapper(wanted);
   let line = 0;
   for await (const bytes of splitLines(chunks)) {
     line++;
     if (bytes === null) {
-      yield { line, problem: `longer than ${MAX_ENTRY_BYTES / 1024 / 1024} MB` };
+      yield { line, problem: TOO_LONG };
       continue;
     }
-    if (!bytes.every(isSpace)) yield parseEntry(line, bytes);
+    if (!bytes.every(isSpace)) yield* unwrapper.take(parseEntry(line, bytes), bytes);
   }
 }
 

@@ -4,13 +4,28 @@ import { resolve } from 'node:path';
 import { conflict } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
 import { UsageError } from '../view/exit.js';
+import { decodeSource, type Encoding } from './decode-source.js';
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** A file in pieces, or standard input for `-`. */
-export function openSource(context: Context, file: string): AsyncIterable<Buffer> {
-  if (file === '-') return context.io.stdin as AsyncIterable<Buffer>;
-  return createReadStream(resolve(context.io.cwd, file), { highWaterMark: CHUNK_BYTES, signal: context.stop });
+/** A file in pieces of UTF-8, or standard input for `-`. `count` is called with the bytes read. */
+export function openSource(
+  context: Context,
+  file: string,
+  { encoding = 'utf-8', count }: { encoding?: Encoding; count?: (bytes: number) => void } = {},
+): AsyncIterable<Buffer> {
+  const bytes =
+    file === '-'
+      ? (context.io.stdin as AsyncIterable<Buffer>)
+      : createReadStream(resolve(context.io.cwd, file), { highWaterMark: CHUNK_BYTES, signal: context.stop });
+  return decodeSource(count ? countBytes(bytes, count) : bytes, encoding);
+}
+
+async function* countBytes(chunks: AsyncIterable<Buffer>, count: (bytes: number) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    count(chunk.length);
+    yield chunk;
+  }
 }
 
 /** Bytes of the file, null for standard input. Refuses what cannot be read before anything is connected. */

@@ -1,14 +1,17 @@
+import type { WantedList } from '../../src/exchange/wrapped-list.js';
+import { readCsv, type OpenRows } from './csv.js';
 import type { Entry } from './entry.js';
-import { readCsv } from './csv.js';
-import { readJsonArray } from './json-array.js';
+import { readJson } from './json.js';
 import { readNdjson } from './ndjson.js';
 
 export const FORMATS = ['ndjson', 'json', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
 export interface ReadOptions {
-  /** Turns a row of a CSV file into a document. */
-  readRow: (row: ReadonlyMap<string, string>, delimiter: string) => unknown;
+  /** Turns rows of a CSV file into documents. */
+  openRows: OpenRows;
+  /** The collection that the documents belong to: a list under its name may be wrapped in an object. */
+  list: WantedList;
 }
 
 /**
@@ -16,9 +19,9 @@ export interface ReadOptions {
  * one is read.
  */
 export function readEntries(chunks: AsyncIterable<Buffer>, format: Format, options: ReadOptions): AsyncIterable<Entry> {
-  if (format === 'ndjson') return readNdjson(chunks);
-  if (format === 'json') return readJsonArray(chunks);
-  return readCsv(chunks, options.readRow);
+  if (format === 'ndjson') return readNdjson(chunks, options.list);
+  if (format === 'json') return readJson(chunks, options.list);
+  return readCsv(chunks, options.openRows);
 }
 
 /** The format by a file's name, or null. */

@@ -1225,6 +1225,12 @@ export interface ApiSchemas {
   };
   ImportOutcome: {
     inserted: number;
+    notes?: {
+      count: number;
+      field: string;
+      index: number;
+      message: string;
+    }[];
     present?: number;
     rejected: {
       index: number;

@@ -108,14 +108,16 @@ export function get<P extends ApiPath<'GET'>>(address: Address<P>, signal: Abort
 }
 
 async function request(method: Method, address: string, asked: Sendable): Promise<unknown> {
+  // Options that were not given are none, whatever else objects have by their prototype.
+  const options = Object.assign(Object.create(null) as Sendable, asked);
   for (;;) {
-    const response = await send(method, address, asked);
+    const response = await send(method, address, options);
     const json = (await response.json().catch(() => ({}))) as { data?: unknown } & Partial<ApiSchemas['Error']>;
     if (response.ok) {
       if (trouble.value !== null) trouble.value = null;
       return json.data;
     }
-    if (response.status === 401 && !asked.isSignIn && json.code !== 'INVALID_CREDENTIALS') {
+    if (response.status === 401 && !options.isSignIn && json.code !== 'INVALID_CREDENTIALS') {
       await untilSignedIn();
       continue;
     }

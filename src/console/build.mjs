@@ -20,6 +20,20 @@ function loaded(outputs, path, found = new Set()) {
   return found;
 }
 
+/**
+ * A package in the old form of modules, with what esbuild needs to read that form inside of it: in a chunk of its own,
+ * that would be loaded before the first script.
+ */
+const papaparseWhole = {
+  name: 'papaparse-whole',
+  setup({ onLoad }) {
+    onLoad({ filter: /node_modules[\\/]papaparse[\\/]/ }, async ({ path }) => {
+      const { outputFiles } = await build({ entryPoints: [path], bundle: true, format: 'esm', write: false });
+      return { contents: outputFiles[0].text };
+    });
+  },
+};
+
 export async function buildConsole() {
   mkdirSync(OUT, { recursive: true });
   const { metafile } = await build({
@@ -30,6 +44,7 @@ export async function buildConsole() {
     format: 'esm',
     target: 'es2022',
     minify: true,
+    plugins: [papaparseWhole],
     jsx: 'automatic',
     jsxImportSource: 'preact',
     entryNames: '[name]-[hash]',

@@ -302,6 +302,22 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     expect(found).toMatchObject([{ name: 'A "fine" cup; blue', price: 3.5, sold: true }]);
   });
 
+  it('gives nothing a prototype by the columns of a file', async () => {
+    const target = await buildCollection(stage.test.app, stage.project, { name: 'loose', mode: 'flexible' });
+    await placeDocuments(stage.test.app, target, [{ a: 1 }]);
+    const page = await openConsole(stage, { hash: at(stage, 'documents/loose?import=1') });
+    const files = [
+      ['x.json', '[{"name":"ann","__proto__.query":{"permanent":true},"constructor.prototype.body":1}]'],
+      ['x.csv', 'name,__proto__.query,constructor.prototype.form\nann,x,y\n'],
+    ] as const;
+    for (const [name, text] of files) {
+      const field = page.getByLabel(/^File:/);
+      await field.setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+      await page.getByRole('button', { name: 'Look which of 1 fit' }).waitFor();
+      expect(await page.evaluate(() => ['query', 'body', 'form'].filter((each) => each in {}))).toEqual([]);
+    }
+  });
+
   it('shows the files of a document, each by its link', async () => {
     const form = new FormData();
     form.set('attach', JSON.stringify({ collection: 'articles', id: ids[4]! }));

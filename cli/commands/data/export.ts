@@ -18,7 +18,7 @@ const PROGRESS_STEP = 1000;
 
 export default defineCommand({
   details:
-    'Filters are those of "data query". Without --out the documents go to standard output; --json then makes them one JSON array. The file appears under its name when it is complete.',
+    'Filters are those of "data query". Without --out the documents go to standard output; --json then makes them one JSON array. The file appears under its name when it is complete. Every format is taken back by "data import" exactly. In CSV an apostrophe stands before text that a spreadsheet would run as a formula, and the last column marks the file, so that the import removes it again.',
   examples: [
     'bsvc data export posts --project shop --out posts.ndjson',
     'bsvc data export posts --project shop --format csv > posts.csv',
@@ -32,6 +32,7 @@ export default defineCommand({
     format: choice<Format>('--format <format>', 'default: by the file’s name, else ndjson', FORMATS),
     filters: filterOption(['include_deleted']),
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
+    bom: flag('--bom', 'begin with a byte order mark, by which Excel knows UTF-8'),
   },
   async run(context, input) {
     const { out } = input;
@@ -54,7 +55,7 @@ export default defineCommand({
     };
     try {
       const columns = format === 'csv' ? await findColumns(app, collection, wanted) : [];
-      const text = inChunks(writeEntries(documents(), format, columns));
+      const text = inChunks(writeEntries(documents(), format, columns, { mark: input.bom }));
       if (path === null) {
         for await (const chunk of text) await context.out.write(chunk);
         progress.stop();
@@ -73,17 +74,13 @@ export default defineCommand({
   },
 });
 
-/**
- * The columns of CSV: the declared fields, or in a flexible collection every key that occurs, then the system fields.
- */
+/** The columns of CSV: the declared fields and whatever else occurs, then the system fields. */
 async function findColumns(app: App, collection: Collection, options: ExportOptions): Promise<string[]> {
   const system = ['createdAt', 'updatedAt', ...(options.includeDeleted ? ['isDeleted', 'deletedAt'] : [])];
   const own = new Set(collection.fields.map(({ name }) => name));
   if (collection.rls) own.add(collection.rls.ownerField);
-  if (collection.mode === 'flexible') {
-    for await (const document of exportDocuments(app, collection, options)) {
-      for (const name of Object.keys(document)) own.add(name);
-    }
+  for await (const document of exportDocuments(app, collection, options)) {
+    for (const name of Object.keys(document)) own.add(name);
   }
   for (const name of ['_id', 'createdAt', 'updatedAt', 'isDeleted', 'deletedAt']) own.delete(name);
   return ['_id', ...own, ...system];

@@ -4,15 +4,24 @@ import { AppError } from '../../../src/errors.js';
 import { addCollection, readNewCollection } from '../../../src/features/collections/add-collection.js';
 import { findCollection, requireStoredCollection } from '../../../src/features/collections/collection-store.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
+import { rowReader, type Head } from '../../../src/exchange/csv-row.js';
+import { readExtendedDocument, type Note } from '../../../src/features/documents/bulk/extended-json.js';
+import { ImportNotes } from '../../../src/features/documents/bulk/import-notes.js';
 import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { chooseProject } from '../../ask/choose-project.js';
-import { LINE_SOURCES, readForeignDocument, type LineSource } from '../../formats/foreign/foreign-document.js';
+import {
+  LINE_SOURCES,
+  readForeignDocument,
+  type ForeignDocument,
+  type LineSource,
+} from '../../formats/foreign/foreign-document.js';
 import { withOwnValues } from '../../formats/foreign/foreign-id.js';
 import { openPocketBase, type PocketBaseCollection } from '../../formats/foreign/pocketbase.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';
 import { measureSource, openSource } from '../../formats/open-source.js';
-import { findFormat, readEntries } from '../../formats/read-entries.js';
+import { findFormat, readEntries, type Format } from '../../formats/read-entries.js';
+import type { Encoding } from '../../formats/decode-source.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../view/output.js';
 import { UsageError } from '../../view/exit.js';
@@ -29,10 +38,10 @@ interface ForeignInput {
   source?: string;
   parent?: string;
   oldId?: string;
+  format?: Format;
+  encoding?: Encoding;
   dryRun: boolean;
 }
-
-type Value = Record<string, unknown>;
 
 /** `data import --from`: ids become ids here; what is there already stays as it is. */
 export async function importForeign(context: Context, input: ForeignInput): Promise<Result> {
@@ -44,57 +53,104 @@ export async function importForeign(context: Context, input: ForeignInput): Prom
   await measureSource(context, file);
   const { app, project } = await chooseProject(context, input.project);
   const target = await requireStoredCollection(app, project._id, collection);
-  const place = { collection: input.source ?? collection, parent: input.parent };
-  const entries = readLines(context, file, (value) => readForeignDocument(input.from as LineSource, value, place));
-  const outcome = await importInto(context, app, target, entries, input);
+  const declared = new Set(target.fields.map(({ name }) => name));
+  const place = { collection: input.source ?? collection, parent: input.parent, declared };
+  const notes = new ImportNotes();
+  const entries = readDocuments(context, file, input, target, (value, line) =>
+    readForeignDocument(input.from as LineSource, value, place, (field, message) => notes.add(field, message, line)),
+  );
+  const outcome = await importInto(context, app, target, { entries, notes }, input);
   return presentForeignImport([outcome], input.dryRun);
 }
 
-async function* readLines(
+async function* readDocuments(
   context: Context,
   file: string,
-  read: (value: unknown) => Value | null,
-): AsyncGenerator<ForeignEntry<{ value: Value; id: unknown }>> {
-  const format = findFormat(file) === 'json' ? 'json' : 'ndjson';
-  const readRow = (): never => {
-    throw new Error('no CSV is read here');
-  };
-  for await (const entry of readEntries(openSource(context, file), format, { readRow })) {
-    if ('problem' in entry) {
+  { from, source, format, encoding }: ForeignInput,
+  { name, fields }: Collection,
+  read: (value: unknown, line: number) => ForeignDocument | null,
+): AsyncGenerator<ForeignEntry<ForeignDocument> | { line: number; note: string }> {
+  const form = format ?? findFormat(file) ?? 'ndjson';
+  if (form === 'csv' && from === 'firestore') throw new UsageError('Documents of Firestore are JSON, not CSV.');
+  const list = { name: source ?? name, fields: new Set(fields.map((field) => field.name)) };
+  const openRows = (head: Head) => rowReader(head, fields);
+  for await (const entry of readEntries(openSource(context, file, { encoding }), form, { openRows, list })) {
+    if ('problem' in entry || 'note' in entry) {
       yield entry;
       continue;
     }
     try {
-      const value = read(entry.value);
-      if (value) yield { line: entry.line, value: { value, id: idThere(entry.value as Value) } };
+      const value = read(entry.value, entry.line);
+      if (value) yield { line: entry.line, value };
     } catch (error) {
       yield { line: entry.line, problem: (error as Error).message };
     }
   }
 }
 
-/** The id of a document in the other service. */
-function idThere({ _id, id = _id, name }: Value): unknown {
-  return id ?? String(name).split('/').at(-1);
+type Entries<T> = AsyncIterable<T> | Iterable<T>;
+
+interface Coming {
+  entries: Entries<ForeignEntry<ForeignDocument> | { line: number; note: string }>;
+  /** What reading the entries left out or changed. */
+  notes: ImportNotes;
 }
 
 async function importInto(
   context: Context,
   app: App,
   collection: Collection,
-  entries:
-    AsyncIterable<ForeignEntry<{ value: Value; id: unknown }>> | Iterable<ForeignEntry<{ value: Value; id: unknown }>>,
+  { entries, notes }: Coming,
   { dryRun, oldId }: ForeignInput,
 ): Promise<ForeignImport> {
-  const { report, broken } = await storeInBatches(context, `Importing ${collection.name}`, entries, async (batch) => {
-    const values = batch.map(({ value, id }) => {
-      const own = withOwnValues(collection.fields, value);
-      return oldId === undefined ? own : { ...own, [oldId]: String(id) };
-    });
-    const outcome = await importDocuments(app, collection, values, { dryRun, keepPresent: true });
-    return { stored: outcome.inserted, present: outcome.present ?? 0, rejected: outcome.rejected };
-  });
-  return { name: collection.name, created: false, notes: [], report, broken };
+  const taken = takeNotes(entries, notes);
+  const { report, broken } = await storeInBatches(
+    context,
+    `Importing ${collection.name}`,
+    taken,
+    async (batch, lines) => {
+      const read = batch.map(({ id, document }, at) => {
+        const note: Note = (field, message) => notes.add(field, message, lines[at]!);
+        try {
+          const plain = readExtendedDocument(collection.fields, document, note);
+          const own = withOwnValues(collection.fields, plain);
+          return oldId === undefined ? own : { ...own, [oldId]: id };
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error;
+          return error;
+        }
+      });
+      const problems = read.flatMap((each, index) =>
+        each instanceof AppError ? [{ index, message: each.message }] : [],
+      );
+      const values = read.flatMap((value, index) => (value instanceof AppError ? [] : [{ index, value }]));
+      const options = { dryRun, keepPresent: true };
+      const outcome = await importDocuments(
+        app,
+        collection,
+        values.map(({ value }) => value),
+        options,
+      );
+      notes.merge(outcome.notes, (index) => lines[values[index]!.index]!);
+      const rejected = outcome.rejected.map(({ index, message }) => ({ index: values[index]!.index, message }));
+      return { stored: outcome.inserted, present: outcome.present ?? 0, rejected: [...problems, ...rejected] };
+    },
+  );
+  const changed = notes.list.map(({ index, ...note }) => ({ ...note, line: index }));
+  return { name: collection.name, created: false, notes: [], changed, report, broken };
+}
+
+async function* takeNotes<T>(
+  entries: Entries<T | { line: number; note: string }>,
+  notes: ImportNotes,
+): AsyncGenerator<T> {
+  for await (const entry of entries) {
+    if (typeof entry === 'object' && entry !== null && 'note' in entry) {
+      notes.add('', entry.note, entry.line);
+    } else {
+      yield entry;
+    }
+  }
 }
 
 async function importPocketBase(
@@ -143,13 +199,17 @@ async function importCollection(
     if (!(error instanceof AppError)) throw error;
     const report = { read: 0, stored: 0, present: 0, rejectedCount: source.rows, rejected: [] };
     const notes = [`${error.message}. Import it alone: data import <name> … --source ${source.name}`];
-    return { name, created: false, notes, report, broken: null };
+    return { name, created: false, notes, changed: [], report, broken: null };
   }
-  const outcome = await importInto(context, app, target, documentsOf(source), input);
+  const notes = new ImportNotes();
+  const outcome = await importInto(context, app, target, { entries: documentsOf(source, notes), notes }, input);
   return { ...outcome, created: !there, notes: source.notes };
 }
 
-function* documentsOf(source: PocketBaseCollection): Generator<ForeignEntry<{ value: Value; id: unknown }>> {
-  let line = 0;
-  for (const { id, document } of source.documents()) yield { line: ++line, value: { value: document, id } };
+function* documentsOf(source: PocketBaseCollection, notes: ImportNotes): Generator<ForeignEntry<ForeignDocument>> {
+  let line = 1;
+  for (const value of source.documents((field, message) => notes.add(field, message, line))) {
+    yield { line, value };
+    line += 1;
+  }
 }

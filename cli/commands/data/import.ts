@@ -1,13 +1,15 @@
 import { basename } from 'node:path';
+import type { Collection } from '../../../src/features/collections/collection.js';
+import { rowReader } from '../../../src/exchange/csv-row.js';
 import { importDocuments } from '../../../src/features/documents/bulk/import-documents.js';
+import { ImportNotes } from '../../../src/features/documents/bulk/import-notes.js';
 import type { ImportOutcome } from '../../../src/features/documents/bulk/upsert-documents.js';
 import { chooseCollection } from '../../ask/choose-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, list, optionalArgument, option } from '../../shell/command.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from '../../view/exit.js';
-import { readCsvRow } from '../../formats/csv-row.js';
-import { decodeSource, ENCODINGS, type Encoding } from '../../formats/decode-source.js';
-import { findFormat, FORMATS, readEntries, type Format } from '../../formats/read-entries.js';
+import { ENCODINGS, type Encoding } from '../../formats/decode-source.js';
+import { findFormat, FORMATS, readEntries, type Format, type ReadOptions } from '../../formats/read-entries.js';
 import { measureSource, openSource } from '../../formats/open-source.js';
 import { importForeign, DATA_SOURCES, type DataSource } from './import-foreign.js';
 import { presentImport, type ImportReport } from './present-import.js';
@@ -22,8 +24,8 @@ const MAX_LISTED_REJECTS = 1000;
 
 export default defineCommand({
   details: [
-    'NDJSON: one document per line. JSON: an array of documents. CSV and TSV: a head row, a.b for nested fields; cells are read by the declared types, as spreadsheets write them (TRUE, yes, 1,5 beside semicolons).',
-    'Lines that are refused are reported with their numbers; --on-error stop ends at the first one. What was stored before stays.',
+    'NDJSON: one document per line. JSON: an array of documents, or an object around it that names the collection. Extended JSON of mongoexport is read in both. CSV and TSV: a head row, a.b for nested fields; cells are read by the declared types, as spreadsheets write them (TRUE, yes, 1,5 beside semicolons).',
+    'Lines that are refused are reported with their numbers; --on-error stop ends at the first one. What was stored before stays. What is left out, or stored as something else, is counted by field.',
     'An interrupted import says how many entries it is through with: go on with --skip. Ids and times of an export are kept, so it can also be repeated as it is. --key changes the documents that are there by a unique field, or _id, instead of refusing them.',
     '--from reads what another service exports: its ids become ids here, by which references find each other, and running it again goes on where it ended. pocketbase reads the data.db itself and registers missing collections, for the secret key alone until you give them rules.',
   ].join('\n'),
@@ -48,7 +50,7 @@ export default defineCommand({
     batch: option('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, wholeWithin(1, 9999)),
     dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
     from: choice<DataSource>('--from <service>', 'what another service exported', DATA_SOURCES),
-    source: option('--source <name>', 'with --from: the collection there, where its name differs'),
+    source: option('--source <name>', 'the collection there, where its name differs'),
     parent: option('--parent <field>', 'with --from firestore: gets the id of the document above a subcollection'),
     oldId: option('--old-id <field>', 'with --from: keeps the id there in this field'),
   },
@@ -61,11 +63,12 @@ export default defineCommand({
     const bytes = await measureSource(context, file);
     const { app, collection } = await chooseCollection(context, input);
     const progress = await context.out.progress(`Importing ${basename(file)}`);
-    const report: ImportReport = { inserted: 0, updated: 0, read: 0, rejectedCount: 0, rejected: [] };
+    const report: ImportReport = { inserted: 0, updated: 0, read: 0, rejectedCount: 0, rejected: [], notes: [] };
     const reject = (line: number, message: string): void => {
       report.rejectedCount++;
       if (report.rejected.length < MAX_LISTED_REJECTS) report.rejected.push({ line, message });
     };
+    const notes = new ImportNotes();
     let taken = 0;
     const store = async (batch: { line: number; value: unknown }[], read: number): Promise<void> => {
       const outcome: ImportOutcome =
@@ -81,22 +84,25 @@ export default defineCommand({
       report.updated += outcome.updated ?? 0;
       report.read = read;
       for (const { index, message } of outcome.rejected) reject(batch[index]!.line, message);
+      notes.merge(outcome.notes, (index) => batch[index]!.line);
       const fate = input.dryRun ? 'fit' : 'stored';
       const text = `${countOf(report.inserted + report.updated, 'document')} ${fate}, ${report.rejectedCount} refused`;
       progress.update(text, bytes === null ? undefined : taken / Math.max(1, bytes));
     };
     const size = input.onError === 'stop' ? 1 : (input.batch ?? BATCH_DOCUMENTS);
     const stopping = (): boolean => input.onError === 'stop' && report.rejectedCount > 0;
-    const renamed = new Map(input.columns);
-    const readRow = (row: ReadonlyMap<string, string>, delimiter: string): unknown =>
-      readCsvRow(collection.fields, row, { delimiter, renamed });
     const work = async (): Promise<void> => {
       let batch: { line: number; value: unknown }[] = [];
       let waiting = 0;
       let read = 0;
-      const source = countBytes(openSource(context, file), (length) => (taken += length));
-      for await (const entry of readEntries(decodeSource(source, input.encoding ?? 'utf-8'), format, { readRow })) {
+      const { encoding } = input;
+      const source = openSource(context, file, { encoding, count: (length) => (taken += length) });
+      for await (const entry of readEntries(source, format, readingOf(collection, input))) {
         if (context.stop.aborted) throw new Interrupted();
+        if ('note' in entry) {
+          notes.add('', entry.note, entry.line);
+          continue;
+        }
         read++;
         if (read <= (input.skip ?? 0)) continue;
         if ('problem' in entry) reject(entry.line, entry.problem);
@@ -123,9 +129,22 @@ export default defineCommand({
     }
     // Lines that do not parse are found earlier than lines that the batch refuses.
     report.rejected.sort((a, b) => a.line - b.line);
+    report.notes = notes.list.map(({ index, ...note }) => ({ ...note, line: index }));
     return outcomeOf(collection.name, report, broken, input);
   },
 });
+
+/** How files are read for a collection. */
+function readingOf(
+  { name, fields }: Collection,
+  { columns, source = name }: { columns: [from: string, to: string][]; source?: string },
+): ReadOptions {
+  const renamed = new Map(columns);
+  return {
+    openRows: (head) => rowReader(head, fields, (column) => renamed.get(column) ?? column),
+    list: { name: source, fields: new Set(fields.map((field) => field.name)) },
+  };
+}
 
 function outcomeOf(
   collection: string,
@@ -133,12 +152,13 @@ function outcomeOf(
   broken: Failure | null,
   { dryRun, key, onError }: { dryRun: boolean; key?: string; onError?: string },
 ): Result {
-  const { inserted, updated, read, ...rest } = report;
+  const { inserted, updated, read, notes, ...rest } = report;
   return {
     json: {
       inserted: dryRun ? 0 : inserted,
       ...(key !== undefined && { updated }),
       ...rest,
+      ...(notes.length > 0 && { notes }),
       ...(dryRun && { fitting: inserted + updated, dryRun: true }),
       ...(broken && { read }),
       collection,
@@ -166,11 +186,4 @@ function readColumn(text: string): [from: string, to: string] {
   const at = text.indexOf('=');
   if (at < 1 || at === text.length - 1) throw new Error('must be written from=to, for example Name=title');
   return [text.slice(0, at), text.slice(at + 1)];
-}
-
-async function* countBytes(chunks: AsyncIterable<Buffer>, count: (bytes: number) => void): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    count(chunk.length);
-    yield chunk;
-  }
 }

@@ -1,5 +1,6 @@
 import type { ForeignReport } from '../../formats/foreign/store-in-batches.js';
 import { EXIT, type Failure } from '../../view/exit.js';
+import { presentNotes, type LineNote } from './present-import.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
 
@@ -11,6 +12,8 @@ export interface ForeignImport {
   /** The collection was registered by the import, for the secret key alone. */
   created: boolean;
   notes: string[];
+  /** What was left out of documents, or stored as something else. */
+  changed: LineNote[];
   report: ForeignReport;
   broken: Failure | null;
 }
@@ -24,7 +27,13 @@ export function presentForeignImport(done: readonly ForeignImport[], dryRun: boo
   return {
     json: {
       dryRun,
-      collections: done.map(({ name, created, notes, report }) => ({ name, created, notes, ...report })),
+      collections: done.map(({ name, created, notes, changed, report }) => ({
+        name,
+        created,
+        notes,
+        changed,
+        ...report,
+      })),
     },
     quiet: stored,
     ...(failure && { failure }),
@@ -45,7 +54,9 @@ export function presentForeignImport(done: readonly ForeignImport[], dryRun: boo
         report.rejectedCount,
         notes.join('; '),
       ]);
-      const lines = [await view.table(head, rows), ...presentRejects(done)];
+      const changed = done.filter((each) => each.changed.length > 0);
+      const noted = changed.flatMap((each) => [`Changed on the way to ${each.name}:`, ...presentNotes(each.changed)]);
+      const lines = [await view.table(head, rows), ...noted, ...presentRejects(done)];
       if (!dryRun && done.some(({ created }) => created)) {
         lines.push('Collections registered now are readable by the secret key alone: bsvc collection rules <name>.');
       }

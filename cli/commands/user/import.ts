@@ -1,13 +1,14 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { readTextFile } from '../../../src/text.js';
 import { importUsers } from '../../../src/features/users/imports/import-users.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { readForeignUser, USER_SOURCES, type UserSource } from '../../formats/foreign/foreign-user.js';
 import { openPocketBase } from '../../formats/foreign/pocketbase.js';
 import { readHashConfig } from '../../formats/foreign/read-hash-config.js';
 import { storeInBatches, type ForeignEntry } from '../../formats/foreign/store-in-batches.js';
-import { readJsonArray } from '../../formats/json-array.js';
+import { readJson } from '../../formats/json.js';
 import { readNdjson } from '../../formats/ndjson.js';
+import { findFormat } from '../../formats/read-entries.js';
 import { measureSource, openSource } from '../../formats/open-source.js';
 import type { FirebaseScryptParameters } from '../../../src/platform/secrets/firebase-scrypt.js';
 import { argument, choice, flag, option } from '../../shell/command.js';
@@ -90,7 +91,7 @@ export default defineProjectCommand({
 
 async function openHashConfig(context: Context, path: string): Promise<FirebaseScryptParameters> {
   await measureSource(context, path);
-  return readHashConfig(path, await readFile(resolve(context.io.cwd, path), 'utf8'));
+  return readHashConfig(path, await readTextFile(resolve(context.io.cwd, path), path));
 }
 
 type Read<T> = T | { problem: string };
@@ -110,8 +111,11 @@ async function* readValues(
   if (from !== 'pocketbase') {
     await measureSource(context, file);
     const chunks = openSource(context, file);
-    if (from === 'firebase') yield* readJsonArray(chunks, { wrapped: true });
-    else yield* file.endsWith('.json') ? readJsonArray(chunks) : readNdjson(chunks);
+    const list = { name: source, fields: new Set<string>() };
+    const isJson = from === 'firebase' || findFormat(file) === 'json';
+    for await (const entry of isJson ? readJson(chunks, list) : readNdjson(chunks, list)) {
+      if (!('note' in entry)) yield entry;
+    }
     return;
   }
   const pocketBase = await openPocketBase(resolve(context.io.cwd, file));

@@ -1,56 +1,85 @@
+import type { Note } from '../../../src/features/documents/bulk/extended-json.js';
 import { isJsonObject } from '../../../src/features/collections/fields/field-type.js';
 import { foreignId } from './foreign-id.js';
 import { findForeignMoment } from './foreign-moment.js';
 
-/** Services whose exported documents are lines of JSON. */
-export const LINE_SOURCES = ['firestore', 'supabase', 'parse'] as const;
+/** Services whose exported documents are JSON, or rows of CSV. */
+export const LINE_SOURCES = ['firestore', 'supabase', 'parse', 'mongodb'] as const;
 export type LineSource = (typeof LINE_SOURCES)[number];
 
 type JsonObject = Record<string, unknown>;
 
-export interface FirestorePlace {
-  /** Name of the collection there; documents of others are left out. */
+export interface ForeignPlace {
+  /** Name of the collection there; of Firestore, documents of others are left out. */
   collection: string;
-  /** The field that gets the id of the document which a subcollection belongs to. */
+  /** Firestore: the field that gets the id of the document which a subcollection belongs to. */
   parent?: string;
+  /** Names of the fields that the collection here declares. */
+  declared: ReadonlySet<string>;
 }
 
-/** A document as `data import` takes it; null for one of another collection. Throws for what is no document. */
-export function readForeignDocument(source: LineSource, value: unknown, place: FirestorePlace): JsonObject | null {
+/** A document as `data import` takes it, and the id that it has there. */
+export interface ForeignDocument {
+  id: string;
+  document: JsonObject;
+}
+
+/**
+ * Reads an exported document; null for one of another collection. Throws for what is no document; `note` hears of what
+ * is left out or changed.
+ */
+export function readForeignDocument(
+  source: LineSource,
+  value: unknown,
+  place: ForeignPlace,
+  note: Note,
+): ForeignDocument | null {
   if (!isJsonObject(value)) throw new Error('a line must be a JSON object');
-  if (source === 'firestore') return fromFirestore(value, place);
-  return source === 'parse' ? fromParse(value) : fromSupabase(value);
+  if (source === 'firestore') return fromFirestore(value, place, note);
+  if (source === 'supabase') return fromSupabase(value, place, note);
+  return source === 'parse' ? fromParse(value, note) : fromMongodb(value);
 }
 
-/** `projects/p/databases/d/documents/<collection>/<id>` with `fields`, as Firestore's REST interface answers it. */
-function fromFirestore(
-  { name, fields, createTime, updateTime }: JsonObject,
-  { collection, parent }: FirestorePlace,
-): JsonObject | null {
+/**
+ * `projects/p/databases/d/documents/<collection>/<id>` with `fields`, as Firestore's REST interface answers it, alone
+ * or as the `document` of a query's result.
+ */
+function fromFirestore(value: JsonObject, { collection, parent }: ForeignPlace, note: Note): ForeignDocument | null {
+  const { name, fields, createTime, updateTime } = isJsonObject(value.document) ? value.document : value;
   const path = typeof name === 'string' ? documentPath(name) : [];
   if (path.length < 2 || !isJsonObject(fields ?? {})) {
     throw new Error('not a document of Firestore: it has "name" and "fields"');
   }
   if (path.at(-2) !== collection) return null;
+  const own = readFirestoreFields(fields ?? {}, note, '');
+  const above = parent !== undefined && path.length > 3 ? { [parent]: pathId(path.slice(0, -2)) } : {};
   return {
-    ...readFirestoreFields(fields ?? {}),
-    _id: foreignId(path.at(-1)!).toHexString(),
-    ...(parent !== undefined && path.length > 3 && { [parent]: foreignId(path.at(-3)!).toHexString() }),
-    ...times(createTime, updateTime),
+    id: path.at(-1)!,
+    document: withSystemFields(
+      { ...own, ...above },
+      { id: pathId(path), created: createTime, updated: updateTime },
+      note,
+    ),
   };
 }
 
 /** The names below `/documents/`: collection, id, collection, id … */
 const documentPath = (name: string): string[] => name.replace(/^.*?\/documents\//, '').split('/');
 
-function readFirestoreFields(fields: unknown): JsonObject {
-  const entries = Object.entries(fields as JsonObject).map(
-    ([name, value]) => [name, readFirestoreValue(value)] as const,
+/** Ids of Firestore are unique below one document only, so those of a subcollection are made of their whole path. */
+const pathId = (path: readonly string[]): string =>
+  foreignId(path.length > 2 ? path.join('/') : path.at(-1)!).toHexString();
+
+function readFirestoreFields(fields: unknown, note: Note, path: string): JsonObject {
+  return Object.fromEntries(
+    Object.entries(fields as JsonObject).map(([name, value]) => [
+      name,
+      readFirestoreValue(value, note, path === '' ? name : `${path}.${name}`),
+    ]),
   );
-  return Object.fromEntries(entries.filter(([, value]) => value !== null));
 }
 
-function readFirestoreValue(value: unknown): unknown {
+function readFirestoreValue(value: unknown, note: Note, path: string): unknown {
   const [[kind, held] = ['', null]] = Object.entries(isJsonObject(value) ? value : {});
   const { values = [], fields = {} } = (isJsonObject(held) ? held : {}) as { values?: unknown[]; fields?: unknown };
   const point = held as { latitude?: number; longitude?: number };
@@ -58,80 +87,153 @@ function readFirestoreValue(value: unknown): unknown {
     case 'nullValue':
       return null;
     case 'integerValue':
+      return { $numberLong: String(held) };
     case 'doubleValue':
-      return readNumber(held);
+      return { $numberDouble: String(held) };
     case 'timestampValue':
       return findForeignMoment(held) ?? held;
     case 'referenceValue':
-      return foreignId(documentPath(String(held)).at(-1)!).toHexString();
+      return pathId(documentPath(String(held)));
     case 'geoPointValue':
       return { type: 'Point', coordinates: [point.longitude ?? 0, point.latitude ?? 0] };
     case 'arrayValue':
-      return values.map(readFirestoreValue);
+      return values.map((each) => readFirestoreValue(each, note, path));
     case 'mapValue':
-      return readFirestoreFields(fields);
+      return readFirestoreFields(fields, note, path);
+    case 'bytesValue':
+      note(path, 'binary data, stored as base64 text');
+      return held;
     case 'stringValue':
     case 'booleanValue':
-    case 'bytesValue':
       return held;
     default:
       throw new Error(`"${kind}" is no kind of value of Firestore`);
   }
 }
 
-/** A number that JSON holds exactly; others stay the text that Firestore writes. */
-function readNumber(held: unknown): unknown {
-  const number = Number(held);
-  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number)) ? number : held;
+/** A row as `row_to_json` writes it, or as a row of CSV. Columns that are declared as fields are kept as such, too. */
+function fromSupabase(row: JsonObject, { declared }: ForeignPlace, note: Note): ForeignDocument {
+  const id = scalarText(row.id);
+  if (id === null) throw new Error('the row has no column "id"');
+  const { created_at: created, updated_at: updated } = row;
+  const own = Object.entries(row).filter(
+    ([name]) => !['id', 'created_at', 'updated_at'].includes(name) || declared.has(name),
+  );
+  for (const [name, theirs] of [
+    ['created_at', 'createdAt'],
+    ['updated_at', 'updatedAt'],
+  ] as const) {
+    const isLost = isPresent(row[name]) && isPresent(row[theirs]) && !declared.has(name);
+    if (isLost) note(name, `left out: ${theirs} is there too`);
+  }
+  return { id, document: withSystemFields(Object.fromEntries(own), { id: hexId(id), created, updated }, note) };
 }
 
-/** A row as `row_to_json` writes it. */
-function fromSupabase({ id, created_at: createdAt, updated_at: updatedAt, ...row }: JsonObject): JsonObject {
-  if (typeof id !== 'string' && typeof id !== 'number') throw new Error('the row has no column "id"');
-  const present = Object.entries(row).filter(([, value]) => value !== null);
-  return {
-    ...Object.fromEntries(present),
-    _id: foreignId(String(id)).toHexString(),
-    ...times(createdAt, updatedAt),
-  };
+const hexId = (id: string): string => foreignId(id).toHexString();
+
+/** The text of an id: text, or a number, however long. */
+function scalarText(value: unknown): string | null {
+  if (typeof value === 'string' && value !== '') return value;
+  if (typeof value === 'number') return String(value);
+  if (!isJsonObject(value)) return null;
+  const {
+    $oid: oid,
+    $uuid: uuid,
+    $numberLong: long,
+    $numberInt: int,
+    $numberDecimal: decimal,
+    $numberDouble: double,
+  } = value;
+  return scalarText(oid ?? uuid ?? long ?? int ?? decimal ?? double);
 }
 
-const PARSE_KEPT: ReadonlySet<string> = new Set(['_id', '_created_at', '_updated_at', '_rperm', '_wperm', '_acl']);
+/** What Parse keeps in a document for itself. */
+const PARSE_KEPT: ReadonlySet<string> = new Set([
+  ...['_id', 'objectId', '_created_at', '_updated_at', 'className', '__type'],
+  ...['_rperm', '_wperm', '_acl', 'ACL'],
+]);
+const PARSE_ACCESS: ReadonlySet<string> = new Set(['_rperm', '_wperm', '_acl', 'ACL']);
 
-/** A document as `mongoexport` writes it of the database of a Parse server. */
-function fromParse(document: JsonObject): JsonObject {
-  if (typeof document._id !== 'string') throw new Error('the document has no "_id" of Parse');
-  const own = Object.entries(document).flatMap(([name, value]): [string, unknown][] => {
-    if (PARSE_KEPT.has(name) || value === null) return [];
+/** A document as `mongoexport` writes it of the database of a Parse server, or as its dashboard exports it. */
+function fromParse(value: JsonObject, note: Note): ForeignDocument {
+  const id = scalarText(value.objectId ?? value._id);
+  if (id === null) throw new Error('the document has no "_id" or "objectId" of Parse');
+  const own = Object.entries(value).flatMap(([name, each]): [string, unknown][] => {
+    if (PARSE_ACCESS.has(name)) note(name, 'left out: rules say who may do what');
+    if (PARSE_KEPT.has(name)) return [];
     // `_p_author` holds a pointer, `<class>$<id>`.
-    if (name.startsWith('_p_') && typeof value === 'string') {
-      return [[name.slice('_p_'.length), foreignId(value.replace(/^[^$]*\$/, '')).toHexString()]];
+    if (name.startsWith('_p_') && typeof each === 'string') {
+      return [[name.slice('_p_'.length), hexId(each.replace(/^[^$]*\$/, ''))]];
     }
-    return [[name, readExtended(value)]];
+    const read = readParseValue(each, note, name);
+    return read === undefined ? [] : [[name, read]];
   });
-  return {
-    ...Object.fromEntries(own),
-    _id: foreignId(document._id).toHexString(),
-    ...times(readExtended(document._created_at), readExtended(document._updated_at)),
-  };
+  const { _created_at: created, _updated_at: updated } = value;
+  return { id, document: withSystemFields(Object.fromEntries(own), { id: hexId(id), created, updated }, note) };
 }
 
-/** The values of MongoDB's extended JSON that Parse stores, and Parse's own pointers. */
-export function readExtended(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(readExtended);
+/** Parse's own types of values; the rest is Extended JSON. */
+export function readParseValue(value: unknown, note: Note = () => undefined, path = ''): unknown {
+  if (Array.isArray(value)) return value.map((item) => readParseValue(item, note, path));
   if (!isJsonObject(value)) return value;
-  const { $date: date, $numberLong: long, $oid: oid, $numberInt: int, $numberDouble: double } = value;
-  if (isJsonObject(date)) return new Date(Number(date.$numberLong)).toISOString();
-  if (date !== undefined) return findForeignMoment(date) ?? date;
-  if (oid !== undefined) return oid;
-  const number = long ?? int ?? double;
-  if (number !== undefined) return readNumber(number);
-  if (value.__type === 'Pointer') return foreignId(String(value.objectId)).toHexString();
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, readExtended(each)]));
+  switch (value.__type) {
+    case 'Date':
+      return value.iso;
+    case 'Pointer':
+    case 'Object':
+      return hexId(String(value.objectId));
+    case 'GeoPoint':
+      return { type: 'Point', coordinates: [value.longitude, value.latitude] };
+    case 'Bytes':
+      note(path, 'binary data, stored as base64 text');
+      return value.base64;
+    case 'File':
+      note(path, 'a file: its name and address are stored, not its content');
+      return { name: value.name, url: value.url };
+    case 'Relation':
+      note(path, 'left out: a relation is kept in a collection of its own there');
+      return undefined;
+    default:
+      return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, readParseValue(each, note, path)]));
+  }
 }
 
-/** Of a document that says when it was stored and changed; the import refuses a text that names no moment. */
-function times(created: unknown, updated: unknown): JsonObject {
-  const [createdAt, updatedAt] = [created, updated].map((text) => findForeignMoment(text) ?? text ?? undefined);
-  return { ...(createdAt !== undefined && { createdAt }), ...(updatedAt !== undefined && { updatedAt }) };
+/** A document as `mongoexport` writes it; an id that is no ObjectId becomes one. */
+function fromMongodb(value: JsonObject): ForeignDocument {
+  const { _id: given, ...own } = value;
+  if (!isPresent(given)) throw new Error('the document has no "_id"');
+  // CSV has ids as ObjectId(665f…).
+  const id = (scalarText(given) ?? JSON.stringify(given)).replace(/^ObjectId\(([0-9a-f]{24})\)$/i, '$1');
+  return { id, document: { ...own, _id: hexId(id) } };
 }
+
+/**
+ * The document with its id and times here. A time of its own wins over the one of the service, which is that of a copy
+ * where data was moved before; one that is no time is left out.
+ */
+export function withSystemFields(
+  own: JsonObject,
+  { id, created, updated }: { id: string; created: unknown; updated: unknown },
+  note: Note,
+): JsonObject {
+  const document: JsonObject = { ...own };
+  if (Object.hasOwn(own, '_id')) note('_id', 'left out: it names the id of the document');
+  document._id = id;
+  for (const [name, theirs] of [
+    ['createdAt', created],
+    ['updatedAt', updated],
+  ] as const) {
+    const moment = findForeignMoment(own[name]) ?? (isExtendedDate(own[name]) ? own[name] : undefined);
+    if (moment === undefined && isPresent(own[name])) {
+      note(name, 'left out: it is no time, and names that of the document');
+    }
+    const kept = moment ?? findForeignMoment(theirs) ?? theirs;
+    if (isPresent(kept)) document[name] = kept;
+    else delete document[name];
+  }
+  return document;
+}
+
+const isExtendedDate = (value: unknown): boolean => isJsonObject(value) && value.$date !== undefined;
+
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null;

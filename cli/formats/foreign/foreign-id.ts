@@ -24,7 +24,9 @@ export function withOwnValues(fields: readonly Field[], document: Record<string,
 }
 
 function withOwnValue(shape: FieldShape, value: unknown): unknown {
-  if (shape.type === 'Ref' && typeof value === 'string' && value !== '') return foreignId(value).toHexString();
+  // Keys are numbers in many databases.
+  const isKey = (typeof value === 'string' && value !== '') || typeof value === 'number';
+  if (shape.type === 'Ref' && isKey) return foreignId(String(value)).toHexString();
   if (shape.type === 'Date') return findForeignMoment(value) ?? value;
   if (shape.fields && isJsonObject(value)) return withOwnValues(shape.fields, value);
   if (shape.items && Array.isArray(value)) return value.map((item) => withOwnValue(shape.items!, item));

@@ -1,7 +1,8 @@
 import { isJsonObject } from '../../../src/features/collections/fields/field-type.js';
 import { findBcryptHash, type ImportedUser } from '../../../src/features/users/imports/import-users.js';
 import { storeFirebaseHash, type FirebaseScryptParameters } from '../../../src/platform/secrets/firebase-scrypt.js';
-import { readExtended } from './foreign-document.js';
+import { readExtendedJson } from '../../../src/features/documents/bulk/extended-json.js';
+import { readParseValue } from './foreign-document.js';
 import { foreignId } from './foreign-id.js';
 import { findForeignMoment } from './foreign-moment.js';
 
@@ -90,17 +91,20 @@ function fromParse(document: JsonObject): ForeignUser {
   const user: ImportedUser = {
     ...withoutPassword(_id, isText(email) ? email : username),
     emailVerified: emailVerified === true,
-    createdAt: dateOf(readExtended(created)),
-    fields: { username, ...Object.fromEntries(own.map(([name, value]) => [name, readExtended(value)])) },
+    createdAt: dateOf(readParseFields(created)),
+    fields: { username, ...Object.fromEntries(own.map(([name, value]) => [name, readParseFields(value)])) },
   };
   return withBcrypt(user, hash);
 }
 
+const readParseFields = (value: unknown): unknown => readExtendedJson(readParseValue(value), {}, () => undefined);
+
 function withoutPassword(id: unknown, email: unknown): ImportedUser {
-  if (!isText(id)) throw new Error('the user has no id');
+  const { $oid: oid = id } = isJsonObject(id) ? id : {};
+  if (!isText(oid)) throw new Error('the user has no id');
   if (!isText(email)) throw new Error('the user has no e-mail address');
   return {
-    id: foreignId(id),
+    id: foreignId(oid),
     email,
     emailVerified: false,
     passwordHash: null,

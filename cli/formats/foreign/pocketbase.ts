@@ -1,6 +1,8 @@
-import type { Field } from '../../../src/features/collections/fields/field.js';
+import { SYSTEM_FIELDS, type Field } from '../../../src/features/collections/fields/field.js';
+import type { Note } from '../../../src/features/documents/bulk/extended-json.js';
 import { conflict } from '../../../src/errors.js';
 import { foreignId } from './foreign-id.js';
+import { withSystemFields } from './foreign-document.js';
 import { findForeignMoment } from './foreign-moment.js';
 import { openSqlite, sqlName, type SqliteFile, type SqliteRow } from './sqlite.js';
 
@@ -13,7 +15,7 @@ export interface PocketBaseCollection {
   /** What is not carried over, for people. */
   notes: string[];
   /** Each with the id that it has there. */
-  documents(): Iterable<{ id: string; document: Record<string, unknown> }>;
+  documents(note: Note): Iterable<{ id: string; document: Record<string, unknown> }>;
 }
 
 export interface PocketBaseFile {
@@ -106,6 +108,8 @@ function readColumn(field: Record<string, unknown>, names: ReadonlyMap<string, s
   };
 }
 
+const SYSTEM_NAMES: ReadonlySet<string> = new Set(SYSTEM_FIELDS);
+
 /** Kept by the service here, or of no use outside PocketBase. */
 const KEPT_COLUMNS: ReadonlySet<string> = new Set(['id', 'created', 'updated']);
 
@@ -116,7 +120,9 @@ function describe(file: SqliteFile, { name, columns }: Stored): PocketBaseCollec
     file.all(
       `SELECT 1 FROM ${table} WHERE ${sqlName(column)} IS NULL OR ${sqlName(column)} IN ('', '[]', 'null') LIMIT 1`,
     ).length === 0;
-  const fields = own.map((column) => ({
+  // Those of the service here are not declared; their values are kept where they are times.
+  const declarable = own.filter((column) => !SYSTEM_NAMES.has(column.name));
+  const fields = declarable.map((column) => ({
     ...fieldOf(file, table, column),
     ...(column.required && column.type !== 'bool' && isAlwaysThere(column) && { required: true }),
   }));
@@ -131,9 +137,9 @@ function describe(file: SqliteFile, { name, columns }: Stored): PocketBaseCollec
     rows: Number(file.all(`SELECT count(*) AS n FROM ${table}`)[0]!.n),
     fields,
     notes: own.some(({ type }) => type === 'file') ? ['names of files only'] : [],
-    *documents() {
+    *documents(note) {
       for (const row of file.each(`SELECT * FROM ${table} ORDER BY id`)) {
-        yield { id: String(row.id), document: documentOf(read, row) };
+        yield { id: String(row.id), document: documentOf(read, row, note) };
       }
     },
   };
@@ -174,15 +180,15 @@ function accountOf(columns: readonly Column[], row: SqliteRow): PocketBaseAccoun
   return { id, email, verified, created, passwordHash, fields };
 }
 
-function documentOf(columns: readonly Column[], row: SqliteRow): Record<string, unknown> {
-  const document: Record<string, unknown> = { _id: foreignId(String(row.id)).toHexString() };
+function documentOf(columns: readonly Column[], row: SqliteRow, note: Note = () => undefined): Record<string, unknown> {
+  const document: Record<string, unknown> = {};
   for (const column of columns) {
     if (KEPT_COLUMNS.has(column.name)) continue;
     const value = valueOf(column, row[column.name]);
     if (value !== undefined) document[column.name] = value;
   }
-  const [createdAt, updatedAt] = [row.created, row.updated].map(findForeignMoment);
-  return { ...document, ...(createdAt && { createdAt }), ...(updatedAt && { updatedAt }) };
+  const [created, updated] = [row.created, row.updated].map(findForeignMoment);
+  return withSystemFields(document, { id: foreignId(String(row.id)).toHexString(), created, updated }, note);
 }
 
 /** PocketBase stores an empty text where there is no value. */

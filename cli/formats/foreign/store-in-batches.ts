@@ -24,7 +24,10 @@ export async function storeInBatches<T>(
   context: Context,
   title: string,
   entries: AsyncIterable<ForeignEntry<T>> | Iterable<ForeignEntry<T>>,
-  store: (values: T[]) => Promise<{ stored: number; present: number; rejected: { index: number; message: string }[] }>,
+  store: (
+    values: T[],
+    lines: number[],
+  ) => Promise<{ stored: number; present: number; rejected: { index: number; message: string }[] }>,
 ): Promise<{ report: ForeignReport; broken: Failure | null }> {
   const report: ForeignReport = { read: 0, stored: 0, present: 0, rejectedCount: 0, rejected: [] };
   const progress = await context.out.progress(title);
@@ -38,7 +41,7 @@ export async function storeInBatches<T>(
     const values = batch.map(({ value }) => value);
     batch = [];
     if (values.length === 0) return;
-    const { stored, present, rejected } = await store(values);
+    const { stored, present, rejected } = await store(values, lines);
     report.stored += stored;
     report.present += present;
     for (const { index, message } of rejected) reject(lines[index]!, message);

@@ -69,7 +69,8 @@ const OPTIONS = new Set([...COMMAND_OPTIONS, 'count', 'cursor', 'skip', 'expand'
 
 /** The call of the client: its options beside the filter. */
 function clientCall(name: string, query: readonly (readonly [string, string])[]): string {
-  const filter: Record<string, string | string[]> = {};
+  // Without a prototype, as names come from whatever was pasted.
+  const filter = Object.create(null) as Record<string, string | string[]>;
   const options: Record<string, unknown> = {};
   for (const [key, value] of query) {
     const option = optionOf(key, value);

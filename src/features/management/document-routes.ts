@@ -21,7 +21,12 @@ const MAX_IMPORTED = 1000;
 const REFUSES = { 403: ['USERS_BLOCKED'] };
 
 const OUTCOME = object(
-  { inserted: WHOLE, 'present?': WHOLE, rejected: arrayOf(object({ index: WHOLE, message: TEXT })) },
+  {
+    inserted: WHOLE,
+    'present?': WHOLE,
+    rejected: arrayOf(object({ index: WHOLE, message: TEXT })),
+    'notes?': arrayOf(object({ field: TEXT, message: TEXT, count: WHOLE, index: WHOLE })),
+  },
   'ImportOutcome',
 );
 

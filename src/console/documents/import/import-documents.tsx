@@ -8,9 +8,9 @@ import { say, Trouble, useAction } from '../../parts/basics.js';
 import { Commands, ofProject, quote } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
 import { MappingTable } from './mapping-table.js';
-import { guessMapping, mapRows, readFile, type Mapping, type ReadFile } from './read-file.js';
+import type { Mapping, ReadFile } from './read-file.js';
 
-type Outcome = Pick<ApiSchemas['ImportOutcome'], 'inserted' | 'rejected'>;
+type Outcome = Required<Pick<ApiSchemas['ImportOutcome'], 'inserted' | 'rejected' | 'notes'>>;
 
 interface Chosen extends ReadFile {
   name: string;
@@ -38,10 +38,10 @@ export function ImportDrawer({
   const { fields, name } = collection;
   const { chosen, mapping, problem, choose, map } = useFile(collection, () => setLooked(null));
   const [looking, look, lookRefused] = useAction(async () => {
-    setLooked(await send(base, mapRows(chosen!, mapping, fields), true));
+    setLooked(await send(base, chosen!.documents(mapping, fields), true));
   });
   const [busy, store, refused] = useAction(async () => {
-    const { inserted, rejected } = await send(base, mapRows(chosen!, mapping, fields), false);
+    const { inserted, rejected } = await send(base, chosen!.documents(mapping, fields), false);
     const left = rejected.length === 0 ? '' : `, ${number(rejected.length)} refused: ${rejected[0]!.message}`;
     say(`${howMany(inserted, 'document')} stored${left}`, { isBad: rejected.length > 0 });
     onChange();
@@ -66,12 +66,12 @@ export function ImportDrawer({
         method="POST"
         path={below(base, '/import')}
         query={{ dryRun: true }}
-        body={{ documents: chosen ? mapRows({ ...chosen, rows: chosen.rows.slice(0, 2) }, mapping, fields) : [{}] }}
+        body={{ documents: chosen ? chosen.documents(mapping, fields, 2) : [{}] }}
       />
       {chosen && (
         <div class="foot">
           <button disabled={looking || busy} onClick={() => void look()}>
-            Look which of {number(chosen.rows.length)} fit
+            Look which of {number(chosen.count)} fit
           </button>
           {looked && looked.inserted > 0 && (
             <button class="primary end" disabled={looking || busy} onClick={() => void store()}>
@@ -85,9 +85,9 @@ export function ImportDrawer({
 }
 
 /** The file that was chosen, taken apart, and where its columns go. */
-function useFile({ fields, mode }: Collection, onChange: () => void) {
+function useFile({ name, fields, mode }: Collection, onChange: () => void) {
   const [chosen, setChosen] = useState<Chosen | null>(null);
-  const [mapping, setMapping] = useState<Mapping>({});
+  const [mapping, setMapping] = useState<Mapping>(new Map());
   const [problem, setProblem] = useState<string | null>(null);
   return {
     chosen,
@@ -104,7 +104,8 @@ function useFile({ fields, mode }: Collection, onChange: () => void) {
       if (!file) return;
       try {
         if (file.size > MAX_BYTES) throw new Error('The file is larger than 20 MB: import it on the command line.');
-        const read = readFile(file.name, await file.text());
+        const { guessMapping, readFile } = await import('./read-file.js');
+        const read = await readFile(file, { name, fields: new Set(fields.map((field) => field.name)) });
         setChosen({ name: file.name, ...read });
         setMapping(guessMapping(read, fields, mode === 'flexible'));
       } catch (error) {
@@ -116,7 +117,7 @@ function useFile({ fields, mode }: Collection, onChange: () => void) {
 
 const SHOWN_REFUSALS = 20;
 
-function Looked({ inserted, rejected }: Outcome) {
+function Looked({ inserted, rejected, notes }: Outcome) {
   return (
     <section role="status">
       <p>
@@ -128,21 +129,35 @@ function Looked({ inserted, rejected }: Outcome) {
             Document {index + 1}: {message}
           </li>
         ))}
+        {notes.map(({ field, message, count }) => (
+          <li key={`${field} ${message}`}>
+            {field}: {message} ({howMany(count, 'document')})
+          </li>
+        ))}
       </ul>
     </section>
   );
 }
 
 async function send(base: DocumentsPath, documents: readonly object[], isDryRun: boolean): Promise<Outcome> {
-  const sum: Outcome = { inserted: 0, rejected: [] };
+  const sum: Outcome = { inserted: 0, rejected: [], notes: [] };
   let before = 0;
   for (const part of inParts(documents)) {
-    const { inserted, rejected } = await call('POST', below(base, '/import'), {
+    const {
+      inserted,
+      rejected,
+      notes = [],
+    } = await call('POST', below(base, '/import'), {
       query: { dryRun: isDryRun || null },
       body: { documents: part },
     });
     sum.inserted += inserted;
     for (const each of rejected) sum.rejected.push({ ...each, index: before + each.index });
+    for (const note of notes) {
+      const there = sum.notes.find(({ field, message }) => field === note.field && message === note.message);
+      if (there) there.count += note.count;
+      else sum.notes.push({ ...note, index: before + note.index });
+    }
     before += part.length;
   }
   return sum;

@@ -14,7 +14,6 @@ export function MappingTable({
   fields: readonly CollectionField[];
   onMapping: (next: Mapping) => void;
 }) {
-  const [first = {}] = file.rows;
   return (
     <div class="scroll" role="region" aria-label="Columns of the file" tabIndex={0}>
       <table>
@@ -27,18 +26,18 @@ export function MappingTable({
         </thead>
         <tbody>
           {file.columns.map((column) => {
-            const chosen = mapping[column] ?? null;
+            const chosen = mapping.get(column) ?? null;
             const names = [...new Set([...fields.map(({ name }) => name), ...(chosen === null ? [] : [chosen])])];
             return (
               <tr key={column}>
                 <th scope="row">{column}</th>
-                <td dir="auto">{cell(first[column], 60)}</td>
+                <td dir="auto">{cell(file.sample(column), 60)}</td>
                 <td>
                   <select
                     aria-label={`Field for ${column}`}
                     value={chosen ?? ''}
                     onChange={({ currentTarget: { value } }) =>
-                      onMapping({ ...mapping, [column]: value === '' ? null : value })
+                      onMapping(new Map(mapping).set(column, value === '' ? null : value))
                     }
                   >
                     <option value="">Leave it out</option>

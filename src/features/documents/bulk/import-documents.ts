@@ -5,8 +5,9 @@ import type { Collection } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore, insertEachRecord } from '../store/document-store.js';
+import { ImportNotes } from './import-notes.js';
 import { requireKeyField, upsertEach, type Accepted, type ImportOutcome } from './upsert-documents.js';
-import { readImportedDocument } from './imported-document.js';
+import { readForeignValue, readImportedDocument } from './imported-document.js';
 
 export interface ImportOptions {
   dryRun?: boolean;
@@ -35,14 +36,29 @@ export async function importDocuments(
   const rejected: ImportOutcome['rejected'] = [];
   const accepted: Accepted[] = [];
   const now = app.clock.now();
+  const notes = new ImportNotes();
   await mapInTurns(values, (value, index) => {
+    const noted: [field: string, message: string][] = [];
     try {
-      accepted.push({ index, value, document: readImportedDocument(collection, value, now) });
+      const own = readForeignValue(collection, value, (...each) => void noted.push(each));
+      accepted.push({ index, value: own, document: readImportedDocument(collection, own, now) });
+      for (const [field, message] of noted) notes.add(field, message, index);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       rejected.push({ index, message: describeAll(error) });
     }
   });
+  const outcome = await storeAccepted(app, collection, accepted, rejected, { dryRun, key, keepPresent });
+  return notes.list.length === 0 ? outcome : { ...outcome, notes: notes.list };
+}
+
+async function storeAccepted(
+  app: App,
+  collection: Collection,
+  accepted: Accepted[],
+  rejected: ImportOutcome['rejected'],
+  { dryRun, key, keepPresent }: ImportOptions,
+): Promise<ImportOutcome> {
   if (accepted.length === 0 || (dryRun && !keepPresent)) return { inserted: accepted.length, rejected };
   if (key !== undefined) return upsertEach(app, collection, key, accepted, rejected);
   const there = keepPresent ? await findPresent(app, collection, accepted) : new Set<string>();

@@ -5,6 +5,7 @@ import { findDate } from '../../collections/fields/find-date.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { SYSTEM_FIELDS } from '../../collections/fields/field.js';
 import type { StoredDocument } from '../store/document.js';
+import { readExtendedDocument, type Note } from './extended-json.js';
 import { readNewDocument } from '../write/new-document.js';
 
 /**
@@ -17,13 +18,15 @@ export function readImportedDocument(collection: Collection, value: unknown, now
   const { _id: id, isDeleted, deletedAt } = value;
   if (id !== undefined) {
     const found = typeof id === 'string' ? findObjectId(id) : null;
-    if (!found) throw invalid('INVALID_ID', '_id must be 24 hexadecimal digits');
+    if (!found) {
+      throw invalid('INVALID_ID', '_id must be 24 hexadecimal digits (import --from mongodb makes them of other ids)');
+    }
     document._id = found;
   }
   for (const name of ['createdAt', 'updatedAt'] as const) {
-    if (value[name] !== undefined) document[name] = requireDate(name, value[name]);
+    if (value[name] !== undefined && value[name] !== null) document[name] = requireDate(name, value[name]);
   }
-  if (isDeleted !== undefined && typeof isDeleted !== 'boolean') {
+  if (isDeleted !== undefined && isDeleted !== null && typeof isDeleted !== 'boolean') {
     throw invalid('VALIDATION_FAILED', 'isDeleted must be true or false');
   }
   if (isDeleted === true) {
@@ -31,6 +34,30 @@ export function readImportedDocument(collection: Collection, value: unknown, now
     document.deletedAt = requireDate('deletedAt', deletedAt);
   }
   return document;
+}
+
+/** The value without what only other programs understand: Extended JSON, and fields that they keep for themselves. */
+export function readForeignValue(collection: Collection, value: unknown, note: Note): unknown {
+  if (!isJsonObject(value)) return value;
+  return withoutForeignFields(collection, readExtendedDocument(collection.fields, value, note), note);
+}
+
+/** Fields that other programs keep in every document for themselves. */
+const FOREIGN_FIELDS = ['__v', 'schemaVersion'];
+
+/** Leaves them out where the fields are checked and these are not declared: the document would be refused for them. */
+function withoutForeignFields(
+  { mode, fields }: Collection,
+  value: Record<string, unknown>,
+  note: Note,
+): Record<string, unknown> {
+  if (mode !== 'enforced') return value;
+  const left = FOREIGN_FIELDS.filter(
+    (name) => typeof value[name] === 'number' && !fields.some((field) => field.name === name),
+  );
+  if (left.length === 0) return value;
+  for (const name of left) note(name, 'left out: it is no field of the collection');
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !left.includes(name)));
 }
 
 /** What an exported document says of itself, without what the service says of it. */

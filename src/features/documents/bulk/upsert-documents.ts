@@ -5,6 +5,7 @@ import type { Collection } from '../../collections/collection.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore, insertEachRecord } from '../store/document-store.js';
 import { updateDocument } from '../write/update-document.js';
+import type { ImportNote } from './import-notes.js';
 import { withoutSystemFields } from './imported-document.js';
 
 export interface ImportOutcome {
@@ -15,6 +16,8 @@ export interface ImportOutcome {
   present?: number;
   /** Which of the values were refused and why, in order. */
   rejected: { index: number; message: string }[];
+  /** What was stored as something else than it was, or left out: by field, with the first of the values. */
+  notes?: ImportNote[];
 }
 
 /** A value of an import that fits its collection. */

@@ -1,6 +1,8 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
+import type { Field, FieldShape } from '../../collections/fields/field.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
 import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
 import { allOf } from '../query/keyset-filter.js';
@@ -36,6 +38,24 @@ export async function readExport(
   return { documents: exportDocuments(app, collection, options), release: () => app.replies.giveBack(tenant, held) };
 }
 
+/** Fields with a default that a document does not have, as null: left out, an import would fill in the default. */
+function withNulls<T extends Record<string, unknown>>(fields: readonly Field[], document: T): T {
+  let own = document;
+  for (const field of fields) {
+    const value = Object.hasOwn(document, field.name) ? document[field.name] : undefined;
+    const whole = value === undefined && field.default !== undefined ? null : withInnerNulls(field, value);
+    if (whole !== value) own = { ...own, [field.name]: whole };
+  }
+  return own;
+}
+
+function withInnerNulls({ fields, items }: FieldShape, value: unknown): unknown {
+  if (fields && isJsonObject(value)) return withNulls(fields, value);
+  if (!items || !Array.isArray(value)) return value;
+  const whole = value.map((item) => withInnerNulls(items, item));
+  return whole.some((item, at) => item !== value[at]) ? whole : value;
+}
+
 /**
  * The documents of a collection that match, in the order of their ids, one at a time; with the trash when asked. Of
  * `users`, password hashes are left out.
@@ -51,6 +71,6 @@ export async function* exportDocuments(
   for await (const document of cursor) {
     const presented = presentDocument(document);
     if (collection.name === USERS) delete presented.password;
-    yield presented;
+    yield collection.mode === 'enforced' ? withNulls(collection.fields, presented) : presented;
   }
 }

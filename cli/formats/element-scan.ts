@@ -1,5 +1,4 @@
-import { parseEntry } from './parse-entry.js';
-import { MAX_ENTRY_BYTES, type Entry } from './entry.js';
+import { MAX_ENTRY_BYTES } from './entry.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -12,27 +11,19 @@ const CLOSE_OBJECT = 0x7d;
 
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === LINE_FEED || byte === 0x0d || byte === 0x09;
 
-/**
- * The elements of one JSON array, or a sequence of JSON objects. Only brackets and quotation marks are followed here,
- * to find where an element ends; whether it is JSON is for the parser to say. UTF-8 never uses those bytes inside other
- * characters, so chunks may end anywhere. `wrapped`: the array is the first one inside an object.
- */
-export async function* readJsonArray(
-  chunks: AsyncIterable<Buffer>,
-  { wrapped = false }: { wrapped?: boolean } = {},
-): AsyncGenerator<Entry> {
-  const scan = new Scan(wrapped);
-  for await (const chunk of chunks) {
-    yield* scan.feed(chunk);
-    if (scan.failed) return;
-  }
-  yield* scan.end();
-}
+/** The bytes of an element, or what is wrong with the file. */
+export type FoundElement = { line: number; bytes: Buffer } | { line: number; problem: string };
 
-class Scan {
+/**
+ * Finds the elements of one JSON array, or of a sequence of JSON objects. Only brackets and quotation marks are
+ * followed, to find where an element ends; whether it is JSON is for the parser to say. UTF-8 never uses those bytes
+ * inside other characters, so chunks may end anywhere.
+ */
+export class ElementScan {
   failed = false;
-  readonly #wrapped: boolean;
-  private line = 1;
+  /** The bytes of an element that is longer than any document may be; it ends the reading. */
+  tooLong: Buffer[] | null = null;
+  private currentLine = 1;
   private startLine = 1;
   private state: 'start' | 'array' | 'sequence' | 'done' = 'start';
   private depth = 0;
@@ -44,16 +35,30 @@ class Scan {
   /** The start of the current element in this chunk; -1 between elements. */
   private from = -1;
   private open = false;
+  readonly #inObject: boolean;
 
-  constructor(wrapped: boolean) {
-    this.#wrapped = wrapped;
+  /** `inArrayAt`: it begins inside an array, on this line, and leaves alone what comes behind it. */
+  constructor(inArrayAt?: number) {
+    this.#inObject = inArrayAt !== undefined;
+    if (inArrayAt === undefined) return;
+    this.currentLine = inArrayAt;
+    this.state = 'array';
   }
 
-  *feed(chunk: Buffer): Generator<Entry> {
+  /** Where the element under way begins. */
+  get line(): number {
+    return this.startLine;
+  }
+
+  get isSequence(): boolean {
+    return this.state === 'sequence';
+  }
+
+  *feed(chunk: Buffer): Generator<FoundElement> {
     this.from = this.open ? 0 : -1;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at]!;
-      if (byte === LINE_FEED) this.line++;
+      if (byte === LINE_FEED) this.currentLine++;
       if (this.inText) {
         if (this.escaped) this.escaped = false;
         else if (byte === BACKSLASH) this.escaped = true;
@@ -70,34 +75,34 @@ class Scan {
     }
     if (!this.open) return;
     this.partBytes += chunk.length - this.from;
-    if (this.partBytes > MAX_ENTRY_BYTES) {
-      yield this.fail(this.startLine, `longer than ${MAX_ENTRY_BYTES / 1024 / 1024} MB`);
-      return;
-    }
     this.parts.push(Buffer.from(chunk.subarray(this.from)));
+    if (this.partBytes > MAX_ENTRY_BYTES) this.tooLong = this.parts;
   }
 
-  *end(): Generator<Entry> {
-    if (this.open) yield this.fail(this.startLine, 'the file ends inside this document');
-    else if (this.state === 'array') yield this.fail(this.line, 'the file ends before the array is closed by "]"');
+  *end(): Generator<FoundElement> {
+    if (this.open) {
+      yield this.fail(this.startLine, 'the file ends inside this document');
+    } else if (this.state === 'array') {
+      yield this.fail(this.currentLine, 'the file ends before the array is closed by "]"');
+    }
   }
 
-  private *between(byte: number, at: number): Generator<Entry> {
+  private *between(byte: number, at: number): Generator<FoundElement> {
     if (isSpace(byte) || this.isByteOrderMark(byte, at)) return;
-    if (this.#wrapped && (this.state === 'done' || (this.state === 'start' && byte !== OPEN_ARRAY))) return;
+    if (this.#inObject && this.state === 'done') return;
     if (this.state === 'start') {
       if (byte === OPEN_ARRAY) {
         this.state = 'array';
         return;
       }
       if (byte !== OPEN_OBJECT) {
-        yield this.fail(this.line, 'expected a JSON array of documents, beginning with "["');
+        yield this.fail(this.currentLine, 'expected a JSON array of documents, beginning with "["');
         return;
       }
       this.state = 'sequence';
     }
     if (this.state === 'done') {
-      yield this.fail(this.line, 'there is something after the end of the array');
+      yield this.fail(this.currentLine, 'there is something after the end of the array');
       return;
     }
     if (byte === COMMA) return;
@@ -107,12 +112,12 @@ class Scan {
     }
     this.open = true;
     this.from = at;
-    this.startLine = this.line;
+    this.startLine = this.currentLine;
     this.depth = byte === OPEN_OBJECT || byte === OPEN_ARRAY ? 1 : 0;
     this.inText = byte === QUOTE;
   }
 
-  private *within(chunk: Buffer, byte: number, at: number): Generator<Entry> {
+  private *within(chunk: Buffer, byte: number, at: number): Generator<FoundElement> {
     if (byte === QUOTE) {
       this.inText = true;
     } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
@@ -132,21 +137,21 @@ class Scan {
     }
   }
 
-  private take(chunk: Buffer, end: number): Entry {
+  private take(chunk: Buffer, end: number): FoundElement {
     const last = chunk.subarray(this.from, end);
     const bytes = this.parts.length === 0 ? last : Buffer.concat([...this.parts, last]);
     this.parts = [];
     this.partBytes = 0;
     this.open = false;
     this.depth = 0;
-    return parseEntry(this.startLine, bytes);
+    return { line: this.startLine, bytes };
   }
 
   private isByteOrderMark(byte: number, at: number): boolean {
     return this.state === 'start' && at < 3 && (byte === 0xef || byte === 0xbb || byte === 0xbf);
   }
 
-  private fail(line: number, problem: string): Entry {
+  private fail(line: number, problem: string): FoundElement {
     this.failed = true;
     return { line, problem };
   }
