@@ -46,7 +46,7 @@ const DEEP = [
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
   ...list(
     'engine',
-    'conversion crash damaged-values data-file fairness insert-together mongoose one-moment plan-choice repair',
+    'conversion crash damaged-values data-file fairness healthy-stores insert-together mongoose one-moment plan-choice repair',
   ),
   ...list('engine/pipeline', 'compile'),
   ...list('engine/power-cut', 'power-cut'),
@@ -70,7 +70,7 @@ const ALONE = [
   ...list('api/attacks', 'event-loop json-bombs'),
   ...list('client', 'follow'),
   ...list('e2e', 'faults-clock redis'),
-  ...list('engine', 'conformance held-snapshots one-turn readers'),
+  ...list('engine', 'conformance copy-on-write held-snapshots one-turn readers'),
   ...list('helpers', 'watch-replies'),
   ...list('platform', 'jobs/schedules jobs/wrong-clocks outages'),
 ];

@@ -12,7 +12,7 @@ import { readFirstPages, LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_A
 import { damagedFile } from '../damage.js';
 import { lockOf, markOpen, noteLock, requireSameLock } from './open-marks.js';
 import { PageRanges } from './page-ranges.js';
-import { Preallocation, type TransactionSize } from './preallocation.js';
+import { Preallocation, requireCopyRoom, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
 import { findRepairer } from './repair-mark.js';
 import { StorageError } from '../storage-error.js';
@@ -100,6 +100,8 @@ export function openEnvironment(dataDir: string, durability: Durability): Enviro
 
 function openMarked(dataDir: string, path: string, durability: Durability, unmark: () => void): Environment {
   requireSameLock(dataDir, lockOf(path));
+  // Opening changes the lock file, which is mapped.
+  const isCopied = requireCopyRoom(path);
   const short = inspectDataFile(path);
   let store: RootDatabase<Buffer, Buffer>;
   try {
@@ -115,7 +117,7 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
   if (isMainThread) noteLock(dataDir, lockOf(path));
   guardReads(store);
   const lastCommit = new LastCommit(store, path);
-  const preallocation = new Preallocation(path, store);
+  const preallocation = new Preallocation(path, store, isCopied);
   // A thread that is ended would end the locks of its process with the lock file.
   const pages = new PageRanges(path, isMainThread ? () => lastCommit.note() : undefined);
   let refusal: StorageError | null = null;

@@ -5,6 +5,7 @@ import { type CommitState, READER_ROW } from './last-commit.js';
 import { PageFile } from './page-file.js';
 import { HEADER_BYTES, numberAt } from './page-layout.js';
 import { compareFreeKeys, PageSet, walkPages } from './walk-pages.js';
+import { StorageError } from '../storage-error.js';
 import { noSpace } from './translate-error.js';
 
 /** Together with its key a value of this size may be too large to share a page. */
@@ -52,6 +53,22 @@ const MAX_WRITTEN_AHEAD = 4 * 1024 * 1024;
 /** A disk with less than this is nearly full: nothing is set aside beyond what is needed. */
 const PLENTY_BYTES = 2 * 1024 * 1024;
 const ZEROS = Buffer.alloc(64 * 1024);
+/** btrfs, ZFS, bcachefs: a change of what is stored takes room as well, also one of the mapped lock file. */
+const COPY_ON_WRITE: ReadonlySet<number> = new Set([0x9123683e, 0x2fc12fc1, 0xca451a4e]);
+/** With less left there, a change of a mapped page may end the process by SIGBUS. */
+const LEAST_COPY_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Throws NO_SPACE on a copy-on-write file system that is nearly full, which would end the process by a signal. Returns
+ * whether the file system is such a one.
+ */
+export function requireCopyRoom(path: string): boolean {
+  const { type, bavail, bsize } = statfsSync(dirname(path));
+  if (!COPY_ON_WRITE.has(type)) return false;
+  if (bavail * bsize >= LEAST_COPY_BYTES) return true;
+  const need = `its copy-on-write file system needs ${LEAST_COPY_BYTES / 2 ** 20} MB free. Free space, then try again.`;
+  throw new StorageError('NO_SPACE', `No space left for ${path}: ${need}`);
+}
 
 /**
  * Gets the pages that a commit writes from the disk before LMDB needs them, as zeros behind its last page. LMDB must
@@ -68,10 +85,13 @@ export class Preallocation {
   constructor(
     private readonly path: string,
     private readonly store: RootDatabase<Buffer, Buffer>,
+    /** Pages that have their place need room again when they are written: the answer of `requireCopyRoom`. */
+    private readonly isCopied: boolean,
   ) {}
 
   /** Throws NO_SPACE, before anything is written, when there may not be room for such a transaction. */
   ensure(state: CommitState, size: TransactionSize): void {
+    if (this.isCopied) requireCopyRoom(this.path);
     const pages = mostPages(state, size);
     const end = (state.lastPage + 1) * state.pageBytes;
     const needed = end + (pages + size.valuePages) * state.pageBytes;
