@@ -52,8 +52,9 @@ export class OutboundError extends Error {
 /** Requests to addresses that tenants choose. */
 export interface Outbound {
   /**
-   * Refuses with PrivateAddressError a URL whose host is, or now resolves to, an address that is not public, and with
-   * ServicePortError one whose port belongs to another kind of service. A name that cannot be resolved passes: each request looks again.
+   * Refuses with PrivateAddressError a URL whose host is, or now resolves to, an address that is not public, and
+   * with ServicePortError one whose port belongs to another kind of service. A name that cannot be resolved passes:
+   * each request looks again.
    */
   check(url: URL): Promise<void>;
   /** Sends one request and follows nothing; any status is an answer. Throws OutboundError when there is none. */

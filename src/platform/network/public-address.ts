@@ -79,8 +79,8 @@ export async function requirePublicAddresses(hostname: string, resolve: Resolve)
 }
 
 /**
- * Ports above 1023 that belong to services which are not for the web: the Fetch standard's list of bad ports, databases,
- * caches, queues and interfaces for administration.
+ * Ports above 1023 that belong to services which are not for the web: the Fetch standard's list of bad ports,
+ * databases, caches, queues and interfaces for administration.
  */
 const SERVICE_PORTS: ReadonlySet<number> = new Set([
   1433, 1434, 1521, 1719, 1720, 1723, 2049, 2181, 2375, 2376, 2379, 2380, 3306, 3389, 3659, 4045, 4190, 5060, 5061,

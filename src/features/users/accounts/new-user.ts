@@ -96,7 +96,7 @@ export function readNewUser(
 }
 
 /**
- * True for a change of what tells who a user is or what rules grant: address, its proof, roles and protected fields
+ * True for a change of what identifies a user or what rules grant: address, `emailVerified`, roles and protected fields
  * (dotted paths too).
  */
 export function changesTrust(fields: readonly Field[], change: Record<string, unknown>): boolean {

@@ -40,9 +40,9 @@ export function ownershipBegins(app: App, user: KnownAccount, prover: Prover): R
 
 /**
  * Passes the account to the person who has proven its address, and writes `set`, as long as the conditions hold: what
- * that person did not make ends. Outside the account's sessions (no prover) nothing tells the prover from a stranger who
- * signed up with the address, so the password goes too unless `set` has a new one. Null, with nothing changed, when the
- * conditions do not hold.
+ * that person did not make ends. Outside the account's sessions (no prover) the person may be another than the one who
+ * signed up, so the password goes too unless `set` has a new one. Null, with nothing changed, when the conditions do
+ * not hold.
  */
 export async function takeOver(
   app: App,

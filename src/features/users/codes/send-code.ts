@@ -19,8 +19,8 @@ export const BY_STRANGER: Asker = { network: '', findTie: () => Promise.resolve(
 
 /**
  * Has a new code mailed, unless one went out in the last minute or the address has had its mails; older ones end.
- * Answers how long to wait for the next one when one went out a moment ago, else 0. Only the worker looks up whether the
- * address has an account, so that neither answer nor time shows it.
+ * Answers the milliseconds until the next one may be asked for when one went out a moment ago, else 0. Only the worker
+ * looks up whether the address has an account, so that neither answer nor time shows it.
  */
 export async function sendCode(
   app: App,
@@ -39,7 +39,9 @@ export async function sendCode(
   return 0;
 }
 
-/** sendCode for a request: 429 CODE_SENT_RECENTLY within a minute of the last one, whether or not there is an account. */
+/**
+ * sendCode for a request: 429 CODE_SENT_RECENTLY within a minute of the last one, whether or not there is an account.
+ */
 export async function sendAskedCode(
   app: App,
   project: Project,

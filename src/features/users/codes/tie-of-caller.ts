@@ -8,7 +8,7 @@ import { sessionStore } from '../sessions/session.js';
 import { findUser } from '../user-store.js';
 import type { Tie } from './mail-allowance.js';
 
-/** Who asks for a code or sends one: the network, and what ties the caller to the address, asked only where it counts. */
+/** The sender of a request for or with a code: network and tie to the address, which is looked up where it counts. */
 export interface Asker {
   network: string;
   findTie(): Promise<Tie>;

@@ -74,7 +74,7 @@ export async function checkProof(
     return 'pwd';
   }
   if (otp === undefined || user.email === undefined) return null;
-  // Whoever sends it is signed in to the account.
+  // The sender is signed in to the account.
   const asker = { network: clientNetwork(ip), findTie: () => Promise.resolve('known' as const) };
   await takeCode(app, project, 'login', user.email, otp, asker);
   return 'otp';
