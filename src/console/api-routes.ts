@@ -1009,6 +1009,7 @@ export interface ApiSchemas {
     enabled: boolean;
     events: string[];
     failingSince: string | null;
+    headers: string[];
     id: ApiSchemas['Id'];
     keepsWaiting: boolean;
     secret: string;
@@ -1408,6 +1409,9 @@ export interface ApiSchemas {
     description?: string;
     enabled?: boolean;
     events: string[];
+    headers?: {
+      [key: string]: string;
+    };
     strict?: boolean;
     url: string;
   };
@@ -1569,6 +1573,7 @@ export interface ApiSchemas {
     enabled: boolean;
     events: string[];
     failingSince: string | null;
+    headers: string[];
     id: ApiSchemas['Id'];
     keepsWaiting: boolean;
     previousSecretExpiresAt: string;
@@ -1823,6 +1828,7 @@ export interface ApiSchemas {
     enabled: boolean;
     events: string[];
     failingSince: string | null;
+    headers: string[];
     id: ApiSchemas['Id'];
     keepsWaiting: boolean;
     updatedAt: string;
@@ -1832,6 +1838,9 @@ export interface ApiSchemas {
     description?: string;
     enabled?: boolean;
     events?: string[];
+    headers?: {
+      [key: string]: string;
+    };
     url?: string;
     waiting?: 'keep' | 'drop';
   };

@@ -53,6 +53,52 @@ const write = (method: 'post' | 'patch' | 'delete', path: string, body?: object)
 const insert = async (collection: string): Promise<string> =>
   ((await write('post', collection, {}).expect(201)).body as { _id: string })._id;
 
+describe('the headers of a webhook', () => {
+  it('are sent with each delivery and replaced by an edit; their values are shown nowhere', async () => {
+    const value = 'Bearer s3cret-of-the-receiver';
+    const { id } = await add({ headers: { Authorization: value, 'X-Team': 'blue' } });
+    await call('post', `/${id}/test`).expect(200);
+    expect(receiver.received[0]!.headers).toMatchObject({ authorization: value, 'x-team': 'blue' });
+    const shown = await call('get', `/${id}`).expect(200);
+    expect(dataOf<{ headers: string[] }>(shown).headers).toEqual(['Authorization', 'X-Team']);
+    await call('patch', `/${id}`, { headers: { 'X-Other': 'green' } }).expect(200);
+    await call('post', `/${id}/test`).expect(200);
+    expect(receiver.received[1]!.headers).toMatchObject({ 'x-other': 'green' });
+    expect(receiver.received[1]!.headers.authorization).toBeUndefined();
+    await call('patch', `/${id}`, { headers: {} }).expect(200);
+    const stored = await Promise.all(
+      ['project_webhooks', 'audit_log'].map((name) => test.app.db.collection(name).find({}).toArray()),
+    );
+    expect(JSON.stringify([stored, (await call('get')).body])).not.toContain('s3cret');
+  });
+
+  it.each([
+    ['a name that is none', { 'a b': 'x' }],
+    ['a line end', { 'X-A': 'x\r\nY: 1' }],
+    ['another script', { 'X-A': 'ü' }],
+    ['blanks at an end', { 'X-A': ' x' }],
+    ['the host', { Host: 'elsewhere.example' }],
+    ['the length', { 'content-length': '1' }],
+    ['the signature', { 'Webhook-Signature': 'v1,x' }],
+    ['one name twice', { 'X-A': '1', 'x-a': '2' }],
+  ])('are refused for %s', async (_name, headers) => {
+    const refused = await call('post', '', { url: receiver.url, events: ['*'], headers }).expect(400);
+    expect(refused.body).toMatchObject({ code: 'INVALID_HEADERS' });
+    const { id } = await add();
+    expect((await call('patch', `/${id}`, { headers })).status).toBe(400);
+  });
+
+  it('and the address are in no record or audit entry as they are, only encrypted', async () => {
+    const url = `${receiver.url}services/T0KEN-in-path?key=T0KEN-in-query`;
+    const { id } = await add({ url });
+    await call('patch', `/${id}`, { url: `${url}&more=1` }).expect(200);
+    await call('post', `/${id}/test`).expect(200);
+    const names = (await test.app.db.listNames()).filter((name) => !name.startsWith('documents_'));
+    const records = await Promise.all(names.map((name) => test.app.db.collection(name).find({}).toArray()));
+    expect(JSON.stringify(records)).not.toContain('T0KEN');
+  });
+});
+
 describe('the address of a webhook', () => {
   it('is kept in its normal form, without its fragment', async () => {
     const { id, url } = await add({ url: `${receiver.url.replace('http:', 'HTTP:')}?a=1#part` });

@@ -4,7 +4,7 @@ import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, option } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import { presentFound } from '../../view/present-found.js';
-import { presentAbsent, presentWithSecret, readEvents } from './present.js';
+import { presentAbsent, readHeader, presentWithSecret, readEvents } from './present.js';
 
 export default defineCommand({
   details: [
@@ -20,11 +20,16 @@ export default defineCommand({
     project: projectOption,
     url: option('--url <url>', 'https address that receives the events'),
     events: list('--events <events>', 'events to send, comma-separated (repeatable)'),
+    headers: list(
+      '--header <name: value>',
+      'header to send with each delivery, stored encrypted (repeatable)',
+      readHeader,
+    ),
     description: option('--description <text>', 'what it is for'),
     strict: flag('--strict', 'refuse an event of a collection that is not there (yet)'),
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
   },
-  async run(context, { project: named, url, events, description, strict, ifNotExists }) {
+  async run(context, { project: named, url, events, headers, description, strict, ifNotExists }) {
     const check = (answer: string): true | string => judgeUrl(context, answer);
     const target =
       url ?? (await context.ask.text('Address of the receiver:', 'No address given: add --url <url>', { check }));
@@ -38,7 +43,14 @@ export default defineCommand({
             ),
           ];
     const { app, project } = await chooseProject(context, named);
-    const input = { url: target, events: readEvents(wanted), description, strict, ifNotExists };
+    const input = {
+      url: target,
+      events: readEvents(wanted),
+      headers: Object.fromEntries(headers),
+      description,
+      strict,
+      ifNotExists,
+    };
     const { webhook, secret, created, unmet } = await addWebhook(app, project, input);
     const thing = `Webhook ${webhook.id.toHexString()} for ${webhook.url}`;
     const found = presentFound(thing, unmet, `Change it with "bsvc webhook edit ${webhook.id.toHexString()}".`);

@@ -8,7 +8,7 @@ import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, option } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import { UsageError } from '../../view/exit.js';
-import { presentAbsent, presentState, readEvents, webhookArgument } from './present.js';
+import { presentAbsent, readHeader, presentState, readEvents, webhookArgument } from './present.js';
 
 export default defineCommand({
   details:
@@ -24,18 +24,30 @@ export default defineCommand({
     project: projectOption,
     url: option('--url <url>', 'new address'),
     events: list('--events <events>', 'events to send instead, comma-separated (repeatable)'),
+    headers: list(
+      '--header <name: value>',
+      'header to send instead of the present ones with each delivery, stored encrypted (repeatable)',
+      readHeader,
+    ),
     description: option('--description <text>', 'what it is for'),
+    noHeaders: flag('--no-headers', 'send no headers of its own'),
     enable: flag('--enable', 'send events again'),
     disable: flag('--disable', 'send no events'),
     keep: flag('--keep', 'with --disable: send what still waits when it is enabled again'),
     drop: flag('--drop', 'with --disable: give up what still waits'),
   },
-  async run(context, { webhookId, project: named, url, events, description, enable, disable, keep, drop }) {
+  async run(
+    context,
+    { webhookId, project: named, url, events, headers, noHeaders, description, enable, disable, keep, drop },
+  ) {
     if (enable && disable) throw new UsageError('Give either --enable or --disable, not both.');
     if (keep && drop) throw new UsageError('Give either --keep or --drop, not both.');
     if ((keep || drop) && !disable) throw new UsageError('--keep and --drop go with --disable.');
-    if (!enable && !disable && events.length === 0 && url === undefined && description === undefined) {
-      throw new UsageError('Nothing to change: give --url, --events, --description, --enable or --disable.');
+    if (noHeaders && headers.length > 0) throw new UsageError('Give either --header or --no-headers, not both.');
+    const isHeaders = noHeaders || headers.length > 0;
+    const isOther = enable || disable || events.length > 0 || url !== undefined || description !== undefined;
+    if (!isHeaders && !isOther) {
+      throw new UsageError('Nothing to change: give --url, --events, --header, --description, --enable or --disable.');
     }
     const { app, project } = await chooseProject(context, named);
     if (disable && !keep && !drop) await confirmGivingUp(context, app, project, webhookId);
@@ -43,6 +55,7 @@ export default defineCommand({
       url,
       description,
       events: events.length > 0 ? readEvents(events) : undefined,
+      headers: isHeaders ? Object.fromEntries(headers) : undefined,
       enabled: enable ? true : disable ? false : undefined,
       waiting: keep ? 'keep' : disable ? 'drop' : undefined,
     });

@@ -49,3 +49,10 @@ export async function presentDeliveries(view: TextStyle, deliveries: readonly De
     }),
   );
 }
+
+/** A header as curl takes it: `Name: value`. */
+export function readHeader(text: string): [name: string, value: string] {
+  const at = text.indexOf(':');
+  if (at < 1) throw new Error('it must be "Name: value".');
+  return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+}

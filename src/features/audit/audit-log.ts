@@ -125,7 +125,7 @@ export function presentAct({ _id, at, ...act }: AuditEntry) {
   return { id: _id.toHexString(), at: at.toISOString(), ...act };
 }
 
-const SECRET_NAME = /passw|secret|token|api_?key|authorization/i;
+const SECRET_NAME = /passw|secret|token|api_?key|authorization|^headers?$/i;
 /**
  * Keys that a database reads as something else: operators, paths, prototypes, and the key by which the driver knows its
  * own types.
@@ -156,12 +156,19 @@ function shorten(input: Record<string, unknown>): Record<string, unknown> {
       .slice(0, MAX_ITEMS)
       .map(([name, inner]): [string, unknown] => [
         name.slice(0, MAX_NAME).replace(MISREAD, '_'),
-        SECRET_NAME.test(name) && mayTell(inner) ? MASK : shortenValue(inner, level + 1),
+        SECRET_NAME.test(name) && mayTell(inner) ? MASK : shortenValue(maskAddress(name, inner), level + 1),
       ]);
     const cut = entries.slice(MAX_ITEMS);
     return Object.fromEntries(cut.length > 0 ? [...kept, ['…', describeCut(Object.fromEntries(cut))]] : kept);
   };
   return shortenValue(input, 1) as Record<string, unknown>;
+}
+
+/** The address of a receiver may hold a token in its path or query: only its origin is kept. */
+function maskAddress(name: string, value: unknown): unknown {
+  if (name !== 'url' || typeof value !== 'string' || !URL.canParse(value)) return value;
+  const { origin, pathname, search } = new URL(value);
+  return pathname === '/' && search === '' ? value : `${origin}/${MASK}`;
 }
 
 function shortenText(text: string): string {

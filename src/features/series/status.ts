@@ -7,6 +7,7 @@ import { VERSION } from '../../package.js';
 import { type BackupAge, findBackupAge } from '../backups/backup-age.js';
 import { listProjects } from '../projects/list-projects.js';
 import { webhookStore } from '../webhooks/webhook-store.js';
+import { openTarget } from '../webhooks/webhook-target.js';
 
 /** One process's report on itself. */
 interface ProcessStatus {
@@ -128,6 +129,7 @@ async function findFailingWebhooks(app: App): Promise<Problem[]> {
     .flatMap(({ _id, webhooks }) =>
       webhooks
         .filter(({ failingSince, disabled }) => disabled !== 'requested' && (failingSince ?? disabled) !== null)
+        .map((webhook) => openTarget(app, _id, webhook))
         .map(({ id, url, disabled, failingSince }) => ({
           kind: 'webhook' as const,
           project: _id.toHexString(),

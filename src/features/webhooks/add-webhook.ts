@@ -7,6 +7,7 @@ import { namedCollections, parseEvents } from './webhook-event.js';
 import { requireWebhookRoom } from './webhook-limit.js';
 import { createWebhookSecret } from './webhook-secret.js';
 import { changeWebhooks } from './webhook-store.js';
+import { checkHeaders } from './webhook-target.js';
 import { requireTargetUrl } from './webhook-url.js';
 import type { Webhook } from './webhook.js';
 
@@ -18,6 +19,8 @@ export interface NewWebhook {
   enabled?: boolean;
   /** Refuse an event of a collection that the project does not have (yet). */
   strict?: boolean;
+  /** Sent with each delivery. */
+  headers?: Readonly<Record<string, string>>;
   /** Answer an existing webhook with that address instead of adding a second one. */
   ifNotExists?: boolean;
 }
@@ -42,12 +45,14 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
   const [absent] = input.strict ? await listAbsentCollections(app, project, events) : [];
   if (absent !== undefined) throw invalid('INVALID_EVENTS', `There is no collection "${absent}" in this project`);
   const url = await requireTargetUrl(app, input.url);
+  const headers = input.headers && checkHeaders(input.headers);
   const now = new Date(app.clock.now());
   const id = new ObjectId();
   const { value, secret } = createWebhookSecret(app, project._id, id);
   const webhook: Webhook = {
     id,
     url,
+    ...(headers && { headers }),
     events,
     description: checkDescription(input.description ?? ''),
     disabled: input.enabled === false ? 'requested' : null,

@@ -6,6 +6,7 @@ import { failPendingDeliveries } from './deliveries/claim-delivery.js';
 import { enqueueDelivery } from './deliveries/deliver-webhook.job.js';
 import { parseEvents } from './webhook-event.js';
 import { changeWebhook } from './webhook-store.js';
+import { checkHeaders } from './webhook-target.js';
 import { requireTargetUrl } from './webhook-url.js';
 import type { Webhook } from './webhook.js';
 
@@ -14,6 +15,8 @@ export interface WebhookChanges {
   /** Replaces the subscription. */
   events?: readonly unknown[];
   description?: string;
+  /** Replaces all of them; an empty object removes them. */
+  headers?: Readonly<Record<string, string>>;
   /** Enabling one that was disabled for its failures gives it a new start. */
   enabled?: boolean;
   /** What becomes of what still waits for one that is disabled: dropped unless it is kept until it is enabled again. */
@@ -29,6 +32,7 @@ export async function editWebhook(app: App, project: Project, id: string, change
   if (changes.events !== undefined) $set.events = parseEvents(changes.events);
   if (changes.url !== undefined) $set.url = await requireTargetUrl(app, changes.url);
   if (changes.description !== undefined) $set.description = checkDescription(changes.description);
+  if (changes.headers !== undefined) $set.headers = checkHeaders(changes.headers);
   if (changes.enabled === true) Object.assign($set, { disabled: null, keepsWaiting: false, failingSince: null });
   if (changes.enabled === false) {
     Object.assign($set, { disabled: 'requested', keepsWaiting: changes.waiting === 'keep' });

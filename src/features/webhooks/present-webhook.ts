@@ -6,6 +6,8 @@ export function presentWebhook(webhook: Webhook) {
   return {
     id: webhook.id.toHexString(),
     url: webhook.url,
+    /** Names alone: values are never shown. */
+    headers: Object.keys(webhook.headers ?? {}),
     events: webhook.events,
     description: webhook.description,
     enabled: webhook.disabled === null,

@@ -47,10 +47,12 @@ import { rotateSecret } from './rotate-secret.js';
 import { testWebhook } from './deliveries/test-webhook.js';
 import { ACTIONS, MAX_EVENTS } from './webhook-event.js';
 import { requireWebhook } from './webhook-store.js';
+import { HEADERS } from './webhook-target.js';
 
 const FIELDS = {
   id: ID,
   url: TEXT,
+  headers: { ...arrayOf(TEXT), description: 'Names of the headers that are sent besides.' },
   events: arrayOf(TEXT),
   description: TEXT,
   enabled: FLAG,
@@ -99,7 +101,7 @@ const WAITING = {
     'With `enabled: false`: whether deliveries that wait are kept until the webhook is enabled again, for 30 days at most, or given up, as without it.',
 };
 
-const BAD_SETTINGS = ['INVALID_URL', 'PRIVATE_ADDRESS', 'PORT_NOT_ALLOWED', 'INVALID_EVENTS'];
+const BAD_SETTINGS = ['INVALID_URL', 'PRIVATE_ADDRESS', 'PORT_NOT_ALLOWED', 'INVALID_EVENTS', 'INVALID_HEADERS'];
 
 /** Deliveries of a project, whatever their webhook. */
 const PAGE = {
@@ -147,7 +149,14 @@ export const WEBHOOK_ROUTES: RouteList = {
       summary: 'Register a webhook',
       access: projectOwner('webhook add', { asksPassword: true }),
       body: object(
-        { url: URL, events: EVENTS, 'description?': DESCRIPTION, 'enabled?': FLAG, 'strict?': STRICT },
+        {
+          url: URL,
+          events: EVENTS,
+          'headers?': HEADERS,
+          'description?': DESCRIPTION,
+          'enabled?': FLAG,
+          'strict?': STRICT,
+        },
         'NewWebhook',
       ),
       example: { url: 'https://shop.example/hooks', events: ['orders.insert'] },
@@ -185,7 +194,7 @@ export const WEBHOOK_ROUTES: RouteList = {
       summary: 'Change a webhook',
       access: projectOwner('webhook edit', { asksPassword: ({ url }) => url !== undefined }),
       body: changes(
-        { url: URL, events: EVENTS, description: DESCRIPTION, enabled: FLAG, waiting: WAITING },
+        { url: URL, events: EVENTS, headers: HEADERS, description: DESCRIPTION, enabled: FLAG, waiting: WAITING },
         'WebhookChanges',
       ),
       example: { enabled: false },

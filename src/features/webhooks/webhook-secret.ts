@@ -4,9 +4,7 @@ import { generateWebhookSecret } from './deliveries/sign-delivery.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import type { ProjectWebhooks, Webhook, WebhookSecret } from './webhook.js';
 import { WEBHOOKS } from './webhook-store.js';
-
-const sealContext = (projectId: ObjectId, webhookId: ObjectId): string =>
-  `project:${projectId.toHexString()}:webhook:${webhookId.toHexString()}`;
+import { sealContext } from './webhook-target.js';
 
 /** A new secret: its value, to be shown once, and how it is stored, bound to this webhook. */
 export function createWebhookSecret(
@@ -31,12 +29,16 @@ export const SEALED_WEBHOOK_SECRETS: SealedPlace = {
   collection: WEBHOOKS,
   fields: (record) => {
     const { _id, webhooks } = record as ProjectWebhooks;
-    return webhooks.flatMap((webhook, at) =>
-      webhook.secrets.map(({ sealed }, index) => ({
-        path: `webhooks.${at}.secrets.${index}.sealed`,
-        sealed,
-        context: sealContext(_id, webhook.id),
-      })),
-    );
+    return webhooks.flatMap((webhook, at) => {
+      const context = sealContext(_id, webhook.id);
+      return [
+        { path: `webhooks.${at}.target`, sealed: webhook.target, context },
+        ...webhook.secrets.map(({ sealed }, index) => ({
+          path: `webhooks.${at}.secrets.${index}.sealed`,
+          sealed,
+          context,
+        })),
+      ];
+    });
   },
 };

@@ -5,10 +5,17 @@ import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
 import type { ProjectWebhooks, Webhook } from './webhook.js';
+import { openTarget, sealTarget } from './webhook-target.js';
 import { cacheRegion } from '../../platform/cache.js';
 
 export const WEBHOOKS = 'project_webhooks';
-const CACHE = cacheRegion<ProjectWebhooks>('webhooks');
+/** The webhooks of a project, opened. */
+interface OpenedWebhooks {
+  revision: number;
+  webhooks: Webhook[];
+}
+
+const CACHE = cacheRegion<OpenedWebhooks>('webhooks');
 
 export const webhookStore = storeOf<ProjectWebhooks>(WEBHOOKS);
 
@@ -33,9 +40,9 @@ export async function requireWebhook(app: App, projectId: ObjectId, id: string):
 }
 
 /** An empty record stands for none, so that it too can be kept in the cache. */
-export async function readProjectWebhooks(app: App, projectId: ObjectId): Promise<ProjectWebhooks> {
-  const stored = await webhookStore(app).findOne({ _id: projectId });
-  return stored ?? { _id: projectId, revision: 0, webhooks: [] };
+export async function readProjectWebhooks(app: App, projectId: ObjectId): Promise<OpenedWebhooks> {
+  const { revision = 0, webhooks = [] } = (await webhookStore(app).findOne({ _id: projectId })) ?? {};
+  return { revision, webhooks: webhooks.map((webhook) => openTarget(app, projectId, webhook)) };
 }
 
 /**
@@ -49,7 +56,7 @@ export async function changeWebhooks(
 ): Promise<void> {
   for (;;) {
     const { revision, webhooks } = await readProjectWebhooks(app, projectId);
-    const next = change(webhooks);
+    const next = change(webhooks).map((webhook) => sealTarget(app, projectId, webhook));
     if (await storeWebhooks(app, { _id: projectId, revision: revision + 1, webhooks: next })) break;
   }
   forgetWebhooks(app, projectId);

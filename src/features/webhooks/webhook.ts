@@ -15,6 +15,8 @@ export type DisabledReason = 'requested' | 'gone' | 'failing';
 export interface Webhook {
   id: ObjectId;
   url: string;
+  /** Sent with each delivery; absent: none. */
+  headers?: Record<string, string>;
   /** `*`, `<collection>.<action>`, `<collection>.*` or `*.<action>`. */
   events: string[];
   description: string;
@@ -29,6 +31,9 @@ export interface Webhook {
   updatedAt: Date;
 }
 
+/** A webhook as it is stored, its address and headers encrypted. */
+export type StoredWebhook = Omit<Webhook, 'url' | 'headers'> & { target: string };
+
 /**
  * All webhooks of a project in one record: a plan's limit is kept by one conditional write, and a document's write
  * needs one read to know who listens.
@@ -37,7 +42,7 @@ export interface ProjectWebhooks {
   _id: ObjectId;
   /** Grows with every change. */
   revision: number;
-  webhooks: Webhook[];
+  webhooks: StoredWebhook[];
 }
 
 /** Keeps the project's record well below what one document may hold. */

@@ -33,6 +33,7 @@ export async function attemptDelivery(
       url: webhook.url,
       method: 'POST',
       headers: {
+        ...webhook.headers,
         'content-type': 'application/json',
         'user-agent': `bsvc/${VERSION}`,
         ...signDelivery(secrets, delivery.eventId, at.getTime(), body),
