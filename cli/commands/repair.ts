@@ -12,7 +12,7 @@ const MOST_LINES = 10;
 export default defineCommand({
   details: [
     'Copies every whole document of a damaged embedded store into a new file, builds damaged indexes anew, checks the result and puts it into place.',
-    'It says what is lost, by collection and id as far as they can be told. The damaged file stays beside the new one, unchanged: delete it when nothing more is wanted of it.',
+    'It reports what is lost, by collection and id as far as they are known. Documents that may have been deleted or changed since are left out and named. The damaged file stays beside the new one, unchanged: delete it when nothing more is wanted of it.',
     'Nobody may have the store open meanwhile. Interrupted at any moment, the store is as it was: run it again. A whole store is left alone.',
     'Where there is a recent backup, "bsvc restore" brings back what this cannot.',
   ].join('\n'),
@@ -59,10 +59,11 @@ async function presentRepair(
 ): Promise<string> {
   const { problems, collections, documents, damagedFile } = report;
   if (problems.length === 0) return 'The store is whole: there is nothing to repair.';
-  const rows = collections.map(({ ns, documents, lost, rebuilt, logBeginsAnew }) => [
+  const rows = collections.map(({ ns, documents, lost, uncertain, rebuilt, logBeginsAnew }) => [
     named(ns.slice(ns.indexOf('.') + 1)),
     documents,
     lost ?? 'unknown',
+    uncertain,
     rebuilt.join(', '),
     logBeginsAnew ? 'begins anew' : '',
   ]);
@@ -72,11 +73,22 @@ async function presentRepair(
     ...[...problems.slice(0, MOST_LINES), ...more].map((line) => `  ${view.hang(2, named(line))}`),
     '',
     ...(rows.length > 0
-      ? [await view.table(['collection', 'documents kept', 'lost', 'indexes built anew', 'log of changes'], rows), '']
+      ? [
+          await view.table(
+            ['collection', 'documents kept', 'lost', 'uncertain', 'indexes built anew', 'log of changes'],
+            rows,
+          ),
+          '',
+        ]
       : []),
-    ...collections.flatMap(({ ns, ids, lost, notes }) => [
+    ...collections.flatMap(({ ns, ids, lost, uncertain, uncertainIds, notes }) => [
       ...(ids.length > 0
         ? [`Lost of ${named(ns)}: ${ids.join(', ')}${lost !== null && lost > ids.length ? ', …' : ''}`]
+        : []),
+      ...(uncertain > 0
+        ? [
+            `Left out of ${named(ns)}, because they may have been deleted or changed: ${uncertainIds.join(', ')}${uncertain > uncertainIds.length ? ', …' : ''}`,
+          ]
         : []),
       ...notes.map((note) => `${named(ns)}: ${note}`),
     ]),

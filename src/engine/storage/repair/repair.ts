@@ -1,11 +1,8 @@
 import {
   chmodSync,
   chownSync,
-  closeSync,
   existsSync,
-  fsyncSync,
   linkSync,
-  openSync,
   copyFileSync,
   renameSync,
   rmSync,
@@ -25,6 +22,7 @@ import { holdSnapshot } from '../file/guard-reads.js';
 import { type Meta, PageError } from '../file/page-layout.js';
 import { PageFile } from '../file/page-file.js';
 import { markRepair, unmarkRepair } from '../file/repair-mark.js';
+import { syncToDisk } from '../sync-to-disk.js';
 import { translateStorageError } from '../file/translate-error.js';
 import { bsonLength } from '../format/stored-form.js';
 import type { CollectionDefinition, KeptCounts } from '../keys/index-definition.js';
@@ -186,9 +184,14 @@ function chooseMeta(file: PageFile, path: string): Meta {
 interface Entry {
   readonly key: Buffer;
   readonly value: Buffer;
-  /** Found outside the tree: what is there under its key is not replaced. */
-  readonly isRescued: boolean;
+  /** How it was found. What is in the tree replaces the others, and what is sure replaces what is not. */
+  readonly from: Source;
 }
+
+type Source = 'tree' | 'sure' | 'unsure';
+
+/** What single documents are known by: the id of the collection, and the encoded ids as latin1. */
+type DocumentIds = Map<number, Set<string>>;
 
 /** Puts what is whole into the new store, and gathers what else is known about it. */
 async function copyEntries(
@@ -201,58 +204,68 @@ async function copyEntries(
   const counts = new Map<number, KeptCounts>();
   const definitions = new Map<number, CollectionDefinition>();
   const lostNames = new Set<string>();
-  const damaged = new Map<number, Set<string>>();
+  const damaged: DocumentIds = new Map();
+  const unsure: DocumentIds = new Map();
+  /** Records of collections that may have been dropped since. */
+  const unsureDefinitions: Entry[] = [];
   let batch: Entry[] = [];
   let bytes = 0;
 
-  const keep = (key: Buffer, value: Buffer, isRescued: boolean): void => {
+  const keep = (key: Buffer, value: Buffer, from: Source): void => {
     if (key[0] === COUNTER_SPACE) {
       const id = key.readUInt32BE(1);
-      if (!isRescued || !counts.has(id)) counts.set(id, decodeCounts(decodeRecord(key, value, 'A count')));
+      if (from === 'unsure') return;
+      if (from === 'tree' || !counts.has(id)) counts.set(id, decodeCounts(decodeRecord(key, value, 'A count')));
       return;
     }
     if (key[0] === META_SPACE) return;
     if (key[0] === COLLECTION_SPACE) {
       const definition = readDefinition(key, value);
       if (definition === null) return;
+      if (from === 'unsure') {
+        unsureDefinitions.push({ key: Buffer.from(key), value: Buffer.from(value), from });
+        return;
+      }
       definitions.set(definition.id, definition);
       lostNames.delete(definition.ns);
     }
-    batch.push({ key: Buffer.from(key), value: Buffer.from(value), isRescued });
+    batch.push({ key: Buffer.from(key), value: Buffer.from(value), from });
     bytes += key.length + value.length;
   };
   const take = (key: Buffer, value: Buffer): void => {
     if (key.equals(FORMAT_KEY)) checkRecord(value, path);
-    else if (isWhole(key, value)) keep(key, value, false);
+    else if (isWhole(key, value)) keep(key, value, 'tree');
     else if (key[0] === COLLECTION_SPACE) takeDefinition(key, value);
     else if (key[0] === DOCUMENT_SPACE && key.length > 5) takeDocument(key, value);
   };
   const takeDefinition = (key: Buffer, value: Buffer): void => {
     // One that format 1 stored has no checksum.
-    if (bsonLength(value) === value.length && readDefinition(key, value) !== null) keep(key, value, false);
+    if (bsonLength(value) === value.length && readDefinition(key, value) !== null) keep(key, value, 'tree');
     else lostNames.add(key.toString('utf8', 1));
   };
   const takeDocument = (key: Buffer, value: Buffer): void => {
     const id = key.readUInt32BE(1);
     const isPlain = bsonLength(value) === value.length && definitions.get(id)?.checked !== true;
     if (isPlain && isReadable(value)) {
-      keep(key, value, false);
+      keep(key, value, 'tree');
       return;
     }
-    const ids = damaged.get(id) ?? new Set();
-    damaged.set(id, ids.add(key.toString('latin1', 5)));
+    idsOf(damaged, id).add(key.toString('latin1', 5));
   };
   const write = async (): Promise<void> => {
     const entries = batch;
     batch = [];
     bytes = 0;
-    await writeEntries(storage, entries);
+    await writeEntries(storage, entries, unsure);
   };
 
   const all = meta.main.leafPages + meta.main.branchPages;
   let done = 0;
   let turnEnds = performance.now() + TURN_MS;
-  const taker = { take, takeRescued: (key: Buffer, value: Buffer) => keep(key, value, true) };
+  const taker = {
+    take,
+    takeRescued: (key: Buffer, value: Buffer, isSure: boolean) => keep(key, value, isSure ? 'sure' : 'unsure'),
+  };
   for (const _page of rescueEntries(file, meta, taker)) {
     done++;
     if (batch.length >= BATCH || bytes >= BATCH_BYTES) await write();
@@ -262,26 +275,47 @@ async function copyEntries(
     signal?.throwIfAborted();
     turnEnds = performance.now() + TURN_MS;
   }
+  for (const { key, value } of unsureDefinitions) {
+    // The count of a collection goes with it when it is dropped.
+    const definition = readDefinition(key, value)!;
+    if (counts.has(definition.id) && !definitions.has(definition.id)) keep(key, value, 'sure');
+  }
   await write();
   forgetRescued(storage, damaged);
-  return { counts, undefined: [...lostNames], damaged };
+  return { counts, undefined: [...lostNames], damaged, unsure };
 }
 
-async function writeEntries({ queue, environment }: Storage, entries: readonly Entry[]): Promise<void> {
+async function writeEntries(
+  { queue, environment }: Storage,
+  entries: readonly Entry[],
+  unsure: DocumentIds,
+): Promise<void> {
   for (let at = 0; at < entries.length;) {
     at = await queue.write(() => {
       let next = at;
       do {
-        const { key, value, isRescued } = entries[next++]!;
-        if (!isRescued || environment.store.getBinaryFast(key) === undefined) queue.put(key, value);
+        const { key, value, from } = entries[next++]!;
+        const ids = key[0] === DOCUMENT_SPACE ? idsOf(unsure, key.readUInt32BE(1)) : null;
+        const id = key.toString('latin1', 5);
+        const isTaken = from !== 'tree' && environment.store.getBinaryFast(key) !== undefined;
+        if (isTaken && !(from === 'sure' && ids?.has(id) === true)) continue;
+        queue.put(key, value);
+        if (from === 'unsure') ids?.add(id);
+        else ids?.delete(id);
       } while (next < entries.length && !queue.expired());
       return next;
     });
   }
 }
 
+function idsOf(documents: DocumentIds, collection: number): Set<string> {
+  const ids = documents.get(collection) ?? new Set();
+  documents.set(collection, ids);
+  return ids;
+}
+
 /** A document that was damaged in one place may have been found whole in another. */
-function forgetRescued({ environment }: Storage, damaged: Map<number, Set<string>>): void {
+function forgetRescued({ environment }: Storage, damaged: DocumentIds): void {
   environment.store.resetReadTxn();
   for (const [id, keys] of damaged) {
     for (const key of keys) {
@@ -304,7 +338,7 @@ function exchange(dataDir: string, copy: string): string {
   const { mode, uid, gid } = statSync(path);
   chmodSync(copy, mode & 0o777);
   if (process.getuid?.() === 0) chownSync(copy, uid, gid);
-  syncPath(copy);
+  syncToDisk(copy);
   const kept = nameDamaged(path);
   try {
     linkSync(path, kept);
@@ -312,11 +346,11 @@ function exchange(dataDir: string, copy: string): string {
     // A file system without such links.
     copyFileSync(path, kept);
   }
-  syncPath(dataDir);
+  syncToDisk(dataDir);
   renameSync(copy, path);
   // It is about the other file; nobody else has it open.
   rmSync(`${path}-lock`, { force: true });
-  syncPath(dataDir);
+  syncToDisk(dataDir);
   return kept;
 }
 
@@ -328,14 +362,5 @@ function nameDamaged(path: string): string {
   for (let n = 0; ; n++) {
     const name = `${path}.damaged-${stamp}${n === 0 ? '' : `-${n}`}`;
     if (!existsSync(name)) return name;
-  }
-}
-
-function syncPath(path: string): void {
-  const file = openSync(path, 'r');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
   }
 }

@@ -31,8 +31,11 @@ interface LostRange {
 export interface EntryTaker {
   /** An entry that its page holds in its place; it may be damaged itself. */
   take(key: Buffer, value: Buffer): void;
-  /** A whole entry from a page that is damaged or cannot be reached any more: what was taken before is newer. */
-  takeRescued(key: Buffer, value: Buffer): void;
+  /**
+   * A whole entry from a page that is damaged or cannot be reached any more: what was taken before is newer. `isSure`:
+   * the page belongs to the newest state, although it is damaged. Others may hold what was changed or deleted since.
+   */
+  takeRescued(key: Buffer, value: Buffer, isSure: boolean): void;
 }
 
 /**
@@ -59,6 +62,9 @@ export function* rescueEntries(file: PageFile, meta: Meta, taker: EntryTaker): G
   if (free !== null) {
     for (let page = 2; page <= meta.lastPage; page++) if (!used.has(page)) pages.set(page, lost);
   }
+  // Otherwise LMDB has lost track of some pages, and what they hold may be of any time.
+  const { branchPages, leafPages, overflowPages } = meta.main;
+  const isEachKnown = free !== null && meta.lastPage - 1 === free.size + branchPages + leafPages + overflowPages;
   const hasDoubtful = free !== null && lost.some(({ page }) => free.has(page));
   /** Keys of what is in use, of pages that were written after those that follow. */
   const newer: Buffer[] = [];
@@ -67,14 +73,38 @@ export function* rescueEntries(file: PageFile, meta: Meta, taker: EntryTaker): G
     const isDoubtful = free?.has(page) !== false;
     const isReplaced = isDoubtful && newer.some((key) => ranges.some((range) => isWithin(range, key)));
     if (isReplaced) continue;
+    const isSure = !isDoubtful && (used.has(page) ? isInPlace(file, page, meta, ranges) : isEachKnown);
     for (const { key, value } of readNodes(file, page, meta)) {
       const isPlaced = !isDoubtful || ranges.some((range) => isWithin(range, key));
       if (!isPlaced || !isWhole(key, value)) continue;
-      taker.takeRescued(key, value);
+      taker.takeRescued(key, value, isSure);
       if (hasDoubtful && !used.has(page)) newer.push(Buffer.from(key));
     }
     yield;
   }
+}
+
+/**
+ * False for a page that is whole and does not fit its place: a write went to the wrong place, or one was lost and left
+ * an earlier state. A page with flipped bits is not whole.
+ */
+function isInPlace(file: PageFile, number: number, meta: Meta, ranges: readonly LostRange[]): boolean {
+  if (hasOtherNumber(file.read(number, 1, meta), number)) return false;
+  try {
+    const { keys } = file.readPage(number, true, meta);
+    return ranges.some((range) => keys.every((key) => isWithin(range, key)));
+  } catch (error) {
+    if (error instanceof PageError) return true;
+    throw error;
+  }
+}
+
+/** True for a page that says, by more than a flipped bit, that it is another one. */
+function hasOtherNumber(page: Buffer, number: number): boolean {
+  let different = page.readBigUInt64LE(0) ^ BigInt(number);
+  let bits = 0;
+  for (; different > 0n; different &= different - 1n) bits++;
+  return bits > 1;
 }
 
 function isWithin({ from, to }: LostRange, key: Buffer): boolean {

@@ -29,6 +29,13 @@ export interface RepairedCollection {
   lost: number | null;
   /** The ids of lost documents as far as they are known, in words; a hundred at most. */
   readonly ids: string[];
+  /**
+   * Documents that were found and left out, since nothing shows that they were still stored: they may have been
+   * deleted, or changed, since.
+   */
+  uncertain: number;
+  /** The ids of such documents, in words; a hundred at most. */
+  readonly uncertainIds: string[];
   /** Indexes that were built again. */
   readonly rebuilt: string[];
   /** Its log of changes begins again: who follows it has to read everything again. */
@@ -45,6 +52,8 @@ export interface Salvage {
   readonly undefined: readonly string[];
   /** Encoded ids of documents that were met and are damaged, as latin1; by the id of the collection. */
   readonly damaged: ReadonlyMap<number, ReadonlySet<string>>;
+  /** Those of documents that were found in pages that may be of an earlier time; by the id of the collection. */
+  readonly unsure: ReadonlyMap<number, ReadonlySet<string>>;
 }
 
 /** Called between steps, to let others have their turn; throws when the work is to end. */
@@ -169,6 +178,7 @@ async function settleCollection(
   salvage: Salvage,
   notes: string[],
   pause: BetweenSteps,
+  leftOut: ReadonlySet<string> = new Set(),
 ): Promise<RepairedCollection | null> {
   const collection = storage.catalog.find(ns)!;
   const kept = salvage.counts.get(collection.id) ?? null;
@@ -180,15 +190,25 @@ async function settleCollection(
     !salvage.damaged.has(collection.id);
   const counts: KeptCounts = { ...found, writes: Math.max(kept?.writes ?? 0, found.documents), indexes: new Map() };
   const rebuilt: IndexEntry[] = [];
+  const reliable: IndexEntry[] = [];
   const ids = new Set(salvage.damaged.get(collection.id));
   for (const index of collection.indexes) {
     const id = idOf(index);
     const there = await sumEntries(storage, collection, index, isWhole ? null : ids, pause);
     const wanted = expected.get(id)!;
     const isReady = index.definition.state === 'ready';
+    const counted = kept?.indexes.get(id);
+    if (isReady && counted?.entries === there.entries && counted.digest === there.digest) reliable.push(index);
     // One that is being built is built again by who opens the file.
     if (isReady && there.entries === wanted.entries && there.digest === wanted.digest) counts.indexes.set(id, there);
     else rebuilt.push(index);
+  }
+  if (!isWhole) {
+    const doubted = await findDoubted(storage, collection, reliable, salvage.unsure.get(collection.id), pause);
+    if (doubted.size > 0) {
+      await removeDocuments(storage, collection, doubted, pause);
+      return settleCollection(storage, ns, salvage, notes, pause, new Set([...leftOut, ...doubted]));
+    }
   }
   const log = collection.log === null ? null : await readLogEnd(storage, collection, kept, pause);
   counts.log = log !== null && isWhole ? log : null;
@@ -213,18 +233,74 @@ async function settleCollection(
         storage.queue.remove(key);
       });
     }
-    return settleCollection(storage, ns, salvage, notes, pause);
+    return settleCollection(storage, ns, salvage, notes, pause, leftOut);
   }
-  if (isWhole && ready.length === 0 && !logBeginsAnew && notes.length === 0) return null;
+  if (isWhole && ready.length === 0 && !logBeginsAnew && notes.length === 0 && leftOut.size === 0) return null;
+  for (const id of leftOut) ids.delete(id);
   return {
     ns,
     documents: found.documents,
     lost: kept === null ? null : Math.max(kept.documents - found.documents, 0),
-    ids: [...ids].slice(0, MOST_IDS).map((id) => presentIdKey(Buffer.from(id, 'latin1'))),
+    ids: presentIds(ids),
+    uncertain: leftOut.size,
+    uncertainIds: presentIds(leftOut),
     rebuilt: ready.map(({ definition }) => definition.name),
     logBeginsAnew,
     notes,
   };
+}
+
+function presentIds(ids: ReadonlySet<string>): string[] {
+  return [...ids].slice(0, MOST_IDS).map((id) => presentIdKey(Buffer.from(id, 'latin1')));
+}
+
+/**
+ * The documents of a hurt collection for which nothing vouches, as encoded ids. A reliable index, whose entries are
+ * those that were counted, names exactly the documents that were stored: what it does not name, or names by other
+ * values, was deleted or changed. Where that doubts no document and the collection is hurt all the same, those from
+ * pages that may be of an earlier time are doubted.
+ */
+async function findDoubted(
+  storage: Storage,
+  collection: CollectionEntry,
+  reliable: readonly IndexEntry[],
+  unsure: ReadonlySet<string> | undefined,
+  pause: BetweenSteps,
+): Promise<Set<string>> {
+  const doubted = new Set<string>();
+  const unproven = new Set<string>();
+  const writer = new KeyWriter();
+  await visit(storage, ownerKey(DOCUMENT_SPACE, collection.id), pause, (key, value) => {
+    const idBytes = key.subarray(5);
+    const id = idBytes.toString('latin1');
+    const doc = decodeDocument(value.subarray(0, bsonLength(value)));
+    const isNamed = reliable.every((index) =>
+      indexKeysOf(index, doc, idBytes, writer).keys.every((indexKey) => {
+        const entry = storage.environment.store.getBinary(indexKey);
+        return entry !== undefined && contentOf(entry).equals(idBytes);
+      }),
+    );
+    if (!isNamed) doubted.add(id);
+    else if (unsure?.has(id) === true) unproven.add(id);
+  });
+  return doubted.size > 0 ? doubted : unproven;
+}
+
+async function removeDocuments(
+  { queue }: Storage,
+  collection: CollectionEntry,
+  ids: ReadonlySet<string>,
+  pause: BetweenSteps,
+): Promise<void> {
+  const keys = [...ids].map((id) =>
+    Buffer.concat([ownerKey(DOCUMENT_SPACE, collection.id), Buffer.from(id, 'latin1')]),
+  );
+  for (let at = 0; at < keys.length; at += CHUNK) {
+    await pause();
+    await queue.write(() => {
+      for (const key of keys.slice(at, at + CHUNK)) queue.remove(key);
+    });
+  }
 }
 
 function isSame(kept: KeptCounts, found: KeptCounts): boolean {
