@@ -113,6 +113,7 @@ async function buildAll() {
       entryPoints: {
         'reader-thread': 'src/engine/readers/reader-thread.ts',
         'look-process': 'src/engine/storage/checks/look-process.ts',
+        'copy-process': 'src/engine/storage/copy-process.ts',
       },
       format: 'esm',
       banner: {

@@ -1,6 +1,7 @@
 import { defineCommand, flag } from '../shell/command.js';
 import { EXIT } from '../view/exit.js';
 import { checkContent, CONTENT } from '../doctor/check-content.js';
+import { checkUploads, UPLOADED } from '../doctor/check-uploads.js';
 import { diagnose } from '../doctor/diagnose.js';
 
 /** Where the detail of a check begins. */
@@ -8,19 +9,20 @@ const INDENT = 21;
 
 export default defineCommand({
   details:
-    'Looks at settings, data directory, database, master key, migrations, indexes, clock, bucket, cache, mail and wire protocol. Changes nothing without --fix. With --deep it reads the whole embedded store and names what is damaged.',
+    'Looks at settings, data directory, database, master key, migrations, indexes, clock, bucket, cache, mail and wire protocol. Changes nothing without --fix. With --deep it reads the whole embedded store and all uploaded files, and names what is damaged.',
   examples: ['bsvc doctor', 'bsvc doctor --deep', 'bsvc doctor --json'],
   audited: ({ fix }) => fix,
   parameters: {
     fix: flag('--fix', 'make missing indexes, let browsers upload to the bucket'),
-    deep: flag('--deep', 'read every page of the embedded store, also beside a running server'),
+    deep: flag('--deep', 'read the whole embedded store and all uploaded files, also while a server runs'),
   },
   async run(context, { fix, deep }) {
     const checks = await diagnose(context, { fix });
-    if (deep) checks.push(await checkContent(context));
+    if (deep) checks.push(await checkContent(context), await checkUploads(context));
     const failed = checks.filter(({ ok }) => !ok);
     // Damage that was found is known, although other checks could not reach it.
-    const unreachable = failed.some(({ away }) => away) && !failed.some(({ name }) => name === CONTENT);
+    const unreachable =
+      failed.some(({ away }) => away) && !failed.some(({ name }) => name === CONTENT || name === UPLOADED);
     return {
       json: {
         ok: failed.length === 0,

@@ -17,6 +17,14 @@ export async function checkBackups(app: App): Promise<CheckResult> {
       'See the log for "backups.run", or make one: bsvc backup --to <place>',
     );
   }
+  const damagedFiles = age.last?.damagedFiles ?? 0;
+  if (damagedFiles > 0) {
+    return failed(
+      'backups',
+      `${backupTo}: ${last}, but ${damagedFiles} uploaded files were damaged or missing when it was made`,
+      'No older backup is removed until then. "bsvc doctor --deep" lists the files: restore them from an older backup, or delete them.',
+    );
+  }
   const isSealedByFile = backupPassphrase === null && secretKey === null;
   const hint = isSealedByFile ? 'They are sealed with secret.key: keep a copy of that file elsewhere.' : null;
   return { ...passed('backups', `${backupTo}: ${last}`), hint };

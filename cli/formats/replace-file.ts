@@ -1,18 +1,21 @@
 import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { conflict } from '../../src/errors.js';
+import { placeFile } from '../../src/platform/durable-files.js';
+import { nameDraft, removeLeftDrafts } from '../../src/platform/processes/work-folder.js';
 
 /** Readable by its owner alone, as everything that describes a project. */
 const OWNERS = 0o600;
 
 /** Puts a text in the place of a file in one step: a failure, as on a full disk, leaves the old one whole. */
 export async function replaceFile(path: string, text: string | AsyncIterable<string>, mode = OWNERS): Promise<void> {
-  const draft = `${path}.${process.pid}.part`;
+  await removeLeftDrafts(path);
+  const draft = nameDraft(path);
   try {
     await tellFullDisk(path, pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx', mode })));
-    await rename(draft, path);
+    await placeFile(draft, path);
   } finally {
     await rm(draft, { force: true });
   }

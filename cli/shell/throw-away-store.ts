@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { App } from '../../src/app.js';
 import { loadConfig, type Config } from '../../src/config/config.js';
 import { STORE_SETTINGS } from '../../src/config/store-settings.js';
+import { inWorkFolder } from '../../src/platform/processes/work-folder.js';
 import type { Context } from './context.js';
 
 /** Runs `work` on a new, empty store under the settings of the command, and removes it afterwards, whatever happens. */
@@ -13,8 +11,7 @@ export async function withThrowAwayStore<T>(context: Context, work: (app: App) =
     import('../../src/platform/observe/logger.js'),
     import('../../src/migrations/migrate.js'),
   ]);
-  const dir = await mkdtemp(join(tmpdir(), 'bsvc-trial-'));
-  try {
+  return inWorkFolder(async (dir) => {
     const values = { BSVC_DATA_DIR: dir, BSVC_DURABILITY: 'relaxed', BSVC_READER_THREADS: 'off' };
     const { config: own } = loadConfig([{ source: 'a throw-away store', values }]);
     const storage = Object.fromEntries(Object.keys(STORE_SETTINGS).map((name) => [name, own[name as keyof Config]]));
@@ -26,7 +23,5 @@ export async function withThrowAwayStore<T>(context: Context, work: (app: App) =
     } finally {
       await app.close();
     }
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
+  });
 }

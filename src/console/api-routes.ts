@@ -923,6 +923,7 @@ export interface ApiSchemas {
       at: string;
       bytes: number;
       checkedAt: string | null;
+      damagedFiles: number;
       fault: string | null;
       name: string;
       verified: {

@@ -119,8 +119,11 @@ export interface Engine {
    * ListenError. It closes with the engine. `report` is told of errors behind it that are no fault of a client.
    */
   listen(address: string, report?: (error: unknown) => void): Promise<Listener>;
-  /** Writes a consistent copy of the data file to `path` while work goes on; it opens like the original. */
-  backup(path: string): Promise<void>;
+  /**
+   * Writes a consistent copy of the data file to `path` while work goes on; it opens like the original. The copy is
+   * made and verified in a separate process. Rejects with DAMAGED when it is not whole.
+   */
+  backup(path: string, signal?: AbortSignal): Promise<void>;
   stats(): EngineStats;
   /**
    * From now on `listen` is told of each `find`, `count` and aggregation that has looked at more than 10,000 documents,
@@ -209,7 +212,7 @@ export function openEngine(options: EngineOptions): Engine {
       listeners.push(listener);
       return listener;
     },
-    backup: (path) => copyDataFile(storage.environment, path),
+    backup: (path, signal) => copyDataFile(storage.environment.path, path, signal),
     stats: () => ({ ...storageStats(storage), readerThreadsStarted: readers?.started ?? 0 }),
     onLongRead(listen) {
       storage.onLongRead = listen;

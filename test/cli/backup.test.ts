@@ -17,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
 import { eventually } from '../helpers/eventually.js';
 import { runBinary, startService } from '../helpers/run-binary.js';
+import { OWNER } from '../../src/platform/processes/owner.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -76,10 +77,11 @@ describe('bsvc backup and restore', () => {
 
   it('removes what a killed backup has left, and nothing else', async () => {
     const child = spawnSync(process.execPath, ['-e', '']);
-    const left = ['left.backup', 'bsvc-2026-11-22T030000.backup'].map((name) => path(`${name}.${child.pid}.part`));
-    const kept = path(`other.${child.pid}.part`);
+    const owner = `${OWNER.split('-')[0]}-${child.pid}-7`;
+    const left = ['left.backup', 'bsvc-2026-11-22T030000.backup'].map((name) => path(`${name}.${owner}.part`));
+    const kept = path(`other.${owner}.part`);
     for (const file of [...left, kept]) writeFileSync(file, 'part');
-    const folder = mkdtempSync(join(tmpdir(), `bsvc-backup-${child.pid}-`));
+    const folder = mkdtempSync(join(tmpdir(), `bsvc-work-${owner}-`));
     expect((await home.bsvc(['backup', 'make', '--out', 'left.backup'])).code).toBe(0);
     expect([...left, folder].filter(existsSync)).toEqual([]);
     expect(existsSync(kept)).toBe(true);

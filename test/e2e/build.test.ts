@@ -162,7 +162,7 @@ describe('the package that npm packs', () => {
   afterAll(() => dir.remove());
 
   it('asks for no package that its users do not get', () => {
-    const built = ['main.js', 'commands.js', 'reader-thread.js'].map((file) =>
+    const built = ['main.js', 'commands.js', 'reader-thread.js', 'copy-process.js'].map((file) =>
       readFileSync(join(dir.path, 'package/dist', file), 'utf8'),
     );
     const asked = built.flatMap((text) => [...text.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name!));

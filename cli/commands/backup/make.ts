@@ -1,10 +1,11 @@
 import { fullAddress, openBackupPlace } from '../../../src/features/backups/backup-place.js';
 import { keepBackup } from '../../../src/features/backups/keep-backup.js';
-import { backUp } from '../../../src/features/store-copies/back-up.js';
-import { defineCommand, option } from '../../shell/command.js';
+import { backUp, type BackupReport } from '../../../src/features/store-copies/back-up.js';
+import { filesDamaged } from '../../../src/features/store-copies/files-damaged.js';
+import { defineCommand, flag, option } from '../../shell/command.js';
 import { tellFullDisk } from '../../formats/replace-file.js';
 import type { Context } from '../../shell/context.js';
-import { UsageError } from '../../view/exit.js';
+import { presentFailure, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
 import { countOf, presentBytes } from '../../view/present-amount.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
@@ -13,6 +14,7 @@ export default defineCommand({
   details: [
     'One file with all projects, documents, settings, indexes and locally kept uploads, while the server goes on; checksummed.',
     'It holds the generated master key too: keep it as safe as the data directory. Files in a bucket are not in it.',
+    'When uploaded files are damaged or missing the backup is made all the same, names them and exits with 1.',
     'With --to it is sealed, stored in that place under a name with its time, read back, and older ones go as BSVC_BACKUP_KEEP says.',
   ].join('\n'),
   examples: [
@@ -23,11 +25,12 @@ export default defineCommand({
   audited: true,
   parameters: {
     out: option('--out <file>', 'file to write (default: bsvc-<time>.backup)'),
+    allowDamagedFiles: flag('--allow-damaged-files', 'exit with 0 although uploaded files are damaged'),
     to: option('--to <place>', 'directory or s3://bucket/prefix that keeps backups'),
   },
-  async run(context, { out, to }) {
+  async run(context, { out, to, allowDamagedFiles }) {
     if (out !== undefined && to !== undefined) throw new UsageError('Give either --out or --to, not both.');
-    if (to !== undefined) return keepIn(context, to);
+    if (to !== undefined) return keepIn(context, to, allowDamagedFiles);
     const given = out === undefined ? null : await resolveOutput(context, out);
     const app = await context.app();
     const time = new Date(app.clock.now()).toISOString().slice(0, 19).replaceAll(':', '');
@@ -42,13 +45,14 @@ export default defineCommand({
     return {
       json: { ...report, file },
       quiet: file,
+      ...(!allowDamagedFiles && failureOf(file, report)),
       text: () =>
         `Wrote ${file}: ${countOf(report.documents, 'document')}, ${countOf(report.files, 'file')}, ${presentBytes(report.bytes)}.`,
     };
   },
 });
 
-async function keepIn(context: Context, to: string): Promise<Result> {
+async function keepIn(context: Context, to: string, allowDamagedFiles: boolean): Promise<Result> {
   const app = await context.app();
   const place = await openBackupPlace(app, fullAddress(to, context.io.cwd));
   const progress = await context.out.progress('Backing up');
@@ -61,6 +65,7 @@ async function keepIn(context: Context, to: string): Promise<Result> {
     return {
       json: { ...report, place: place.address },
       quiet: report.file,
+      ...(!allowDamagedFiles && failureOf(report.file, report)),
       text: () =>
         `Stored and verified ${report.file} in ${place.address}: ${countOf(report.documents, 'document')}, ${presentBytes(report.bytes)}${removed}.`,
     };
@@ -68,4 +73,10 @@ async function keepIn(context: Context, to: string): Promise<Result> {
     progress.stop();
     place.close();
   }
+}
+
+/** What makes the command fail although it wrote a backup. */
+function failureOf(file: string, { damagedFiles, damage }: BackupReport): Pick<Result, 'failure'> {
+  if (damagedFiles === 0) return {};
+  return { failure: presentFailure(filesDamaged(file, damagedFiles, damage)) };
 }

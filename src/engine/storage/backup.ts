@@ -1,31 +1,30 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
-import { open } from 'lmdb';
-import { ownTurn } from '../../turns.js';
-import { type Environment, STORE_OPTIONS } from './file/environment.js';
-import { holdSnapshot } from './file/guard-reads.js';
+import { fork } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { CopyReport } from './copy-process.js';
+import { syncToDisk } from './sync-to-disk.js';
 import { translateStorageError } from './file/translate-error.js';
+import { StorageError } from './storage-error.js';
 
-/** Entries copied in one turn where LMDB cannot copy the file. */
-const ENTRIES_AT_ONCE = 500;
+const IS_SOURCE = import.meta.url.endsWith('.ts');
+const ENTRY = fileURLToPath(new URL(IS_SOURCE ? './copy-process.ts' : './copy-process.js', import.meta.url));
 
 /**
- * Writes a consistent copy of the data file, as of one moment, to `path` while reading and writing go on. The copy
- * appears under its name only when it is complete and on the disk. A file that may only be read is copied entry by
- * entry: LMDB does not copy one with a broken list of free pages, and the copy gets a list of its own.
+ * Writes a consistent copy of the data file, as of one moment, to `path` while reading and writing go on, and verifies
+ * it, both in a separate process: whatever is damaged ends that process at most. The copy appears under its name when
+ * it is complete, verified and on the disk. Throws DAMAGED, with what is damaged as its message.
  */
-export async function copyDataFile(environment: Environment, path: string): Promise<void> {
+export async function copyDataFile(from: string, path: string, signal?: AbortSignal): Promise<void> {
   const partial = `${path}.part`;
   try {
     removePartial(partial);
-    if (environment.refusal === null) await environment.store.backup(partial, true);
-    else await copyEntries(environment, partial);
-    const file = openSync(partial, 'r+');
-    try {
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
+    const report = await runCopy(from, partial, signal);
+    if ('error' in report) throw Object.assign(new Error(report.error.message), report.error);
+    if (report.problems.length > 0) throw new StorageError('DAMAGED', report.problems[0]!);
     renameSync(partial, path);
+    syncToDisk(dirname(path));
     removePartial(partial);
   } catch (error) {
     removePartial(partial);
@@ -33,28 +32,29 @@ export async function copyDataFile(environment: Environment, path: string): Prom
   }
 }
 
-/** The file with its lock. */
+/** The file with its lock, and the one that was to replace it. */
 function removePartial(partial: string): void {
-  for (const path of [partial, `${partial}-lock`]) rmSync(path, { force: true });
+  for (const end of ['', '-lock', '.new', '.new-lock']) rmSync(`${partial}${end}`, { force: true });
 }
 
-async function copyEntries({ store }: Environment, path: string): Promise<void> {
-  const copy = open<Buffer, Buffer>({ ...STORE_OPTIONS, path });
-  const snapshot = holdSnapshot(store);
-  try {
-    let last: Buffer = Buffer.from([0]);
-    for (let isOver = false; !isOver;) {
-      const range = { start: last, exclusiveStart: true, limit: ENTRIES_AT_ONCE, transaction: snapshot };
-      const entries = [...store.getRange(range)];
-      copy.transactionSync(() => {
-        for (const { key, value } of entries) copy.putSync(key, value);
-      });
-      last = entries.at(-1)?.key ?? last;
-      isOver = entries.length < ENTRIES_AT_ONCE;
-      await ownTurn();
-    }
-  } finally {
-    snapshot.done();
-    await copy.close();
-  }
+function runCopy(from: string, to: string, signal?: AbortSignal): Promise<CopyReport> {
+  signal?.throwIfAborted();
+  const execArgv = IS_SOURCE ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : [];
+  const child = fork(ENTRY, [from, to], { execArgv, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const stop = (): void => void child.kill('SIGKILL');
+  signal?.addEventListener('abort', stop);
+  return new Promise<CopyReport>((resolve, reject) => {
+    child.once('message', (report) => {
+      resolve(report as CopyReport);
+      child.disconnect();
+    });
+    child.once('error', reject);
+    child.once('exit', (code, ended) => {
+      if (signal?.aborted === true) reject(signal.reason as Error);
+      const end = ended === null ? `with exit code ${code}` : `by ${ended}`;
+      reject(new StorageError('DAMAGED', `The process that copies the data file ${from} was ended ${end}.`));
+    });
+  }).finally(() => {
+    signal?.removeEventListener('abort', stop);
+  });
 }

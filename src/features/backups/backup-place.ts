@@ -1,10 +1,11 @@
 import { createWriteStream } from 'node:fs';
-import { copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, open, readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
+import { makeDirectory, placeFile } from '../../platform/durable-files.js';
 import type { S3Folder } from '../../platform/object-store/s3-folder.js';
 import { timeOfBackup } from './backup-schedule.js';
 
@@ -97,19 +98,13 @@ function openDirectory(dir: string): BackupPlace {
       return named(files);
     },
     async put(name, path) {
-      await mkdir(dir, { recursive: true, mode: 0o700 });
+      await makeDirectory(dir);
       await removeDrafts(dir);
       const draft = join(dir, `.${name}.part`);
       try {
         await copyFile(path, draft);
-        const handle = await open(draft, 'r+');
-        try {
-          await handle.chmod(0o600);
-          await handle.sync();
-        } finally {
-          await handle.close();
-        }
-        await rename(draft, join(dir, name));
+        await chmod(draft, 0o600);
+        await placeFile(draft, join(dir, name));
       } finally {
         await rm(draft, { force: true });
       }

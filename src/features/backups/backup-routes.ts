@@ -27,6 +27,7 @@ const BACKUPS = object(
           description: 'What was in it when the service read it back; null: made elsewhere, long ago, or damaged.',
         },
         fault: { ...orNull(TEXT), description: 'What was wrong with it when it was last read back.' },
+        damagedFiles: { ...WHOLE, description: 'Uploaded files that were damaged or missing when it was made.' },
         checkedAt: { ...orNull(MOMENT), description: 'When it was last read back.' },
       }),
     ),

@@ -24,8 +24,13 @@ export const checkBackupJob: JobDefinition<App, { name: string }> = {
       const found = await verifyKept(app, place, name).catch(faultOf);
       const before = await backupStore(app).findOne({ _id });
       const { documents, files } = typeof found === 'string' ? (before ?? { documents: 0, files: 0 }) : found;
+      const damagedFiles = before?.damagedFiles;
       const fault = typeof found === 'string' ? { fault: found } : {};
-      await backupStore(app).replaceOne({ _id }, { ...common, documents, files, ...fault }, { upsert: true });
+      await backupStore(app).replaceOne(
+        { _id },
+        { ...common, documents, files, ...(damagedFiles && { damagedFiles }), ...fault },
+        { upsert: true },
+      );
     } finally {
       place.close();
     }

@@ -4,7 +4,8 @@ import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
 import { fetchBackup, openBackupPlace } from './backup-place.js';
 import { timeOfBackup } from './backup-schedule.js';
-import { beginsSealed, inTemporaryDir, openConfiguredPlace, unseal } from './keep-backup.js';
+import { inWorkFolder } from '../../platform/processes/work-folder.js';
+import { beginsSealed, openConfiguredPlace, unseal } from './keep-backup.js';
 
 /** Stands for the newest backup of a place. */
 const LATEST = 'latest';
@@ -28,7 +29,7 @@ export async function withPlainBackup<T>(
     );
   }
   if (isFile && !(await beginsSealed(path))) return work(path);
-  return inTemporaryDir(async (dir) => {
+  return inWorkFolder(async (dir) => {
     const sealed = isFile ? path : join(dir, 'sealed');
     if (!isFile) await fetchNamed(app, named, sealed);
     if (!(await beginsSealed(sealed))) return work(sealed);

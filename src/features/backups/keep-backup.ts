@@ -3,11 +3,11 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { App } from '../../app.js';
+import { inWorkFolder } from '../../platform/processes/work-folder.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findMasterKey } from '../../platform/secrets/master-key.js';
 import { createOpening, createSealing, isSealed, type SealingSecret } from '../../platform/secrets/sealed-stream.js';
 import { backUp, type BackupReport } from '../store-copies/back-up.js';
-import { makeWorkFolder } from '../store-copies/drafts.js';
 import { readArchive } from '../store-copies/backup-archive.js';
 import { fetchBackup, openBackupPlace, type BackupPlace } from './backup-place.js';
 import { backupName, listSuperseded, type KeepRule } from './backup-schedule.js';
@@ -20,6 +20,8 @@ export interface BackupRecord {
   bytes: number;
   documents: number;
   files: number;
+  /** Uploaded files that were damaged or missing when it was made. */
+  damagedFiles?: number;
   /** When it was last read back; absent: when it was made. */
   checkedAt?: Date;
   /** What was wrong with it then; absent: nothing. */
@@ -38,7 +40,8 @@ export interface KeptReport extends BackupReport {
 
 /**
  * Makes a backup, seals it, stores it in the place, reads it back to its end, and then removes what the rule no longer
- * keeps. A new one that cannot be read back is removed and nothing else. Throws what failed; harmless to repeat.
+ * keeps. A new one that cannot be read back is removed and nothing else. When uploaded files are damaged, all older
+ * ones are kept: they may hold these files whole. Throws what failed; harmless to repeat.
  */
 export async function keepBackup(
   app: App,
@@ -48,14 +51,14 @@ export async function keepBackup(
 ): Promise<KeptReport> {
   const at = new Date(app.clock.now());
   const name = backupName(at);
-  return inTemporaryDir(async (dir) => {
+  return inWorkFolder(async (dir) => {
     const plain = join(dir, 'plain');
     const sealed = join(dir, 'sealed');
     const report = await backUp(app, plain, options);
     await pipeline(
       createReadStream(plain),
       await createSealing(sealingSecret(app)),
-      createWriteStream(sealed, { mode: 0o600, flush: true }),
+      createWriteStream(sealed, { mode: 0o600 }),
       { signal: options.stop },
     );
     await rm(plain);
@@ -69,10 +72,13 @@ export async function keepBackup(
       throw error;
     }
     const bytes = await sizeOf(place, name);
-    const { documents, files } = report;
-    const record = { _id: `${place.address}/${name}`, place: place.address, at, bytes, documents, files };
+    const { documents, files, damagedFiles } = report;
+    const record = {
+      ...{ _id: `${place.address}/${name}`, place: place.address, at, bytes, documents, files },
+      ...(damagedFiles > 0 && { damagedFiles }),
+    };
     await backupStore(app).replaceOne({ _id: record._id }, record, { upsert: true });
-    const removed = await removeSuperseded(place, rule);
+    const removed = damagedFiles > 0 ? [] : await removeSuperseded(place, rule);
     await forgetOldRecords(app);
     return { ...report, file: name, bytes, removed };
   });
@@ -87,7 +93,7 @@ export async function verifyKept(
   place: BackupPlace,
   name: string,
 ): Promise<{ documents: number; files: number }> {
-  return inTemporaryDir(async (dir) => {
+  return inWorkFolder(async (dir) => {
     const [sealed, plain] = [join(dir, 'sealed'), join(dir, 'plain')];
     await fetchBackup(place, name, sealed);
     await unseal(app, sealed, plain);
@@ -121,16 +127,6 @@ export async function beginsSealed(path: string): Promise<boolean> {
 /** The place that the settings name, or null. */
 export async function openConfiguredPlace(app: Pick<App, 'config'>): Promise<BackupPlace | null> {
   return app.config.backupTo === null ? null : openBackupPlace(app, app.config.backupTo);
-}
-
-/** Runs `work` with a directory of its own, which is removed afterwards. */
-export async function inTemporaryDir<T>(work: (dir: string) => Promise<T>): Promise<T> {
-  const dir = await makeWorkFolder();
-  try {
-    return await work(dir);
-  } finally {
-    await rm(dir, { recursive: true, force: true });
-  }
 }
 
 function sealingSecret(app: App): SealingSecret {

@@ -22,11 +22,11 @@ export async function listBackups(app: App) {
   const known = new Map(records.map((record) => [record._id, record]));
   const items = kept.reverse().map(({ name, at, bytes }) => {
     const record = known.get(`${place.address}/${name}`);
+    const { documents, files, damagedFiles } = record ?? {};
     const fault = record?.fault ?? null;
-    const { documents, files } = record ?? {};
     const verified = documents === undefined || files === undefined || fault !== null ? null : { documents, files };
     const checkedAt = record ? (record.checkedAt ?? record.at).toISOString() : null;
-    return { name, at: at.toISOString(), bytes, verified, fault, checkedAt };
+    return { name, at: at.toISOString(), bytes, verified, fault, damagedFiles: damagedFiles ?? 0, checkedAt };
   });
   const isLate = (await findBackupAge(app))?.isLate ?? false;
   return { place: place.address, schedule, keep, isLate, problem, items };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { ObjectId } from 'bson';
+import { Binary, type ObjectId } from 'bson';
+import type { StoredBytes } from '../../platform/object-store/block-sums.js';
 
 /**
  * A file and the upload that brings it (rest-api.md 3.2).
@@ -25,6 +26,8 @@ export interface FileRecord {
   declaredSize: number | null;
   /** Bytes stored, fixed when the state becomes `stored`. */
   size: number | null;
+  /** Checksums of the bytes (`BlockSums`), fixed with `size`; of files in the data directory. */
+  sums?: Binary;
   state: 'requested' | 'stored' | 'confirmed' | 'deleted';
   place: FilePlace;
   /**
@@ -96,6 +99,16 @@ export type Provider = 'internal' | 'external';
 /** The key of the object that holds a file's bytes. */
 export function objectOf(file: Pick<FileRecord, 'object' | 'path'>): string {
   return file.object ?? file.path;
+}
+
+/** What a record notes of its bytes. A bucket keeps checksums of its own. */
+export function storedAs({ place }: Pick<FileRecord, 'place'>, { size, sums }: StoredBytes) {
+  return place === 'local' ? { size, sums: new Binary(sums) } : { size };
+}
+
+/** The other way round, of a file in the data directory whose bytes are stored. */
+export function storedBytesOf({ size, sums }: Pick<FileRecord, 'size' | 'sums'>): StoredBytes {
+  return { size: size!, sums: Buffer.from(sums!.buffer) };
 }
 
 const OBJECT_OF_PATH = /^(.+)\.[0-9a-f]{32}$/;

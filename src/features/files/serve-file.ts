@@ -1,11 +1,14 @@
+import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { type AppError, preconditionFailed, unsatisfiable } from '../../errors.js';
+import { AppError, preconditionFailed, unsatisfiable } from '../../errors.js';
 import { evaluateConditions } from '../../http/requests/conditions.js';
+import { DamagedFileError, ReplacedFileError } from '../../platform/object-store/block-sums.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import { parseByteRange } from './byte-range.js';
 import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
-import { objectOf, visibilityOf, type FileRecord } from './file.js';
+import { visibilityOf, type FileRecord } from './file.js';
+import { readFileBytes } from './file-bytes.js';
 import { fileMissing, fileStore, SERVED_FILES } from './file-store.js';
 
 /** Headers of every served file: never sniffed, never a document with rights, readable from any page. */
@@ -19,40 +22,82 @@ const HEADERS = {
 
 /**
  * Answers GET and HEAD for a confirmed file in the data directory: ranges, 304, 416; 404 for everything else, whatever
- * the path looks like, and for a file that is not public without a link to it that is still good.
+ * the path looks like, and for a file that is not public without a link to it that is still good; 500 STORE_DAMAGED for
+ * bytes that are not those that were stored.
  */
 export async function serveFile(app: App, ctx: Context, path: string): Promise<void> {
   const file = await findServed(app, path);
   // Not ctx.URL, which is empty when the Host header is no host.
   const leftMs = file && visibilityOf(file) !== 'public' ? readLink(app, path, ctx.querystring) : null;
-  if (file && leftMs === undefined) throw fileMissing();
-  const opened = file && (await app.files.local.openFile(objectOf(file)));
-  if (!opened) throw fileMissing();
-  try {
-    // A path is never used again and a confirmed file never changes, so its id is its version.
-    const etag = `"${file._id.toHexString()}"`;
-    ctx.set({ ...HEADERS, ETag: etag, 'Last-Modified': file.confirmedAt!.toUTCString() });
-    if (leftMs !== null) ctx.set('Cache-Control', `private, max-age=${Math.min(300, Math.floor(leftMs! / 1000))}`);
-    const condition = evaluateConditions(ctx.req.headers, { etag, lastModified: file.confirmedAt! });
-    if (condition === 'failed') throw conditionFailed();
-    if (condition === 'not-modified') {
-      ctx.status = 304;
-      return;
-    }
-    const range = isRangeWanted(ctx, etag, file) ? parseByteRange(ctx.get('Range'), opened.size) : null;
-    if (range === 'unsatisfiable') throw rangeRefused(opened.size);
-    const inline = isShownInline(file.contentType);
-    ctx.attachment(file.name, { type: inline ? 'inline' : 'attachment' });
-    ctx.set('Content-Type', inline ? file.contentType : UNKNOWN_TYPE);
-    const { start, end } = range ?? { start: 0, end: opened.size - 1 };
-    ctx.status = range ? 206 : 200;
-    if (range) ctx.set('Content-Range', `bytes ${start}-${end}/${opened.size}`);
-    ctx.length = end - start + 1;
-    if (ctx.method === 'HEAD') return;
-    ctx.body = opened.size === 0 ? '' : opened.file.createReadStream({ start, end });
-  } finally {
-    if (typeof ctx.body !== 'object' || ctx.body === null) await opened.file.close();
+  if (!file || leftMs === undefined) throw fileMissing();
+  // A path is never used again and a confirmed file never changes, so its id is its version.
+  const etag = `"${file._id.toHexString()}"`;
+  const lastModified = file.confirmedAt!;
+  const size = file.size!;
+  const condition = evaluateConditions(ctx.req.headers, { etag, lastModified });
+  const range = isRangeWanted(ctx, etag, file) ? parseByteRange(ctx.get('Range'), size) : null;
+  const refusal = refusalOf(condition, range, size);
+  const { start, end } = range === null || range === 'unsatisfiable' ? { start: 0, end: size - 1 } : range;
+  // Before any header: what is damaged at its beginning, cut short or missing is an error and nothing else.
+  const body = condition === 'not-modified' || refusal ? null : await openBytes(app, file, { start, end });
+  ctx.set({ ...HEADERS, ETag: etag, 'Last-Modified': lastModified.toUTCString() });
+  if (leftMs !== null) ctx.set('Cache-Control', `private, max-age=${Math.min(300, Math.floor(leftMs / 1000))}`);
+  if (refusal) throw refusal;
+  if (!body) {
+    ctx.status = 304;
+    return;
   }
+  const inline = isShownInline(file.contentType);
+  ctx.attachment(file.name, { type: inline ? 'inline' : 'attachment' });
+  ctx.set('Content-Type', inline ? file.contentType : UNKNOWN_TYPE);
+  ctx.status = range ? 206 : 200;
+  if (range) ctx.set('Content-Range', `bytes ${start}-${end}/${size}`);
+  ctx.length = end - start + 1;
+  if (ctx.method === 'HEAD' || size === 0) body.destroy();
+  if (ctx.method !== 'HEAD') ctx.body = size === 0 ? '' : body;
+}
+
+/**
+ * The bytes of a file as a stream whose first block has been compared. A later one that is damaged ends the stream with
+ * an error, so that no wrong byte is sent. 500 STORE_DAMAGED.
+ */
+async function openBytes(app: App, file: FileRecord, range: { start: number; end: number }): Promise<Readable> {
+  const bytes = readFileBytes(app, file, range);
+  let first: IteratorResult<Buffer, void>;
+  try {
+    first = await bytes.next();
+  } catch (error) {
+    if (!(error instanceof DamagedFileError)) throw error;
+    // It may have been deleted by another process since its record was kept.
+    if (!(await fileStore(app).findOne({ _id: file._id, state: 'confirmed' }))) throw fileMissing();
+    noteDamage(app, error);
+    if (error instanceof ReplacedFileError) throw fileMissing();
+    throw new AppError('internal', 'STORE_DAMAGED', DAMAGED, { cause: error });
+  }
+  const body = Readable.from(following(app, first, bytes), { objectMode: false });
+  // Also when nobody has begun to read.
+  return body.once('close', () => void bytes.return());
+}
+
+const DAMAGED = 'The file is damaged in the store and cannot be read. The operator of this service can restore it.';
+
+async function* following(
+  app: App,
+  first: IteratorResult<Buffer, void>,
+  rest: AsyncGenerator<Buffer, void, undefined>,
+): AsyncGenerator<Buffer> {
+  if (first.done === true) return;
+  yield first.value;
+  try {
+    yield* rest;
+  } catch (error) {
+    if (error instanceof DamagedFileError) noteDamage(app, error);
+    throw error;
+  }
+}
+
+function noteDamage({ log }: App, error: DamagedFileError): void {
+  log.error({ err: error, path: error.object }, 'an uploaded file is damaged: restore it from a backup');
 }
 
 /** The time that a link has left; undefined where there is no good one. */
@@ -72,6 +117,15 @@ function findServed(app: App, path: string): Promise<FileRecord | null> {
 function isRangeWanted(ctx: Context, etag: string, file: FileRecord): boolean {
   const condition = ctx.get('If-Range');
   return condition === '' || condition === etag || condition === file.confirmedAt!.toUTCString();
+}
+
+function refusalOf(
+  condition: ReturnType<typeof evaluateConditions>,
+  range: ReturnType<typeof parseByteRange>,
+  size: number,
+): AppError | null {
+  if (condition === 'failed') return conditionFailed();
+  return condition !== 'not-modified' && range === 'unsatisfiable' ? rangeRefused(size) : null;
 }
 
 function conditionFailed(): AppError {

@@ -1,30 +1,44 @@
 import { createWriteStream } from 'node:fs';
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { open, rm, stat } from 'node:fs/promises';
 import { relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { App } from '../../app.js';
-import { conflict } from '../../errors.js';
 import { CHANGE_LOG } from '../changes/outbox-log.js';
 import type { Database } from '../../platform/database/database.js';
 import { inChunks } from '../../platform/database/in-chunks.js';
+import { placeFile } from '../../platform/durable-files.js';
+import { BlockSums, DamagedFileError, findDifference } from '../../platform/object-store/block-sums.js';
+import { inWorkFolder, nameDraft, removeLeftDrafts } from '../../platform/processes/work-folder.js';
 import { readOrCreateMasterKey } from '../../platform/secrets/master-key.js';
 import { RESTORES } from '../../platform/database/restore-mark.js';
 import { VERSION } from '../../package.js';
-import { BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
-import { openGivenNames } from '../collections/given-names.js';
+import { type ArchiveLine, BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
+import { fileStore } from '../files/file-store.js';
+import { objectOf, pathsOf, storedBytesOf } from '../files/file.js';
 import { SERIES } from '../collections/indexes/insert-series.js';
 import { readIndexes, readRaw } from './copy-collection.js';
-import { makeWorkFolder, nameDraft, removeDrafts } from './drafts.js';
+import { freezeWhole } from './freeze-whole.js';
 import { listFiles, localFilesDir } from './local-files.js';
 
-export interface BackupReport {
+export interface BackupReport extends Contents {
   file: string;
   bytes: number;
+}
+
+interface Contents {
   documents: number;
   files: number;
+  /** Uploaded files that are missing or not as they were stored. */
+  damagedFiles: number;
+  /** What is wrong with the first hundred of them. */
+  damage: string[];
 }
+
+const MOST_DAMAGE = 100;
+/** Names that backups get where none is given, with those of the schedule. */
+const BACKUP = /^bsvc-[-\dTZ]+\.backup$/;
 
 const PROGRESS_STEP = 500;
 const FILE_CHUNK_BYTES = 48 * 1024;
@@ -32,31 +46,30 @@ const FILE_CHUNK_BYTES = 48 * 1024;
 /**
  * Writes everything stored into one file (mode 0600) while serving goes on: the documents as of one moment (embedded
  * engine) or collection by collection (MongoDB), then the uploaded files kept locally, and the master key when it was
- * generated. The file appears when it is whole.
+ * generated. The file appears when it is whole and on the disk. 409 STORE_DAMAGED for damaged documents; damaged files
+ * are in it as they are, and in the report.
  */
 export async function backUp(
   app: App,
   path: string,
   options: { stop: AbortSignal; onProgress: (documents: number, files: number) => void },
 ): Promise<BackupReport> {
-  await removeDrafts(path);
-  const workDir = await makeWorkFolder();
+  await removeLeftDrafts(path, BACKUP);
   const draft = nameDraft(path);
-  const counts = { documents: 0, files: 0 };
-  let frozen: Database | null = null;
-  try {
-    frozen = await app.db.freeze(workDir);
-    await requireWhole(app, frozen, options.stop);
-    const lines = writeLines(app, frozen, counts, options);
-    const output = createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true });
-    await pipeline(Readable.from(inChunks(lines)), createGzip(), output, { signal: options.stop });
-    await rename(draft, path);
-    return { file: path, bytes: (await stat(path)).size, ...counts };
-  } finally {
-    await frozen?.close();
-    await rm(draft, { force: true });
-    await rm(workDir, { recursive: true, force: true });
-  }
+  return inWorkFolder(async (workDir) => {
+    const frozen = await freezeWhole(app, workDir, options.stop);
+    try {
+      const found = { documents: 0, files: 0, damagedFiles: 0, damage: [] };
+      const lines = writeLines(app, frozen, found, options);
+      const output = createWriteStream(draft, { flags: 'wx', mode: 0o600 });
+      await pipeline(Readable.from(inChunks(lines)), createGzip(), output, { signal: options.stop });
+      await placeFile(draft, path);
+      return { file: path, bytes: (await stat(path)).size, ...found };
+    } finally {
+      await frozen.close();
+      await rm(draft, { force: true });
+    }
+  });
 }
 
 /**
@@ -68,23 +81,10 @@ function inOrder(names: string[]): string[] {
   return names.includes(SERIES) ? [SERIES, ...others] : others;
 }
 
-/**
- * Refuses a damaged store with 409 STORE_DAMAGED, so that it never becomes a backup that looks whole; MongoDB checks
- * its reads itself.
- */
-async function requireWhole(app: App, frozen: Database, stop: AbortSignal): Promise<void> {
-  const problems = (await frozen.verify?.({ signal: stop })) ?? [];
-  if (problems.length === 0) return;
-  throw conflict(
-    'STORE_DAMAGED',
-    `The store is damaged, so no backup was made: ${(await openGivenNames(app))(problems[0]!)} "bsvc doctor --deep" names everything.`,
-  );
-}
-
 async function* writeLines(
   app: App,
   db: Database,
-  counts: { documents: number; files: number },
+  found: Contents,
   { onProgress }: { onProgress: (documents: number, files: number) => void },
 ): AsyncGenerator<string> {
   const archive = createArchiveWriter();
@@ -99,24 +99,68 @@ async function* writeLines(
     yield archive.write({ collection: name, indexes: await readIndexes(store) });
     for await (const raw of readRaw(store, {})) {
       yield archive.write({ document: raw.toString('base64') });
-      if (++counts.documents % PROGRESS_STEP === 0) onProgress(counts.documents, counts.files);
+      if (++found.documents % PROGRESS_STEP === 0) onProgress(found.documents, found.files);
     }
   }
+  for await (const line of readLocalFiles(app, db, found)) {
+    yield archive.write(line);
+    onProgress(found.documents, found.files);
+  }
+  const { documents, files } = found;
+  yield `${JSON.stringify({ end: { documents, files, sha256: archive.sha256() } })}\n`;
+}
+
+/** The files of the data directory, also those that nobody has confirmed yet, each compared with its record. */
+async function* readLocalFiles(app: App, db: Database, found: Contents): AsyncGenerator<ArchiveLine> {
+  const records = fileStore({ db });
   const root = localFilesDir(app.config);
-  for await (const file of listFiles(root)) {
-    // Files never change, but one may have been deleted since it was listed.
-    const handle = await open(file).catch(() => null);
-    if (!handle) continue;
+  for await (const path of listFiles(root)) {
+    const object = relative(root, path).split(sep).join('/');
+    // It may have been deleted since it was listed.
+    const file = await open(path).catch(() => null);
+    if (!file) continue;
+    const sums = new BlockSums();
+    let size = 0;
     try {
-      const { size } = await handle.stat();
-      yield archive.write({ file: relative(root, file).split(sep).join('/'), size });
-      for await (const chunk of handle.createReadStream({ highWaterMark: FILE_CHUNK_BYTES, autoClose: false })) {
-        yield archive.write({ bytes: (chunk as Buffer).toString('base64') });
+      yield { file: object, size: (await file.stat()).size };
+      for await (const chunk of file.createReadStream({ highWaterMark: FILE_CHUNK_BYTES, autoClose: false })) {
+        sums.add(chunk as Buffer);
+        size += (chunk as Buffer).length;
+        yield { bytes: (chunk as Buffer).toString('base64') };
       }
+    } catch (error) {
+      // A sector that the disk cannot read must not prevent the backup of everything else.
+      if ((error as NodeJS.ErrnoException).code !== 'EIO') throw error;
     } finally {
-      await handle.close();
+      await file.close();
     }
-    onProgress(counts.documents, ++counts.files);
+    found.files++;
+    const record = await records.findOne({ path: { $in: pathsOf(object) }, state: 'confirmed', place: 'local' });
+    if (record && objectOf(record) === object) {
+      noteDamage(found, findDifference(object, storedBytesOf(record), { size, sums: sums.finish() }));
+    }
   }
-  yield `${JSON.stringify({ end: { ...counts, sha256: archive.sha256() } })}\n`;
+  for await (const record of records.find({ state: 'confirmed', place: 'local' })) {
+    const damage = await findMissing(app, objectOf(record));
+    if (damage === null) continue;
+    // A file that was deleted after the moment of the documents is deleted by a restore too.
+    if (await fileStore(app).findOne({ _id: record._id, state: 'confirmed' })) noteDamage(found, damage);
+    else yield { gone: record.path };
+  }
+}
+
+async function findMissing(app: App, object: string): Promise<DamagedFileError | null> {
+  try {
+    const size = await app.files.local.findSize(object);
+    return size === null ? new DamagedFileError(object, 'is missing') : null;
+  } catch (error) {
+    if (error instanceof DamagedFileError) return error;
+    throw error;
+  }
+}
+
+function noteDamage(found: Contents, error: DamagedFileError | null): void {
+  if (error === null) return;
+  found.damagedFiles++;
+  if (found.damage.length < MOST_DAMAGE) found.damage.push(`${error.message}.`);
 }

@@ -8,8 +8,8 @@ export const BACKUP_FORMAT = 'bsvc-backup/1';
 
 /**
  * One line of an archive, which is gzipped NDJSON: a head, then per collection its name with indexes and its documents
- * (BSON as base64, so that every type survives), then per file its path and its bytes, then the end with the counts and
- * the SHA-256 of all lines before it.
+ * (BSON as base64, so that every type survives), then per file its path and its bytes, then the paths of files that
+ * were deleted while it was made, then the end with the counts and the SHA-256 of all lines before it.
  */
 export type ArchiveLine =
   | { format: string; version: string; createdAt: string; secretKey: string | null }
@@ -17,6 +17,7 @@ export type ArchiveLine =
   | { document: string }
   | { file: string; size: number }
   | { bytes: string }
+  | { gone: string }
   | { end: { documents: number; files: number; sha256: string } };
 
 /** Turns lines into text and keeps their checksum. */
@@ -123,6 +124,7 @@ class LineOrder {
     if ('bytes' in line) {
       return this.#in === 'file' && typeof line.bytes === 'string' ? null : 'it has bytes of no file';
     }
+    if ('gone' in line) return isFilePath(line.gone) ? null : 'it names a file outside its place';
     return 'end' in line ? null : 'it has a line of an unknown kind';
   }
 

@@ -1,15 +1,14 @@
 import { CHANGE_LOG } from '../changes/outbox-log.js';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { App } from '../../app.js';
 import type { Config } from '../../config/config.js';
 import { AppError, conflict, unavailable } from '../../errors.js';
+import { inWorkFolder } from '../../platform/processes/work-folder.js';
 import { openDatabase, type Database } from '../../platform/database/database.js';
 import { findMoveMark, MOVES, writeMoveMark, type MoveMark } from '../../platform/database/move-mark.js';
 import { SEALING_KEYS } from '../../platform/secrets/sealing-keys.js';
 import { RESTORES } from '../../platform/database/restore-mark.js';
 import { AUDIT_LOG, type AuditEntry } from '../audit/audit-log.js';
+import { freezeWhole } from './freeze-whole.js';
 import { compareCollections } from './compare-collections.js';
 import { copyCollection } from './copy-collection.js';
 
@@ -59,13 +58,16 @@ export async function moveStore(app: App, uri: string, options: MoveOptions): Pr
       'The data is in a MongoDB already (MONGODB_URI is set): only an embedded store is moved.',
     );
   }
-  const workDir = await mkdtemp(join(tmpdir(), 'bsvc-move-'));
+  return inWorkFolder((workDir) => moveBy(app, uri, workDir, options));
+}
+
+async function moveBy(app: App, uri: string, workDir: string, options: MoveOptions): Promise<MoveReport> {
   let target: Database | null = null;
   let frozen: Database | null = null;
   try {
     target = await openTarget({ ...app.config, mongodbUri: uri, mongodbName: options.databaseName });
     const before = app.db.listOtherProcesses();
-    frozen = await app.db.freeze(workDir);
+    frozen = await freezeWhole(app, workDir, options.stop);
     await requireProjects(frozen);
     const source = await identifyStore(frozen);
     const mark = await requireOwnTarget(target, source, options.databaseName);
@@ -106,7 +108,6 @@ export async function moveStore(app: App, uri: string, options: MoveOptions): Pr
   } finally {
     await frozen?.close();
     await target?.close();
-    await rm(workDir, { recursive: true, force: true });
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, open, rename, rm, statfs, type FileHandle } from 'node:fs/promises';
+import { open, rename, rm, statfs, type FileHandle } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { deserialize, type Document } from 'bson';
 import type { IndexDescription } from 'mongodb';
@@ -14,8 +14,9 @@ import {
   RESTORES,
   waitForOthers,
 } from '../../platform/database/restore-mark.js';
+import { makeDirectory, syncPath } from '../../platform/durable-files.js';
 import { openSecretBox, type SecretBox } from '../../platform/secrets/secret-box.js';
-import { pathsOf } from '../files/file.js';
+import { deletion, pathsOf } from '../files/file.js';
 import { isShown, SERIES, type KnownSeries } from '../collections/indexes/insert-series.js';
 import { fileStore } from '../files/file-store.js';
 import { SEALED_PLACES } from './rotate-secrets.js';
@@ -156,6 +157,10 @@ class Restore {
   readonly #run: string;
   readonly #restored = new Set<string>();
   readonly #files = new Set<string>();
+  /** Paths of files that were deleted while the backup was made. */
+  readonly #gone: string[] = [];
+  /** Directories that got files. */
+  readonly #filled = new Set<string>();
   readonly #series = new Map<string, KnownSeries>();
   #collection = '';
   #batch: Document[] = [];
@@ -188,6 +193,7 @@ class Restore {
       if ('format' in line) this.#secretKey = line.secretKey;
       else if ('collection' in line) await this.#openCollection(line.collection, line.indexes);
       else if ('file' in line) await this.#openFile(line.file);
+      else if ('gone' in line) this.#gone.push(line.gone);
     }
   }
 
@@ -212,6 +218,9 @@ class Restore {
     for (const name of await this.#app.db.listNames()) {
       if (!this.#restored.has(name) && name !== RESTORES) await this.#app.db.collection(name).drop();
     }
+    for (const dir of this.#filled) await syncPath(dir);
+    const deletedAt = new Date(this.#app.clock.now());
+    for (const path of this.#gone) await fileStore(this.#app).updateOne({ path }, { $set: deletion(deletedAt) });
     await this.#removeOtherFiles();
     const { secretKey, dataDir } = this.#app.config;
     if (this.#secretKey !== null && !secretKey) replaceMasterKey(dataDir, this.#secretKey);
@@ -259,7 +268,7 @@ class Restore {
       throw invalid('BACKUP_DAMAGED', `The backup names a file outside its place: ${name}`);
     }
     await requireRestoring(this.#app.db, this.#run);
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeDirectory(dirname(path));
     const draft = join(dirname(path), `.restore-${process.pid}.part`);
     this.#file = { handle: await open(draft, 'w', 0o600), draft, path };
     this.#files.add(name);
@@ -276,6 +285,7 @@ class Restore {
       await rm(draft, { force: true });
       throw error;
     });
+    this.#filled.add(dirname(path));
   }
 }
 

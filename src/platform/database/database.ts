@@ -25,7 +25,8 @@ import type {
   VerifyOptions,
 } from '../../engine/index.js';
 import type { Config } from '../../config/config.js';
-import { type AppError, invalid, unavailable } from '../../errors.js';
+import { type AppError, conflict, invalid, unavailable } from '../../errors.js';
+import { makeDirectory, syncPath } from '../durable-files.js';
 import { adoptDatabase } from './adopt-database.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
@@ -78,9 +79,10 @@ export interface Database {
   ping(): Promise<void>;
   /**
    * The data as of one moment, for reading at leisure: the embedded engine's online copy, made in the empty directory
-   * `dir`, which is the caller's to remove after closing. MongoDB is read as it is, collection by collection.
+   * `dir`, which is the caller's to remove after closing. The copy is made and verified in a separate process: 409
+   * STORE_DAMAGED when it is not whole. MongoDB is read as it is, collection by collection, and checks its own reads.
    */
-  freeze(dir: string): Promise<Database>;
+  freeze(dir: string, signal: AbortSignal): Promise<Database>;
   /**
    * Lets MongoDB's tools in at `127.0.0.1:port` or `unix:/path` (no password: loopback only) until it is closed, and
    * answers their address; null for a MongoDB. 400 when it cannot be listened on. `report` gets its own errors.
@@ -297,7 +299,11 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
     const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD, upgrade };
     const growth = { prefix: 'documents_', bytes: config.documentMaxBytes, exempt: SERVICE_FIELDS };
     await lookAfterKill(dataDir);
+    const isNew = !(await hasStore(dataDir));
+    // Where it cannot be made the engine says why.
+    if (isNew) await makeDirectory(dataDir).catch(() => undefined);
     const engine = await whenAlone(() => openEngine({ dataDir, durability, growth, ...options }));
+    if (isNew) await syncPath(dataDir);
     if (engine.refusal() === null) await adoptDatabase(engine, EMBEDDED_NAME);
     const db = engine.db(EMBEDDED_NAME);
     let closed = false;
@@ -318,8 +324,10 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
         await engine.probe();
       },
       listDamage: () => engine.damage(),
-      async freeze(dir) {
-        await engine.backup(join(dir, DATA_FILE));
+      async freeze(dir, signal) {
+        await engine.backup(join(dir, DATA_FILE), signal).catch((error: unknown) => {
+          throw describeCopyError(error);
+        });
         return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 }, false);
       },
       async listen(address, report) {
@@ -357,6 +365,16 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
 function describeStorageError(error: unknown): unknown {
   if (!(error instanceof Error) || error.name !== 'StorageError') return error;
   return unavailable('DATABASE_UNAVAILABLE', error.message, { cause: error });
+}
+
+/** A damaged store never becomes a copy that looks whole. */
+function describeCopyError(error: unknown): unknown {
+  if ((error as { code?: unknown }).code !== 'DAMAGED') return describeStorageError(error);
+  return conflict(
+    'STORE_DAMAGED',
+    `The store is damaged, so it was not copied: ${(error as Error).message} "bsvc doctor --deep" lists all damage, "bsvc repair" saves what is whole.`,
+    { cause: error },
+  );
 }
 
 /** Processes that find each other while a file waits for its conversion give way by turns. */

@@ -77,6 +77,8 @@ export interface RunAgain {
 export interface JobDefinition<Deps, Payload extends object = Record<string, never>> {
   name: string;
   retry: RetrySchedule;
+  /** True for an error that no repetition mends: the job is dead at once. */
+  isFinal?: (error: unknown) => boolean;
   /**
    * The number of this kind that one worker runs at once, beside its other work; absent = they share the worker's
    * concurrency.

@@ -48,7 +48,7 @@ export function startJob<Deps extends JobDependencies>(
       }
     } catch (error) {
       if (lost.signal.aborted) return;
-      const outcome = await failJob(deps, definition, job, error instanceof Error ? error.message : String(error));
+      const outcome = await failJob(deps, definition, job, error);
       if (outcome === 'dead') log.error({ err: error }, 'the job failed for the last time');
       else log.warn({ err: error, outcome }, 'the job failed');
     }

@@ -64,10 +64,12 @@ export async function failJob(
   deps: JobDependencies,
   definition: AnyJobDefinition<never>,
   job: JobRecord,
-  error: string,
+  cause: unknown,
 ): Promise<FailureOutcome> {
   const nowMs = deps.clock.now();
-  const delay = retryDelay(definition.retry, job.attempts, Math.random());
+  const isFinal = definition.isFinal?.(cause) === true;
+  const delay = isFinal ? null : retryDelay(definition.retry, job.attempts, Math.random());
+  const error = cause instanceof Error ? cause.message : String(cause);
   const common = { error: error.slice(0, MAX_ERROR_CHARACTERS), updatedAt: new Date(nowMs) };
   const change: UpdateFilter<JobRecord> =
     delay === null

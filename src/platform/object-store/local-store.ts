@@ -1,10 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { lstat, open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '../time/clock.js';
 import { findFullDisk } from '../database/full-disk.js';
+import { makeDirectory, placeFile } from '../durable-files.js';
 import type { SecretBox } from '../secrets/secret-box.js';
+import { ReplacedFileError } from './block-sums.js';
 import { isObjectKey, requireObjectKey, type ObjectStore } from './object-store.js';
 import type { Spool } from './spool.js';
 
@@ -25,7 +27,10 @@ export interface LocalGrant {
 /** Files below one directory, `<dir>/<folder>/<name>`. */
 export interface LocalStore extends ObjectStore {
   readonly kind: 'local';
-  /** The file, open for reading, or null when there is none; symbolic links count as none. The caller closes it. */
+  /**
+   * The file, open for reading, or null when there is none. The caller closes it. Throws ReplacedFileError for a
+   * symbolic link, also in the place of its directory.
+   */
   openFile(key: string): Promise<OpenFile | null>;
   /**
    * The permission that the query of a signed URL holds for `key`, or null when it was not signed by us or has expired.
@@ -52,20 +57,18 @@ export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions
       const path = pathOf(key);
       const spooled = await spool.receive(body);
       try {
-        const made = await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-        if (made) await syncDirectory(dirname(made));
+        await makeDirectory(dirname(path));
         if (!(await isRealDirectory(dirname(path)))) throw new Error(`${dirname(path)} is not a directory`);
-        await rename(spooled.path, path);
+        await placeFile(spooled.path, path);
         spool.moved(spooled);
       } catch (error) {
         await spool.discard(spooled);
         throw findFullDisk(error) ?? error;
       }
-      await syncDirectory(dirname(path));
-      return spooled.size;
+      return spooled;
     },
     async findSize(key) {
-      const opened = await openFile(pathOf(key));
+      const opened = await openFile(key, pathOf(key));
       await opened?.file.close();
       return opened?.size ?? null;
     },
@@ -85,7 +88,7 @@ export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions
       return Promise.resolve(`${serviceUrl}${LOCAL_FILES_PATH}/${key}?${query.toString()}`);
     },
     publicUrl: (key, serviceUrl) => `${serviceUrl}${LOCAL_FILES_PATH}/${key}`,
-    openFile: (key) => (isObjectKey(key) ? openFile(pathOf(key)) : Promise.resolve(null)),
+    openFile: (key) => (isObjectKey(key) ? openFile(key, pathOf(key)) : Promise.resolve(null)),
     readGrant(key, query) {
       const text = signedText(key, query);
       const given = query.get('signature') ?? '';
@@ -120,19 +123,20 @@ function isEqual(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-async function openFile(path: string): Promise<OpenFile | null> {
-  if (!(await isRealDirectory(dirname(path)))) return null;
+async function openFile(key: string, path: string): Promise<OpenFile | null> {
   let file: FileHandle;
   try {
+    if (!(await lstat(dirname(path))).isDirectory()) throw new ReplacedFileError(key);
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if (['ENOENT', 'ELOOP', 'ENXIO'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    throw code === 'ELOOP' || code === 'ENXIO' ? new ReplacedFileError(key) : error;
   }
   const found = await file.stat();
   if (found.isFile()) return { file, size: found.size };
   await file.close();
-  return null;
+  throw new ReplacedFileError(key);
 }
 
 async function isRealDirectory(path: string): Promise<boolean> {
@@ -141,15 +145,5 @@ async function isRealDirectory(path: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
     throw error;
-  }
-}
-
-/** A rename is on disk only when its directory is. */
-async function syncDirectory(path: string): Promise<void> {
-  const dir = await open(path, constants.O_RDONLY);
-  try {
-    await dir.sync();
-  } finally {
-    await dir.close();
   }
 }

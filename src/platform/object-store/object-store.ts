@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { StoredBytes } from './block-sums.js';
 
 export interface PutOptions {
   contentType: string;
@@ -21,9 +22,8 @@ export interface ObjectStore {
   readonly kind: 'local' | 's3';
   /**
    * Streams `body` to the end and stores it whole, replacing what was there; when `body` fails nothing is stored.
-   * Returns the number of bytes.
    */
-  put(key: string, body: Readable, options: PutOptions): Promise<number>;
+  put(key: string, body: Readable, options: PutOptions): Promise<StoredBytes>;
   /** Size of the stored object in bytes, or null when there is none. */
   findSize(key: string): Promise<number | null>;
   /** Removes the object; harmless when there is none. */

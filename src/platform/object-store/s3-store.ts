@@ -103,7 +103,7 @@ export function openS3Store(
             within(Math.min(leftMs, callMs + spooled.size / MIN_BYTES_PER_MS)),
           );
         });
-        return spooled.size;
+        return spooled;
       } finally {
         await spool.discard(spooled);
       }

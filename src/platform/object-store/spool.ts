@@ -1,20 +1,20 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
-import { hostname } from 'node:os';
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { findFullDisk } from '../database/full-disk.js';
+import { BlockSums, type StoredBytes } from './block-sums.js';
+import { OWNER, OWNER_PATTERN } from '../processes/owner.js';
+import { isLeft } from '../processes/work-folder.js';
 
-export interface Spooled {
+export interface Spooled extends StoredBytes {
   path: string;
-  size: number;
 }
 
 /** A directory of files that are still arriving, under names that nobody else knows. */
 export interface Spool {
   /**
-   * Writes `body` to a file of its own and syncs it to disk; when `body` fails the file is removed. 507 when the disk
-   * is full.
+   * Writes `body` to a file of its own; when `body` fails the file is removed. 507 when the disk is full.
    */
   receive(body: Readable): Promise<Spooled>;
   discard(spooled: Spooled): Promise<void>;
@@ -37,10 +37,10 @@ export function openSpool(dir: string): Spool {
   };
   return {
     async receive(body) {
-      const path = join(dir, `${MACHINE}-${process.pid}-${randomUUID()}`);
+      const path = join(dir, `${OWNER}_${randomUUID()}`);
       arriving.add(path);
       try {
-        return { path, size: await writeFile(dir, path, body) };
+        return { path, ...(await writeFile(dir, path, body)) };
       } catch (error) {
         body.destroy();
         await discard({ path });
@@ -53,11 +53,8 @@ export function openSpool(dir: string): Spool {
       let removed = 0;
       for (const name of await listNames(dir)) {
         const path = join(dir, name);
-        // A file that arrived since was renamed and has no age here any more.
-        const found = await stat(path).catch(() => null);
-        if (!found) continue;
-        const isLeft = arriving.has(path) ? false : isOrphan(name) || nowMs - found.mtimeMs > olderThanMs;
-        if (!isLeft) continue;
+        const owner = OWNED.exec(name)?.[1] ?? '';
+        if (arriving.has(path) || !(await isLeft(path, owner, olderThanMs, nowMs))) continue;
         await discard({ path });
         removed++;
       }
@@ -66,29 +63,21 @@ export function openSpool(dir: string): Spool {
   };
 }
 
-/** The directory may be shared with other machines, or with containers, of whose processes nothing is known here. */
-const MACHINE = createHash('sha256').update(hostname()).digest('hex').slice(0, 8);
+const OWNED = new RegExp(`^(${OWNER_PATTERN})_`);
 
-/** True if a process that is gone, or an earlier one with this one's id, began the file on this machine. */
-function isOrphan(name: string): boolean {
-  const [, machine, pid] = /^([0-9a-f]{8})-(\d+)-/.exec(name) ?? [];
-  if (machine !== MACHINE) return false;
-  if (Number(pid) === process.pid) return true;
-  try {
-    process.kill(Number(pid), 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
-}
-
-async function writeFile(dir: string, path: string, body: Readable): Promise<number> {
+async function writeFile(dir: string, path: string, body: Readable): Promise<StoredBytes> {
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const file = await open(path, 'wx', 0o600);
   try {
-    for await (const chunk of body) await file.appendFile(chunk as Buffer);
-    await file.sync();
-    return (await file.stat()).size;
+    const sums = new BlockSums();
+    let size = 0;
+    for await (const chunk of body) {
+      const bytes = Buffer.from(chunk as Buffer | string);
+      sums.add(bytes);
+      size += bytes.length;
+      await file.appendFile(bytes);
+    }
+    return { size, sums: sums.finish() };
   } finally {
     await file.close();
   }

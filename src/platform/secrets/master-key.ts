@@ -1,17 +1,8 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, linkSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextFileSync } from '../../text.js';
 import { conflict } from '../../errors.js';
+import { syncPathNow } from '../durable-files.js';
 import { randomToken } from '../ids.js';
 
 const FILE_NAME = 'secret.key';
@@ -57,7 +48,7 @@ export function readOrCreateMasterKey(dataDir: string): string {
   try {
     // Linked, not renamed: of several the first one wins.
     linkSync(draft, path);
-    syncDirectory(dataDir);
+    syncPathNow(dataDir);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
@@ -107,7 +98,7 @@ export function prependMasterKey(dataDir: string): void {
  */
 export function replaceMasterKey(dataDir: string, key: string): void {
   renameSync(writeDraft(dataDir, key), join(dataDir, FILE_NAME));
-  syncDirectory(dataDir);
+  syncPathNow(dataDir);
 }
 
 /**
@@ -119,15 +110,6 @@ function writeDraft(dataDir: string, key: string): string {
   const draft = join(dataDir, `${FILE_NAME}.${process.pid}.${randomToken(6)}`);
   writeFileSync(draft, `${key}\n`, { mode: 0o600, flag: 'wx', flush: true });
   return draft;
-}
-
-function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r');
-  try {
-    fsyncSync(directory);
-  } finally {
-    closeSync(directory);
-  }
 }
 
 /** The file's keys, or null when there is no file; 409 MASTER_KEY_DAMAGED for one that is empty or cut short. */

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { OWNER } from '../../../src/platform/processes/owner.js';
 import { openSpool } from '../../../src/platform/object-store/spool.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
@@ -23,25 +24,37 @@ async function deadProcess(): Promise<number> {
   return child.pid!;
 }
 
+/** How a running process names itself. */
+async function ownerNamedBy(pid: number): Promise<string> {
+  const line = await readFile(`/proc/${pid}/stat`, 'utf8');
+  const [machine] = OWNER.split('-');
+  return `${machine}-${pid}-${line.slice(line.lastIndexOf(')') + 2).split(' ')[19]}`;
+}
+
 describe('files that were arriving when their process was killed', () => {
-  it('are removed at once, also when another process has its id now, and those of others are left alone for long', async () => {
+  it('are removed at once, also when other processes have their ids now, and those of others are left alone for long', async () => {
     const spool = openSpool(dir.path);
     const { path } = await spool.receive(Readable.from([Buffer.from('whole')]));
     const whole = path.slice(dir.path.length + 1);
-    const [machine] = whole.split('-');
+    const [machine, pid, start] = whole.split(/[-_]/);
+    const neighbour = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1000)']);
+    onTestFinished(() => void neighbour.kill('SIGKILL'));
+    await once(neighbour, 'spawn');
     const leave = (name: string): Promise<void> => writeFile(join(dir.path, name), 'half');
     const ofOthers = [
-      `${machine}-${process.ppid}-running`,
-      `00000000-${await deadProcess()}-elsewhere`,
+      `${await ownerNamedBy(neighbour.pid!)}_running`,
+      `00000000-${await deadProcess()}-7_elsewhere`,
       'of-an-older-version',
     ];
-    await leave(`${machine}-${await deadProcess()}-dead`);
-    await leave(`${machine}-${process.pid}-before`);
+    await leave(`${machine}-${await deadProcess()}-7_dead`);
+    // As process 1 of a container, before and after its restart.
+    await leave(`${machine}-${pid}-${Number(start) - 1}_before`);
+    await leave(`${machine}-${neighbour.pid}-7_before`);
     for (const name of ofOthers) await leave(name);
-    expect(await spool.sweep(HOUR_MS, Date.now())).toBe(2);
+    expect(await spool.sweep(HOUR_MS, Date.now())).toBe(3);
     expect((await readdir(dir.path)).sort()).toEqual([whole, ...ofOthers].sort());
-    expect(await spool.sweep(HOUR_MS, Date.now() + 2 * HOUR_MS)).toBe(3);
-    expect(await readdir(dir.path)).toEqual([whole]);
+    expect(await spool.sweep(HOUR_MS, Date.now() + 2 * HOUR_MS)).toBe(2);
+    expect((await readdir(dir.path)).sort()).toEqual([whole, ofOthers[0]].sort());
   });
 
   it('are not taken for those that are still arriving', async () => {

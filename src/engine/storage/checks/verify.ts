@@ -13,6 +13,8 @@ export interface VerifyOptions {
   signal?: AbortSignal;
   /** Told how many pages are neither in use nor free: no damage, they only take room. */
   onLostPages?: (pages: number) => void;
+  /** False: what is free, which matters to writers only, is not compared. */
+  freePages?: boolean;
 }
 
 /** How long is looked at pages before others get their turn. */
@@ -50,7 +52,7 @@ export async function verifyFile(path: string, options: VerifyOptions = {}): Pro
 }
 
 async function verifyPages(file: PageFile, meta: Meta, options: VerifyOptions): Promise<string[]> {
-  const { onProgress, signal, onLostPages } = options;
+  const { onProgress, signal, onLostPages, freePages = true } = options;
   const all = [meta.main, meta.free].reduce((sum, tree) => sum + tree.branchPages + tree.leafPages, 0);
   let done = 0;
   let turnEnds = performance.now() + TURN_MS;
@@ -76,13 +78,13 @@ async function verifyPages(file: PageFile, meta: Meta, options: VerifyOptions): 
       examination.report(`Page ${number}, which lists free pages, is damaged: ${reason}. ${REPAIR}`);
     },
   };
-  await walk(walkPages(file, meta, meta.free, used, compareFreeKeys, freeVisitor));
+  if (freePages) await walk(walkPages(file, meta, meta.free, used, compareFreeKeys, freeVisitor));
   await walk(walkPages(file, meta, meta.main, used, compareBytes, examination.firstPass()));
-  for (const problem of list.problems()) {
+  for (const problem of freePages ? list.problems() : []) {
     examination.report(`The list of free pages is damaged: ${problem}. ${REPAIR}`);
   }
   // Which pages lie below a damaged one is not known.
-  if (!examination.isHurt && list.lostPages > 0) onLostPages?.(list.lostPages);
+  if (freePages && !examination.isHurt && list.lostPages > 0) onLostPages?.(list.lostPages);
   examination.compareCounts();
   // Only what is hurt is looked at twice: to name the documents.
   if (examination.isHurt) {

@@ -1,10 +1,11 @@
 import { Transform, type Readable } from 'node:stream';
 import type { App } from '../../../app.js';
 import { conflict, forbidden, invalid, overLimit } from '../../../errors.js';
+import type { StoredBytes } from '../../../platform/object-store/block-sums.js';
 import type { LocalGrant } from '../../../platform/object-store/local-store.js';
 import { isObjectKey } from '../../../platform/object-store/object-store.js';
 import { isShownInline } from '../content-type.js';
-import { isNearly, MAX_DRIFT_BYTES, newObject, type FileRecord } from '../file.js';
+import { isNearly, MAX_DRIFT_BYTES, newObject, storedAs, type FileRecord } from '../file.js';
 import { fileMissing, fileStore } from '../file-store.js';
 
 export interface SignedUpload {
@@ -40,8 +41,8 @@ export async function receiveSignedUpload(app: App, upload: SignedUpload): Promi
   });
   const options = { contentType: grant.contentType, attachment: !isShownInline(grant.contentType) };
   try {
-    const size = await app.files.local.put(object, body, options);
-    await takeObject(app, file, object, size);
+    const bytes = await app.files.local.put(object, body, options);
+    await takeObject(app, file, object, bytes);
   } catch (error) {
     await dropObject(app, file, object);
     throw error;
@@ -72,10 +73,10 @@ async function beginObject(app: App, file: FileRecord): Promise<string> {
  * Makes the object the one that holds the bytes, unless the upload was confirmed or given up while they came in. The
  * one before goes.
  */
-async function takeObject(app: App, file: FileRecord, object: string, size: number): Promise<void> {
+async function takeObject(app: App, file: FileRecord, object: string, bytes: StoredBytes): Promise<void> {
   const before = await fileStore(app).findOneAndUpdate(
     { _id: file._id, state: { $in: ['requested', 'stored'] } },
-    { $set: { state: 'stored', size, object } },
+    { $set: { state: 'stored', ...storedAs(file, bytes), object } },
     { returnDocument: 'before' },
   );
   if (!before) return requireOpen(app, file);

@@ -5,7 +5,7 @@ import { keepRecord } from '../../quota/keep-record.js';
 import { confirmFile, requireRoom } from './confirm-file.js';
 import { isContentType, isShownInline, UNKNOWN_TYPE } from '../content-type.js';
 import { discardUpload } from './discard-upload.js';
-import { objectOf, providerOf, type FileRecord } from '../file.js';
+import { objectOf, providerOf, storedAs, type FileRecord } from '../file.js';
 import { choosePlace, openPlace } from '../file-places.js';
 import { fileStore } from '../file-store.js';
 import { newFile, type SeenBy } from './new-file.js';
@@ -32,8 +32,11 @@ export async function uploadFile(
   if (isInternal) await requireRoom(app, project, 1);
   await keepRecord(app, 'files', file);
   try {
-    const size = await store.put(objectOf(file), body, { contentType: type, attachment: !isShownInline(type) });
-    await fileStore(app).updateOne({ _id: file._id, state: 'requested' }, { $set: { state: 'stored', size } });
+    const bytes = await store.put(objectOf(file), body, { contentType: type, attachment: !isShownInline(type) });
+    await fileStore(app).updateOne(
+      { _id: file._id, state: 'requested' },
+      { $set: { state: 'stored', ...storedAs(file, bytes) } },
+    );
     return await confirmFile(app, project, file._id);
   } catch (error) {
     body.destroy();
