@@ -53,6 +53,8 @@ export interface App {
   readonly passwords: Passwords;
   /** FairQueue for aggregations, by project: each may hold much memory. */
   readonly aggregations: FairQueue;
+  /** In front of it, by client address: one has two places, of however many projects it has keys. */
+  readonly aggregationsOfAddress: FairQueue;
   /** The memory that large replies may hold together until their clients have taken them, by project. */
   readonly replies: ReplyBudget;
   readonly files: ObjectStores;
@@ -63,6 +65,8 @@ export interface App {
   /** Closes what openApp opened, in reverse order; safe to call twice. */
   close(): Promise<void>;
 }
+
+const AGGREGATIONS = { concurrency: 4, perTenant: 2, maxWaiting: 400, maxWaitingPerTenant: 200 };
 
 /** Opens the database and what hangs on it. Throws `unavailable` when the database cannot be reached. */
 export async function openApp(
@@ -93,6 +97,8 @@ export async function openApp(
     await telemetry?.flush();
   };
   let closing: Promise<void> | null = null;
+  // Before the connection is closed for its silence.
+  const patience = { maxWaitMs: config.silenceTimeoutMs * 0.8 };
   return {
     config,
     log,
@@ -112,11 +118,8 @@ export async function openApp(
     outbound,
     secrets,
     passwords: openPasswords(config.bcryptCost),
-    aggregations: openFairQueue({
-      ...{ concurrency: 4, perTenant: 2, maxWaiting: 400, maxWaitingPerTenant: 200 },
-      // Before the connection is closed for its silence.
-      maxWaitMs: config.silenceTimeoutMs * 0.8,
-    }),
+    aggregations: openFairQueue({ ...AGGREGATIONS, ...patience }),
+    aggregationsOfAddress: openFairQueue({ ...AGGREGATIONS, concurrency: Infinity, ...patience }),
     replies: openReplyBudget(config.replyBudgetBytes),
     files,
     mail: openMailProvider(config, db, clock, secrets),

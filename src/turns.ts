@@ -11,6 +11,19 @@ export interface Tenant {
 /** The service itself. */
 export const OURS: Tenant = { project: '', address: '' };
 
+/** Networks of clients, by the signal that ends what is done for them. */
+const addresses = new WeakMap<AbortSignal, string>();
+
+/** From now on, work that `signal` ends is done for a client at this network address. */
+export function setAddress(signal: AbortSignal, address: string): void {
+  addresses.set(signal, address);
+}
+
+/** The network address of the client that work is done for; empty for that of the service itself. */
+export function addressOf(signal: AbortSignal | undefined): string {
+  return (signal && addresses.get(signal)) ?? '';
+}
+
 /** Work that is begun in one turn of the event loop before others get theirs, in milliseconds. */
 const TURN_MS = 5;
 /** Work of less begins at once while a turn has room for it. */

@@ -4,10 +4,11 @@ import type { RowSource } from '../commands/read/cursors.js';
 import { CODES, EngineError } from '../errors.js';
 import { numberOf } from '../query/values/value.js';
 import type { LongRead } from '../storage/long-read.js';
+import { addressOf } from '../../turns.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';
 
-/** Commands that take turns in one thread, and those of one tenant for each thread. */
+/** Commands that take turns in one thread, and those of one tenant, or of one client address, for each thread. */
 const AT_ONCE = 4;
 const AT_ONCE_OF_ONE = 2;
 const MAX_WAITING = 1000;
@@ -33,6 +34,8 @@ interface Request {
 }
 
 interface Job extends Request {
+  /** Of the client, whatever tenant it reads of; empty for the service itself and for servers. */
+  readonly address: string;
   /** Its thread ended under it: it may be what ended it, so it begins again beside no other suspect. */
   suspect: boolean;
   readonly resolve: (answer: Answer) => void;
@@ -60,6 +63,8 @@ export class ReaderPool implements Readers {
   /** By tenant, each in the order of coming; the first tenant is next. */
   private readonly waiting = new Map<string, Job[]>();
   private waitingCount = 0;
+  /** By client address. */
+  private readonly waitingOf = new Map<string, number>();
   private lastId = 0;
   private suspectRuns = false;
   private closed = false;
@@ -91,20 +96,22 @@ export class ReaderPool implements Readers {
     for (const job of [...this.waiting.values()].flat()) this.refuse(job, reason);
     this.waiting.clear();
     this.waitingCount = 0;
+    this.waitingOf.clear();
     await Promise.all([...this.threads].map((thread) => this.end(thread, () => reason)));
   }
 
   /** The answer of a thread to one command; rejects with what refused it. */
   ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const job: Job = { ...request, suspect: false, resolve, reject, timer: undefined, onAbort: undefined };
+      const address = addressOf(request.signal);
+      const job: Job = { ...request, address, suspect: false, resolve, reject, timer: undefined, onAbort: undefined };
       if (request.signal?.aborted === true) {
         reject(interrupted());
       } else if (this.closed) {
         reject(new Error('the engine is closed'));
       } else if (request.pinned !== null) {
         this.start(request.pinned, job);
-      } else if (this.isFull(tenantOf(request.ns))) {
+      } else if (this.isFull(tenantOf(request.ns), address)) {
         reject(tooManyWait());
       } else {
         this.enqueue(job);
@@ -125,6 +132,7 @@ export class ReaderPool implements Readers {
     if (own === undefined) this.waiting.set(tenant, [job]);
     else own.push(job);
     this.waitingCount++;
+    add(this.waitingOf, job.address, 1);
     job.onAbort = () => {
       this.leaveLine(job);
       this.refuse(job, interrupted());
@@ -152,19 +160,29 @@ export class ReaderPool implements Readers {
     }
   }
 
-  private isFull(tenant: string): boolean {
-    return this.waitingCount >= MAX_WAITING || (this.waiting.get(tenant)?.length ?? 0) >= MAX_WAITING_OF_ONE;
+  private isFull(tenant: string, address: string): boolean {
+    if (this.waitingCount >= MAX_WAITING || (this.waiting.get(tenant)?.length ?? 0) >= MAX_WAITING_OF_ONE) return true;
+    return address !== '' && (this.waitingOf.get(address) ?? 0) >= MAX_WAITING_OF_ONE;
   }
 
-  /** Tenants take turns, each with half of all places at most, and suspects come one after the other. */
+  /**
+   * Tenants take turns, each with half of all places at most, as has each client address of however many tenants;
+   * suspects come one after the other.
+   */
   private findNext(): Job | null {
     const running = new Map<string, number>();
+    const runningOf = new Map<string, number>();
     for (const thread of this.threads) {
-      for (const { ns } of thread.running.values()) running.set(tenantOf(ns), (running.get(tenantOf(ns)) ?? 0) + 1);
+      for (const { ns, address } of thread.running.values()) {
+        add(running, tenantOf(ns), 1);
+        add(runningOf, address, 1);
+      }
     }
+    const most = AT_ONCE_OF_ONE * this.most;
+    const hasShare = ({ address }: Job): boolean => address !== '' && (runningOf.get(address) ?? 0) >= most;
     for (const [tenant, jobs] of this.waiting) {
-      const hasAll = (running.get(tenant) ?? 0) >= AT_ONCE_OF_ONE * this.most;
-      const job = jobs.find(({ suspect }) => (suspect ? !this.suspectRuns : !hasAll));
+      const hasAll = (running.get(tenant) ?? 0) >= most;
+      const job = jobs.find((one) => (one.suspect ? !this.suspectRuns : !hasAll && !hasShare(one)));
       if (job !== undefined) return job;
     }
     return null;
@@ -177,6 +195,7 @@ export class ReaderPool implements Readers {
     this.waiting.delete(tenant);
     if (others.length > 0) this.waiting.set(tenant, others);
     this.waitingCount--;
+    add(this.waitingOf, job.address, -1);
   }
 
   /** The one with the least to do, a new one rather than one that has anything; null when all have enough. */
@@ -329,6 +348,12 @@ class ThreadRows implements RowSource {
 /** Collections whose names are the same up to the last `_` share their places and turns: they are of one owner. */
 function tenantOf(ns: string): string {
   return ns.slice(0, ns.lastIndexOf('_') + 1) || ns;
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
 }
 
 function tooManyWait(): EngineError {

@@ -1,21 +1,31 @@
 import type { Socket } from 'node:net';
 import type { Context } from 'koa';
 import { invalid } from '../../errors.js';
+import { setAddress } from '../../turns.js';
+import { clientNetwork } from './client-address.js';
 
 const signals = new WeakMap<Socket, AbortSignal>();
 
 /**
  * Aborted when the client closes the connection that the request came over: there is one for all requests of a
- * connection, which come one after the other.
+ * connection, which come one after the other. Work that it ends is counted by the request's address: behind a proxy
+ * that of each request is another.
  */
-export function clientSignal({ req }: Context): AbortSignal {
-  const { socket } = req;
-  const known = signals.get(socket);
-  if (known) return known;
+export function clientSignal(ctx: Context): AbortSignal {
+  const { socket } = ctx.req;
+  let signal = signals.get(socket);
+  if (!signal) {
+    signal = openSignal(socket);
+    signals.set(socket, signal);
+  }
+  setAddress(signal, clientNetwork(ctx.ip));
+  return signal;
+}
+
+function openSignal(socket: Socket): AbortSignal {
   const gone = new AbortController();
   const abort = (): void => gone.abort(invalid('CLIENT_GONE', 'Nobody waits for the answer any more'));
   if (socket.destroyed) abort();
   else socket.once('close', abort);
-  signals.set(socket, gone.signal);
   return gone.signal;
 }

@@ -35,9 +35,11 @@ export async function aggregateDocuments(
   try {
     // Two of a project run at once; by the share of an address it would be one, of all users of an office together.
     const tenant = { ...tenantOfCaller(caller), address: '' };
-    return await readInTurn(app.aggregations, app.replies, tenant, signal, (size) =>
-      readResults(app, collection, guarded, { size, signal }),
-    );
+    const read = (): Promise<EncodedReply> =>
+      readInTurn(app.aggregations, app.replies, tenant, signal, (size) =>
+        readResults(app, collection, guarded, { size, signal }),
+      );
+    return await inTurnOfAddress(app, caller, read, signal);
   } catch (error) {
     throw pipelineError(error, signal);
   }
@@ -59,10 +61,21 @@ export async function explainPipeline(
   const explain = async (): Promise<ExplainedList> =>
     readExplained(await documentStore(app, collection).aggregate(guarded, options).explain());
   try {
-    return await app.aggregations.inTurn(caller.project._id.toHexString(), explain, signal);
+    const project = caller.project._id.toHexString();
+    return await inTurnOfAddress(app, caller, () => app.aggregations.inTurn(project, explain, signal), signal);
   } catch (error) {
     throw pipelineError(error, signal);
   }
+}
+
+/** A server with a secret key is counted by its project alone. */
+function inTurnOfAddress<T>(
+  { aggregationsOfAddress }: App,
+  { network }: Caller,
+  work: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  return network === undefined ? work() : aggregationsOfAddress.inTurn(network, work, signal);
 }
 
 /** The collection, and the pipeline as it runs for the caller. */
