@@ -84,12 +84,13 @@ describe('POST /api/projects/:projectId/webhooks', () => {
 
   it('registers a webhook and shows its secret this once', async () => {
     const created = await call('post', path(), { url: receiver.url, events: ['posts.insert'], description: 'search' });
-    headers: ([], expect(created.status).toBe(201));
+    expect(created.status).toBe(201);
     expect(created.body).toEqual({
       success: true,
       data: {
         id: expect.stringMatching(/^[0-9a-f]{24}$/),
         url: receiver.url,
+        headers: [],
         events: ['posts.insert'],
         description: 'search',
         enabled: true,
