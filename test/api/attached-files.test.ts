@@ -209,11 +209,20 @@ describe('a file that belongs to a document', () => {
     const url = (await link(as(people.ada), path)).body.url!;
     expect((await send(as(people.ada), 'DELETE', `data/${boards.name}/${id}`)).status).toBe(200);
     expect([(await link(as(people.ada), path)).status, (await link(server(), path)).status]).toEqual([404, 404]);
+    // Nor does a link work that was given before.
+    const downloads = async (): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (const method of ['GET', 'HEAD']) statuses.push((await fetch(url, { method })).status);
+      return statuses;
+    };
+    expect(await downloads()).toEqual([404, 404]);
     await sweepAttachedJob.run(test.app, {}, job);
     expect((await send(as(people.ada), 'PATCH', `data/${boards.name}/${id}/recover`)).status).toBe(200);
     expect((await link(as(people.ada), path)).status).toBe(200);
+    expect(await downloads()).toEqual([200, 200]);
 
     expect((await send(as(people.ada), 'DELETE', `data/${boards.name}/${id}?permanent=true`)).status).toBe(200);
+    expect(await downloads()).toEqual([404, 404]);
     expect((await link(server(), path)).status).toBe(404);
     const [asked] = await jobStore(test.app).find({ name: REMOVE_ATTACHED.name }).toArray();
     expect(asked!.payload).toEqual({

@@ -5,9 +5,11 @@ import { AppError, preconditionFailed, unsatisfiable } from '../../errors.js';
 import { evaluateConditions } from '../../http/requests/conditions.js';
 import { DamagedFileError, ReplacedFileError } from '../../platform/object-store/block-sums.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
+import { collectionStore } from '../collections/collection-store.js';
+import { documentStore } from '../documents/store/document-store.js';
 import { parseByteRange } from './byte-range.js';
 import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
-import { visibilityOf, type FileRecord } from './file.js';
+import { isSince, visibilityOf, type FileDocument, type FileRecord } from './file.js';
 import { readFileBytes } from './file-bytes.js';
 import { fileMissing, fileStore, SERVED_FILES } from './file-store.js';
 
@@ -22,14 +24,15 @@ const HEADERS = {
 
 /**
  * Answers GET and HEAD for a confirmed file in the data directory: ranges, 304, 416; 404 for everything else, whatever
- * the path looks like, and for a file that is not public without a link to it that is still good; 500 STORE_DAMAGED for
- * bytes that are not those that were stored.
+ * the path looks like, for a file that is not public without a link to it that is still good, and for an attached one
+ * whose document is not active; 500 STORE_DAMAGED for bytes that are not those that were stored.
  */
 export async function serveFile(app: App, ctx: Context, path: string): Promise<void> {
   const file = await findServed(app, path);
   // Not ctx.URL, which is empty when the Host header is no host.
   const leftMs = file && visibilityOf(file) !== 'public' ? readLink(app, path, ctx.querystring) : null;
   if (!file || leftMs === undefined) throw fileMissing();
+  if (file.attachedTo && !(await isDocumentThere(app, file, file.attachedTo))) throw fileMissing();
   // A path is never used again and a confirmed file never changes, so its id is its version.
   const etag = `"${file._id.toHexString()}"`;
   const lastModified = file.confirmedAt!;
@@ -103,6 +106,18 @@ function noteDamage({ log }: App, error: DamagedFileError): void {
 /** The time that a link has left; undefined where there is no good one. */
 function readLink(app: App, path: string, query: string): number | undefined {
   return app.files.local.readLink(path, new URLSearchParams(query)) ?? undefined;
+}
+
+/** True while the document of an attached file is active: a link does not outlive it. */
+async function isDocumentThere(app: App, { projectId }: FileRecord, attachedTo: FileDocument): Promise<boolean> {
+  const collection = await collectionStore(app).findOne({ _id: attachedTo.collectionId, projectId, state: 'active' });
+  const found =
+    collection &&
+    (await documentStore(app, collection).findOne(
+      { _id: attachedTo.id, isDeleted: false },
+      { ...app.db.confirmedReads, projection: { createdAt: 1 } },
+    ));
+  return found !== null && isSince(attachedTo, found.createdAt);
 }
 
 function findServed(app: App, path: string): Promise<FileRecord | null> {
