@@ -95,11 +95,12 @@ export const COMMANDS: readonly CommandNode[] = [
   },
   {
     name: 'generate',
-    summary: 'files for an app: types, API document',
+    summary: 'files for an app: types, API document, client',
     examples: ['bsvc generate types --project shop --key publishable --out src/bsvc.d.ts'],
     commands: [
       command('types', 'write the collections of a project as TypeScript types', () => import('./generate/project-types.js')),
       command('openapi', 'write the API document of a project', () => import('./generate/openapi.js')),
+      command('client', 'write the client as a package to commit', () => import('./generate/client.js')),
     ],
   },
   {

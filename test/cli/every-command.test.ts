@@ -132,6 +132,7 @@ async function aboutCollections(): Promise<void> {
   await bsvc('generate types', ['--out', 'types.d.ts']);
   await bsvc('generate types', ['--out', 'types.d.ts', '--check']);
   await bsvc('generate openapi', ['--out', 'openapi.json']);
+  await bsvc('generate client', ['--out', 'bsvc-client']);
   await bsvc('collection rename', ['posts', 'articles']);
   await bsvc('schema apply', ['schema.json', '--dry-run', '--prune', '--yes']);
   await bsvc('schema apply', ['schema.json']);
