@@ -42,7 +42,7 @@ const DEEP = [
     'api',
     'attached-files changes-properties document-oracle hidden-fields hostile-reads list-documents mail-properties nothing-told references-properties references-readable rls-properties rule-moments rule-races rule-set-moments rules-search session-properties storage-properties storage-signed write-properties',
   ),
-  ...list('client', 'browser hosted-react hosted-sdk killed typed'),
+  ...list('client', 'browser hosted-react hosted-sdk killed react-user typed'),
   ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
   ...list(
     'engine',

@@ -98,7 +98,11 @@ export const COMMANDS: readonly CommandNode[] = [
     summary: 'files for an app: types, API document, client',
     examples: ['bsvc generate types --project shop --key publishable --out src/bsvc.d.ts'],
     commands: [
-      command('types', 'write the collections of a project as TypeScript types', () => import('./generate/project-types.js')),
+      command(
+        'types',
+        'write the collections of a project as TypeScript types',
+        () => import('./generate/project-types.js'),
+      ),
       command('openapi', 'write the API document of a project', () => import('./generate/openapi.js')),
       command('client', 'write the client as a package to commit', () => import('./generate/client.js')),
     ],

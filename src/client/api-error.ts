@@ -26,26 +26,21 @@ export interface Failure {
 export class ApiError extends Error {
   override readonly name: string = 'ApiError';
   /** HTTP status; 0 when there was no answer. */
-  readonly status: number;
+  declare readonly status: number;
   /** For programs: `VALIDATION_FAILED`, `DUPLICATE_VALUE`, …; `NETWORK` when there was no answer. */
-  readonly code: string;
+  declare readonly code: string;
   /** Every broken rule of a validation. */
-  readonly details: readonly Detail[];
+  declare readonly details: readonly Detail[];
   /** What `MFA_REQUIRED` says about how to go on; empty otherwise. */
-  readonly data: Readonly<Record<string, unknown>>;
+  declare readonly data: Readonly<Record<string, unknown>>;
   /** Names the request in the logs of the service. */
-  readonly requestId: string | undefined;
+  declare readonly requestId: string | undefined;
   /** Seconds to wait before the request is worth another try. */
-  readonly retryAfter: number | undefined;
+  declare readonly retryAfter: number | undefined;
 
-  constructor(message: string, { status, code, details, data, requestId, retryAfter, cause }: Failure) {
+  constructor(message: string, { cause, details = [], data = {}, ...failure }: Failure) {
     super(message, { cause });
-    this.status = status;
-    this.code = code;
-    this.details = details ?? [];
-    this.data = data ?? {};
-    this.requestId = requestId;
-    this.retryAfter = retryAfter;
+    Object.assign(this, failure, { details, data });
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Account } from './auth/account.js';
 import type { Connection } from './connection.js';
 import type { Operators } from './operators.js';
 import type { CollectionName, Part } from './project.js';
@@ -28,8 +29,17 @@ export interface BatchResult {
   document: ({ _id: string } & Record<string, unknown>) | null;
 }
 
+/** Sends batches; which collections they write to is their callers' to type. */
+export interface SentBatch {
+  send(build: (batch: Batch<never>) => void): Promise<BatchResult[]>;
+}
+
+export function openBatch({ connection }: Pick<Account<unknown>, 'connection'>): SentBatch {
+  return { send: (build) => sendBatch(connection, build) };
+}
+
 /** Gathers the writes that `build` calls and sends them as one: all are carried out, or none. */
-export async function sendBatch<P>(connection: Connection, build: (batch: Batch<P>) => void): Promise<BatchResult[]> {
+async function sendBatch<P>(connection: Connection, build: (batch: Batch<P>) => void): Promise<BatchResult[]> {
   const operations: object[] = [];
   build({
     collection: (collection) => ({

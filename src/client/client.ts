@@ -19,7 +19,8 @@ export interface Client<P> extends Omit<CoreClient<P>, 'collection'> {
 /** A client of one project; `bsvc generate types` writes the type argument. */
 export function createClient<P extends ProjectTypes<P> = UntypedProject>(options: ClientOptions): Client<P> {
   const { client, connection, isShared } = openClient<P>(options);
-  const followers = openFollowers(connection, isShared);
+  const isSession = connection.tokens?.end !== undefined;
+  const followers = openFollowers(connection, isShared, isSession ? () => client.auth.user !== null : undefined);
   const idOf = (user: unknown): unknown => (user as { _id?: string } | null)?._id;
   let seen = idOf(client.auth.user);
   client.auth.onChange((user) => {

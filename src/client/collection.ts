@@ -2,7 +2,7 @@ import { ApiError } from './api-error.js';
 import type { Connection } from './connection.js';
 import { hasOperators, type Operators } from './operators.js';
 import type { CollectionName, FieldName, FilterOf, Part, RefPath, Shown, Sort } from './project.js';
-import { buildQuery, pathPart } from './query.js';
+import { buildQuery, pathPart, toPlain } from './query.js';
 
 /** How documents are shown. */
 export interface ShowOptions<K extends string, R extends string> {
@@ -77,7 +77,8 @@ export interface CoreCollection<P, N extends CollectionName<P>> {
     id: string,
     options?: ShowOptions<K, R>,
   ): Promise<Shown<P, N, K, R>>;
-  insert(document: Part<P, N, 'Insert'>): Promise<Part<P, N, 'Document'>>;
+  /** A new document; it may have an `_id` of its own, 24 hexadecimal digits. */
+  insert(document: Part<P, N, 'Insert'> & { _id?: string }): Promise<Part<P, N, 'Document'>>;
   /** Up to 100 documents, all or none. Their ids, in their order. */
   insertMany(documents: readonly Part<P, N, 'Insert'>[]): Promise<string[]>;
   /**
@@ -124,11 +125,20 @@ type AnyCollection = CoreCollection<never, never>;
 export function openCollection(connection: Connection, name: string): AnyCollection {
   const path = `/data/${pathPart(name, 'INVALID_NAME')}`;
   const at = (id: string): string => `${path}/${pathPart(id, 'INVALID_ID')}`;
-  const list = async (options: AnyListOptions = {}): Promise<Page<never>> =>
-    (await connection.send<Enveloped<Page<never>>>({ path, query: listQuery(options), signal: options.signal })).data;
+  const data = async <T>(call: Parameters<Connection['send']>[0]): Promise<T> =>
+    (await connection.send<Enveloped<T>>(call)).data;
+  const list = (options: AnyListOptions = {}): Promise<Page<never>> =>
+    data({ path, query: listQuery(options), signal: options.signal });
+  const matching = (
+    method: 'PATCH' | 'DELETE',
+    filter: object,
+    options: { confirm: number; permanent?: boolean },
+    body?: object,
+  ): Promise<{ changed: number; removed: number }> =>
+    data({ method, path, query: buildQuery(filter, options), body, repeat: 'no' });
 
   const collection = {
-    list,
+    list: async (options: AnyListOptions = {}) => list(options),
     async *iterate(options: AnyListOptions = {}) {
       for (let cursor: string | null = 'start'; cursor !== null;) {
         const page: Page<never> = await list({ limit: 200, ...options, cursor });
@@ -136,59 +146,39 @@ export function openCollection(connection: Connection, name: string): AnyCollect
         cursor = page.nextCursor;
       }
     },
-    async count(filter?: object) {
-      const query = buildQuery(filter, { count: true });
-      return (await connection.send<Enveloped<{ count: number }>>({ path, query })).data.count;
-    },
-    async get(id: string, options: AnyListOptions = {}) {
-      return connection.send({ path: at(id), query: listQuery(options), signal: options.signal });
-    },
-    insert: (document: object) => connection.send({ method: 'POST', path, body: document, repeat: 'key' }),
-    async insertMany(documents: readonly object[]) {
-      const call = { method: 'POST', path: `${path}/bulk`, body: documents, repeat: 'key' } as const;
-      return (await connection.send<Enveloped<{ ids: string[] }>>(call)).data.ids;
-    },
-    async update(id: string, changes: object, { ifMatch }: { ifMatch?: { updatedAt: string } | undefined } = {}) {
-      const call = {
-        method: 'PATCH',
-        path: at(id),
-        body: changes,
+    count: async (filter?: object) =>
+      (await data<{ count: number }>({ path, query: buildQuery(filter, { count: true }) })).count,
+    get: async (id: string, options: AnyListOptions = {}) =>
+      connection.send({ path: at(id), query: listQuery(options), signal: options.signal }),
+    insert: (body: object) => connection.send({ method: 'POST', path, body, repeat: 'key' }),
+    insertMany: async (body: readonly object[]) =>
+      (await data<{ ids: string[] }>({ method: 'POST', path: `${path}/bulk`, body, repeat: 'key' })).ids,
+    update: async (id: string, body: object, { ifMatch }: { ifMatch?: { updatedAt: string } | undefined } = {}) =>
+      data({
+        ...{ method: 'PATCH', path: at(id), body },
         ...(ifMatch && { headers: { 'if-match': `"${ifMatch.updatedAt}"` } }),
-        ...((ifMatch || hasOperators(changes)) && { repeat: 'key' as const }),
-      } as const;
-      return (await connection.send<Enveloped<never>>(call)).data;
-    },
+        ...((ifMatch || hasOperators(body)) && { repeat: 'key' }),
+      }),
     async remove(id: string, { permanent }: { permanent?: boolean } = {}) {
       const query = buildQuery({}, { permanent });
       await twice(connection, { method: 'DELETE', path: at(id), query }, () => undefined);
     },
     async recover(id: string) {
-      const reply = await twice<Enveloped<never>>(
-        connection,
-        { method: 'PATCH', path: `${at(id)}/recover` },
-        async () => ({
-          data: await connection.send({ path: at(id) }),
-        }),
-      );
-      return reply.data;
+      const call = { method: 'PATCH', path: `${at(id)}/recover` } as const;
+      const made = async (): Promise<Enveloped<never>> => ({ data: await connection.send({ path: at(id) }) });
+      return (await twice<Enveloped<never>>(connection, call, made)).data;
     },
-    async updateMatching(filter: object, body: object, { confirm }: { confirm: number }) {
-      const call = { method: 'PATCH', path, query: buildQuery(filter, { confirm }), body, repeat: 'no' } as const;
-      return (await connection.send<Enveloped<{ changed: number }>>(call)).data.changed;
-    },
-    async removeMatching(filter: object, options: { confirm: number; permanent?: boolean }) {
-      const call = { method: 'DELETE', path, query: buildQuery(filter, { ...options }), repeat: 'no' } as const;
-      return (await connection.send<Enveloped<{ removed: number }>>(call)).data.removed;
-    },
+    updateMatching: async (filter: object, body: object, { confirm }: { confirm: number }) =>
+      (await matching('PATCH', filter, { confirm }, body)).changed,
+    removeMatching: async (filter: object, options: { confirm: number; permanent?: boolean }) =>
+      (await matching('DELETE', filter, options)).removed,
     async aggregate(pipeline: readonly object[], { includeDeleted, signal }: AnyListOptions = {}) {
       const query = buildQuery({}, { include_deleted: includeDeleted });
-      const call = { method: 'POST', path: `${path}/aggregate`, query, body: { pipeline }, signal } as const;
-      return (await connection.send<Enveloped<never[]>>(call)).data;
+      const body = { pipeline: toPlain(pipeline, 'pipeline', true) };
+      return data({ method: 'POST', path: `${path}/aggregate`, query, body, signal });
     },
-    async changes({ filter, fields, signal, ...rest }: AnyChangeOptions = {}) {
-      const query = buildQuery(filter, { ...rest, fields });
-      return (await connection.send<Enveloped<ChangePage<never>>>({ path: `${path}/changes`, query, signal })).data;
-    },
+    changes: async ({ filter, fields, signal, ...rest }: AnyChangeOptions = {}) =>
+      data({ path: `${path}/changes`, query: buildQuery(filter, { ...rest, fields }), signal, wait: rest.wait }),
   };
   // One implementation stands for the collections of every project's types.
   return collection as unknown as AnyCollection;
@@ -216,16 +206,7 @@ interface AnyChangeOptions {
   signal?: AbortSignal;
 }
 
-function listQuery({
-  filter,
-  sort,
-  limit,
-  page,
-  cursor,
-  fields,
-  populate,
-  includeDeleted,
-}: AnyListOptions): URLSearchParams {
+function listQuery({ filter, sort, limit, page, cursor, fields, populate, includeDeleted }: AnyListOptions): string {
   return buildQuery(filter, { sort, limit, page, cursor, fields, populate, include_deleted: includeDeleted });
 }
 

@@ -1,10 +1,10 @@
 import { openAuth, type Auth, type SessionOptions } from './auth/auth.js';
-import { sendBatch, type Batch, type BatchResult } from './batch.js';
+import type { Batch, BatchResult } from './batch.js';
 import { openCollection, type CoreCollection } from './collection.js';
-import { openConnection, type Connection, type ConnectionOptions } from './connection.js';
-import { openFiles, type Files } from './files.js';
+import { openConnection, type Connection, type ConnectionOptions, type ConnectionStatus } from './connection.js';
+import type { Files } from './files.js';
 import { findStorage } from './platform.js';
-import { openMailer, type Mailer } from './mail.js';
+import type { Mailer } from './mail.js';
 import type { CollectionName, ProjectTypes, UntypedProject } from './project.js';
 
 export { ApiError } from './api-error.js';
@@ -17,6 +17,8 @@ export interface CoreClient<P> {
   collection<N extends CollectionName<P>>(name: N): CoreCollection<P, N>;
   /** Up to 100 writes, all carried out or none; answers what each has led to, in their order. */
   batch(build: (batch: Batch<P>) => void): Promise<BatchResult[]>;
+  /** Whether the service answers. */
+  readonly connection: ConnectionStatus;
   readonly auth: Auth<P>;
   readonly files: Files;
   readonly mail: Mailer;
@@ -34,14 +36,18 @@ export function openClient<P>(options: ClientOptions): {
   /** Other tabs see the same session. */
   isShared: boolean;
 } {
-  const { storage, isShared } = options.storage ? { storage: options.storage, isShared: false } : findStorage();
+  // A request of a server without a user has `token: undefined`: it must not find the session of another one.
+  const isOwn = options.storage !== undefined || 'token' in options;
+  const { storage, isShared } = isOwn ? { storage: options.storage, isShared: false } : findStorage();
   const connection = openConnection(options);
+  const { auth, batch, files, mail } = openAuth<P>(connection, { ...options, storage });
   const client: CoreClient<P> = {
     collection: (name) => openCollection(connection, name) as never,
-    batch: (build) => sendBatch<P>(connection, build),
-    auth: openAuth<P>(connection, storage, options.cookies),
-    files: openFiles(connection),
-    mail: openMailer(connection),
+    batch: (build) => batch.send(build as never),
+    connection: connection.status,
+    auth,
+    files,
+    mail,
   };
   return { client, connection, isShared };
 }

@@ -1,17 +1,27 @@
 import { inOrder, pathOf } from './document-order.js';
+import { tellListener } from './platform.js';
 import type { FollowEvent } from './stream.js';
 
 /** Keeps the documents that a follower is told of, and shows them whenever there is nothing more to hear at once. */
 export function keepSet(
   sort: readonly string[],
   show: (documents: never[]) => void,
-): (event: FollowEvent<never>) => void {
+): { keep: (event: FollowEvent<never>) => void; clear: () => void } {
   const documents = new Map<string, object>();
-  return (event) => {
-    if (event.type === 'upsert') documents.set(event.id, event.document);
-    else if (event.type === 'gone') documents.delete(event.id);
-    else if (event.type === 'reset') documents.clear();
-    else if (event.type === 'ready') show(inOrder([...documents.values()], sort) as never[]);
+  let isShown = false;
+  return {
+    keep(event) {
+      if (event.type === 'upsert') documents.set(event.id, event.document);
+      if (event.type === 'gone') documents.delete(event.id);
+      if (event.type === 'reset') documents.clear();
+      if (event.type !== 'ready') return;
+      isShown = documents.size > 0;
+      show(inOrder([...documents.values()], sort) as never[]);
+    },
+    clear() {
+      if (isShown) tellListener(show, []);
+      isShown = false;
+    },
   };
 }
 

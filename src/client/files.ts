@@ -1,6 +1,4 @@
-import { ApiError } from './api-error.js';
-import { backOff, type Connection } from './connection.js';
-import { platform, sleep, tellListener } from './platform.js';
+import type { Account } from './auth/account.js';
 
 /** A stored file. */
 export interface StoredFile {
@@ -38,7 +36,9 @@ export interface Files {
 
 const ATTEMPTS = 4;
 
-export function openFiles(connection: Connection): Files {
+export function openFiles(account: Pick<Account<unknown>, 'connection' | 'refuse' | 'tools'>): Files {
+  const { connection, refuse, tools } = account;
+  const { backOff, sleep, tellListener } = tools;
   return {
     async upload(file, { filename = file.name ?? 'file', contentType, attach, visibility, onProgress, signal } = {}) {
       const type = contentType ?? (file.type || 'application/octet-stream');
@@ -53,9 +53,12 @@ export function openFiles(connection: Connection): Files {
       const progress = (sent: number): void => onProgress && tellListener((bytes) => onProgress(bytes, size), sent);
       progress(0);
       for (let tried = 0; ; tried++) {
-        const status = await put(grant.signedUrl, file, type, progress, signal);
+        const status = await put(tools, grant.signedUrl, file, type, progress, signal);
         if (status >= 200 && status < 300) break;
-        if (tried + 1 >= ATTEMPTS || (status > 0 && status < 500)) throw notStored(status);
+        if (tried + 1 >= ATTEMPTS || (status > 0 && status < 500)) {
+          const code = status ? `HTTP_${status}` : 'NETWORK';
+          throw refuse('The file was not taken by the storage', { status, code });
+        }
         await sleep(backOff(tried), signal);
       }
       progress(size);
@@ -75,11 +78,9 @@ export function openFiles(connection: Connection): Files {
   };
 }
 
-const notStored = (status: number): ApiError =>
-  new ApiError('The file was not taken by the storage', { status, code: status ? `HTTP_${status}` : 'NETWORK' });
-
 /** The status of the reply; 0 when there was none. */
 async function put(
+  { platform, reasonOf }: Account<unknown>['tools'],
   url: string,
   file: Blob,
   type: string,
@@ -104,9 +105,9 @@ async function put(
     request.upload.onprogress = ({ loaded }) => onSent(loaded);
     request.onload = () => resolve(request.status);
     request.onerror = () => resolve(0);
-    request.onabort = () => reject(signal!.reason as Error);
+    request.onabort = () => reject(reasonOf(signal!));
     signal?.addEventListener('abort', () => request.abort(), { once: true });
-    if (signal?.aborted) reject(signal.reason as Error);
+    if (signal?.aborted) reject(reasonOf(signal));
     else request.send(file);
   });
 }

@@ -1,11 +1,11 @@
 import { ApiError, type Failure } from './api-error.js';
 import { randomKey, type Connection } from './connection.js';
 import { keepSet, withSorted } from './document-set.js';
-import { tellListener } from './platform.js';
+import { platform, tellListener, warn } from './platform.js';
 import type { FieldName, FilterOf, Part, Shown, Sort } from './project.js';
 import { buildQuery } from './query.js';
-import { openNews, type FollowEvent, type News, type Subscription } from './stream.js';
-import { openTabs } from './tabs.js';
+import { advance, openNews, type FollowEvent, type News, type Subscription } from './stream.js';
+import type { Tabs } from './client-tabs.js';
 
 /** Which documents to follow. */
 export interface FollowOptions<P, N, K extends string> {
@@ -17,7 +17,10 @@ export interface FollowOptions<P, N, K extends string> {
 
 /** Follows a collection: a function, with `set` for a list that keeps itself. */
 export interface Follow<P, N> {
-  /** Reports changes until the function that it returns is called, through outages and sign-ins. */
+  /**
+   * Reports changes until the function that it returns is called, through outages and sign-ins: what only users may
+   * read waits until one signs in.
+   */
   <K extends FieldName<P, N> = never>(
     options: FollowOptions<P, N, K>,
     listener: (event: FollowEvent<Shown<P, N, K, never>>) => void,
@@ -43,6 +46,12 @@ interface AnyFollowOptions {
 interface Follower {
   subscription: Subscription;
   listener: Listener;
+  /** Empties what is shown: it is another user's. */
+  clear?: (() => void) | undefined;
+  /** Something was reported since the last `ready`, or nothing yet. */
+  isBehind: boolean;
+  /** Refused to this user, or to nobody in particular: asked for again when a user signs in. */
+  isWaiting: boolean;
 }
 
 /** All followers of a page. */
@@ -52,43 +61,88 @@ export interface Followers {
   startOver(): void;
 }
 
-export function openFollowers(connection: Connection, isShared: boolean): Followers {
+/** `isSignedIn` is undefined of a client whose user never changes. */
+export function openFollowers(
+  connection: Connection,
+  isShared: boolean,
+  isSignedIn: (() => boolean) | undefined,
+): Followers {
   const followers = new Map<string, Follower>();
-  const own = (): Subscription[] => [...followers.values()].map(({ subscription }) => subscription);
-  const news = openNews(connection);
-  const tabs = openTabs({
-    name: connection.name,
-    isShared,
-    own,
-    lead: news.read,
-    take,
-    revive: (error) => new ApiError((error as Error).message, error as Failure),
-  });
+  const own = (): Subscription[] =>
+    [...followers.values()].flatMap(({ subscription, isWaiting }) => (isWaiting ? [] : [subscription]));
+  const followAlone = (): Tabs => ({ want: openNews(connection, take).set });
+  let tabs: Tabs | undefined;
+  /** Tabs that see the same session share a stream, where the platform has what that needs. */
+  const openShared = async (): Promise<void> => {
+    try {
+      const { openTabs } = await import('./client-tabs.js');
+      tabs = openTabs({
+        ...{ name: connection.name, tab: randomKey(), platform, warn, own, take },
+        ...{ status: connection.status, note: connection.note },
+        lead: (tell) => openNews(connection, tell),
+        revive: (error) => new ApiError((error as Error).message, error as Failure),
+      });
+    } catch (error) {
+      warn('tabs cannot share a stream', error);
+      tabs = followAlone();
+    }
+    tabs.want(own());
+  };
+  let isOpening = false;
+  const refresh = (): void => {
+    if (tabs) return tabs.want(own());
+    if (isOpening) return;
+    isOpening = true;
+    if (isShared && platform.BroadcastChannel && platform.navigator?.locks) void openShared();
+    else (tabs = followAlone()).want(own());
+  };
 
-  function take({ id, cursor, event }: News): void {
-    const follower = followers.get(id);
+  function take(news: News): void {
+    const follower = followers.get(news.id);
     if (!follower) return;
-    if (event?.type === 'reset') delete follower.subscription.since;
-    if (cursor !== undefined) follower.subscription.since = cursor;
-    if (event?.type === 'error') followers.delete(id);
-    if (event) tellListener(follower.listener, event as never);
+    advance(follower.subscription, news);
+    const { id, event } = news;
+    if (!event) return;
+    if (event.type === 'ready') {
+      // A stream says it again whenever it begins, and as a sign of life.
+      if (!follower.isBehind) return;
+      follower.isBehind = false;
+    } else {
+      follower.isBehind = true;
+    }
+    if (event.type === 'error') {
+      const { status, code } = event.error;
+      follower.isWaiting = isSignedIn !== undefined && (status === 401 || status === 403) && !/^API_KEY/.test(code);
+      if (!follower.isWaiting) followers.delete(id);
+      refresh();
+      if (follower.isWaiting && status === 401 && !isSignedIn!()) return;
+    }
+    tellListener(follower.listener, event as never);
   }
 
-  const begin = (collection: string, { filter, fields, since }: AnyFollowOptions, listener: Listener): (() => void) => {
+  const begin = (
+    collection: string,
+    { filter, fields, since }: AnyFollowOptions,
+    listener: Listener,
+    clear?: () => void,
+  ): (() => void) => {
     const follower: Follower = {
       subscription: {
         id: randomKey(),
         collection,
-        filter: buildQuery(filter, {}).toString(),
+        filter: buildQuery(filter, {}),
         ...(fields && { fields }),
         ...(since !== undefined && { since }),
       },
       listener,
+      clear,
+      isBehind: true,
+      isWaiting: false,
     };
     followers.set(follower.subscription.id, follower);
-    tabs.want(own());
+    refresh();
     return () => {
-      if (followers.delete(follower.subscription.id)) tabs.want(own());
+      if (followers.delete(follower.subscription.id)) refresh();
     };
   };
 
@@ -105,10 +159,9 @@ export function openFollowers(connection: Connection, isShared: boolean): Follow
         show: (documents: never[]) => void,
       ) => {
         const by = typeof sort === 'string' ? [sort] : sort;
-        const keep = keepSet(by, show);
-        return begin(collection, withSorted(options, by), (event) =>
-          event.type === 'error' ? onError?.(event.error) : keep(event),
-        );
+        const { keep, clear } = keepSet(by, show);
+        const tell: Listener = (event) => (event.type === 'error' ? onError?.(event.error) : keep(event));
+        return begin(collection, withSorted(options, by), tell, clear);
       };
       // One implementation stands for the changes of every collection's type.
       return follow as unknown as Follow<never, never>;
@@ -116,13 +169,16 @@ export function openFollowers(connection: Connection, isShared: boolean): Follow
     startOver() {
       for (const follower of [...followers.values()]) {
         followers.delete(follower.subscription.id);
-        const { since: _since, ...subscription } = follower.subscription;
+        const { since, ...subscription } = follower.subscription;
         // Under another id: what is still under way for the user before is for nobody.
-        follower.subscription = { ...subscription, id: randomKey() };
+        follower.subscription = { ...subscription, id: randomKey(), ...(since === 'now' && { since }) };
+        follower.isWaiting = false;
+        follower.isBehind = true;
         followers.set(follower.subscription.id, follower);
-        tellListener(follower.listener, { type: 'reset' });
+        if (since !== 'now') tellListener(follower.listener, { type: 'reset' });
+        follower.clear?.();
       }
-      if (followers.size > 0) tabs.want(own());
+      if (followers.size > 0) refresh();
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Connection } from './connection.js';
+import type { Account } from './auth/account.js';
 
 /** A mail by a template, or with subject and content. */
 export interface Mail {
@@ -27,7 +27,7 @@ export interface Mailer {
   send(mail: Mail): Promise<QueuedMail>;
 }
 
-export function openMailer(connection: Connection): Mailer {
+export function openMailer({ connection }: Pick<Account<unknown>, 'connection'>): Mailer {
   return {
     async send(mail) {
       const call = { method: 'POST', path: '/mail/send', body: mail, repeat: 'key' } as const;

@@ -1,8 +1,11 @@
-/** Text by name; `localStorage` is one. Pages that share it share their session. */
+/**
+ * Text by name: `localStorage`, or a storage that answers with promises, such as AsyncStorage of React Native. Pages
+ * that share it share their session.
+ */
 export interface SessionStorage {
-  getItem(key: string): string | null;
-  setItem(key: string, value: string): void;
-  removeItem(key: string): void;
+  getItem(key: string): string | null | undefined | Promise<string | null | undefined>;
+  setItem(key: string, value: string): unknown;
+  removeItem(key: string): unknown;
 }
 
 interface Locks {
@@ -33,52 +36,141 @@ export interface Channel {
   close(): void;
 }
 
+/** An event of `storage`, `online` or `offline`. */
+export interface PlatformEvent {
+  type: string;
+  key?: string | null;
+}
+
 /** The parts of a platform that not every one has. */
 export const platform: {
   localStorage?: SessionStorage;
   navigator?: { locks?: Locks; onLine?: boolean };
+  console?: { warn(...words: unknown[]): void };
   XMLHttpRequest?: new () => UploadRequest;
   crypto?: {
     getRandomValues(bytes: Uint8Array): Uint8Array;
     subtle?: { digest(name: string, bytes: Uint8Array): Promise<ArrayBuffer> };
   };
   BroadcastChannel?: new (name: string) => Channel;
-  addEventListener?(type: string, listener: (event: { key?: string | null }) => void): void;
-  removeEventListener?(type: string, listener: (event: { key?: string | null }) => void): void;
+  addEventListener?(type: string, listener: (event: PlatformEvent) => void): void;
+  removeEventListener?(type: string, listener: (event: PlatformEvent) => void): void;
 } = globalThis as never;
 
 /** The storage that all tabs of a page share, or a memory where there is none or it is closed to the page. */
-export function findStorage(): { storage: SessionStorage; isShared: boolean } {
+export function findStorage(): { storage: SessionStorage | undefined; isShared: boolean } {
   try {
     const { localStorage } = platform;
     if (localStorage) {
-      localStorage.getItem('bsvc');
+      void localStorage.getItem('bsvc');
       return { storage: localStorage, isShared: true };
     }
   } catch {
     // Closed by the settings of the browser.
   }
-  const memory = new Map<string, string>();
-  const storage: SessionStorage = {
-    getItem: (key) => memory.get(key) ?? null,
-    setItem: (key, value) => void memory.set(key, value),
-    removeItem: (key) => void memory.delete(key),
+  return { storage: undefined, isShared: false };
+}
+
+/** A storage that never fails. */
+export interface Store {
+  /** A promise only of a storage that answers with promises. */
+  get(key: string): string | null | Promise<string | null>;
+  /** Null removes. Resolves when it is stored. */
+  set(key: string, value: string | null): Promise<void>;
+}
+
+/** Reports once that a storage fails, and goes on in memory from what was read and written until then. */
+export function openStore(storage: SessionStorage | undefined): Store {
+  const memory = new Map<string, string | null>();
+  let isBroken = storage === undefined;
+  let saved = Promise.resolve();
+  let isAsync = false;
+  const fail = (error: unknown): void => {
+    warn('no storage', error);
+    isBroken = true;
   };
-  return { storage, isShared: false };
+  const known = (key: string): string | null => memory.get(key) ?? null;
+  const keep = (key: string, value: string | null | undefined): string | null => {
+    memory.set(key, value ?? null);
+    return known(key);
+  };
+  return {
+    get(key) {
+      try {
+        const found = isBroken ? known(key) : storage!.getItem(key);
+        isAsync = typeof (found as Promise<unknown> | null)?.then === 'function';
+        if (!isAsync) return keep(key, found as string | null);
+        return (found as Promise<string | null>).then(
+          (value) => keep(key, value),
+          (error: unknown) => (fail(error), known(key)),
+        );
+      } catch (error) {
+        fail(error);
+        return known(key);
+      }
+    },
+    set(key, value) {
+      keep(key, value);
+      const put = async (): Promise<void> => {
+        try {
+          if (!isBroken) await (value === null ? storage!.removeItem(key) : storage!.setItem(key, value));
+        } catch (error) {
+          fail(error);
+        }
+      };
+      // One after the other, in the order in which they were made.
+      return (saved = isAsync ? saved.then(put) : put());
+    },
+  };
+}
+
+const warned = new Set<string>();
+
+/** Reports once that a part of the platform fails and the client goes on without it. */
+export function warn(what: string, cause: unknown): void {
+  if (!warned.has(what)) platform.console?.warn(`bsvc client: ${what}`, cause);
+  warned.add(what);
 }
 
 const queues = new Map<string, Promise<unknown>>();
 
+/** A lock that another tab holds for longer is held by one that was suspended. */
+const LOCK_MS = 15_000;
+
+/**
+ * Asks for a Web Lock and runs `work` under it; without it where there are none, or where they fail, as in sandboxed
+ * frames.
+ */
+async function withLock<T>(
+  name: string,
+  options: { signal?: AbortSignal; ifAvailable?: boolean },
+  work: (lock: object | null) => Promise<T>,
+  without: () => Promise<T>,
+): Promise<T> {
+  const { locks } = platform.navigator ?? {};
+  let isBegun = false;
+  try {
+    if (locks) return await locks.request(name, options, (lock) => ((isBegun = true), work(lock)));
+  } catch (error) {
+    if (isBegun) throw error;
+    warn('no Web Lock', error);
+  }
+  return without();
+}
+
 /** Runs one piece of work of a name at a time, in all tabs of a browser or in this process. */
 export function lock<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const { locks } = platform.navigator ?? {};
-  if (locks) return locks.request(name, {}, work);
-  const turn = (queues.get(name) ?? Promise.resolve()).then(work);
-  queues.set(
-    name,
-    turn.catch(() => undefined),
-  );
-  return turn;
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), LOCK_MS);
+  const begin = (): Promise<T> => (clearTimeout(timer), work());
+  return withLock(name, { signal: limit.signal }, begin, () => {
+    const turn = (queues.get(name) ?? Promise.resolve()).then(begin);
+    queues.set(
+      name,
+      turn.catch(() => undefined),
+    );
+    return turn;
+  });
 }
 
 /** As long as what one tab stored may take to reach the others. */
@@ -86,14 +178,28 @@ const SPREAD_MS = 5000;
 
 /** Lets all tabs of a browser know for some seconds that a thing is done: locks are seen at once, stored values not. */
 export async function markDone(name: string): Promise<void> {
-  const { locks } = platform.navigator ?? {};
-  if (locks) await new Promise<void>((held) => void locks.request(name, {}, () => (held(), sleep(SPREAD_MS))));
+  await new Promise<void>((held) => {
+    const hold = (ms: number): Promise<void> => {
+      held();
+      return sleep(ms);
+    };
+    void withLock(
+      name,
+      {},
+      () => hold(SPREAD_MS),
+      () => hold(0),
+    );
+  });
 }
 
 /** True if a tab has marked a thing as done. */
-export async function isDone(name: string): Promise<boolean> {
-  const { locks } = platform.navigator ?? {};
-  return locks?.request(name, { ifAvailable: true }, (lock) => Promise.resolve(lock === null)) ?? false;
+export function isDone(name: string): Promise<boolean> {
+  return withLock(
+    name,
+    { ifAvailable: true },
+    (lock) => Promise.resolve(lock === null),
+    () => Promise.resolve(false),
+  );
 }
 
 /** Waits, or throws what the signal says. */
@@ -101,7 +207,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (): void => {
       clearTimeout(timer);
-      reject(signal!.reason as Error);
+      reject(reasonOf(signal!));
     };
     const timer = setTimeout(() => {
       signal?.removeEventListener('abort', end);
@@ -112,13 +218,46 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Why a signal was aborted; some platforms do not say. */
+export const reasonOf = (signal: AbortSignal): Error =>
+  (signal.reason as Error | undefined) ?? Object.assign(new Error('Aborted'), { name: 'AbortError' });
+
 /** Calls a listener; what it throws is reported as an uncaught error, as of events, and disturbs nobody else. */
-export function tellListener<T>(listener: (value: T) => void, value: T): void {
+export function tellListener<A extends unknown[]>(listener: (...values: A) => void, ...values: A): void {
   try {
-    listener(value);
+    listener(...values);
   } catch (error) {
     queueMicrotask(() => {
       throw error;
     });
   }
+}
+
+/** Listeners that hear of a value, and of what the browser reports while there are any. */
+export interface Listeners<A extends unknown[]> {
+  add: (listener: (...values: A) => void) => () => void;
+  tell: (...values: A) => void;
+}
+
+/** `begin` runs before the first listener is added; `events` of the browser are heard while there is one. */
+export function openListeners<A extends unknown[]>(
+  begin: () => void,
+  events: readonly string[],
+  onEvent: (event: PlatformEvent) => void,
+): Listeners<A> {
+  const listeners = new Set<(...values: A) => void>();
+  return {
+    add(listener) {
+      if (listeners.size === 0) {
+        begin();
+        events.forEach((type) => platform.addEventListener?.(type, onEvent));
+      }
+      listeners.add(listener);
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) events.forEach((type) => platform.removeEventListener?.(type, onEvent));
+      };
+    },
+    tell: (...values) => listeners.forEach((listener) => tellListener(listener, ...values)),
+  };
 }

@@ -84,13 +84,21 @@ type Suffix = '' | Suffixes[keyof Suffixes];
 export type Filter<F, Open = string> = [Open] extends [never]
   ? Conditions<F, keyof F & string>
   : Conditions<F, Named<F>> & {
-      [K in keyof F as Record<never, never> extends Record<K, 1> ? K : never]?: Scalar | readonly Scalar[];
+      [K in keyof F as Record<never, never> extends Record<K, 1> ? K : never]?:
+        Scalar | readonly (Scalar | Alternative)[];
     };
+
+/** One of several, as `or` lists them. */
+type Alternative = { [parameter: string]: Scalar | readonly Scalar[] | undefined };
 
 type Conditions<F, Names extends string> = { [Key in `${Names}${Suffix}`]?: Compared<F, Key> };
 
 /** The filter of a collection. */
-export type FilterOf<P, N> = Filter<Part<P, N, 'Fields'>, Part<P, N, 'Open'>>;
+export type FilterOf<P, N> = AllOf<P, N> & {
+  /** Alternatives, of which one has to match: `or: [{ status: 'open' }, { views_gt: 3 }]`. */
+  or?: readonly AllOf<P, N>[];
+};
+type AllOf<P, N> = Filter<Part<P, N, 'Fields'>, Part<P, N, 'Open'>>;
 
 type Path<F> = keyof F & string;
 /** A field to sort by; `-views` descends. */

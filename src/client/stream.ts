@@ -3,10 +3,11 @@ import type { Change, ChangePage } from './collection.js';
 import { backOff, type Connection } from './connection.js';
 import { POLLED } from './filter-suffixes.js';
 import { platform, sleep } from './platform.js';
+import { buildQuery } from './query.js';
 
 /**
  * A message to a follower. `ready`: it has what a list would show. `reset`: forget everything, all of it follows.
- * `error`: the service refused for good, nothing more comes.
+ * `error`: the service refused it; nothing more comes, except after 401 and 403 when another user signs in.
  */
 export type FollowEvent<T> = Change<T> | { type: 'ready' } | { type: 'reset' } | { type: 'error'; error: ApiError };
 
@@ -35,6 +36,16 @@ const MAX_CHARACTERS = 60_000;
 const FIRST_NEWS_MS = 10_000;
 /** The service says something every 25 seconds. */
 const SILENCE_MS = 60_000;
+/** A stream that has said nothing by then is not waited for. */
+const EARLY_MS = 2000;
+/** Browsers open six connections to a server that has no HTTP/2. */
+const MAX_STREAMS = 3;
+/** A stream goes on that has no more subscriptions which nobody follows any more. */
+const MAX_UNUSED = 10;
+/** Several followers that begin at once are one request. */
+const GATHER_MS = 25;
+/** Without new followers for so long, several streams become one. */
+const MERGE_MS = 10_000;
 /** Between looks where several subscriptions are asked for one after the other. */
 const LOOK_MS = 2000;
 /** A stream that ends so soon is not begun again at once. */
@@ -42,71 +53,159 @@ const BRIEF_MS = 1000;
 
 /** Reads news of a service; it remembers when streams do not come through. */
 export interface NewsReader {
-  /** Reports news until the signal ends it, through outages and restarts of the service. */
-  read: (subscriptions: readonly Subscription[], tell: (news: News) => void, signal: AbortSignal) => Promise<void>;
+  /** Replaces the subscriptions. Those that were there before are read on undisturbed; with none it ends. */
+  set: (subscriptions: readonly Subscription[]) => void;
 }
 
-export function openNews(connection: Connection): NewsReader {
-  let isStreamed = true;
+/** A stream, or a series of questions, for some of the subscriptions. */
+interface Read {
+  ids: ReadonlySet<string>;
+  isPolled: boolean;
+  ends: AbortController;
+}
+
+/**
+ * Reports news through outages and restarts of the service. A subscription that comes later gets another stream, as
+ * long as there are few; after a while, or when one of them ends, the next one is for all.
+ */
+export function openNews(connection: Connection, tell: (news: News) => void): NewsReader {
+  const live = new Map<string, Subscription>();
+  const reads = new Set<Read>();
   /** Subscriptions whose filter no stream takes. */
   const asked = new Set<string>();
-  const isPolled = ({ id, filter }: Subscription): boolean => !isStreamed || asked.has(id) || POLLED.test(filter);
+  let isStreamed = true;
+  /** The service has answered a request for a stream. */
+  let isAnswered = false;
+  let tried = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let merging: ReturnType<typeof setTimeout> | undefined;
+  let rest: AbortController | undefined;
 
-  /** As few streams as can be, and questions for the rest, until the first of them ends; milliseconds to wait then. */
-  const readRound = async (
-    live: readonly Subscription[],
-    note: (news: News) => void,
-    signal: AbortSignal,
-  ): Promise<number> => {
-    const polled = live.filter(isPolled);
-    const streamed = inRequests(live.filter((each) => !isPolled(each)));
-    const works = streamed.map((each) => readStream(connection, each, note, signal));
-    if (polled.length > 0) works.push(poll(connection, polled, note, signal));
-    return Promise.race(works);
+  const isPolledNow = ({ id, filter }: Subscription): boolean => !isStreamed || asked.has(id) || POLLED.test(filter);
+  const note = (news: News): void => {
+    const subscription = live.get(news.id);
+    if (!subscription) return;
+    tried = 0;
+    advance(subscription, news);
+    if (news.event?.type === 'error') live.delete(news.id);
+    tell(news);
+  };
+  const stop = (read: Read): void => {
+    reads.delete(read);
+    read.ends.abort();
+  };
+
+  /** Begins to read what is not read yet. */
+  const open = (): void => {
+    if (rest) return;
+    for (const isPolled of [true, false]) {
+      const same = [...reads].filter((read) => read.isPolled === isPolled);
+      const isNew = ({ id }: Subscription): boolean => !same.some(({ ids }) => ids.has(id));
+      const wanted = [...live.values()].filter((each) => isPolledNow(each) === isPolled);
+      if (!wanted.some(isNew)) continue;
+      const last = same.length >= (isPolled ? 1 : MAX_STREAMS) ? same.at(-1) : undefined;
+      if (last) stop(last);
+      const begun = wanted.filter((each) => isNew(each) || last?.ids.has(each.id));
+      for (const part of isPolled ? [begun] : inRequests(begun)) {
+        const read = { ids: new Set(part.map(({ id }) => id)), isPolled, ends: new AbortController() };
+        reads.add(read);
+        void run(read);
+      }
+    }
+  };
+
+  const merge = (): void => {
+    const streams = [...reads].filter(({ isPolled }) => !isPolled);
+    if (streams.length > inRequests([...live.values()].filter((each) => !isPolledNow(each))).length) {
+      streams.forEach(stop);
+      open();
+    }
+  };
+
+  const run = async (read: Read): Promise<void> => {
+    const { ids, isPolled, ends } = read;
+    const { signal } = ends;
+    const own = (): Subscription[] => [...live.values()].filter(({ id }) => ids.has(id));
+    const startMs = Date.now();
+    let isAsking = false;
+    // A platform or a proxy that holds the stream back shows nothing of it: until that is known, questions do.
+    const ask = (): void => {
+      isAsking = true;
+      poll(connection, own(), note, signal).catch(() => undefined);
+    };
+    const early = isPolled || isAnswered ? undefined : setTimeout(ask, EARLY_MS);
+    const onOpen = (): void => {
+      clearTimeout(early);
+      isAnswered = true;
+      if (!isAsking) return;
+      // Goes on where the questions got to.
+      stop(read);
+      open();
+    };
+    let waitMs = 0;
+    let ended: Iterable<Read> = reads;
+    try {
+      waitMs = await (isPolled
+        ? poll(connection, own(), note, signal)
+        : readStream(connection, own(), note, signal, onOpen));
+      if (Date.now() - startMs < BRIEF_MS) waitMs += backOff(2);
+    } catch (thrown) {
+      if (signal.aborted) return;
+      const error = thrown instanceof ApiError ? thrown : broken(thrown);
+      if (error.status > 0) isAnswered = true;
+      if (error.code === 'NO_STREAM') {
+        isStreamed = false;
+      } else if (isPassing(error)) {
+        if (error.status === 0) connection.note('connecting');
+        waitMs = (error.retryAfter ?? 0) * 1000 + backOff(tried++);
+      } else {
+        ended = [read];
+        const ask = error.code === 'INVALID_QUERY' && !isPolled ? asked : undefined;
+        blamed(error, own()).forEach((id) => (ask ? ask.add(id) : mend(id, error, live, note)));
+      }
+    } finally {
+      clearTimeout(early);
+    }
+    if (signal.aborted) return;
+    [...ended].forEach(stop);
+    if (waitMs > 0) {
+      rest = new AbortController();
+      await pause(waitMs, rest.signal);
+      rest = undefined;
+    }
+    open();
   };
 
   return {
-    async read(subscriptions, tell, signal) {
-      // Cursors move on while it reads.
-      const live = new Map(subscriptions.map((each) => [each.id, { ...each }]));
-      let tried = 0;
-      const note = (news: News): void => {
-        const subscription = live.get(news.id);
-        tried = 0;
-        if (news.event?.type === 'reset') delete subscription?.since;
-        if (subscription && news.cursor !== undefined) subscription.since = news.cursor;
-        if (news.event?.type === 'error') live.delete(news.id);
-        tell(news);
-      };
-      while (live.size > 0 && !signal.aborted) {
-        const round = new AbortController();
-        const end = (): void => round.abort();
-        signal.addEventListener('abort', end);
-        try {
-          const startMs = Date.now();
-          const waitMs = await readRound([...live.values()], note, round.signal);
-          const isBrief = Date.now() - startMs < BRIEF_MS;
-          await pause(waitMs + (isBrief ? backOff(2) : 0), signal);
-        } catch (thrown) {
-          if (signal.aborted) return;
-          const error = thrown instanceof ApiError ? thrown : broken(thrown);
-          if (error.code === 'NO_STREAM') {
-            isStreamed = false;
-          } else if (isPassing(error)) {
-            await pause((error.retryAfter ?? 0) * 1000 + backOff(tried++), signal);
-          } else {
-            for (const id of blamed(error, live)) {
-              if (error.code !== 'INVALID_QUERY' || isPolled(live.get(id)!)) mend(id, error, live, note);
-              else asked.add(id);
-            }
-          }
-        } finally {
-          signal.removeEventListener('abort', end);
-          end();
-        }
-      }
+    set(subscriptions) {
+      replace(live, subscriptions);
+      [...reads].filter((read) => isUnused(read, live)).forEach(stop);
+      clearTimeout(timer);
+      clearTimeout(merging);
+      if (live.size === 0) return rest?.abort();
+      timer = setTimeout(open, GATHER_MS);
+      merging = setTimeout(merge, MERGE_MS);
     },
   };
+}
+
+/** Remembers where to continue after a message. */
+export function advance(subscription: Subscription, { cursor, event }: News): void {
+  if (event?.type === 'reset') delete subscription.since;
+  if (cursor !== undefined) subscription.since = cursor;
+}
+
+/** Takes other subscriptions; those that stay keep their cursors, which have moved. */
+function replace(live: Map<string, Subscription>, subscriptions: readonly Subscription[]): void {
+  const ids = new Set(subscriptions.map(({ id }) => id));
+  for (const id of live.keys()) if (!ids.has(id)) live.delete(id);
+  for (const each of subscriptions) if (!live.has(each.id)) live.set(each.id, { ...each });
+}
+
+/** True if nothing, or little, of what it reads is still followed. */
+function isUnused({ ids }: Read, live: ReadonlyMap<string, Subscription>): boolean {
+  const left = [...ids].filter((id) => live.has(id)).length;
+  return left === 0 || ids.size - left > MAX_UNUSED;
 }
 
 /** Subscriptions by the requests that take them. */
@@ -133,9 +232,10 @@ const noStream = (): ApiError => new ApiError('Streams do not come through', { s
 const isPassing = ({ status }: ApiError): boolean => status < 400 || status === 429 || status >= 500;
 
 /** A subscription that the refusal names, or else all of them. */
-function blamed({ details }: ApiError, live: ReadonlyMap<string, Subscription>): string[] {
-  const id = details[0]?.rule;
-  return id !== undefined && live.has(id) ? [id] : [...live.keys()];
+function blamed({ details }: ApiError, subscriptions: readonly Subscription[]): string[] {
+  const ids = subscriptions.map(({ id }) => id);
+  const named = details[0]?.rule ?? '';
+  return ids.includes(named) ? [named] : ids;
 }
 
 /** A cursor that is good no more means to start over; everything else is for the follower to know. */
@@ -163,6 +263,7 @@ async function readStream(
   subscriptions: readonly Subscription[],
   note: (news: News) => void,
   signal: AbortSignal,
+  onOpen: () => void,
 ): Promise<number> {
   const ends = new AbortController();
   const end = (): void => ends.abort();
@@ -193,7 +294,9 @@ async function readStream(
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return waitMs;
+      if (!isOpen) onOpen();
       isOpen = true;
+      if (signal.aborted) return 0;
       watch(SILENCE_MS);
       text += decoder.decode(value, { stream: true });
       const events = text.split('\n\n');
@@ -254,13 +357,10 @@ async function poll(
   for (let isFirst = true; ; isFirst = false) {
     let isQuiet = wait === 0;
     for (const { id, collection, filter, fields } of subscriptions) {
-      const query = new URLSearchParams(filter);
-      const since = cursors.get(id);
-      if (since !== undefined) query.set('since', since);
-      if (fields) query.set('fields', fields.join(','));
-      if (!isFirst) query.set('wait', String(wait));
+      const parameters = buildQuery(undefined, { since: cursors.get(id), fields, ...(!isFirst && { wait }) });
+      const query = [filter, parameters].filter(Boolean).join('&');
       const path = `/data/${encodeURIComponent(collection)}/changes`;
-      const { items, cursor, more } = await askFor(connection, { path, query, signal }, id);
+      const { items, cursor, more } = await askFor(connection, { path, query, signal, wait }, id);
       for (const event of items) note({ id, event });
       cursors.set(id, cursor);
       if (more) isQuiet = false;
@@ -272,7 +372,7 @@ async function poll(
 
 async function askFor(
   connection: Connection,
-  call: { path: string; query: URLSearchParams; signal: AbortSignal },
+  call: Parameters<Connection['send']>[0],
   id: string,
 ): Promise<ChangePage<unknown>> {
   try {

@@ -1,5 +1,7 @@
 import type { ApiError, Failure } from '../api-error.js';
-import type { Connection } from '../connection.js';
+import type { backOff, Connection, randomKey } from '../connection.js';
+import type { platform, reasonOf, sleep, Store, tellListener } from '../platform.js';
+import type { KeptSession } from './kept-session.js';
 import type { pathPart } from '../query.js';
 
 /**
@@ -12,6 +14,16 @@ export interface Account<User> {
   enter: (path: string, body: unknown) => Promise<User>;
   /** Keeps what the service says of the user who is signed in. */
   keep: (user: User) => User;
+  kept: KeptSession;
+  store: Store;
+  tools: {
+    platform: typeof platform;
+    randomKey: typeof randomKey;
+    backOff: typeof backOff;
+    sleep: typeof sleep;
+    reasonOf: typeof reasonOf;
+    tellListener: typeof tellListener;
+  };
   pathPart: typeof pathPart;
   refuse: (message: string, failure: Failure) => ApiError;
 }

@@ -1,21 +1,32 @@
 import { ApiError } from '../api-error.js';
 import type { GivenFactor, GivenProof, Mfa, Passkeys } from './factors.js';
-import type { Connection } from '../connection.js';
+import { backOff, randomKey, type Connection } from '../connection.js';
+import type { SentBatch } from '../batch.js';
+import type { Files } from '../files.js';
+import type { Mailer } from '../mail.js';
 import type { Invites } from './invites.js';
-import { openKeptSession, type Session } from './kept-session.js';
-import type { Linking } from './linking.js';
+import { openKeptSession, type Session, type SignedOut } from './kept-session.js';
+import type { Identities, Linking } from './linking.js';
 import { loadLater } from './load-later.js';
 import { openRenewal, type TokenReply } from './renewal.js';
-import { openSocial } from './social.js';
+import type { Sessions } from './sessions.js';
 import type { Verify } from './verify.js';
-import type { SessionStorage } from '../platform.js';
+import { openStore, platform, reasonOf, sleep, tellListener, type SessionStorage } from '../platform.js';
 import type { Part } from '../project.js';
 import { pathPart } from '../query.js';
 
+/** An access token, or none. */
+export type GivenToken = string | null | undefined;
+
 /** Where a session is kept. */
 export interface SessionOptions {
-  /** `localStorage` unless said, where there is one. */
+  /** `localStorage` unless said, where there is one; a storage may answer with promises. */
   storage?: SessionStorage;
+  /**
+   * For servers that act for the user of one request: its access token, or a function that returns it. Nothing is
+   * stored, and the token is not renewed; a function is called for each request.
+   */
+  token?: GivenToken | (() => GivenToken | Promise<GivenToken>);
   /**
    * The refresh token stays in a cookie that no script can read; the project’s allowlist has to name the page’s
    * origin.
@@ -25,10 +36,15 @@ export interface SessionOptions {
 
 /** Accounts of end users. Every method throws an `ApiError`. */
 export interface Auth<P> {
-  /** The user as of the last sign-in or `me()`; null when nobody is signed in. */
+  /** The user as of the last sign-in or `me()`, the same object until it changes; null when nobody is signed in. */
   readonly user: Part<P, 'users', 'Document'> | null;
-  /** Reports sign-in and sign-out, of other tabs too. Ends by the function that it returns. */
-  onChange(listener: (user: Part<P, 'users', 'Document'> | null) => void): () => void;
+  /** Resolves when the stored session has been read: at once, except where `storage` answers with promises. */
+  readonly ready: Promise<void>;
+  /**
+   * Reports sign-in, sign-out and changes of the user, in other tabs too. `reason` says why nobody is signed in:
+   * `ended` when the session was ended elsewhere. Ends by the function that it returns.
+   */
+  onChange(listener: (user: Part<P, 'users', 'Document'> | null, reason?: SignedOut) => void): () => void;
   /** Makes an account and signs in. */
   signUp(user: Part<P, 'users', 'Insert'>): Promise<Part<P, 'users', 'Document'>>;
   signIn(credentials: { email: string; password: string }): Promise<Part<P, 'users', 'Document'>>;
@@ -68,6 +84,7 @@ export interface Auth<P> {
   /** Signs in with the `rtCode` that came back in the address of the page. */
   finishSocial(rtCode: string): Promise<Part<P, 'users', 'Document'>>;
   readonly link: Linking;
+  readonly identities: Identities;
   readonly invites: Invites<Part<P, 'users', 'Document'>>;
   /** For servers: whose access token came with a request. */
   verify: Verify<Part<P, 'users', 'Document'>>;
@@ -83,35 +100,20 @@ export interface CodeSignIn<P> {
   signIn(code: { email: string; otp: string }): Promise<Part<P, 'users', 'Document'>>;
 }
 
-/** A session of the user, as the user sees it. */
-export interface OwnSession {
-  id: string;
-  createdAt: string;
-  usedAt: string;
-  expiresAt: string;
-  /** The network of its client. */
-  place: string | null;
-  userAgent: string | null;
-  /** True for the session of this client. */
-  current: boolean;
-  /** How the user proved to be the user: `pwd`, `otp`, `social`, `totp`, `recovery`, `passkey`. */
-  amr: string[];
+/** `auth`, and what is loaded with the rest of it. */
+interface Parts<P> {
+  auth: Auth<P>;
+  batch: SentBatch;
+  files: Files;
+  mail: Mailer;
 }
 
-/** Where the user is signed in. */
-export interface Sessions {
-  /** The one used last first. */
-  list(): Promise<OwnSession[]>;
-  /**
-   * Ends the session of an id, `others` than this or `all`; resolves to how many. Any but the current one needs a proof
-   * of the last ten minutes, here or by `stepUp`.
-   */
-  end(which: string, proof?: GivenProof): Promise<number>;
-}
-
-export function openAuth<P>(connection: Connection, storage: SessionStorage, cookies = false): Auth<P> {
-  const kept = openKeptSession(connection.name, storage);
-  const { read, write, change, keep, onChange } = kept;
+export function openAuth<P>(connection: Connection, options: SessionOptions): Parts<P> {
+  const { storage, token: given, cookies } = options;
+  const isGiven = 'token' in options;
+  const store = openStore(isGiven ? undefined : storage);
+  const kept = openKeptSession(connection.name, store);
+  const { loading, read, write, end, keep, onChange } = kept;
   const mode = { 'x-refresh-token-mode': cookies ? 'cookie' : 'header' };
 
   const post = <T>(path: string, body: unknown, headers?: Record<string, string>, isAnonymous = false): Promise<T> =>
@@ -124,8 +126,9 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
       ...(headers && { headers }),
     });
   const enter = async (path: string, body: unknown): Promise<never> => {
+    if (isGiven) throw new ApiError('A token is given: use another client', { status: 0, code: 'TOKEN_GIVEN' });
     const { user, accessToken, refreshToken } = await post<TokenReply>(path, body, mode, true);
-    change({ accessToken, user, ...(refreshToken !== undefined && { refreshToken }) });
+    await write({ accessToken, user, ...(refreshToken !== undefined && { refreshToken }) });
     return user as never;
   };
   const presented = ({ refreshToken }: Session): Record<string, string> => ({
@@ -134,24 +137,39 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
   });
 
   const { renew, token } = openRenewal(connection, kept, presented);
-  connection.tokens = { token: () => read()?.accessToken, renew };
+  const giveToken = async (): Promise<string | null> => (typeof given === 'function' ? await given() : given) || null;
+  connection.tokens = isGiven
+    ? {
+        token: async () => (await giveToken()) ?? undefined,
+        renew: async (stale) => (await giveToken()) !== stale,
+      }
+    : {
+        async token() {
+          await loading;
+          return read()?.accessToken;
+        },
+        renew,
+        end: (refused) => read()?.accessToken === refused && void end('ended'),
+      };
 
+  const { batch, files, mail, ...later } = loadLater({
+    ...{ connection, enter, keep, kept, store, pathPart },
+    tools: { platform, randomKey, backOff, sleep, reasonOf, tellListener },
+    refuse: (message, failure) => new ApiError(message, failure),
+  });
   const auth = {
     get user() {
       return read()?.user ?? null;
     },
+    ready: Promise.resolve(loading),
     onChange,
     signUp: (user: object) => enter('signup', user),
     signIn: (credentials: object) => enter('login', credentials),
     anonymous: (fields: object = {}) => enter('signup/anonymous', fields),
-    code: {
-      send: async (email: string, redirect?: string) =>
-        void (await post('login/code', { email, ...(redirect !== undefined && { redirect }) }, undefined, true)),
-      signIn: (code: object) => enter('login/code/verify', code),
-    },
     async signOut() {
+      if (loading) await loading;
       const session = read();
-      change(null);
+      void end('signed-out');
       if (session) await post('logout', undefined, presented(session), true);
     },
     me: async () => keep(await connection.send({ path: '/userAuth/me' })),
@@ -160,44 +178,9 @@ export function openAuth<P>(connection: Connection, storage: SessionStorage, coo
         throw new ApiError('Nobody is signed in', { status: 401, code: 'REFRESH_INVALID' });
       }
     },
-    token,
-    async stepUp(proof: object) {
-      const { accessToken } = await post<TokenReply>('step-up', proof);
-      const session = read();
-      if (session) write({ ...session, accessToken });
-    },
-    async deleteAccount(proof?: object) {
-      await connection.send({ method: 'DELETE', path: '/userAuth/me', body: proof });
-      change(null);
-    },
-    sendStepUpCode: async () => void (await post('step-up/code', undefined)),
-    sessions: openSessions(connection),
-    async updateProfile(changes: object) {
-      const call = { method: 'PATCH', path: '/userAuth/update-profile', body: changes } as const;
-      return keep((await connection.send<{ data: unknown }>(call)).data);
-    },
-    changePassword: async (passwords: object) => void (await post('change-password', passwords)),
-    requestPasswordReset: async (email: string) => void (await post('request-password-reset', { email })),
-    resetPassword: async (reset: object) => void (await post('reset-password', reset)),
-    verifyEmail: async (code: object) => void (await post('verify-email', code)),
-    resendVerification: async (email: string) => void (await post('resend-verification-otp', { email })),
-    publicProfile: async (username: string) =>
-      connection.send({ path: `/userAuth/public/${pathPart(username, 'INVALID_NAME')}` }),
-    ...openSocial(connection, storage, enter),
-    ...loadLater({ connection, enter, keep, pathPart, refuse: (message, failure) => new ApiError(message, failure) }),
+    token: isGiven ? giveToken : token,
+    ...later,
   };
   // The events' types depend on P, which only the interface knows.
-  return auth as unknown as Auth<P>;
-}
-
-function openSessions(connection: Connection): Sessions {
-  return {
-    list: async () =>
-      (await connection.send<{ data: { items: OwnSession[] } }>({ path: '/userAuth/sessions' })).data.items,
-    async end(which, proof) {
-      const path = `/userAuth/sessions/${pathPart(which, 'INVALID_NAME')}`;
-      const { data } = await connection.send<{ data: { ended: number } }>({ method: 'DELETE', path, body: proof });
-      return data.ended;
-    },
-  };
+  return { auth: auth as unknown as Auth<P>, batch, files, mail };
 }

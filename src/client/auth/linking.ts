@@ -1,6 +1,12 @@
 import type { Account } from './account.js';
 import type { GivenProof } from './factors.js';
 
+/** An identity at a sign-in provider that opens the account. */
+export interface Identity {
+  provider: string;
+  linkedAt: string;
+}
+
 /** Linking of an identity at a provider to the account of the user. */
 export interface Linking {
   /**
@@ -9,7 +15,18 @@ export interface Linking {
    */
   start(provider: string, options?: GivenProof & { redirect?: string }): Promise<string>;
   /** Links by the `rtCode` that came back in the address of the page, for the same user. */
-  finish(rtCode: string): Promise<{ provider: string; linkedAt: string }>;
+  finish(rtCode: string): Promise<Identity>;
+}
+
+/** Identities at sign-in providers that open the account; `link` adds one. */
+export interface Identities {
+  /** The oldest first. */
+  list(): Promise<Identity[]>;
+  /**
+   * Removes the identities of a provider and ends all other sessions. Needs a proof of the last ten minutes, here or by
+   * `stepUp`; 409 `LAST_WAY_IN` for the only sign-in method of the account.
+   */
+  unlink(provider: string, proof?: GivenProof): Promise<void>;
 }
 
 export function openLinking({ connection, pathPart }: Pick<Account<unknown>, 'connection' | 'pathPart'>): Linking {
@@ -19,5 +36,19 @@ export function openLinking({ connection, pathPart }: Pick<Account<unknown>, 'co
     start: async (provider, options = {}) =>
       (await post<{ url: string }>(`${pathPart(provider, 'INVALID_NAME')}/link`, options)).url,
     finish: (rtCode) => post('link', { rtCode }),
+  };
+}
+
+export function openIdentities({
+  connection,
+  pathPart,
+}: Pick<Account<unknown>, 'connection' | 'pathPart'>): Identities {
+  return {
+    list: async () =>
+      (await connection.send<{ data: { items: Identity[] } }>({ path: '/userAuth/identities' })).data.items,
+    async unlink(provider, proof) {
+      const path = `/userAuth/identities/${pathPart(provider, 'INVALID_NAME')}`;
+      await connection.send({ method: 'DELETE', path, body: proof, repeat: 'no' });
+    },
   };
 }

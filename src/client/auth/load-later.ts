@@ -3,7 +3,7 @@ import type { Account } from './account.js';
 import type { Accounts } from './client-accounts.js';
 
 /** The functions of `client-accounts.ts`, each of which loads that module when it is first called. */
-export function loadLater<User>(account: Account<User>): Omit<Accounts<User>, 'server'> & Accounts<User>['server'] {
+export function loadLater<User>(account: Account<User>): Omit<Accounts<User>, 'own'> & Accounts<User>['own'] {
   type Parts = Accounts<User>;
   let loaded: Promise<Parts> | undefined;
   const load = (): Promise<Parts> =>
@@ -11,21 +11,33 @@ export function loadLater<User>(account: Account<User>): Omit<Accounts<User>, 's
       (module) => module.openAccounts(account),
       (cause: unknown) => {
         loaded = undefined;
-        throw new ApiError('A part of the client could not be loaded', { status: 0, code: 'NETWORK', cause });
+        throw new ApiError('client-accounts.js could not be loaded', { status: 0, code: 'NETWORK', cause });
       },
     ));
-  const later = <P extends keyof Parts>(part: P, ...names: (keyof Parts[P])[]): Parts[P] =>
-    Object.fromEntries(
-      names.map((name) => [
-        name,
-        async (...given: unknown[]) => ((await load())[part][name] as (...given: unknown[]) => unknown)(...given),
-      ]),
-    ) as Parts[P];
+  const call =
+    (part: keyof Parts, name: PropertyKey) =>
+    async (...given: unknown[]): Promise<unknown> =>
+      // By name: which part has which function is for its interface to say.
+      ((await load())[part] as unknown as Record<PropertyKey, (...given: unknown[]) => unknown>)[name]!(...given);
+  const later = <P extends keyof Parts>(part: P): Parts[P] =>
+    // Without `then`: what has it is taken for a promise.
+    new Proxy({}, { get: (_, name) => (name === 'then' ? undefined : call(part, name)) }) as Parts[P];
+  const own = [
+    ...['socialUrl', 'finishSocial', 'verify', 'stepUp', 'sendStepUpCode', 'deleteAccount', 'requestPasswordReset'],
+    ...['resetPassword', 'updateProfile', 'changePassword', 'verifyEmail', 'resendVerification', 'publicProfile'],
+  ];
   return {
-    mfa: later('mfa', 'signIn', 'show', 'beginTotp', 'confirmTotp', 'removeTotp', 'renewRecoveryCodes'),
-    passkeys: later('passkeys', 'signIn', 'challenge', 'register', 'list', 'rename', 'remove'),
-    invites: later('invites', 'show', 'accept', 'send', 'list', 'withdraw'),
-    link: later('link', 'start', 'finish'),
-    ...later('server', 'verify'),
+    mfa: later('mfa'),
+    passkeys: later('passkeys'),
+    invites: later('invites'),
+    link: later('link'),
+    identities: later('identities'),
+    sessions: later('sessions'),
+    code: later('code'),
+    batch: later('batch'),
+    mail: later('mail'),
+    files: later('files'),
+    // Named one by one above.
+    ...(Object.fromEntries(own.map((name) => [name, call('own', name)])) as unknown as Parts['own']),
   };
 }

@@ -10,6 +10,9 @@ export interface TokenReply {
   user?: unknown;
 }
 
+/** The session is over, not only this request refused. */
+const ENDED = /^(REFRESH|TOKEN)_/;
+
 /** Between looks for what another tab has stored, and how many before this one acts itself. */
 const LOOK_MS = 10;
 const MAX_LOOKS = 100;
@@ -24,7 +27,7 @@ interface Renewal {
 /** Gets new tokens, one at a time in all tabs: those that waited find what the first one got. */
 export function openRenewal(
   connection: Connection,
-  { read, write, change }: KeptSession,
+  { loading, read, write, end }: KeptSession,
   presented: (session: Session) => Record<string, string>,
 ): Renewal {
   const place = connection.name;
@@ -36,6 +39,7 @@ export function openRenewal(
 
   const renew: Renewal['renew'] = (stale) =>
     lock(place, async () => {
+      await loading;
       const renewed = `${place}:${stale?.slice(-32)}`;
       if (stale !== undefined && (await isDone(renewed))) await storedByOther(stale);
       const session = read();
@@ -51,12 +55,12 @@ export function openRenewal(
         const { accessToken, refreshToken } = reply;
         // A sign-out or sign-in in the meantime must not be undone.
         if (read()?.accessToken !== session.accessToken) return read() !== null;
-        write({ ...session, accessToken, ...(refreshToken !== undefined && { refreshToken }) });
+        await write({ ...session, accessToken, ...(refreshToken !== undefined && { refreshToken }) });
         if (stale !== undefined) await markDone(renewed);
         return true;
       } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 401) throw error;
-        change(null);
+        if (!(error instanceof ApiError) || !ENDED.test(error.code)) throw error;
+        await end('ended');
         return false;
       }
     });
@@ -64,9 +68,10 @@ export function openRenewal(
   return {
     renew,
     async token() {
+      await loading;
       const session = read();
-      if (!session || !isExpiring(session.accessToken)) return session?.accessToken ?? null;
-      return (await renew(session.accessToken)) ? (read()?.accessToken ?? null) : null;
+      if (session && isExpiring(session)) await renew(session.accessToken);
+      return read()?.accessToken ?? null;
     },
   };
 }

@@ -71,7 +71,14 @@ export const CLIENT_ROUTES: readonly RouteList[] = [
     'getClientAccounts',
     'The part of the client that it loads when it is needed',
     'text/javascript',
-    'Factors, passkeys, invitations, linking and `verify`',
+    'What few pages call: factors, passkeys, invitations, files, batches, mail, …',
+  ),
+  clientRoute(
+    'client-tabs.js',
+    'getClientTabs',
+    'The part of the client by which tabs share a stream',
+    'text/javascript',
+    'Loaded in browsers by the first `follow`',
   ),
   clientRoute('client.d.ts', 'getClientTypes', 'The types of the client', 'text/plain', 'A declaration file'),
   clientRoute(

@@ -9,6 +9,7 @@ export const GUIDES = [
   { name: 'getting-started', title: 'Getting started' },
   { name: 'first-app', title: 'Your first app' },
   { name: 'client', title: 'Client' },
+  { name: 'react', title: 'React, Next.js, React Native' },
   { name: 'rest', title: 'REST guide by task' },
   { name: 'writing', title: 'Writing: count, append, all or nothing' },
   { name: 'rules', title: 'Rules and security' },

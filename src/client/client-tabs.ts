@@ -1,7 +1,7 @@
 import type { ApiError } from './api-error.js';
-import { randomKey } from './connection.js';
-import { platform, type Channel } from './platform.js';
-import type { News, Subscription } from './stream.js';
+import type { ConnectionState, ConnectionStatus } from './connection.js';
+import type { platform as parts, warn as report, Channel } from './platform.js';
+import type { News, NewsReader, Subscription } from './stream.js';
 
 /** News as it goes from tab to tab: errors are no plain values. */
 type Told = Omit<News, 'event'> & { event?: object };
@@ -10,6 +10,7 @@ type Told = Omit<News, 'event'> & { event?: object };
 type Message =
   | { type: 'want'; tab: string; subscriptions: readonly Subscription[] }
   | { type: 'who' }
+  | { type: 'state'; state: ConnectionState }
   | { type: 'news'; news: Told };
 
 /** Tabs of one browser that follow by the stream of one of them. */
@@ -18,24 +19,25 @@ export interface Tabs {
   want(subscriptions: readonly Subscription[]): void;
 }
 
-interface TabsOptions {
+/** What the client hands to this module, which is loaded in browsers only and imports nothing of the rest. */
+export interface TabsOptions {
   name: string;
-  /** True if other tabs see the same session: they may be told the same. */
-  isShared: boolean;
+  /** Distinguishes this tab. */
+  tab: string;
+  platform: typeof parts;
+  warn: typeof report;
   /** Subscriptions of this tab, with their cursors. */
   own: () => readonly Subscription[];
-  /** Reads a stream for all tabs, until the signal. */
-  lead: (subscriptions: readonly Subscription[], tell: (news: News) => void, signal: AbortSignal) => Promise<void>;
+  /** Opens what reads for all tabs. */
+  lead: (tell: (news: News) => void) => NewsReader;
+  status: ConnectionStatus;
+  note: (state: ConnectionState) => void;
   take: (news: News) => void;
   revive: (error: object) => ApiError;
 }
 
-/** Several followers that begin at once are one request. */
-const GATHER_MS = 10;
-
-export function openTabs({ name, isShared, own, lead, take, revive }: TabsOptions): Tabs {
-  const tab = randomKey();
-  const locks = isShared && platform.BroadcastChannel ? platform.navigator?.locks : undefined;
+export function openTabs({ name, tab, platform, warn, own, lead, status, note, take, revive }: TabsOptions): Tabs {
+  let locks = platform.navigator?.locks;
   let channel: Channel | undefined;
   let isLeader = false;
   /** The lock by which others learn that this tab is gone is held: not before may they hear of it. */
@@ -56,32 +58,51 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
   const join = (): void => {
     leave = new AbortController();
     const { signal } = leave;
-    if (!locks) return becomeLeader();
-    channel = new platform.BroadcastChannel!(name);
+    try {
+      channel = new platform.BroadcastChannel!(name);
+    } catch (error) {
+      doWithout(error);
+    }
+    if (!channel) return becomeLeader();
+    const unwatch = status.onChange((state) => isLeader && post({ type: 'state', state }));
+    signal.addEventListener('abort', unwatch, { once: true });
     channel.onmessage = (event) => {
       const data = event.data as Message;
       if (data.type === 'who') {
         announce();
       } else if (data.type === 'news') {
         take(revived(data.news, revive));
+      } else if (data.type === 'state') {
+        note(data.state);
       } else if (isLeader) {
         if (!all.has(data.tab)) watchTab(data.tab, signal);
         all.set(data.tab, data.subscriptions);
       }
     };
     // Held as long as the tab is there: who waits for it learns that it is gone.
-    const stay = (of: string, signal: AbortSignal, begin: () => void): Promise<void> =>
-      locks
-        .request(`${name}:${of}`, { signal }, () => {
+    const stay = async (of: string, begin: () => void): Promise<void> => {
+      try {
+        await locks?.request(`${name}:${of}`, { signal }, () => {
           begin();
           return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-        })
-        .catch(() => undefined);
-    void stay(tab, signal, () => {
+        });
+      } catch (error) {
+        if (signal.aborted || !channel) return;
+        doWithout(error);
+        becomeLeader();
+      }
+    };
+    void stay(tab, () => {
       isPresent = true;
       announce();
     });
-    void stay('leader', signal, becomeLeader);
+    void stay('leader', becomeLeader);
+  };
+  /** This tab follows by a stream of its own. */
+  const doWithout = (error: unknown): void => {
+    warn('tabs cannot share a stream', error);
+    channel?.close();
+    locks = channel = undefined;
   };
   const watchTab = (of: string, signal: AbortSignal): void => {
     void locks!
@@ -108,14 +129,12 @@ export function openTabs({ name, isShared, own, lead, take, revive }: TabsOption
   };
 }
 
-/** The subscriptions of all tabs, as the leader has them, followed by one stream. */
+/** The subscriptions of all tabs, as the leader has them. */
 function openAll({ lead, take, post }: Pick<TabsOptions, 'lead' | 'take'> & { post: (message: Message) => void }) {
   const wanted = new Map<string, readonly Subscription[]>();
-  let reading: AbortController | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const tell = (news: News): void => {
-    // Cursors are kept for the next stream, of any tab; what was refused is in none.
+  const reader = lead((news) => {
+    // Cursors are kept for the next leader; what was refused is nobody's any more.
     for (const [of, list] of wanted) {
       if (list.some(({ id }) => id === news.id)) {
         wanted.set(
@@ -132,31 +151,18 @@ function openAll({ lead, take, post }: Pick<TabsOptions, 'lead' | 'take'> & { po
     } else {
       post({ type: 'news', news: news });
     }
-  };
-  const restart = (): void => {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      reading?.abort();
-      const round = (reading = new AbortController());
-      const all = [...wanted.values()].flat();
-      if (all.length > 0) void lead(all, (news) => !round.signal.aborted && tell(news), round.signal);
-    }, GATHER_MS);
-  };
+  });
 
   return {
     has: (of: string) => wanted.has(of),
     set(of: string, subscriptions: readonly Subscription[]): void {
-      const before = wanted.get(of) ?? [];
       if (subscriptions.length > 0) wanted.set(of, subscriptions);
       else wanted.delete(of);
-      const isSame =
-        before.length === subscriptions.length && before.every(({ id }, at) => subscriptions[at]?.id === id);
-      if (!isSame) restart();
+      reader.set([...wanted.values()].flat());
     },
     stop(): void {
-      clearTimeout(timer);
-      reading?.abort();
       wanted.clear();
+      reader.set([]);
     },
   };
 }
