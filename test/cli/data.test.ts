@@ -196,6 +196,42 @@ describe('bsvc data export', () => {
     expect(await exported(name, '--project', 'copy')).toEqual(await exported(name));
   });
 
+  it.each(['ndjson', 'json', 'csv'])(
+    'as %s is taken back whole: the trash, empty texts, fields without their default, formulas',
+    async (format) => {
+      const fields = [
+        'title:String!',
+        'zip:String',
+        'at:Date',
+        'live:Boolean=true',
+        'tags:Array',
+        'm:Object',
+        'n:Number',
+      ];
+      const declared = fields.flatMap((field) => ['--field', field]);
+      const name = await addCollection(...declared);
+      const rows = [
+        { title: '', zip: '007', at: '2026-01-02T03:04:05.678Z', live: null, tags: [], m: { a: null, b: [''] }, n: -5 },
+        { title: '=1+1', zip: '12345', live: false, tags: ['=1', 2], n: 0.1 },
+        { title: "'t Hart, null", zip: 'null', m: {} },
+      ];
+      const stdin = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+      await inShop(['data', 'import', name, '-', '--format', 'ndjson'], { stdin });
+      const [, gone] = await exported(name);
+      await inShop(['data', 'trash', name, String(gone!['_id'])]);
+      const file = `whole.${format}`;
+      await inShop(['data', 'export', name, '--include-deleted', '--bom', '--out', file]);
+      await home.bsvc(['project', 'create', 'copy', '--if-not-exists']);
+      await home.bsvc(['collection', 'add', name, '--project', 'copy', ...declared]);
+      const report = await home.bsvc(['data', 'import', name, file, '--project', 'copy', '--json']);
+      expect(report.json()).toMatchObject({ inserted: 3, rejectedCount: 0 });
+      const before = await exported(name, '--include-deleted');
+      expect(await exported(name, '--include-deleted', '--project', 'copy')).toEqual(before);
+      expect(before.map(({ isDeleted }) => isDeleted)).toEqual([false, true, false]);
+      expect(before[0]).toMatchObject({ title: '', live: null });
+    },
+  );
+
   it('writes NDJSON, JSON and CSV, by --format or by the name of the file', async () => {
     const name = await addCollection('--field', 'title:String!', '--field', 'tags:Array');
     const stdin = '{"title":"a, \\"b\\"","tags":["x"]}\n{"title":"c"}\n';
@@ -230,7 +266,9 @@ describe('bsvc data export', () => {
     const name = await addCollection('--flexible');
     expect((await inShop(['data', 'export', name])).stdout).toBe('');
     expect((await inShop(['data', 'export', name, '--json'])).json()).toEqual([]);
-    expect((await inShop(['data', 'export', name, '--format', 'csv'])).stdout).toBe('_id,createdAt,updatedAt,bsvc-csv/1\r\n');
+    expect((await inShop(['data', 'export', name, '--format', 'csv'])).stdout).toBe(
+      '_id,createdAt,updatedAt,bsvc-csv/1\r\n',
+    );
   });
 
   it('leaves no file, and no half of one, when it cannot finish', async () => {
