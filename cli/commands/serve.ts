@@ -180,7 +180,7 @@ function presentStart(view: TextStyle, start: Start): string {
   if (demo) {
     lines.push(
       '',
-      `Project ${demo.project.name} was made with the collection posts and ten documents in it.`,
+      `Project ${demo.project.name} was made with the collection posts and ten documents in it. posts is public: every key reads it, the secret key writes.`,
       `  publishable key  ${demo.keys.publishable}`,
       `  secret key       ${demo.keys.secret}`,
       'The keys are shown this once. Try, in another terminal:',

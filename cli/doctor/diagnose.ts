@@ -19,6 +19,7 @@ import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { checkChanges } from './check-changes.js';
 import { checkTransactions } from './check-transactions.js';
+import { checkExposed } from './check-access.js';
 import { checkAccessRules } from './check-rules.js';
 import { checkClock } from './check-clock.js';
 import { checkConsole } from './check-console.js';
@@ -118,6 +119,7 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await checkMigrations(app),
     await checkIndexes(app, options),
     await checkChanges(app),
+    await checkExposed(app),
     await checkAccessRules(app),
     ...(await checkTransactions(app)),
     await checkClock(app),

@@ -45,6 +45,7 @@ export async function createDemo(app: App): Promise<Demo | null> {
   const { collection } = await addCollection(app, project, {
     name: 'posts',
     fields: FIELDS.map(parseFieldSpec),
+    access: 'public',
     ifNotExists: true,
   });
   const posts = TITLES.map((title, index) => ({

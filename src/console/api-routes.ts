@@ -25,6 +25,7 @@ export interface ApiSchemas {
     [key: string]: unknown;
   };
   AddedCollection: {
+    access: 'public' | 'public-read' | 'private' | 'server-only' | 'rules';
     changes?: {
       keepMs?: number;
       on?: boolean;
@@ -394,6 +395,12 @@ export interface ApiSchemas {
     'GET /api/projects/{projectId}/mail/templates/{name}/preview': {
       data?: never;
     };
+    'GET /api/projects/{projectId}/rules': {
+      data: {
+        items: ApiSchemas['ExposedPart'][];
+        total: number;
+      };
+    };
     'GET /api/projects/{projectId}/rules/{collection}/explain': {
       data: ApiSchemas['ExplainedAccess'];
       query?: {
@@ -486,12 +493,14 @@ export interface ApiSchemas {
     };
     'PATCH /api/projects/{projectId}/collections/{collection}': {
       body: {
+        access?: 'public' | 'public-read' | 'private' | 'server-only';
         addFields?: ApiSchemas['Field'][];
         dropFields?: string[];
         fields?: ApiSchemas['Field'][];
         forNewWrites?: boolean;
         indexes?: string[];
         mode?: 'enforced' | 'flexible';
+        ownerField?: string;
         rls?: {
           enabled?: boolean;
           mode?: 'public-read' | 'private';
@@ -616,11 +625,13 @@ export interface ApiSchemas {
     };
     'POST /api/projects/{projectId}/collections': {
       body: {
+        access?: 'public' | 'public-read' | 'private' | 'server-only';
         fields?: ApiSchemas['Field'][];
         ifNotExists?: boolean;
         indexes?: string[];
         mode?: 'enforced' | 'flexible';
         name: string;
+        ownerField?: string;
         rls?: {
           enabled?: boolean;
           mode?: 'public-read' | 'private';
@@ -961,6 +972,7 @@ export interface ApiSchemas {
     ok: boolean;
   };
   Collection: {
+    access: 'public' | 'public-read' | 'private' | 'server-only' | 'rules';
     changes?: {
       keepMs?: number;
       on?: boolean;
@@ -1167,6 +1179,12 @@ export interface ApiSchemas {
     }[];
     text: string;
   };
+  ExposedPart: {
+    closes: string;
+    kind: 'collection' | 'sign-up' | 'files';
+    name: string;
+    what: string;
+  };
   Field: {
     check?: true;
     default?: string | number | boolean;
@@ -1268,6 +1286,7 @@ export interface ApiSchemas {
     type: 'publishable' | 'secret';
   };
   ListedCollection: {
+    access: 'public' | 'public-read' | 'private' | 'server-only' | 'rules';
     changes?: {
       keepMs?: number;
       on?: boolean;
@@ -1329,6 +1348,7 @@ export interface ApiSchemas {
     role: 'owner' | 'viewer';
   };
   MeasuredCollection: {
+    access: 'public' | 'public-read' | 'private' | 'server-only' | 'rules';
     changes?: {
       keepMs?: number;
       on?: boolean;
@@ -1527,6 +1547,7 @@ export interface ApiSchemas {
   };
   ProjectSchema: {
     collections: {
+      access?: 'public' | 'public-read' | 'private' | 'server-only';
       changes?: {
         keep?: string;
         on?: boolean;
@@ -1535,6 +1556,7 @@ export interface ApiSchemas {
       indexes?: string[];
       mode?: 'enforced' | 'flexible';
       name: string;
+      ownerField?: string;
       rls?:
         | {
             mode: 'public-read' | 'private';

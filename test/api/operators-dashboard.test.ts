@@ -75,20 +75,20 @@ describe('/api/projects/:projectId/schema', () => {
     });
     const closed = { mode: 'private', ownerField: 'userId' };
     const now = async (): Promise<unknown> =>
-      dataOf<{ collections: { rls: unknown }[] }>(await call('get', own).expect(200)).collections[0]!.rls;
+      dataOf<{ collections: { access: unknown }[] }>(await call('get', own).expect(200)).collections[0]!.access;
     await call('put', own, declare(closed)).expect(200);
     expect(dataOf(await call('put', own, declare()).expect(200))).toMatchObject({ changes: [] });
     for (const off of ['off', null]) {
       const refused = await call('put', `${own}?confirm=other`, declare(off)).expect(409);
       expect(refused.body).toMatchObject({
         code: 'CONFIRMATION_REQUIRED',
-        message: expect.stringContaining('notes: rls: private by userId -> off') as string,
+        message: expect.stringContaining('notes: access: private by userId -> public') as string,
       });
-      expect(await now()).toEqual(closed);
+      expect(await now()).toBe('private');
       await call('put', `${own}?dryRun=true`, declare(off)).expect(200);
       const agreed = off === null ? 'prune=true' : `confirm=${encodeURIComponent(project.name)}`;
       await call('put', `${own}?${agreed}`, declare(off)).expect(200);
-      expect(await now()).toBeNull();
+      expect(await now()).toBe('public');
       await call('put', own, declare(closed)).expect(200);
     }
   });

@@ -252,7 +252,7 @@ describe('what operators are refused of collections that lean on each other', ()
     expect(await refusedTo(add('a', [text('a')], { rules: { read: 'anyone' }, rls }))).toBe('400 INVALID_RULES');
     expect(await refusedTo(add('a', [text('a')], { rules: { read: 'doc.b = user.id' } }))).toBe('400 INVALID_RULE');
     await call('post', `${collections}/notes/documents`, { text: 'long' }).expect(201);
-    const loose = { mode: 'flexible', fields: [] };
+    const loose = { mode: 'flexible', fields: [], access: 'public' };
     await call('post', collections, { name: 'loose', ...loose }).expect(201);
     await call('post', `${collections}/loose/documents`, { owner: 5 }).expect(201);
     await call('patch', `${collections}/loose`, { addFields: [text('owner')] }).expect(200);

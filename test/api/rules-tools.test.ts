@@ -186,13 +186,18 @@ describe('checking rules that are not saved', () => {
     const read = 'doc.open or doc.board in members[user = user.id].board';
     expect(await check({ rules: { read, update: '"staff" in user.roles' } })).toEqual({ findings: [], loosens: [] });
     expect(await check({})).toEqual({ findings: [], loosens: [] });
-    expect(await check({ rules: null })).toMatchObject({ findings: [], loosens: [`rule read: ${read} -> none`] });
+    expect(await check({ rules: null })).toMatchObject({ findings: [], loosens: ['access: rules -> public'] });
     const wide = { read: 'anyone' };
     expect(await check({ rules: wide })).toMatchObject({ loosens: [`rule read: ${read} -> anyone`] });
     const { app } = test;
     const names = Array.from({ length: 9 }, (_, n) => `f${n}`);
     const fields = names.map((name) => ({ name, type: 'String' as const }));
-    const { collection } = await addCollection(app, owner.project, { name: 'wide', mode: 'flexible', fields });
+    const { collection } = await addCollection(app, owner.project, {
+      name: 'wide',
+      mode: 'flexible',
+      fields,
+      access: 'public',
+    });
     const { insertedId } = await app.db.collection(documentsName(collection)).insertOne({ f0: ['a', 'b'] });
     const rules = { read: names.map((name) => `doc.${name} = user.id`).join(' or ') };
     const { findings } = (await check({ rules, data: true }, 'wide')) as Review;
@@ -201,7 +206,7 @@ describe('checking rules that are not saved', () => {
       { code: 'UNINDEXED', message: expect.stringContaining('doc.f8') as string },
     ]);
     const stored = await requireCollection(app, owner.project._id, 'wide');
-    expect(stored.rules ?? null).toBeNull();
+    expect([stored.rules ?? null, stored.isPublic]).toEqual([null, true]);
   });
 
   it('is refused like what it asks about', async () => {

@@ -225,9 +225,9 @@ describe('data of the server alone', () => {
     expect(await outcome(call('ada', 'get', `${kept}/changes`))).toEqual(closed);
     expect(await outcome(call('ada', 'post', `${refs.name}/aggregate`, join))).toEqual(closed);
     expect(await outcome(call('ada', 'get', `${refs.name}?populate=to`))).toEqual(closed);
-    expect(await outcome(call('ada', 'post', kept, {}))).toEqual([403, 'RULE_REFUSED', 'create']);
-    expect(await outcome(call('ada', 'patch', `${kept}/${id}`, { title: 'x' }))).toEqual([404, 'DOCUMENT_NOT_FOUND']);
-    expect(await outcome(call('ada', 'delete', `${kept}/${id}`))).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+    expect(await outcome(call('ada', 'post', kept, {}))).toEqual([403, 'WRITE_BLOCKED']);
+    expect(await outcome(call('ada', 'patch', `${kept}/${id}`, { title: 'x' }))).toEqual([403, 'WRITE_BLOCKED']);
+    expect(await outcome(call('ada', 'delete', `${kept}/${id}`))).toEqual([403, 'WRITE_BLOCKED']);
   });
 });
 

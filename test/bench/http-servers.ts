@@ -137,7 +137,7 @@ async function fill(folder: string, env: Record<string, string>, documents: numb
   // More than any plan has: what is measured must not end in refusals.
   await runOrThrow(['project', 'update', 'bench', '--limit', 'database=1000000000000'], env);
   const fields = FIELDS.flatMap((field) => ['--field', field]);
-  await runOrThrow(['collection', 'add', 'posts', ...fields, '--index', 'group'], env);
+  await runOrThrow(['collection', 'add', 'posts', '--public', ...fields, '--index', 'group'], env);
   await runOrThrow(['collection', 'add', 'own', ...fields, '--index', 'group', '--rls', 'private'], env);
   const file = join(folder, 'posts.ndjson');
   const stream = createWriteStream(file);

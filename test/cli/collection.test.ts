@@ -290,7 +290,7 @@ describe('bsvc schema', () => {
     ]);
     await home.bsvc(['collection', 'rls', 'one', '--project', 'to', '--off']);
     expect((await apply('to')).changes).toEqual([
-      { action: 'change', kind: 'collection', name: 'one', what: ['~ a', 'rls: off -> private by userId'] },
+      { action: 'change', kind: 'collection', name: 'one', what: ['~ a', 'access: public -> private by userId'] },
     ]);
     expect(await apply('to')).toEqual({ code: 0, changes: [] });
     expect((await apply('to', '--prune')).changes).toEqual([
@@ -416,13 +416,16 @@ projects:
     expect({ code: refused.code, stderr: refused.stderr }).toEqual({
       code: 2,
       stderr:
-        'bsvc: Loosens in project blog: diary: rls: private by userId -> off. Nothing was changed: agree with --yes.\n',
+        'bsvc: Loosens in project blog: diary: access: private by userId -> public. Nothing was changed: agree with --yes.\n',
     });
     expect(await rls()).toEqual(closed);
     const pruned = await home.bsvc(['apply', '-f', diary(`${text}]\n`), '--prune']);
     expect(pruned.stdout).toContain('    - drift\n    - mood\n\nValues of dropped fields stay stored');
     const opened = await home.bsvc(['apply', '-f', diary('        rls: off\n'), '--yes', '--json']);
-    expect(opened.json()).toMatchObject({ changes: [{ loosens: ['rls: private by userId -> off'] }], applied: true });
+    expect(opened.json()).toMatchObject({
+      changes: [{ loosens: ['access: private by userId -> public'] }],
+      applied: true,
+    });
     expect(await rls()).toEqual({ enabled: false });
   });
 
@@ -445,8 +448,8 @@ projects:
         fields:
           - text:String!
           - userId:String
+        access: public
         indexes: []
-        rls: off
     mail:
       from: null
       templates: []

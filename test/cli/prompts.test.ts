@@ -103,10 +103,12 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     terminal.type(RETURN);
     await terminal.shows('Next field');
     terminal.type(RETURN);
-    await terminal.shows('Who may read and write');
-    await terminal.shows('❯ signed-in users read and write their own');
+    await terminal.shows('Who may access it?');
+    await terminal.shows('❯ only your server, with the secret key');
     terminal.type(ARROW_DOWN);
-    await terminal.shows('❯ everybody reads, signed-in users');
+    await terminal.shows('❯ signed-in users, each their own documents');
+    terminal.type(ARROW_DOWN);
+    await terminal.shows('❯ everyone reads, signed-in users write');
     terminal.type(RETURN);
     await terminal.shows('owner');
     terminal.type(RETURN);

@@ -9,7 +9,17 @@ const home = openCliHome();
 const inShop = (...argv: string[]) => home.bsvc(argv, { env: { BSVC_PROJECT: 'shop', PASSWORD: 'long enough' } });
 beforeAll(async () => {
   await home.bsvc(['project', 'create', 'shop']);
-  await inShop('collection', 'add', 'posts', '--flexible', '--field', 'owner:String', '--field', 'tags:Array(String)');
+  await inShop(
+    'collection',
+    'add',
+    'posts',
+    '--public',
+    '--flexible',
+    '--field',
+    'owner:String',
+    '--field',
+    'tags:Array(String)',
+  );
   await inShop('user', 'create', '--email', 'ann@example.com', '--verified', '--password-env', 'PASSWORD');
 });
 afterAll(() => home.remove());
@@ -146,6 +156,12 @@ describe('bsvc rules check', () => {
   it('finds rules that stored documents misfit, and what a file would loosen', async () => {
     const sound = await inShop('rules', 'check', '--data');
     expect([sound.code, sound.stderr], sound.stdout).toEqual([0, '']);
+    expect(sound.stdout).toContain(
+      'posts: everyone can read all documents. To close it: bsvc collection rules posts --project shop --server-only',
+    );
+    expect(sound.stdout).toContain(
+      'sign-up: everyone can sign up with email and password. To close it: bsvc key revoke',
+    );
     await inShop('collection', 'rules', 'posts', '--read', 'doc.owner = user.id');
     const file = join(home.dir, 'loose.json');
     const projects = [{ name: 'shop', collections: [{ name: 'posts', rules: { read: 'anyone' } }] }];
@@ -163,7 +179,17 @@ describe('bsvc rules check', () => {
 
   it('looks at rules that are not saved yet, beside the stored documents', async () => {
     const check = (...argv: string[]) => inShop('rules', 'check', ...argv);
-    await inShop('collection', 'add', 'notes', '--flexible', '--field', 'owner:String', '--field', 'open:Boolean');
+    await inShop(
+      'collection',
+      'add',
+      'notes',
+      '--public',
+      '--flexible',
+      '--field',
+      'owner:String',
+      '--field',
+      'open:Boolean',
+    );
     await inShop('collection', 'rules', 'notes', '--read', 'doc.open');
     await inShop('data', 'insert', 'notes', '{"owner":["a","b"]}');
     const wider = await check('notes', '--read', 'doc.open or doc.owner = user.id');

@@ -127,7 +127,8 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
       mode: 'enforced',
       fields: [{ name: 'title', type: 'String', required: true }],
       indexes: ['title'],
-      rls: { enabled: true, mode: 'private', ownerField: 'userId' },
+      access: 'private',
+      ownerField: 'userId',
     });
     const changes = page.getByRole('region', { name: 'Changes' }).getByRole('listitem');
     await expect
@@ -135,7 +136,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
       .toEqual([
         'field title: String → title: String, required',
         '+ index title',
-        'access {"enabled":false} → {"enabled":true,"mode":"private","ownerField":"userId"}',
+        'access public → private by userId',
       ]);
     // Saving looks by itself, and stops where something would not fit.
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -161,7 +162,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByLabel('Name', { exact: true }).fill('registered');
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByText('Collection registered').waitFor();
-    await page.getByRole('row', { name: 'registered' }).getByText('private, by userId').waitFor();
+    await page.getByRole('row', { name: 'registered' }).getByText('server-only').waitFor();
   });
 
   it('applies a schema after a look at it, and asks for the name before it loosens anything', async () => {
@@ -182,7 +183,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByLabel(/^Type/).fill('shop');
     await page.getByRole('button', { name: 'Apply the schema' }).click();
     await reach(page, page.getByText('Schema applied'));
-    await page.getByRole('row', { name: 'warnings' }).getByText('publishable keys read all').waitFor();
+    await page.getByRole('row', { name: 'warnings' }).getByText('public', { exact: true }).waitFor();
   });
 
   it('overrides a template of the service, shows its HTML on a page without rights, and removes it', async () => {

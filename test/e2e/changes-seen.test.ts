@@ -99,7 +99,10 @@ describe.each(SERVICES)('%s', (_name, possible, open) => {
     };
     projectId = created.project.id;
     publishable = created.keys.publishable;
-    await runOrThrow(['collection', 'add', 'notes', '--field', 'n:Number', '--field', 'userId:String'], service.env);
+    await runOrThrow(
+      ['collection', 'add', 'notes', '--public', '--field', 'n:Number', '--field', 'userId:String'],
+      service.env,
+    );
   });
   afterAll(() => service?.close());
 

@@ -22,7 +22,14 @@ export async function buildProject(app: App, name?: string): Promise<TestProject
   return { project, publishable: keys!.publishable, secret: keys!.secret };
 }
 
-/** A registered collection; `flexible` unless fields are given. */
+/** What a request says of access; the rest of it is public, as what most tests read with the publishable key. */
+function withAccess<T extends Pick<NewCollection, 'access' | 'rls' | 'rules'>>(input: T): T {
+  const { rls, rules, access } = input;
+  const isSaid = access !== undefined || Boolean(rules) || (Boolean(rls) && rls !== 'off');
+  return isSaid ? input : { ...input, access: 'public' };
+}
+
+/** A registered collection, public unless access is given; `flexible` unless fields are given. */
 export async function buildCollection(
   app: App,
   project: Project,
@@ -31,7 +38,7 @@ export async function buildCollection(
   const { collection } = await addCollection(app, project, {
     name: `things${++made}`,
     mode: input.fields ? 'enforced' : 'flexible',
-    ...input,
+    ...withAccess(input),
   });
   return collection;
 }

@@ -259,12 +259,12 @@ export async function buildRuledWorld(test: TestApp, random: Random, count: numb
   const joins = new Map<string, Values>();
   const rules = Object.fromEntries(RULED.map((name) => [name, generateRule(random, joins)])) as RuledWorld['rules'];
   const mode = random.chance(0.5) ? 'enforced' : 'flexible';
-  await addCollection(app, project, { name: 'things', mode, fields: FIELDS, changes: { on: true } });
+  await addCollection(app, project, { name: 'things', mode, fields: FIELDS, access: 'public', changes: { on: true } });
   await addCollection(app, project, {
     name: 'refs',
     fields: [{ name: 'to', type: 'Array', items: { type: 'Ref', ref: 'things' } }],
   });
-  await addCollection(app, project, { name: 'joins', mode, fields: JOIN_FIELDS });
+  await addCollection(app, project, { name: 'joins', mode, fields: JOIN_FIELDS, access: 'public' });
   const server: Person = { user: null, headers: { 'x-api-key': owner.secret } };
   const world: RuledWorld = {
     owner,

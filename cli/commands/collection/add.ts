@@ -1,8 +1,8 @@
 import { addCollection } from '../../../src/features/collections/add-collection.js';
-import type { RlsMode } from '../../../src/features/collections/collection.js';
+import type { AccessWord, RlsMode } from '../../../src/features/collections/collection.js';
 import type { CollectionDeclaration } from '../../../src/features/collections/schema/collection-declaration.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
-import { askForCollection } from '../../ask/ask-for-collection.js';
+import { askForAccess, askForCollection } from '../../ask/ask-for-collection.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, choice, defineCommand, flag, list, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
@@ -11,16 +11,17 @@ import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
 import { presentFound } from '../../view/present-found.js';
 import { findServiceAddress } from '../../shell/service-address.js';
-import { presentCollectionText } from './present.js';
+import { presentAccessText, presentCollectionText } from './present.js';
 
 export default defineCommand({
   details: [
     'A field is written name:Type[!][&][=default]: ! required, & unique, =user.id@fixed the user who stored it. Types: String, Number, Boolean, Date, Object, Array, Ref.',
     'Ref(users) names a target; Object{a:String!,b:Number} and Array(String) nest.',
-    'Without fields, at a terminal, it asks for them.',
+    'Access: the secret key only (--server-only, the default), --public (every key reads, the secret key writes), --rls public-read|private, or rules (bsvc collection rules).',
+    'Without fields or access, at a terminal, it asks for them.',
   ].join('\n'),
   examples: [
-    "bsvc collection add posts --project shop --field title:String! --field views:Number=0 --field 'author:Ref(users)'",
+    "bsvc collection add posts --project shop --public --field title:String! --field views:Number=0 --field 'author:Ref(users)'",
     "bsvc collection add notes --project shop --field 'meta:Object{lang:String,tags:Array(String)}' --rls private --owner-field userId",
     'bsvc collection add events --project shop --flexible --if-not-exists',
   ],
@@ -33,7 +34,8 @@ export default defineCommand({
     flexible: flag('--flexible', 'store any JSON object, unchecked'),
     rls: choice<RlsMode>('--rls <mode>', 'row-level security', ['public-read', 'private']),
     ownerField: option('--owner-field <field>', 'field that holds the owner’s user id (default: userId)'),
-    serverOnly: flag('--server-only', 'readable and writable by the secret key alone'),
+    public: flag('--public', 'every key reads, the secret key writes'),
+    serverOnly: flag('--server-only', 'readable and writable by the secret key only (the default)'),
     indexes: list(
       '--index <fields>',
       'index for lists: a field, several as country,-population, or place:2dsphere for points (repeatable)',
@@ -43,7 +45,9 @@ export default defineCommand({
   },
   async run(context, input) {
     if (input.ownerField !== undefined && !input.rls) throw new UsageError('--owner-field needs --rls <mode>.');
-    if (input.serverOnly && input.rls) throw new UsageError('Give either --server-only or --rls <mode>.');
+    if ([input.public, input.serverOnly, input.rls !== undefined].filter(Boolean).length > 1) {
+      throw new UsageError('Give only one of --public, --rls <mode> and --server-only.');
+    }
     if (input.schema !== undefined && input.fields.length > 0) {
       throw new UsageError('Give the fields either by --field or by --schema, not both.');
     }
@@ -51,13 +55,13 @@ export default defineCommand({
       input.schema === undefined
         ? null
         : readCollectionFile(await readStructuredFile(context, input.schema), input.name, input.schema);
+    const access: AccessWord | undefined = input.public ? 'public' : input.serverOnly ? 'server-only' : input.rls;
     const words: CollectionDeclaration = {
       name: input.name,
       fields: input.fields,
       ...fromFile,
       ...(input.flexible && { mode: 'flexible' }),
-      ...(input.rls && { rls: { mode: input.rls, ownerField: input.ownerField ?? 'userId' } }),
-      ...(input.serverOnly && { rules: 'server-only' as const }),
+      ...(access && { access, ownerField: input.ownerField, rls: undefined, rules: undefined }),
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
       ...(input.uniques.length > 0 && { uniques: input.uniques }),
     };
@@ -69,7 +73,10 @@ export default defineCommand({
     }
     const { app, project } = await chooseProject(context, input.project);
     const declared = bare ? await askForCollection(context, words) : words;
-    const asked = { ...declared, ifNotExists: input.ifNotExists };
+    const isSaid = [declared.access, declared.rls, declared.rules].some((given) => given !== undefined);
+    const isAsked = !isSaid && context.ask.possible && !context.out.json;
+    const chosen = isAsked ? await askForAccess(context) : {};
+    const asked = { ...declared, ...chosen, ifNotExists: input.ifNotExists };
     const { collection, created, unmet } = await addCollection(app, project, asked);
     const shown = presentCollection(collection);
     return {
@@ -83,9 +90,15 @@ export default defineCommand({
         return [
           `Registered in project ${project.name}:`,
           await presentCollectionText(view, shown),
-          `Try: curl -H 'x-api-key: <key>' ${await findServiceAddress(app)}/api/data/${shown.name}`,
+          presentAccessText(shown),
+          `Try: curl -H 'x-api-key: <${keyFor(shown.access)} key>' ${await findServiceAddress(app)}/api/data/${shown.name}`,
         ].join('\n');
       },
     };
   },
 });
+
+/** The key that reads the collection without a signed-in user. */
+function keyFor(access: AccessWord | 'rules'): string {
+  return access === 'public' || access === 'public-read' ? 'publishable' : 'secret';
+}

@@ -9,12 +9,12 @@ type Shown = ReturnType<typeof presentCollection>;
 
 /** A collection for a person: one line about its rules, then its fields. */
 export async function presentCollectionText(view: TextStyle, collection: Shown): Promise<string> {
-  const head = `${view.paint.bold(collection.name)} (${collection.id}), ${collection.mode}, ${presentRls(collection)}`;
+  const head = `${view.paint.bold(collection.name)} (${collection.id}), ${collection.mode}, ${presentCollectionAccess(collection)}`;
   const together = collection.uniques
     ? `\nunique together: ${collection.uniques.map((names) => names.join()).join(' · ')}`
     : '';
   const indexes = (collection.indexes.length > 0 ? `\nindexed: ${collection.indexes.join(' · ')}` : '') + together;
-  const rules = collection.rules ? `\n${presentRules(collection)}` : '';
+  const rules = collection.access === 'rules' ? `\n${presentRules(collection)}` : '';
   if (collection.fields.length === 0) {
     return `${head}${indexes}${rules}\nNo declared fields: any JSON object is stored.`;
   }
@@ -30,10 +30,29 @@ export async function presentCollectionText(view: TextStyle, collection: Shown):
   return `${head}${indexes}${rules}\n${table}`;
 }
 
-export function presentRls({ name, rls, rules }: Shown): string {
+/** Who may access the collection, short. */
+export function presentCollectionAccess({ name, access, rls }: Shown): string {
   if (name === USERS) return 'reached through /api/userAuth only';
-  if (rules) return 'access by rules';
-  return 'mode' in rls ? `${rls.mode}, owner field ${rls.ownerField}` : 'no row-level security';
+  if (access === 'rules') return 'access by rules';
+  return 'mode' in rls ? `${access}, owner field ${rls.ownerField}` : access;
+}
+
+const ACCESS_TEXTS: Readonly<Record<Shown['access'], string>> = {
+  public: 'everyone with the publishable key reads it, only the secret key writes.',
+  'public-read': 'everyone with the publishable key reads it, signed-in users write their own documents.',
+  private: 'signed-in users read and write their own documents.',
+  'server-only': 'only the secret key reads and writes it.',
+  rules: 'its rules say who may do what.',
+};
+
+/** Who may access the collection, in words, and the commands that change it. */
+export function presentAccessText({ name, access }: Shown): string {
+  const others = [
+    access === 'public' ? `bsvc collection rules ${name} --server-only` : `bsvc collection rules ${name} --public`,
+    ...(access === 'server-only' ? [`bsvc collection rls ${name} --mode private`] : []),
+    ...(access === 'public' || access === 'server-only' ? [] : [`bsvc collection rules ${name} --server-only`]),
+  ];
+  return `Access: ${access}: ${ACCESS_TEXTS[access]}\nTo change it: ${others.join(', or ')}`;
 }
 
 /** The rules, one a line. */

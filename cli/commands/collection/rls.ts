@@ -6,11 +6,11 @@ import { askForRls } from '../../ask/ask-for-collection.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { choice, defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
-import { presentRls } from './present.js';
+import { presentCollectionAccess } from './present.js';
 
 export default defineCommand({
   details:
-    'public-read: everybody reads, signed-in users write their own documents. private: signed-in users see and write only their own. The secret key may do everything.',
+    'public-read: everyone reads, signed-in users write their own documents. private: signed-in users see and write only their own. The secret key may do everything. A server-only collection becomes what --mode says; --off leaves it as it is.',
   examples: [
     'bsvc collection rls posts --project shop --mode public-read',
     'bsvc collection rls notes --project shop --mode private --owner-field userId',
@@ -25,7 +25,7 @@ export default defineCommand({
       '--owner-field <field>',
       'field that holds the owner’s user id (default: the present one, or userId)',
     ),
-    off: flag('--off', 'switch row-level security off'),
+    off: flag('--off', 'switch row-level security off: then every key reads, the secret key writes'),
   },
   async run(context, input) {
     const bare = !input.off && input.mode === undefined && input.ownerField === undefined && context.ask.possible;
@@ -38,6 +38,6 @@ export default defineCommand({
       : null;
     const rls = bare ? await askForRls(context) : given;
     const changed = presentCollection(await setRls(app, project._id, collection.name, rls));
-    return { json: changed, quiet: changed.id, text: () => `${changed.name}: ${presentRls(changed)}.` };
+    return { json: changed, quiet: changed.id, text: () => `${changed.name}: ${presentCollectionAccess(changed)}.` };
   },
 });

@@ -7,7 +7,7 @@ import { projectOption } from '../../ask/choose-project.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { defineCommand, flag } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
-import { presentRules } from './present.js';
+import { presentCollectionAccess, presentRules } from './present.js';
 
 export default defineCommand({
   details: [
@@ -18,7 +18,7 @@ export default defineCommand({
   examples: [
     "bsvc collection rules lists --project shop --read 'user.id in doc.members' --create 'doc.owner = user.id' --update 'user.id in doc.members' --delete 'doc.owner = user.id'",
     'bsvc collection rules invites --project shop --server-only',
-    'bsvc collection rules lists --project shop --off',
+    'bsvc collection rules lists --project shop --public',
   ],
   audited: true,
   destroys: 'at times',
@@ -26,15 +26,21 @@ export default defineCommand({
     collection: collectionArgument,
     project: projectOption,
     ...RULE_OPTIONS,
-    serverOnly: flag('--server-only', 'the secret key alone'),
-    off: flag('--off', 'no rules: everybody reads, the secret key writes'),
+    serverOnly: flag('--server-only', 'the secret key only'),
+    public: flag('--public', 'no rules: every key reads, the secret key writes'),
+    off: flag('--off', 'the same as --public'),
   },
   async run(context, input) {
     const given = givenRules(input);
-    const ways = [Object.keys(given).length > 0, input.serverOnly, input.off].filter(Boolean).length;
-    if (ways !== 1) throw new UsageError('Give rules such as --read user, or --server-only, or --off.');
+    const ways = [Object.keys(given).length > 0, input.serverOnly, input.public || input.off].filter(Boolean).length;
+    if (ways !== 1) throw new UsageError('Give rules such as --read user, or --server-only, or --public.');
     const { app, project, collection } = await chooseCollection(context, input);
-    const rules = input.off ? null : input.serverOnly ? SERVER_ONLY : completeRules({ ...collection.rules, ...given });
+    const rules =
+      input.public || input.off
+        ? null
+        : input.serverOnly
+          ? SERVER_ONLY
+          : completeRules({ ...collection.rules, ...given });
     const { loosened } = await planRules(app, collection, rules);
     if (loosened.length > 0) {
       const what = `Loosens "${collection.name}" of project ${project.name}: ${loosened.join('; ')}.`;
@@ -42,6 +48,11 @@ export default defineCommand({
     }
     const agreed = loosened.length > 0;
     const changed = presentCollection(await setRules(app, project._id, collection.name, rules, { agreed }));
-    return { json: changed, quiet: changed.id, text: () => `${changed.name}: ${presentRules(changed)}` };
+    return {
+      json: changed,
+      quiet: changed.id,
+      text: () =>
+        `${changed.name}: ${changed.access === 'rules' ? presentRules(changed) : presentCollectionAccess(changed)}`,
+    };
   },
 });

@@ -16,10 +16,12 @@ import {
   settleChange,
   type SchemaChange,
 } from '../../../src/features/collections/schema/plan-schema.js';
+import { listExposed } from '../../../src/features/management/list-exposed.js';
 import { planProjects } from '../../../src/features/declaration/plan-projects.js';
 import type { Project } from '../../../src/features/projects/project.js';
 import { conflict, invalid } from '../../../src/errors.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { presentExposed } from '../../doctor/check-access.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
 import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
@@ -37,7 +39,7 @@ interface Found {
 export default defineCommand({
   details: [
     'Looks at the rules of all collections of a project, or of one: grammar, names and types, and alternatives that no index serves (UNINDEXED, a warning). With --data stored documents too: whether they hold what the rules take them for.',
-    'Rules that are not saved yet are looked at before they are: those of a collection with --read and so on (a rule that is not given stays as it is), those of a file with --file. Then it says besides what saving or applying them would let somebody do more than now. Nothing is changed. Ends with 1 when something is wrong or would be loosened, for CI.',
+    'Rules that are not saved yet are looked at before they are: those of a collection with --read and so on (a rule that is not given stays as it is), those of a file with --file. Then it says besides what saving or applying them would let somebody do more than now. Nothing is changed. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Ends with 1 when something is wrong or would be loosened, for CI.',
   ].join('\n'),
   examples: [
     'bsvc rules check --project board',
@@ -67,10 +69,13 @@ export default defineCommand({
         : only && isGiven
           ? await reviewNewRules(app, only, completeRules({ ...only.rules, ...given }), { data })
           : await reviewStored(app, only ? [only] : await listCollections(app, project._id), data);
+    const isStored = file === undefined && !isGiven;
+    const exposed = isStored ? await listExposed(app, project) : [];
+    const open = only ? exposed.filter(({ kind, name }) => kind === 'collection' && name === only.name) : exposed;
     const bad = findings.filter(({ code }) => code !== 'UNINDEXED').length + loosens.length;
     const what = collection ?? (file === undefined ? project.name : `${project.name} as the file says`);
     return {
-      json: { findings: findings.map(presentFinding), loosens },
+      json: { findings: findings.map(presentFinding), loosens, exposed: open },
       quiet: [...findings.map(({ collection: name, code }) => `${name} ${code}`), ...loosens],
       text: ({ paint }) =>
         [
@@ -80,6 +85,9 @@ export default defineCommand({
           ]),
           ...loosens.map((line) => `${paint.red('✗')} loosens ${line}`),
           ...(findings.length + loosens.length === 0 ? [`The rules of ${what} are sound.`] : []),
+          ...(open.length > 0
+            ? ['Open to anyone with the publishable key:', ...open.map((each) => `  ${presentExposed(each)}`)]
+            : []),
         ].join('\n'),
       ...(bad > 0 && {
         failure: presentFailure(conflict('RULES_UNSOUND', `${countOf(bad, 'thing')} to be looked at`)),

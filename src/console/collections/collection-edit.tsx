@@ -3,7 +3,7 @@ import { call } from '../api.js';
 import { below } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
-import { type CommandLine, CommandList, ofProject } from '../parts/commands.js';
+import { type CommandLine, CommandList, ofProject, quote } from '../parts/commands.js';
 import { Drawer } from '../parts/drawer.js';
 import { Field } from '../parts/form.js';
 import { JsonEditor } from '../parts/json-editor.js';
@@ -97,7 +97,7 @@ function Editor({
             settings={settings}
             known={new Set(collection?.fields.map((field) => field.name))}
             collections={collections}
-            hasRules={Boolean(collection?.rules)}
+            hasRules={collection?.access === 'rules'}
             onSettings={edited.setSettings}
           />
         )
@@ -173,7 +173,7 @@ function commandsOf(
 ): CommandLine[] {
   if (!collection) {
     const name = body.name === undefined || body.name === '' ? 'posts' : body.name;
-    const cli = `bsvc collection add ${name} --field title:String! --rls private ${ofProject()}`;
+    const cli = `bsvc collection add ${name} --field title:String! ${accessOptions(body)}${ofProject()}`;
     return [{ cli, method: 'POST', path, body: { ...body, name } }];
   }
   const edit = `bsvc collection edit ${collection.name} --add-field note:String ${ofProject()}`;
@@ -181,6 +181,13 @@ function commandsOf(
     { name: 'See what changes', cli: `${edit} --check`, method: 'PATCH', path, query: { check: true }, body },
     { name: 'Save', cli: edit, method: 'PATCH', path, body },
   ];
+}
+
+/** The access as options of `collection add`; server-only needs none. */
+function accessOptions({ access, ownerField }: Partial<CollectionSettings>): string {
+  if (access === 'public') return '--public ';
+  if (access !== 'public-read' && access !== 'private') return '';
+  return `--rls ${access} ${ownerField === undefined || ownerField === 'userId' ? '' : `--owner-field ${quote(ownerField)} `}`;
 }
 
 function Tabs({ isJson }: { isJson: boolean }) {

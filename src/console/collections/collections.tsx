@@ -174,9 +174,8 @@ function describeType({ type, items, ref }: Pick<CollectionField, 'type' | 'item
   return of === undefined ? type : `${type}(${of})`;
 }
 
-function describeAccess({ name, rules, rls }: Collection): string {
+function describeAccess({ name, access, rls }: Collection): string {
   if (name === USERS) return 'each user its own record';
-  if (rules) return 'by rules';
-  if (!rls.enabled) return 'publishable keys read all';
-  return rls.mode === 'private' ? `private, by ${rls.ownerField}` : `all read, ${rls.ownerField} writes`;
+  if (access === 'rules') return 'by rules';
+  return rls.enabled ? `${access}, by ${rls.ownerField}` : access;
 }

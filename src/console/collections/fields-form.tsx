@@ -3,13 +3,14 @@ import type { DeclaredField } from '../collection.js';
 import { TextArea } from '../parts/form.js';
 import { linkHere, place, replaceWith } from '../routes.js';
 import { FieldRow } from './field-row.js';
-import type { CollectionSettings } from './use-settings.js';
+import type { AccessWord, CollectionSettings } from './use-settings.js';
 
-const ACCESS = [
-  ['off', 'publishable keys read all'],
-  ['public-read', 'all read, the owner writes'],
-  ['private', 'the owner alone'],
-] as const;
+const ACCESS: readonly (readonly [AccessWord, string])[] = [
+  ['server-only', 'only your server, with the secret key'],
+  ['private', 'signed-in users, each their own documents'],
+  ['public-read', 'everyone reads, signed-in users write their own documents'],
+  ['public', 'everyone reads, only your server writes'],
+];
 
 /** Fields, indexes, mode and access of a collection, each edited in its place. */
 export function FieldsForm({
@@ -93,23 +94,19 @@ function AccessChoice({
   settings: CollectionSettings;
   onSettings: (next: CollectionSettings) => void;
 }) {
-  const { rls } = settings;
-  const set = (next: CollectionSettings['rls']): void => onSettings({ ...settings, rls: next });
-  const ownerField = rls.enabled ? rls.ownerField : 'userId';
+  const { access = 'server-only', ownerField = 'userId', ...others } = settings;
+  const isOwned = access === 'public-read' || access === 'private';
+  const set = (next: AccessWord): void =>
+    onSettings({
+      ...others,
+      access: next,
+      ...((next === 'public-read' || next === 'private') && { ownerField }),
+    });
   return (
     <>
       <label>
-        With a publishable key
-        <select
-          value={rls.enabled ? rls.mode : 'off'}
-          onChange={({ currentTarget: { value } }) =>
-            set(
-              value === 'public-read' || value === 'private'
-                ? { enabled: true, mode: value, ownerField }
-                : { enabled: false },
-            )
-          }
-        >
+        Who may access it
+        <select value={access} onChange={({ currentTarget: { value } }) => set(value as AccessWord)}>
           {ACCESS.map(([value, label]) => (
             <option key={value} value={value}>
               {label}
@@ -117,13 +114,13 @@ function AccessChoice({
           ))}
         </select>
       </label>
-      {rls.enabled && (
+      {isOwned && (
         <label>
           Field of the owner
           <input
             value={ownerField}
             autocomplete="off"
-            onInput={(event) => set({ ...rls, ownerField: event.currentTarget.value })}
+            onInput={(event) => onSettings({ ...settings, ownerField: event.currentTarget.value })}
           />
         </label>
       )}

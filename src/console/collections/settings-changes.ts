@@ -1,13 +1,15 @@
 import type { DeclaredField } from '../collection.js';
 import type { CollectionSettings } from './use-settings.js';
 
-/** Only what was changed is sent: what rules say of access stays as it is. */
-export const changedOf = (before: CollectionSettings, after: CollectionSettings): Partial<CollectionSettings> =>
-  Object.fromEntries(
+/** Only what was changed is sent: what rules say of access stays as it is. The owner field goes with the access. */
+export function changedOf(before: CollectionSettings, after: CollectionSettings): Partial<CollectionSettings> {
+  const changed: Partial<CollectionSettings> = Object.fromEntries(
     Object.entries(after).filter(
       ([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key as keyof CollectionSettings]),
     ),
   );
+  return changed.ownerField === undefined || !after.access ? changed : { ...changed, access: after.access };
+}
 
 /** The changes between two settings, a line each. */
 export function describeChanges(before: CollectionSettings, after: CollectionSettings): string[] {
@@ -26,11 +28,14 @@ export function describeChanges(before: CollectionSettings, after: CollectionSet
     ...after.indexes.filter((index) => !before.indexes.includes(index)).map((index) => `+ index ${index}`),
     ...before.indexes.filter((index) => !after.indexes.includes(index)).map((index) => `− index ${index}`),
     ...(before.mode === after.mode ? [] : [`mode ${before.mode} → ${after.mode}`]),
-    ...(JSON.stringify(before.rls) === JSON.stringify(after.rls)
+    ...(presentAccess(before) === presentAccess(after)
       ? []
-      : [`access ${JSON.stringify(before.rls)} → ${JSON.stringify(after.rls)}`]),
+      : [`access ${presentAccess(before)} → ${presentAccess(after)}`]),
   ];
 }
+
+const presentAccess = ({ access = 'server-only', ownerField }: CollectionSettings): string =>
+  ownerField === undefined ? access : `${access} by ${ownerField}`;
 
 function show({ name, type, ...more }: DeclaredField): string {
   const marks = Object.entries<unknown>(more).map(([mark, value]) =>

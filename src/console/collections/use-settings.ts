@@ -3,13 +3,20 @@ import type { Collection } from '../collection.js';
 import { useDraft } from '../use-draft.js';
 
 /** What can be changed of a collection. */
-export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'indexes' | 'rls'>;
+export interface CollectionSettings extends Pick<Collection, 'mode' | 'fields' | 'indexes'> {
+  /** Left out where rules say who may do what. */
+  access?: AccessWord;
+  /** With the access public-read or private. */
+  ownerField?: string;
+}
+
+export type AccessWord = Exclude<Collection['access'], 'rules'>;
 
 const NEW: CollectionSettings = {
   mode: 'enforced',
   fields: [{ name: 'title', type: 'String', required: true }],
   indexes: [],
-  rls: { enabled: true, mode: 'private', ownerField: 'userId' },
+  access: 'server-only',
 };
 
 interface SettingsDraft {
@@ -44,7 +51,13 @@ export function useSettings(path: string, collection: Collection | null) {
 
 export type EditedSettings = ReturnType<typeof useSettings>;
 
-const settingsOf = ({ mode, fields, indexes, rls }: Collection): CollectionSettings => ({ mode, fields, indexes, rls });
+const settingsOf = ({ mode, fields, indexes, access, rls }: Collection): CollectionSettings => ({
+  mode,
+  fields,
+  indexes,
+  ...(access !== 'rules' && { access }),
+  ...(rls.enabled && { ownerField: rls.ownerField }),
+});
 
 function readSettings(text: string): { settings: CollectionSettings | null; problem: string | null } {
   try {

@@ -58,7 +58,7 @@ export function RulesEditor({
   const owner = project.value?.name ?? '';
   return (
     <>
-      {!rules && <p class="muted">{collection.rls.enabled ? BY_OWNER : WITHOUT}</p>}
+      {collection.access !== 'rules' && <p class="muted">{WITHOUT[collection.access]}</p>}
       <Form onSubmit={() => void save()}>
         {RULES.map((rule) => (
           <RuleText
@@ -130,7 +130,13 @@ function Buttons({ isBusy, isDirty, onCheck }: { isBusy: boolean; isDirty: boole
 }
 
 const BY_OWNER = 'Row-level security says who may do what. Rules take its place.';
-const WITHOUT = 'Without rules everybody with a publishable key reads all, and the secret key alone writes.';
+const WITHOUT: Record<Exclude<Collection['access'], 'rules'>, string> = {
+  public:
+    'Public: everyone with the publishable key reads it, only the secret key writes. Rules take the place of that.',
+  'public-read': BY_OWNER,
+  private: BY_OWNER,
+  'server-only': 'Server only: nothing is read or written with the publishable key.',
+};
 
 function RuleText({
   rule,

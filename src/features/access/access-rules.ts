@@ -3,7 +3,13 @@ import type { App } from '../../app.js';
 import { AppError, forbidden, unauthenticated } from '../../errors.js';
 import { loadMatchers, type Matcher } from '../../platform/database/database.js';
 import type { Collection } from '../collections/collection.js';
-import { RULE_NAMES, rulesOf, type ParsedRules, type RuleName } from '../collections/rules/collection-rules.js';
+import {
+  isServerOnly,
+  RULE_NAMES,
+  rulesOf,
+  type ParsedRules,
+  type RuleName,
+} from '../collections/rules/collection-rules.js';
 import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
 import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collections/rules/rule.js';
 import type { Caller } from './caller.js';
@@ -113,9 +119,7 @@ export function readAccess(
 export function requireReader(collection: Collection, caller: Caller): void {
   if (caller.key.type === 'secret') return;
   const { read } = rulesOf(collection);
-  if (collection.rules && admitsNobody(read)) {
-    throw forbidden('READ_BLOCKED', 'Nothing of this collection is readable with a publishable key');
-  }
+  if (admitsNobody(read)) throw readBlocked(collection);
   requireKnown(read, caller);
 }
 
@@ -167,6 +171,15 @@ export async function changeableFilter(
   if (admitsNothing(read) || changing.length === 0) return NOTHING;
   const filters = [filterOf(read), changing.includes(null) ? null : { $or: changing }].filter((part) => part !== null);
   return filters.length > 0 ? { $and: filters } : null;
+}
+
+/** 403 READ_BLOCKED: no caller with a publishable key reads anything of the collection. */
+export function readBlocked({ name, ...access }: Collection): Error {
+  const opens = isServerOnly(access)
+    ? `To let every key read it: bsvc collection rules ${name} --public, or choose who with --read`
+    : `To choose who may read it: bsvc collection rules ${name} --read <rule>`;
+  const message = 'Nothing of this collection is readable with a publishable key';
+  return forbidden('READ_BLOCKED', `${message}. ${opens}`);
 }
 
 /** The trash is for those who may fill it. */
@@ -248,8 +261,9 @@ export type SettlingPins = Partial<Record<RuleName, Pins>>;
 export type Writer = EndWriter | null;
 
 /**
- * Settles who writes to a collection. 403 WRITE_BLOCKED without row-level security and rules, 401 without a user under
- * row-level security; what rules say of the very write is the write's to ask. `beside`: what is stored with it.
+ * Settles who writes to a collection. 403 WRITE_BLOCKED for one that is public or for the secret key only, 401 without
+ * a user under row-level security; what rules say of the very write is the write's to ask. `beside`: what is stored
+ * with it.
  */
 export async function requireWriter(
   app: App,
@@ -259,7 +273,7 @@ export async function requireWriter(
 ): Promise<Writer> {
   if (caller.key.type === 'secret') return null;
   const { rls } = collection;
-  if (!rls && !collection.rules) {
+  if (!rls && (!collection.rules || isServerOnly(collection))) {
     throw forbidden(
       'WRITE_BLOCKED',
       'A publishable key may write only where row-level security or rules let it: use the secret key on a server',

@@ -9,15 +9,15 @@ import { checkRls } from './fields/check-rls.js';
 import { requireCollectionName } from './require-collection-name.js';
 import { documentsName, type Collection } from './collection.js';
 import {
-  declareCollection,
-  declaredRls,
-  declaredRules,
+  declaredAccess,
   readDeclaredChanges,
+  wholeDeclaration,
   type CollectionDeclaration,
 } from './schema/collection-declaration.js';
 import { listUnmet } from './schema/merge-declaration.js';
 import { announceSets, ownSets } from './name-sets.js';
 import { requireSoundReferences } from './references/require-sound-references.js';
+import { CLOSED_ACCESS } from './rules/collection-rules.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
 import { collectionStore, forgetCollection } from './collection-store.js';
 import { documentIndexes } from './indexes/document-indexes.js';
@@ -62,8 +62,7 @@ export async function addCollection(app: App, project: Project, input: NewCollec
 export async function readNewCollection(app: App, project: Project, input: NewCollection): Promise<Collection> {
   requireCollectionName(input.name);
   const mode = input.mode ?? 'enforced';
-  const rls = declaredRls(input.rls ?? null);
-  const rules = declaredRules(input.rules ?? null);
+  const { rls, rules, isPublic } = declaredAccess(input, CLOSED_ACCESS);
   const now = new Date(app.clock.now());
   const collection: Collection = {
     _id: new ObjectId(),
@@ -73,6 +72,7 @@ export async function readNewCollection(app: App, project: Project, input: NewCo
     fields: checkFields(input.fields ?? [], { name: input.name, mode }),
     rls,
     ...(rules && { rules }),
+    isPublic,
     indexes: input.indexes ?? [],
     ...(input.uniques && { uniques: input.uniques }),
     ...(input.changes && { changes: readDeclaredChanges(input.changes) }),
@@ -98,7 +98,7 @@ function existingCollection(existing: Collection, { ifNotExists, ...input }: New
     );
   }
   if (ifNotExists) {
-    return { collection: existing, created: false, unmet: listUnmet(declareCollection(existing), input) };
+    return { collection: existing, created: false, unmet: listUnmet(wholeDeclaration(existing), input) };
   }
   throw conflict('COLLECTION_EXISTS', `There is already a collection "${input.name}" in this project`);
 }

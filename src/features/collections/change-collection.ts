@@ -13,7 +13,10 @@ import { announceSets, settleSets } from './name-sets.js';
 import { requireSoundRules } from './rules/require-sound-rules.js';
 import { checkUsersContract } from './users-collection.js';
 
-export type CollectionSettings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques'>;
+export type CollectionSettings = Pick<
+  Collection,
+  'mode' | 'fields' | 'rls' | 'rules' | 'isPublic' | 'indexes' | 'uniques'
+>;
 
 export interface ChangeOptions {
   /** New constraints are kept by later writes: stored documents that break them stay as they are. */
@@ -41,11 +44,11 @@ export async function changeCollection(
     if (!forNewWrites) await requireConstraints(app, current, changed);
     await buildIndexes(app, current, changed);
     await announceSets(app, current, changed);
-    const { mode, fields, rls, rules = null, indexes, uniques = [] } = changed;
+    const { mode, fields, rls, rules = null, isPublic, indexes, uniques = [] } = changed;
     const saved = await collectionStore(app).findOneAndUpdate(
       { _id: current._id, version: current.version, state: 'active' },
       {
-        $set: { mode, fields, rls, rules, indexes, uniques, updatedAt: new Date(app.clock.now()) },
+        $set: { mode, fields, rls, rules, isPublic, indexes, uniques, updatedAt: new Date(app.clock.now()) },
         $inc: { version: 1 },
       },
       { returnDocument: 'after' },

@@ -4,6 +4,10 @@ import type { Field } from './fields/field.js';
 export type CollectionMode = 'enforced' | 'flexible';
 export type RlsMode = 'public-read' | 'private';
 
+/** Who may access a collection, in one word. */
+export const ACCESS_WORDS = ['public', 'public-read', 'private', 'server-only'] as const;
+export type AccessWord = (typeof ACCESS_WORDS)[number];
+
 /** Row-level security; null in a collection's record means disabled. */
 export interface Rls {
   mode: RlsMode;
@@ -55,6 +59,11 @@ export interface Collection {
   rls: Rls | null;
   /** Instead of row-level security; absent and null are the same. */
   rules?: AccessRules | null;
+  /**
+   * Every key reads, the secret key writes: row-level security that is disabled (rest-api.md 2.2). Without it, without
+   * rules and row-level security, a collection is for the secret key only.
+   */
+  isPublic: boolean;
   /** Those whose rules name sets of this one: its fields are checked, indexed and kept in its log (rules.md 5). */
   namedBy?: NamingCollection[];
   /** Fields indexed on request, on top of those that schema and RLS ask for. */

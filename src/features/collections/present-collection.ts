@@ -1,4 +1,5 @@
 import type { Collection } from './collection.js';
+import { accessWord } from './rules/collection-rules.js';
 
 /** A collection as HTTP and command line show it. */
 export function presentCollection(collection: Collection) {
@@ -7,6 +8,7 @@ export function presentCollection(collection: Collection) {
     name: collection.name,
     mode: collection.mode,
     fields: collection.fields,
+    access: accessWord(collection),
     rls: collection.rls ? { enabled: true as const, ...collection.rls } : { enabled: false as const },
     ...(collection.rules && { rules: collection.rules }),
     indexes: collection.indexes,

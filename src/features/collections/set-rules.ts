@@ -3,7 +3,8 @@ import type { App } from '../../app.js';
 import { conflict } from '../../errors.js';
 import { changeCollection } from './change-collection.js';
 import type { AccessRules, Collection } from './collection.js';
-import { listLoosenedRules } from './rules/compare-rules.js';
+import type { CollectionAccess } from './rules/collection-rules.js';
+import { listLoosenedAccess } from './rules/compare-rules.js';
 import { requireKnownNames } from './rules/require-sound-rules.js';
 import { withRules } from './rules/review-rules.js';
 
@@ -15,14 +16,15 @@ export async function planRules(
   app: App,
   current: Collection,
   rules: AccessRules | null,
-): Promise<{ next: Pick<Collection, 'rules' | 'rls'>; loosened: string[] }> {
+): Promise<{ next: CollectionAccess; loosened: string[] }> {
   const next = withRules(current, rules);
   await requireKnownNames(app, next);
-  return { next: { rules: next.rules ?? null, rls: next.rls }, loosened: listLoosenedRules(current, next) };
+  const { rls, isPublic } = next;
+  return { next: { rules: next.rules ?? null, rls, isPublic }, loosened: listLoosenedAccess(current, next) };
 }
 
 /**
- * Gives a collection rules instead of those that it has, row-level security included; null for none. 409
+ * Gives a collection rules instead of those that it has, row-level security included; null for public access. 409
  * CONFIRMATION_REQUIRED when somebody may do more than before and nobody has agreed to it; then `prove` refuses who may
  * not do that.
  */

@@ -32,6 +32,7 @@ export function defaultUsersCollection(projectId: ObjectId): Collection {
     mode: 'enforced',
     fields: defaultUserFields(),
     rls: null,
+    isPublic: false,
     indexes: [],
     version: 0,
     state: 'active',
@@ -41,11 +42,13 @@ export function defaultUsersCollection(projectId: ObjectId): Collection {
 }
 
 /** 400 unless a changed `users` keeps the fixed contract of rest-api.md 2.6; other collections pass. */
-export function checkUsersContract(collection: Pick<Collection, 'name' | 'mode' | 'fields' | 'rls'>): void {
+export function checkUsersContract(
+  collection: Pick<Collection, 'name' | 'mode' | 'fields' | 'rls' | 'isPublic'>,
+): void {
   if (collection.name !== USERS) return;
   if (collection.mode !== 'enforced') throw refusal('The users collection always enforces its schema');
-  if (collection.rls) {
-    throw refusal('The users collection has no row-level security: it is reached through /api/userAuth only');
+  if (collection.rls || collection.isPublic) {
+    throw refusal('The users collection has no access settings: it is reached through /api/userAuth only');
   }
   for (const fixed of [EMAIL, PASSWORD]) {
     const field = collection.fields.find(({ name }) => name === fixed.name);

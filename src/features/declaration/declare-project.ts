@@ -27,10 +27,7 @@ export async function declareProject(app: App, project: Project): Promise<Projec
     storage: { publishableUploads: project.storage?.publishableUploads ?? false },
     ...((project.signIn ?? tokenAlgorithmOf(project) !== 'HS256') && { signIn: signInOf(project) }),
     users: { fields: (users?.fields ?? []).filter(isOwn) },
-    collections: collections
-      .filter((collection) => collection !== users)
-      .map(declareCollection)
-      .map(({ rls, ...rest }) => ({ ...rest, ...(rest.rules ? {} : { rls: rls ?? ('off' as const) }) })),
+    collections: collections.filter((collection) => collection !== users).map(declareCollection),
     mail: { from: project.mail?.fromEmail ?? null, templates: await declareTemplates(app, project) },
     webhooks: await declareWebhooks(app, project),
   };

@@ -1,10 +1,13 @@
 import { created, naming, ok, route, type RouteList } from '../../http/routes/route.js';
 import { ANY_KEY, SECRET_KEY } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
+import { readBlocked } from '../access/access-rules.js';
 import { addCollection } from '../collections/add-collection.js';
 import type { Collection } from '../collections/collection.js';
 import { requireCollection } from '../collections/collection-store.js';
+import { isServerOnly } from '../collections/rules/collection-rules.js';
 import { presentCollection } from '../collections/present-collection.js';
+import { USERS } from '../collections/users-collection.js';
 import { DECLARATION_SCHEMA } from '../collections/schema/collection-declaration.js';
 import { COLLECTION, SCHEMA_OF_COLLECTION, withFieldDefs } from '../collections/schema/describe-collection.js';
 import { presentModel } from '../collections/schema/present-model.js';
@@ -29,9 +32,11 @@ export const SCHEMA_ROUTES: RouteList = {
       summary: 'Get the schema of a collection',
       access: ANY_KEY,
       answers: ok(SCHEMA_OF_COLLECTION, 'Schema found'),
+      refuses: { 403: ['READ_BLOCKED'] },
       async handle({ app, project, params, ctx }) {
         const { key } = callerOf(ctx);
         const stored = await requireCollection(app, project._id, params.collectionName);
+        if (key.type !== 'secret' && stored.name !== USERS && isServerOnly(stored)) throw readBlocked(stored);
         const collection = key.type === 'secret' ? stored : withoutHiddenFields(stored);
         return { ...presentCollection(collection), collection: presentModel(collection) };
       },
@@ -47,10 +52,11 @@ export const SCHEMA_ROUTES: RouteList = {
           { name: 'title', type: 'String', required: true },
           { name: 'views', type: 'Number', default: 0 },
         ],
+        access: 'public-read',
       },
       answers: created(COLLECTION, 'Collection created'),
       refuses: {
-        400: ['EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_NAME', 'INVALID_INDEX'],
+        400: ['INVALID_RULES', 'EMPTY_SCHEMA', 'VALIDATION_FAILED', 'INVALID_NAME', 'INVALID_INDEX'],
         403: ['USERS_BLOCKED'],
         409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
       },

@@ -22,8 +22,9 @@ import { findBoundedLog, presentLog } from '../changes/log-bound.js';
 import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings } from '../collections/change-collection.js';
 import { checkFields } from '../collections/fields/check-fields.js';
-import { MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
-import { documentsName, type Collection, type Rls } from '../collections/collection.js';
+import type { CollectionAccess } from '../collections/rules/collection-rules.js';
+import { declaredAccess, MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
+import { ACCESS_WORDS, documentsName, type Collection, type Rls } from '../collections/collection.js';
 import { requireStoredCollection } from '../collections/collection-store.js';
 import {
   ADDED_COLLECTION,
@@ -38,6 +39,7 @@ import { applyEdit } from '../collections/edit-collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { setChanges } from '../changes/set-changes.js';
 import { presentCollection } from '../collections/present-collection.js';
+import { withRls } from '../collections/set-rls.js';
 import { renameCollection } from '../collections/rename-collection.js';
 import { proveOpening, RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { findShape } from '../documents/read/find-shape.js';
@@ -46,6 +48,10 @@ import { checkStoredDocuments, FIT_REPORT } from '../documents/fit/check-stored-
 
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */
 const RLS = changes({ enabled: FLAG, mode: oneOf('public-read', 'private'), ownerField: TEXT });
+const ACCESS = {
+  ...oneOf(...ACCESS_WORDS),
+  description: 'Who may access it with the publishable key. Left out, without `rls` and `rules`: `server-only`.',
+};
 const MODE = oneOf('enforced', 'flexible');
 const INDEXES = arrayOf(TEXT, { maxItems: MAX_DECLARED_INDEXES });
 const FIELD_NAMES = arrayOf(TEXT, { maxItems: 1000 });
@@ -64,12 +70,15 @@ const CHANGES = withFieldDefs(
     mode: MODE,
     indexes: INDEXES,
     uniques: UNIQUES,
+    access: ACCESS,
+    ownerField: TEXT,
     rls: orNull(RLS),
     forNewWrites: { ...FLAG, description: 'Keep new constraints from now on, whatever is stored breaks them.' },
   }),
 );
 
 type RlsBody = TypeOf<typeof RLS> | null;
+type AccessBody = Pick<TypeOf<typeof CHANGES>, 'access' | 'ownerField' | 'rls'>;
 
 const BAD_SETTINGS = [
   'EMPTY_SCHEMA',
@@ -131,6 +140,8 @@ export const COLLECTION_ROUTES: RouteList = {
           name: TEXT,
           'mode?': MODE,
           'fields?': FIELD_LIST,
+          'access?': ACCESS,
+          'ownerField?': TEXT,
           'rls?': orNull(RLS),
           'rules?': orNull(RULE_TEXTS),
           'indexes?': INDEXES,
@@ -141,7 +152,7 @@ export const COLLECTION_ROUTES: RouteList = {
       example: {
         name: 'orders',
         fields: [{ name: 'number', type: 'Number', required: true, unique: true }],
-        rls: { mode: 'private', ownerField: 'userId' },
+        access: 'private',
       },
       answers: [
         { ...ok(ADDED_COLLECTION, 'Collection registered'), status: 201 },
@@ -153,8 +164,8 @@ export const COLLECTION_ROUTES: RouteList = {
         409: ['COLLECTION_EXISTS', 'COLLECTION_DROPPING'],
       },
       async handle({ app, project, body: { rls, rules, ...body } }) {
-        const access = { rls: readRls(rls ?? null, null), rules: rules ?? null };
-        const { collection, created } = await addCollection(app, project, { ...body, ...access });
+        const given = { rls: readRls(rls ?? null, null), rules: rules ?? null };
+        const { collection, created } = await addCollection(app, project, { ...body, ...given });
         const data = { ...presentCollection(collection), created };
         return created ? data : say(data, 'The collection was there already', 200);
       },
@@ -222,7 +233,7 @@ export const COLLECTION_ROUTES: RouteList = {
       refuses: { 400: ['USERS_CONTRACT', 'INVALID_RULES'] },
       async handle({ app, ctx, project: { _id }, params, body }) {
         const changed = await changeCollection(app, _id, params.collection, (current) =>
-          proveOpening(app, ctx, current, { rls: readRls(body, current.rls) }),
+          proveOpening(app, ctx, current, withRls(current, readRls(body, current.rls))),
         );
         return presentCollection(changed);
       },
@@ -277,9 +288,10 @@ export const COLLECTION_ROUTES: RouteList = {
  */
 function readSettings(
   current: Collection,
-  { fields, rls, ...edit }: Omit<TypeOf<typeof CHANGES>, 'forNewWrites'>,
+  { fields, rls, access, ownerField, ...edit }: Omit<TypeOf<typeof CHANGES>, 'forNewWrites'>,
 ): Partial<CollectionSettings> {
   const names = Object.values({ ...edit }).some((part) => part !== undefined && part.length > 0);
+  const isAccess = access !== undefined || ownerField !== undefined || rls !== undefined;
   const mode = edit.mode ?? current.mode;
   if (fields && (edit.addFields ?? edit.setFields ?? edit.dropFields)) {
     throw invalid(
@@ -295,9 +307,20 @@ function readSettings(
           indexes: edit.indexes ?? current.indexes,
           uniques: edit.uniques ?? current.uniques,
         }
-      : (names || rls === undefined) && applyEdit(current, edit)),
-    ...(rls !== undefined && { rls: readRls(rls, current.rls) }),
+      : (names || !isAccess) && applyEdit(current, edit)),
+    ...(isAccess && readAccess(current, { access, ownerField, rls })),
   };
+}
+
+function readAccess(current: Collection, { access, ownerField, rls = null }: AccessBody): CollectionAccess {
+  const stored = readRls(rls, current.rls);
+  if (access === undefined && ownerField === undefined) return withRls(current, stored);
+  const {
+    rls: kept,
+    rules,
+    isPublic,
+  } = declaredAccess({ name: current.name, access, ownerField, ...(stored && { rls: stored }) }, current);
+  return { rls: kept, rules, isPublic };
 }
 
 /** The stored form of the setting; what is left out stays as it is, or is public-read by userId. */

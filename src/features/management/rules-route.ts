@@ -1,7 +1,7 @@
 import { clientSignal } from '../../http/requests/client-signal.js';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { naming, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
+import { listOf, naming, ok, parameter, route, type RouteList, wholeList } from '../../http/routes/route.js';
 import {
   anyOf,
   arrayOf,
@@ -19,7 +19,7 @@ import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { requireProven } from '../access/require-operator.js';
 import type { CollectionSettings } from '../collections/change-collection.js';
 import type { Collection } from '../collections/collection.js';
-import { declareCollection } from '../collections/schema/collection-declaration.js';
+import { wholeDeclaration } from '../collections/schema/collection-declaration.js';
 import { listOpened } from '../collections/schema/merge-declaration.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { completeRules } from '../collections/rules/check-rules.js';
@@ -28,6 +28,7 @@ import { explainAccess } from '../documents/read/explain-access.js';
 import { RULE_NAMES } from '../collections/rules/collection-rules.js';
 import { presentFinding, reviewNewRules } from '../collections/rules/review-rules.js';
 import { setRules } from '../collections/set-rules.js';
+import { EXPOSED, listExposed } from './list-exposed.js';
 import { PLAYED, playedUser } from './played-user.js';
 import { requireNamed } from './require-named.js';
 
@@ -44,7 +45,7 @@ export async function proveOpening<S extends Partial<CollectionSettings>>(
   current: Collection,
   settings: S,
 ): Promise<S> {
-  const opened = listOpened(declareCollection(current), declareCollection({ ...current, ...settings }));
+  const opened = listOpened(wholeDeclaration(current), wholeDeclaration({ ...current, ...settings }));
   if (opened.length > 0) await requireProven(app, ctx);
   return settings;
 }
@@ -54,7 +55,7 @@ export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:co
   id: 'setRules',
   summary: 'Say who may read, create, update and delete what with a publishable key',
   description:
-    'Replaces all rules, and row-level security; a rule that is not given is `nobody`, null switches them off.',
+    'Replaces all rules, and row-level security; a rule that is not given is `nobody`. Null makes the collection public: every key reads, the secret key writes.',
   access: projectOwner('collection rules', { asksPassword: ({ rules }) => rules === null }),
   query: { confirm: parameter('Name of the project: agrees to what lets somebody do more than before', TEXT) },
   body: object({ rules: orNull(RULE_TEXTS) }),
@@ -130,6 +131,16 @@ export const RULES_ROUTES: RouteList = {
   about: 'Collections of a project and who may do what in them.',
   params: { collection: naming('Name of the collection', 'COLLECTION_NOT_FOUND') },
   routes: [
+    route('GET /api/projects/:projectId/rules', {
+      id: 'listExposed',
+      summary: 'List what anyone with the publishable key can read, write and sign up for',
+      description: 'Each with the command that closes it. What only the secret key can do is left out.',
+      access: PROJECT_OPERATOR,
+      answers: ok(listOf(EXPOSED), 'Open to the publishable key'),
+      async handle({ app, project }) {
+        return wholeList(await listExposed(app, project));
+      },
+    }),
     route('POST /api/projects/:projectId/rules/:collection/check', {
       id: 'checkRules',
       summary: 'Look for what is wrong with rules before they are saved',
@@ -142,7 +153,7 @@ export const RULES_ROUTES: RouteList = {
       refuses: { 403: ['USERS_BLOCKED'] },
       async handle({ app, project, params, body: { rules, data = false } }) {
         const collection = await requireNamed(app, project, params.collection);
-        const asked = rules === undefined ? (collection.rules ?? null) : completeRules(rules);
+        const asked = rules === undefined ? undefined : completeRules(rules);
         const { findings, loosens } = await reviewNewRules(app, collection, asked, { data });
         return { findings: findings.map(presentFinding), loosens };
       },

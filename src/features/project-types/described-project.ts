@@ -3,8 +3,7 @@ import type { Collection } from '../collections/collection.js';
 import { namesOf } from '../collections/fields/constraints/check-value.js';
 import { constraintRow } from '../collections/fields/constraints/constraint-rows.js';
 import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
-import { rulesOf } from '../collections/rules/collection-rules.js';
-import { admitsNobody } from '../collections/rules/rule.js';
+import { isServerOnly } from '../collections/rules/collection-rules.js';
 import { listCollections } from '../collections/list-collections.js';
 import { ROLES } from '../collections/user-roles.js';
 import { EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
@@ -57,7 +56,7 @@ export function describeCollections(
   collections: readonly Collection[],
   { isPublic }: Audience,
 ): DescribedProject {
-  const known = isPublic ? collections.filter((each) => !isServerOnly(each)) : collections;
+  const known = isPublic ? collections.filter((each) => each.name === USERS || !isServerOnly(each)) : collections;
   const sorted = [...known].sort((a, b) => compare(a.name, b.name));
   const typeNames = nameTypes(sorted.map((collection) => collection.name));
   return {
@@ -83,12 +82,6 @@ export function describeCollections(
 /** The secret key stands above what stamps and fixed fields ask of users. */
 function namesWith(isPublic: boolean, fields: readonly Field[], mark: 'stamp' | 'fixed'): string[] {
   return isPublic ? fields.flatMap((field) => (field[mark] ? [field.name] : [])) : [];
-}
-
-function isServerOnly(collection: Collection): boolean {
-  if (!collection.rules) return false;
-  const { read, create, update, delete: remove } = rulesOf(collection);
-  return [read, create, update, remove].every(admitsNobody);
 }
 
 /** A field as a publishable key may know it; one with a rule of its own may be left out of any document. */

@@ -6,6 +6,7 @@ const inGroups = (...groups: string[]): string =>
   groups.map((group) => `doc.board in ${group}[user = user.id].board`).join(' or ');
 const collection = (read: string[], remove: string[] = ['a']) => ({
   rls: null,
+  isPublic: false,
   rules: { read: inGroups(...read), create: 'nobody', update: 'nobody', delete: inGroups(...remove) },
 });
 const ENDS = { key: { type: 'publishable' } } as Parameters<typeof asksTooManySets>[1];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/errors.js';
 import type { Field } from '../../../src/features/collections/fields/field.js';
 import { checkRules, completeRules } from '../../../src/features/collections/rules/check-rules.js';
-import { listLoosenedRules } from '../../../src/features/collections/rules/compare-rules.js';
+import { listLoosenedAccess } from '../../../src/features/collections/rules/compare-rules.js';
 import { parseRule, RuleProblem } from '../../../src/features/collections/rules/rule-text.js';
 import { compileRule, filterOf } from '../../../src/features/access/rules/compile-rule.js';
 import { openRandom } from '../../helpers/random.js';
@@ -291,9 +291,9 @@ describe('a rule of a collection', () => {
 
 describe('a rule that takes the place of another', () => {
   const changes = (from: string, to: string): number =>
-    listLoosenedRules(
-      { rls: null, rules: completeRules({ read: from }) },
-      { rls: null, rules: completeRules({ read: to }) },
+    listLoosenedAccess(
+      { rls: null, isPublic: false, rules: completeRules({ read: from }) },
+      { rls: null, isPublic: false, rules: completeRules({ read: to }) },
     ).length;
 
   it.each([

@@ -11,6 +11,7 @@ export function buildCollection(given: Partial<Collection> = {}): Collection {
     mode: 'enforced',
     fields: [{ name: 'title', type: 'String' }],
     rls: null,
+    isPublic: true,
     indexes: [],
     version: 1,
     state: 'active',

@@ -1,4 +1,4 @@
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { addressOf } from '../../api.js';
 import { bytes, duration, moment, number } from '../../format.js';
 import { pathTo, withQuery, type DataOf } from '../../api-paths.js';
@@ -212,6 +212,37 @@ function Plots({ data }: { data: Series | null }) {
   );
 }
 
+/** Of more projects each is asked about when its list is opened. */
+const MAX_SHOWN_OPEN = 10;
+
+/** What anyone with the publishable key of a project can do, with the commands that close it. */
+function OpenParts({ id, isOpen }: { id: string; isOpen: boolean }) {
+  const [shown, setShown] = useState(isOpen);
+  return (
+    <details open={shown} onToggle={({ currentTarget }) => setShown(currentTarget.open)}>
+      <summary>Open to anyone with the publishable key</summary>
+      {shown && <OpenList id={id} />}
+    </details>
+  );
+}
+
+function OpenList({ id }: { id: string }) {
+  const { data, error, reload } = useLoad(pathTo('/api/projects/{projectId}/rules', { projectId: id }));
+  return (
+    <>
+      <Trouble error={error} onRetry={reload} />
+      <ul>
+        {data?.items.map(({ kind, name, what, closes }) => (
+          <li key={`${kind} ${name}`}>
+            {kind === 'collection' && <b>{name}: </b>}
+            {what}. <code>{closes}</code>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
 function Projects() {
   return (
     <>
@@ -238,6 +269,7 @@ function Projects() {
         {projects.value.map(({ id, name, plan }) => (
           <li key={id}>
             <a href={linkTo(['p', id, 'documents'])}>{name}</a> <span class="muted">{plan}</span>
+            <OpenParts id={id} isOpen={projects.value.length <= MAX_SHOWN_OPEN} />
           </li>
         ))}
       </ul>

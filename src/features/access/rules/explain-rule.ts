@@ -104,9 +104,9 @@ export async function admitsDocument(
 }
 
 function textOf(collection: Collection, name: RuleName): string {
-  const { rules, rls } = collection;
+  const { rules } = collection;
   if (rules) return rules[name] ?? (name === 'updateTo' ? rules.update : 'nobody');
-  const parsed = rulesOf({ rules, rls })[name];
+  const parsed = rulesOf(collection)[name];
   if (parsed.alternatives.length === 0) return 'nobody';
   return parsed.alternatives
     .map((conditions) => conditions.map(presentCondition).join(' and ') || 'anyone')

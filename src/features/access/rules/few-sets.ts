@@ -1,5 +1,4 @@
-import type { Collection } from '../../collections/collection.js';
-import { rulesOf } from '../../collections/rules/collection-rules.js';
+import { rulesOf, type CollectionAccess } from '../../collections/rules/collection-rules.js';
 import type { Caller } from '../caller.js';
 
 /** Each set is read whole for the request, or asked about one value. */
@@ -10,7 +9,7 @@ export const MAX_SETS = 4;
  * never for the secret key. With `trash` the rule `delete` is asked too.
  */
 export function asksTooManySets(
-  collections: readonly Pick<Collection, 'rules' | 'rls'>[],
+  collections: readonly CollectionAccess[],
   { key }: Pick<Caller, 'key'>,
   trash: boolean,
 ): boolean {

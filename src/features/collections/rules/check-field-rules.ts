@@ -6,7 +6,7 @@ import { fieldRulesOf, hasRules } from './field-rules.js';
 import { rulesOf, setPaths } from './collection-rules.js';
 import { documentPaths } from './rule.js';
 
-type Checked = Pick<Collection, 'name' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques' | 'namedBy'>;
+type Checked = Pick<Collection, 'name' | 'fields' | 'rls' | 'rules' | 'isPublic' | 'indexes' | 'uniques' | 'namedBy'>;
 
 /** Types whose values are one entry of an index. */
 const SINGLE: ReadonlySet<Field['type']> = new Set(['String', 'Number', 'Boolean', 'Date', 'Ref']);

@@ -1,7 +1,8 @@
-import type { AccessRules, Collection, Rls } from '../collection.js';
+import type { AccessRules, AccessWord, Collection, Rls } from '../collection.js';
 import { fieldRulesOf } from './field-rules.js';
 import {
   admitsAnyone,
+  admitsNobody,
   ANYONE,
   documentPaths,
   ID_PATH,
@@ -19,26 +20,50 @@ export type RuleName = (typeof RULE_NAMES)[number];
 /** The rules of a collection in the form in which they are applied. */
 export type ParsedRules = Record<RuleName, Rule>;
 
-type Ruled = Pick<Collection, 'rls' | 'rules'>;
+/** Who may access a collection, as its record holds it: one of the three, or the secret key only. */
+export type CollectionAccess = Pick<Collection, 'rls' | 'rules' | 'isPublic'>;
 
-/** What `server-only` stands for: the secret key alone. */
+/** What `server-only` stands for: the secret key only. */
 export const SERVER_ONLY: AccessRules = { read: 'nobody', create: 'nobody', update: 'nobody', delete: 'nobody' };
+
+/** What a new collection has unless its access is declared: the secret key only. */
+export const CLOSED_ACCESS: CollectionAccess = { rls: null, rules: SERVER_ONLY, isPublic: false };
+export const PUBLIC_ACCESS: CollectionAccess = { rls: null, rules: null, isPublic: true };
 
 const parsed = new WeakMap<AccessRules | Rls, ParsedRules>();
 
-/** Without rules and row-level security everybody reads, and the secret key alone writes. */
-const OPEN: ParsedRules = { read: ANYONE, create: NOBODY, update: NOBODY, updateTo: NOBODY, delete: NOBODY };
+const CLOSED: ParsedRules = { read: NOBODY, create: NOBODY, update: NOBODY, updateTo: NOBODY, delete: NOBODY };
+const PUBLIC: ParsedRules = { ...CLOSED, read: ANYONE };
 
 /**
  * The rules of a collection; row-level security is written as rules here (rules.md 11). Parsed once per loaded record.
  * Throws a RuleProblem for texts that were never stored.
  */
-export function rulesOf({ rules, rls }: Ruled): ParsedRules {
-  const source = rules ?? rls;
-  if (!source) return OPEN;
-  let known = parsed.get(source);
-  if (!known) parsed.set(source, (known = rules ? parseAll(rules) : desugar(rls!)));
+export function rulesOf({ rules, rls, isPublic }: CollectionAccess): ParsedRules {
+  if (rules) return parsedRules(rules);
+  if (!rls) return isPublic ? PUBLIC : CLOSED;
+  let known = parsed.get(rls);
+  if (!known) parsed.set(rls, (known = desugar(rls)));
   return known;
+}
+
+/** The texts of rules in the form in which they are applied. */
+export function parsedRules(rules: AccessRules): ParsedRules {
+  let known = parsed.get(rules);
+  if (!known) parsed.set(rules, (known = parseAll(rules)));
+  return known;
+}
+
+/** True where no request with a publishable key reads or writes anything. */
+export function isServerOnly(access: CollectionAccess): boolean {
+  return Object.values<Rule>(rulesOf(access)).every(admitsNobody);
+}
+
+/** Who may access the collection, in one word; `rules` where only its rules say it. */
+export function accessWord(access: CollectionAccess): AccessWord | 'rules' {
+  if (access.rls) return access.rls.mode;
+  if (access.isPublic) return 'public';
+  return isServerOnly(access) ? 'server-only' : 'rules';
 }
 
 function parseAll(rules: AccessRules): ParsedRules {
@@ -84,7 +109,7 @@ type Named = Pick<Collection, 'rules' | 'fields' | 'namedBy'>;
  */
 export function ruledPaths({ rules, fields, namedBy = [] }: Named): string[] {
   const ofFields = fieldRulesOf(fields).flatMap(({ read, write }) => [read, write]);
-  const own = documentPaths([...(rules ? Object.values(rulesOf({ rules, rls: null })) : []), ...ofFields]);
+  const own = documentPaths([...(rules ? Object.values(parsedRules(rules)) : []), ...ofFields]);
   return [...new Set([...own, ...setPaths({ namedBy })])].filter((path) => path !== ID_PATH);
 }
 
@@ -96,13 +121,13 @@ export function setPaths({ namedBy = [] }: Pick<Collection, 'namedBy'>): string[
 /** The sets that rules name, each once. */
 export function namedSets(collection: Pick<Collection, 'rules'>): CallerSet[] {
   if (!collection.rules) return [];
-  const sets = Object.values(rulesOf({ rules: collection.rules, rls: null })).flatMap((rule) => rule.sets);
+  const sets = Object.values(parsedRules(collection.rules)).flatMap((rule) => rule.sets);
   return [...new Map(sets.map((set) => [set.text, set])).values()];
 }
 
 /** The rules, of which those that name sets of a collection admit nobody any more. */
 export function withoutSets(rules: AccessRules, collection: string): AccessRules {
-  const parsed = rulesOf({ rules, rls: null });
+  const parsed = parsedRules(rules);
   const closed = RULE_NAMES.filter((name) => parsed[name].sets.some((set) => set.collection === collection)).filter(
     (name) => rules[name] !== undefined,
   );
@@ -115,7 +140,7 @@ const MAX_KEY_FIELDS = 8;
 /** The fields by which a list under the rule `read` finds its documents: the first that each alternative names. */
 export function keyPaths(collection: Pick<Collection, 'rules'>): string[] {
   if (!collection.rules) return [];
-  const { read } = rulesOf({ rules: collection.rules, rls: null });
+  const { read } = parsedRules(collection.rules);
   if (admitsAnyone(read)) return [];
   const paths = read.alternatives.flatMap((conditions) => {
     const first = conditions.find((condition) => condition.kind === 'document');

@@ -1,26 +1,55 @@
-import type { AccessRules, Collection } from '../collection.js';
+import type { AccessRules, Rls } from '../collection.js';
 import type { Field } from '../fields/field.js';
-import { RULE_NAMES, rulesOf } from './collection-rules.js';
+import { accessWord, isServerOnly, RULE_NAMES, rulesOf, type CollectionAccess } from './collection-rules.js';
 import { fieldRules } from './field-rules.js';
 import { withoutPlaces, type CallerSet, type Rule, type RuleCondition } from './rule.js';
 
-type Ruled = Pick<Collection, 'rls' | 'rules'>;
-
-/** One line for each rule whose text is another one. */
-export function listRuleDifferences(from: AccessRules | null, to: AccessRules | null): string[] {
-  return RULE_NAMES.filter((name) => from?.[name] !== to?.[name]).map((name) => lineOf(name, from, to));
+/** One line for another kind of access, and one for each rule whose text is another one. */
+export function listAccessDifferences(from: CollectionAccess, to: CollectionAccess): string[] {
+  const [before, after] = [from.rules ?? null, to.rules ?? null];
+  const isOtherKind = before && after ? false : presentAccess(from) !== presentAccess(to);
+  const rules = after && (before || !isServerOnly(to)) ? RULE_NAMES : [];
+  return [
+    ...(isOtherKind ? [accessLine(from, to)] : []),
+    ...rules.filter((name) => before?.[name] !== after?.[name]).map((name) => ruleLine(name, before, after)),
+  ];
 }
 
 /**
- * The rules by which somebody may do more than before, one line each: those that are not the old rule with further
- * conditions.
+ * What lets somebody do more than before, one line each: rules that are not the old rule with further conditions, or
+ * another kind of access. Row-level security in place of public access counts as stricter: fewer read, and users write
+ * only their own documents.
  */
-export function listLoosenedRules(from: Ruled, to: Ruled): string[] {
-  if (!from.rules && !to.rules) return [];
+export function listLoosenedAccess(from: CollectionAccess, to: CollectionAccess): string[] {
+  if (isServerOnly(to) || (!from.rules && !to.rules && isStricterKind(from, to))) return [];
   const [before, after] = [rulesOf(from), rulesOf(to)];
-  return RULE_NAMES.filter((name) => !isStricterRule(before[name], after[name]))
-    .filter((name) => name !== 'updateTo' || from.rules?.updateTo !== to.rules?.updateTo)
-    .map((name) => lineOf(name, from.rules ?? null, to.rules ?? null));
+  const loosened = RULE_NAMES.filter((name) => !isStricterRule(before[name], after[name])).filter(
+    (name) => name !== 'updateTo' || from.rules?.updateTo !== to.rules?.updateTo,
+  );
+  if (loosened.length === 0) return [];
+  return to.rules
+    ? loosened.map((name) => ruleLine(name, from.rules ?? null, to.rules ?? null))
+    : [accessLine(from, to)];
+}
+
+function isStricterKind(from: CollectionAccess, to: CollectionAccess): boolean {
+  if (from.isPublic) return true;
+  return from.rls !== null && to.rls !== null && isStricterRls(from.rls, to.rls);
+}
+
+/** Same owners, and no more readers than before. */
+function isStricterRls(from: Rls, to: Rls): boolean {
+  return to.ownerField === from.ownerField && (to.mode === from.mode || to.mode === 'private');
+}
+
+function accessLine(from: CollectionAccess, to: CollectionAccess): string {
+  return `access: ${presentAccess(from)} -> ${presentAccess(to)}`;
+}
+
+/** Who may access a collection, for a person. */
+function presentAccess(access: CollectionAccess): string {
+  const word = accessWord(access);
+  return access.rls ? `${word} by ${access.rls.ownerField}` : word;
 }
 
 /** The rules of fields by which somebody sees or sets more than before, one line each; not of dropped ones. */
@@ -54,7 +83,7 @@ function textOf(condition: RuleCondition): string {
   );
 }
 
-function lineOf(name: keyof AccessRules, from: AccessRules | null, to: AccessRules | null): string {
+function ruleLine(name: keyof AccessRules, from: AccessRules | null, to: AccessRules | null): string {
   const text = (rules: AccessRules | null): string => (rules ? (rules[name] ?? 'as update') : 'none');
   return `rule ${name}: ${text(from)} -> ${text(to)}`;
 }

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../collection.js';
 import { HIDDEN_FIELD } from '../fields/field.js';
-import { ruledPaths, rulesOf } from './collection-rules.js';
+import { parsedRules, ruledPaths } from './collection-rules.js';
 import { documentPaths, ID_PATH } from './rule.js';
 
 /**
@@ -23,7 +23,7 @@ export function logSettings(collection: Pick<Collection, 'rls' | 'rules' | 'fiel
  */
 export function readingFields({ rules }: Pick<Collection, 'rules'>): string[] {
   if (!rules) return [];
-  const paths = documentPaths([rulesOf({ rules, rls: null }).read]);
+  const paths = documentPaths([parsedRules(rules).read]);
   if (paths.length === 0) return [];
   const named = paths.filter((path) => path !== ID_PATH).map((path) => path.split('.')[0]!);
   return [...new Set(['isDeleted', ...named])];

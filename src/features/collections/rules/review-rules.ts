@@ -1,8 +1,8 @@
 import type { App } from '../../../app.js';
 import { AppError, type FieldProblem, type Mistake } from '../../../errors.js';
 import type { AccessRules, Collection } from '../collection.js';
-import { RULE_NAMES, SERVER_ONLY } from './collection-rules.js';
-import { listLoosenedRules } from './compare-rules.js';
+import { PUBLIC_ACCESS, RULE_NAMES, SERVER_ONLY, type CollectionAccess } from './collection-rules.js';
+import { listLoosenedAccess } from './compare-rules.js';
 import { requireKnownNames } from './require-sound-rules.js';
 import { requireRuleFit } from './rule-misfits.js';
 import { listUnindexedPaths } from './unindexed-rules.js';
@@ -57,22 +57,25 @@ export function findUnindexed(collection: Pick<Collection, 'name' | 'rules'>): R
   }));
 }
 
-/** reviewRules of rules that the collection does not have yet, with what they let somebody do more than its own. */
+/**
+ * reviewRules of rules that the collection does not have yet, with what they let somebody do more than its own;
+ * undefined: of its own.
+ */
 export async function reviewNewRules(
   app: App,
   current: Collection,
-  rules: AccessRules | null,
+  rules: AccessRules | null | undefined,
   review: Review,
 ): Promise<{ findings: RuleFinding[]; loosens: string[] }> {
-  const next = withRules(current, rules);
+  const next = rules === undefined ? current : withRules(current, rules);
   const findings = await reviewRules(app, next, review);
   const isReadable = findings.every(({ code }) => !code.startsWith('INVALID_'));
-  return { findings, loosens: isReadable ? listLoosenedRules(current, next) : [] };
+  return { findings, loosens: isReadable ? listLoosenedAccess(current, next) : [] };
 }
 
-/** The collection with other rules: these take the place of row-level security. */
-export function withRules<T extends Pick<Collection, 'rules' | 'rls'>>(current: T, rules: AccessRules | null): T {
-  return { ...current, rules, rls: rules ? null : current.rls };
+/** The collection with other rules, which take the place of row-level security; null makes it public. */
+export function withRules<T extends CollectionAccess>(current: T, rules: AccessRules | null): T {
+  return { ...current, ...(rules ? { rules, rls: null, isPublic: false } : PUBLIC_ACCESS) };
 }
 
 async function findRefusal({ name }: Collection, check: () => Promise<void>): Promise<RuleFinding[]> {

@@ -1,11 +1,11 @@
 import type { Collection } from '../collection.js';
-import { keyPaths, rulesOf } from './collection-rules.js';
+import { keyPaths, parsedRules } from './collection-rules.js';
 import { admitsAnyone, ID_PATH } from './rule.js';
 
 /** Alternatives of the rule `read` whose documents no index finds, by what they ask first: more than have indexes. */
 export function listUnindexedPaths(collection: Pick<Collection, 'rules'>): string[] {
   if (!collection.rules) return [];
-  const { read } = rulesOf({ rules: collection.rules, rls: null });
+  const { read } = parsedRules(collection.rules);
   if (admitsAnyone(read)) return [];
   const known = new Set([...keyPaths(collection), ID_PATH]);
   const firsts = read.alternatives.flatMap((conditions) => {

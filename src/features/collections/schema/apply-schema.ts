@@ -8,6 +8,7 @@ import { collectionStore, requireStoredCollection } from '../collection-store.js
 import { namingCollection } from './declaration-error.js';
 import { withoutSets } from '../rules/collection-rules.js';
 import { listNaming } from '../rules/require-sound-rules.js';
+import { writeDeclaration } from './collection-declaration.js';
 import { settleChange, type SchemaChange } from './plan-schema.js';
 
 /**
@@ -27,7 +28,7 @@ export async function applySchema(
 
 async function applyChange(app: App, project: Project, change: SchemaChange, options: ChangeOptions): Promise<void> {
   if (change.action === 'add') {
-    await addCollection(app, project, { ...change.to, ifNotExists: true });
+    await addCollection(app, project, { ...writeDeclaration(change.to), ifNotExists: true });
   } else if (change.action === 'drop') {
     await closeNaming(app, project, change.collection);
     await dropCollection(app, project._id, change.collection);

@@ -2,23 +2,43 @@ import type { SchemaObject } from 'ajv';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
 import { arrayOf, claimed, type Schema } from '../../../platform/schema/schema.js';
 import { lifetime, presentDuration } from '../../../config/setting-readers.js';
-import type { AccessRules, ChangesSetting, Collection, CollectionMode, Rls } from '../collection.js';
+import { invalid } from '../../../errors.js';
+import {
+  ACCESS_WORDS,
+  type AccessRules,
+  type AccessWord,
+  type ChangesSetting,
+  type Collection,
+  type CollectionMode,
+  type Rls,
+} from '../collection.js';
 import { CONSTRAINT_NAMES, constraintRow } from '../fields/constraints/constraint-rows.js';
 import { FIELD_TYPES, OWN_USER, type Field } from '../fields/field.js';
 import { completeRules } from '../rules/check-rules.js';
-import { RULE_NAMES, SERVER_ONLY } from '../rules/collection-rules.js';
+import {
+  accessWord,
+  CLOSED_ACCESS,
+  isServerOnly,
+  PUBLIC_ACCESS,
+  RULE_NAMES,
+  type CollectionAccess,
+} from '../rules/collection-rules.js';
+import { USERS } from '../users-collection.js';
 
 /**
  * A collection as a file or a request declares it. Anything it leaves out stays as it is; a new collection is then
- * enforced, without row-level security and requested indexes.
+ * enforced, for the secret key only and without requested indexes.
  */
 export interface CollectionDeclaration {
   name: string;
   mode?: CollectionMode;
   fields?: Field[];
-  /** `off` and null are the same. */
+  access?: AccessWord;
+  /** With `access` public-read or private; the present one, or userId, when left out. */
+  ownerField?: string;
+  /** Instead of `access`; `off` and null are the same: they disable row-level security that is there. */
   rls?: Rls | null | 'off';
-  /** Instead of `rls`; `off` and null are the same. A rule that is not given is `nobody`. */
+  /** Instead of `access`; `off` and null are the same. A rule that is not given is `nobody`. */
   rules?: Partial<AccessRules> | null | 'server-only' | 'off';
   indexes?: string[];
   /** Lists of fields that are unique together. */
@@ -32,11 +52,9 @@ export interface DeclaredChanges {
   keep?: string;
 }
 
-/** Everything that a declaration can say about a collection, said. */
-export interface WholeDeclaration extends Required<Omit<CollectionDeclaration, 'changes' | 'rules' | 'uniques'>> {
-  rls: Rls | null;
-  /** Left out where there are none. */
-  rules?: AccessRules;
+/** Everything that a declaration can say about a collection, as its record holds it. */
+export interface WholeDeclaration
+  extends Required<Pick<CollectionDeclaration, 'name' | 'mode' | 'fields' | 'indexes'>>, CollectionAccess {
   /** Left out where there are none. */
   uniques?: string[][];
   /** Left out where everything is as the settings and the kind of database have it. */
@@ -93,6 +111,8 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = claimed({
     name: { type: 'string' },
     mode: { enum: ['enforced', 'flexible'] },
     fields: { type: 'array', items: { $ref: '#/$defs/field' }, maxItems: 1000 },
+    access: { enum: [...ACCESS_WORDS] },
+    ownerField: { type: 'string' },
     rls: {
       type: ['object', 'null', 'string'],
       pattern: '^off$',
@@ -127,19 +147,33 @@ export const readDeclarations = compileCheck({
   $defs: FIELD_DEFS,
 });
 
-/** The declaration that would register this collection again. */
-export function declareCollection(collection: Collection): WholeDeclaration {
-  const { name, mode, fields, rls, rules, indexes, uniques, changes } = collection;
+/** The settings of a collection that declarations are compared with. */
+export function wholeDeclaration(collection: Collection): WholeDeclaration {
+  const { name, mode, fields, rls, rules, isPublic, indexes, uniques, changes } = collection;
   return {
     name,
     mode,
     fields,
     rls,
     ...(rules && { rules }),
+    isPublic,
     indexes,
     ...(uniques?.length && { uniques }),
     ...(changes && { changes: declareChanges(changes) }),
   };
+}
+
+/** The declaration that would register this collection again; it always says who may access it. */
+export function declareCollection(collection: Collection): CollectionDeclaration {
+  return writeDeclaration(wholeDeclaration(collection));
+}
+
+/** The settings as a declaration writes them. */
+export function writeDeclaration({ rls, rules, isPublic, ...rest }: WholeDeclaration): CollectionDeclaration {
+  const { name, mode, fields, ...others } = rest;
+  const word = accessWord({ rls, rules, isPublic });
+  const access = word === 'rules' ? { rules } : { access: word, ...(rls && { ownerField: rls.ownerField }) };
+  return { name, mode, fields, ...(name !== USERS && access), ...others };
 }
 
 /** The setting as a declaration writes it, in one form whatever form it was declared in. */
@@ -152,13 +186,34 @@ export function readDeclaredChanges({ on, keep }: DeclaredChanges): ChangesSetti
   return { ...(on !== undefined && { on }), ...(keep !== undefined && { keepMs: lifetime(keep) }) };
 }
 
-/** The rules as a collection's record holds them. */
-export function declaredRules(rules: CollectionDeclaration['rules']): AccessRules | null {
-  if (rules === 'server-only') return SERVER_ONLY;
-  return rules === 'off' ? null : completeRules(rules);
-}
-
-/** The rule as a collection's record holds it. */
-export function declaredRls(rls: Rls | null | 'off'): Rls | null {
-  return rls === 'off' ? null : rls;
+/**
+ * The access that a declaration leads to; the present one, itself, where it says nothing of it. `off` and null disable
+ * what is there: a collection that had row-level security, or rules that admitted somebody, is public then, any other
+ * one stays as it is. 400 INVALID_RULES when access is declared twice.
+ */
+export function declaredAccess<T extends CollectionAccess>(
+  { name, access, ownerField, rls, rules }: CollectionDeclaration,
+  current: T,
+): T | CollectionAccess {
+  const isSet = (value: unknown): boolean => value !== undefined && value !== null && value !== 'off';
+  if ([access, rls, rules].filter(isSet).length > 1) {
+    throw invalid('INVALID_RULES', `"${name}" can have only one of access, row-level security and rules`);
+  }
+  if (ownerField !== undefined && access !== 'public-read' && access !== 'private') {
+    throw invalid('INVALID_RULES', `"${name}": ownerField goes with the access public-read or private`);
+  }
+  if (access === 'public') return PUBLIC_ACCESS;
+  if (access === 'server-only' || rules === 'server-only') return CLOSED_ACCESS;
+  if (access) {
+    const mode = access;
+    return {
+      rls: { mode, ownerField: ownerField ?? current.rls?.ownerField ?? 'userId' },
+      rules: null,
+      isPublic: false,
+    };
+  }
+  if (rls && rls !== 'off') return { rls, rules: null, isPublic: false };
+  if (rules && rules !== 'off') return { rls: null, rules: completeRules(rules), isPublic: false };
+  const isDisabled = (rls !== undefined && current.rls) || (rules !== undefined && current.rules);
+  return isDisabled && !isServerOnly(current) ? PUBLIC_ACCESS : current;
 }

@@ -13,6 +13,7 @@ import {
   TEXT,
   WHOLE,
 } from '../../../platform/schema/schema.js';
+import { ACCESS_WORDS } from '../collection.js';
 import { FIELD_DEFS } from './collection-declaration.js';
 import { MODEL } from './present-model.js';
 import type { Field } from '../fields/field.js';
@@ -42,6 +43,7 @@ const SHOWN = {
   name: TEXT,
   mode: oneOf('enforced', 'flexible'),
   fields: arrayOf(FIELD),
+  access: oneOf(...ACCESS_WORDS, 'rules'),
   rls: RLS,
   'rules?': RULES,
   indexes: arrayOf(TEXT),

@@ -1,17 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import { invalid } from '../../../errors.js';
-import type { AccessRules, Rls } from '../collection.js';
-import { RULE_NAMES } from '../rules/collection-rules.js';
+import type { AccessRules } from '../collection.js';
+import { RULE_NAMES, type CollectionAccess } from '../rules/collection-rules.js';
 import { documentPaths, ID_PATH } from '../rules/rule.js';
 import { parseRule } from '../rules/rule-text.js';
-import { listLoosenedFields, listLoosenedRules, listRuleDifferences } from '../rules/compare-rules.js';
+import { listAccessDifferences, listLoosenedAccess, listLoosenedFields } from '../rules/compare-rules.js';
 import { listTightened } from '../fields/constraints/check-value.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
 import {
   declareChanges,
-  declaredRls,
-  declaredRules,
+  declaredAccess,
   readDeclaredChanges,
   type CollectionDeclaration,
   type DeclaredChanges,
@@ -31,7 +30,7 @@ export function mergeDeclaration(
   const { name } = from;
   const mode = declared.mode ?? from.mode;
   const fields = declared.fields ? settleFieldRules(mergeFields(from, declared.fields, prune), from) : from.fields;
-  const { rls, rules } = mergeAccess(from, declared, fields);
+  const { rls, rules, isPublic } = mergeAccess(from, declared, fields);
   if (fields.length === 0 && mode === 'enforced') checkFields(fields, { name, mode });
   const indexes = mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune);
   const uniques = mergeUniques(from.uniques ?? [], declared.uniques, prune);
@@ -42,22 +41,21 @@ export function mergeDeclaration(
     fields,
     rls,
     ...(rules && { rules }),
+    isPublic,
     indexes,
     ...(uniques.length > 0 && { uniques }),
     ...(changes && { changes }),
   };
 }
 
-/** Row-level security takes the place of rules, and rules take its place. */
+/** The declared access takes the place of the present one. */
 function mergeAccess(
   from: WholeDeclaration,
   declared: CollectionDeclaration,
   fields: readonly Field[],
-): Pick<WholeDeclaration, 'rls' | 'rules'> {
-  const rls = declared.rls === undefined ? from.rls : declaredRls(declared.rls);
-  const rules = declared.rules === undefined ? withoutLost(from.rules, fields) : declaredRules(declared.rules);
-  if (rls && rules && declared.rules === undefined) return { rls };
-  return { rls: rules && declared.rls === undefined ? null : rls, ...(rules && { rules }) };
+): CollectionAccess {
+  const access = declaredAccess(declared, from);
+  return access === from ? { ...access, rules: withoutLost(from.rules, fields) } : access;
 }
 
 /** A field's rule that names a field which is dropped shows and takes nothing from then on. */
@@ -123,8 +121,7 @@ export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): s
   }
   for (const name of before.keys()) if (!after.has(name)) lines.push(`- ${name}`);
   if (from.mode !== to.mode) lines.push(`mode: ${from.mode} -> ${to.mode}`);
-  if (!isDeepStrictEqual(from.rls, to.rls)) lines.push(rlsLine(from, to));
-  lines.push(...listRuleDifferences(from.rules ?? null, to.rules ?? null));
+  lines.push(...listAccessDifferences(from, to));
   if (!isDeepStrictEqual(from.indexes, to.indexes)) {
     lines.push(`indexes: ${from.indexes.join(' · ') || 'none'} -> ${to.indexes.join(' · ') || 'none'}`);
   }
@@ -176,13 +173,7 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
 
 /** The parts of listLoosened by which somebody reads or writes documents that were out of reach before. */
 export function listOpened(from: WholeDeclaration, to: WholeDeclaration): string[] {
-  const rls = from.rls && !to.rules && !isStricter(from.rls, to.rls) ? [rlsLine(from, to)] : [];
-  return [...rls, ...listLoosenedRules(from, to), ...listLoosenedFields(from.fields, to.fields)];
-}
-
-/** Same owners, and no more readers than before. */
-function isStricter(from: Rls, to: Rls | null): boolean {
-  return to !== null && to.ownerField === from.ownerField && (to.mode === from.mode || to.mode === 'private');
+  return [...listLoosenedAccess(from, to), ...listLoosenedFields(from.fields, to.fields)];
 }
 
 /** Paths of declared parts of a field that its new declaration has no more. */
@@ -198,12 +189,4 @@ function listLostParts(from: FieldShape, to: FieldShape): string[] {
 function presentChangesSetting({ changes: { on, keep } = {} }: WholeDeclaration): string {
   const parts = [on === undefined ? '' : on ? 'on' : 'off', keep === undefined ? '' : `kept ${keep}`];
   return parts.filter(Boolean).join(', ') || 'as the database has it';
-}
-
-function rlsLine(from: WholeDeclaration, to: WholeDeclaration): string {
-  return `rls: ${presentRls(from)} -> ${presentRls(to)}`;
-}
-
-function presentRls({ rls }: WholeDeclaration): string {
-  return rls ? `${rls.mode} by ${rls.ownerField}` : 'off';
 }

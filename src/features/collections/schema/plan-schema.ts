@@ -3,12 +3,13 @@ import { conflict, invalid } from '../../../errors.js';
 import type { CollectionSettings } from '../change-collection.js';
 import type { Collection } from '../collection.js';
 import { checkFieldRules } from '../rules/check-field-rules.js';
+import { CLOSED_ACCESS } from '../rules/collection-rules.js';
 import { checkRules } from '../rules/check-rules.js';
 import { defaultUserFields, USERS } from '../users-collection.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
 import { namingCollection } from './declaration-error.js';
-import { declareCollection, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
+import { wholeDeclaration, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
 import { listDifferences, listLoosened, mergeDeclaration } from './merge-declaration.js';
 
 export type SchemaChange =
@@ -43,7 +44,7 @@ export function planSchema(
     }
     wanted.set(declaration.name, declaration);
   }
-  const present = new Map(existing.map((collection) => [collection.name, declareCollection(collection)]));
+  const present = new Map(existing.map((collection) => [collection.name, wholeDeclaration(collection)]));
   const merged = new Map(
     [...wanted].map(([name, declaration]) => [
       name,
@@ -123,7 +124,7 @@ export function dropsFields(changes: readonly SchemaChange[]): boolean {
  * was planned, because somebody has changed the collection since.
  */
 export function settleChange(current: Collection, { declared, prune, loosens }: SettingsChange): CollectionSettings {
-  const from = declareCollection(current);
+  const from = wholeDeclaration(current);
   const { name, changes: _apart, rules, ...rest } = mergeDeclaration(from, declared, { prune });
   const to = { ...rest, ...(rules && { rules }) };
   const unplanned = listLoosened(from, { name, ...to }).find((line) => !loosens.includes(line));
@@ -148,5 +149,5 @@ export function presentSchemaChange(change: SchemaChange) {
 }
 
 function nothing(name: string): WholeDeclaration {
-  return { name, mode: 'enforced', fields: [], rls: null, indexes: [] };
+  return { name, mode: 'enforced', fields: [], ...CLOSED_ACCESS, indexes: [] };
 }

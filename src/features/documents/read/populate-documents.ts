@@ -89,10 +89,11 @@ async function findReadable(
   { includeDeleted, meta }: Presentation,
   size: ReplySize,
 ): Promise<Map<string, Populated>> {
-  const readable = await readFilter(app, collection, caller, { trash: includeDeleted });
+  const isUsers = collection.name === USERS;
+  // Of users everyone sees the public fields, and nothing else.
+  const readable = isUsers ? null : await readFilter(app, collection, caller, { trash: includeDeleted });
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
-  const isUsers = collection.name === USERS;
   const sight = await findSight(app, collection, caller);
   const visible = await findVisible(app, collection, includeDeleted);
   const cursor = documentStore(app, collection)
