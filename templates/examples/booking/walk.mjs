@@ -26,19 +26,32 @@ const list = async (who, path, field) => {
   return typeof found === 'string' ? found : found.items.map((item) => item[field]).sort();
 };
 
-const [kim, lee, hair] = [await signUp('kim'), await signUp('lee'), await signUp('hair')];
-const boss = await signUp('boss', ['manager']);
+const [kim, lee] = [await signUp('kim'), await signUp('lee')];
+const [hair, boss] = [await signUp('hair', ['staff']), await signUp('boss', ['manager'])];
 
-const service = (await call(boss, 'POST', 'data/services', { name: 'Haircut', minutes: 30, price: 25 }))._id;
-const wish = { staff: hair.id, service, at: '2027-01-04T10:00' };
-const asked = await call(kim, 'POST', 'data/bookings', wish);
-// Nobody is booked twice at a time, and nobody learns by whom.
-assert.equal(await call(lee, 'POST', 'data/bookings', wish), 'DUPLICATE_VALUE');
-assert.deepEqual(await list(lee, 'bookings', 'at'), []);
-await call(hair, 'PATCH', `data/bookings/${asked._id}`, { status: 'confirmed', remark: 'late twice' });
-assert.equal((await call(kim, 'GET', `data/bookings/${asked._id}`)).status, 'confirmed');
-assert.equal((await call(kim, 'GET', `data/bookings/${asked._id}`)).remark, undefined);
-assert.equal(await call(kim, 'PATCH', `data/bookings/${asked._id}`, { status: 'cancelled' }), 'RULE_REFUSED');
-assert.deepEqual(await list(boss, 'bookings', 'status'), ['confirmed']);
+const service = (await call(boss, 'POST', 'data/services', { name: 'Haircut', price: 25 }))._id;
+const lay = (time, day = '2027-01-04') => call(hair, 'POST', 'data/slots', { day, time });
+const ten = (await lay('10:00'))._id;
+// Slots do not overlap, and have a day and a time that there is.
+assert.equal(await lay('10:00'), 'DUPLICATE_VALUE');
+assert.equal(await lay('10:15'), 'VALIDATION_FAILED');
+assert.equal(await lay('10:30', 'banana'), 'VALIDATION_FAILED');
+
+const claim = (who) => call(who, 'PATCH', `data/slots/${ten}`, { status: 'asked', customer: who.id, service });
+// Of several who claim a slot one gets it, and nobody learns whose it is: to the others it is gone.
+const claims = await Promise.all([claim(kim), claim(kim), claim(lee), claim(lee)]);
+const [winner, loser] = (await list(kim, 'slots', 'time')).length > 0 ? [kim, lee] : [lee, kim];
+assert.ok(claims.some((each) => typeof each !== 'string'));
+assert.equal(await claim(loser), 'DOCUMENT_NOT_FOUND');
+assert.deepEqual(await list(loser, 'slots', 'time'), []);
+await call(hair, 'PATCH', `data/slots/${ten}`, { status: 'confirmed', remark: 'late twice' });
+const confirmed = await call(winner, 'GET', `data/slots/${ten}`);
+assert.deepEqual([confirmed.status, confirmed.remark], ['confirmed', undefined]);
+assert.equal(await call(winner, 'PATCH', `data/slots/${ten}`, { wish: 'later' }), 'RULE_REFUSED');
+
+// A cancelled slot is free for the next one.
+await call(winner, 'PATCH', `data/slots/${ten}`, { status: 'free', customer: null, wish: null });
+assert.equal((await claim(loser)).status, 'asked');
+assert.deepEqual(await list(boss, 'slots', 'status'), ['asked']);
 
 console.log('walked');
