@@ -16,7 +16,12 @@ export interface ShowOptions<K extends string, R extends string> {
 }
 
 /** Which documents, and how. */
-export interface ListOptions<P, N, K extends string, R extends string> extends ShowOptions<K, R> {
+export interface ListOptions<P, N, K extends string, R extends string> extends Omit<
+  ShowOptions<K, R>,
+  'includeDeleted'
+> {
+  /** Trashed documents too, or only these. */
+  includeDeleted?: boolean | 'only';
   filter?: FilterOf<P, N>;
   /** `-createdAt` unless said; `['-views', 'title']` for several. */
   sort?: Sort<Part<P, N, 'Fields'>> | readonly Sort<Part<P, N, 'Fields'>>[];
@@ -193,7 +198,7 @@ interface AnyListOptions {
   cursor?: string;
   fields?: readonly string[];
   populate?: readonly string[];
-  includeDeleted?: boolean;
+  includeDeleted?: boolean | 'only';
   signal?: AbortSignal;
 }
 

@@ -45,6 +45,45 @@ describe('bsvc generate types', () => {
   });
 });
 
+describe('bsvc generate types --key', () => {
+  it('writes and checks what that key is shown, from the database and from a running server alike', async () => {
+    const served = await openTestApp();
+    try {
+      const { project, publishable, secret } = await buildProject(served.app);
+      await buildCollection(served.app, project, {
+        name: 'staff',
+        fields: [
+          { name: 'name', type: 'String' },
+          { name: 'wage', type: 'Number', hidden: true },
+        ],
+      });
+      const env = { BSVC_DATA_DIR: served.dataDir };
+      const bsvc = (...argv: string[]) => home.bsvc(['generate', 'types', ...argv], { env });
+      for (const [kind, key] of [
+        ['publishable', publishable],
+        ['secret', secret],
+      ] as const) {
+        const asked = ['--url', served.url, '--key', key, '--out', `${kind}.d.ts`];
+        expect(await bsvc(...asked)).toMatchObject({ code: 0 });
+        expect(readFileSync(join(home.dir, `${kind}.d.ts`), 'utf8').includes('wage')).toBe(kind === 'secret');
+        expect(await bsvc(...asked, '--check')).toMatchObject({ code: 0 });
+        const stored = ['--project', project.name, '--out', `${kind}.d.ts`, '--check'];
+        expect(await bsvc(...stored, '--key', kind)).toMatchObject({ code: 0 });
+        const other = kind === 'secret' ? 'publishable' : 'secret';
+        expect((await bsvc(...stored, '--key', other)).code).toBe(1);
+      }
+      const refused = await bsvc('--url', served.url, '--key', 'pk_live_none');
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('answered 401')]);
+    } finally {
+      await served.close();
+    }
+    const away = await home.bsvc(['generate', 'types', '--url', 'http://127.0.0.1:9', '--key', 'pk_live_x']);
+    expect([away.code, away.stderr]).toEqual([3, expect.stringContaining('check the address')]);
+    expect((await home.bsvc(['generate', 'types', '--url', 'http://127.0.0.1:9'])).code).toBe(2);
+    expect((await inShop('generate', 'types', '--key', 'pk_live_x')).code).toBe(2);
+  });
+});
+
 describe('bsvc generate openapi, bsvc schema export --format json-schema', () => {
   it('write what the server answers under the same names', async () => {
     const document = (await inShop('generate', 'openapi', '--json')).json<{ paths: object }>();

@@ -133,11 +133,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     const changes = page.getByRole('region', { name: 'Changes' }).getByRole('listitem');
     await expect
       .poll(() => changes.allTextContents())
-      .toEqual([
-        'field title: String → title: String, required',
-        '+ index title',
-        'access public → private by userId',
-      ]);
+      .toEqual(['field title: String → title: String, required', '+ index title', 'access public → private by userId']);
     // Saving looks by itself, and stops where something would not fit.
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('1 of 2 stored documents would not fit').waitFor();

@@ -290,7 +290,10 @@ function refusalsOf(route: DescribedRoute, isLimited: boolean): Record<string, s
     { 500: ['INTERNAL', 'STORE_DAMAGED'] },
     path.startsWith('/api/health')
       ? {}
-      : { 503: ['OVERLOADED', 'DATABASE_UNAVAILABLE', 'RESTORING', 'STORE_READ_ONLY', 'STORE_FAILED'], 507: ['NO_SPACE'] },
+      : {
+          503: ['OVERLOADED', 'DATABASE_UNAVAILABLE', 'RESTORING', 'STORE_READ_ONLY', 'STORE_FAILED'],
+          507: ['NO_SPACE'],
+        },
   ];
   const all: Record<string, string[]> = {};
   for (const source of sources) {

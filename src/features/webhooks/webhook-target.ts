@@ -27,8 +27,9 @@ type Target = Pick<Webhook, 'url' | 'headers'>;
 /** 400 INVALID_HEADERS for headers that a delivery cannot send. */
 export function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(headers);
-  if (entries.length > MAX_HEADERS)
+  if (entries.length > MAX_HEADERS) {
     throw invalid('INVALID_HEADERS', `A webhook sends at most ${MAX_HEADERS} headers of its own`);
+  }
   const seen = new Set<string>();
   for (const [name, value] of entries) {
     const shown = JSON.stringify(name.slice(0, 64));

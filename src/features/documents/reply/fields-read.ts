@@ -43,9 +43,11 @@ function addNested(conditions: unknown, read: Set<string>): void {
 }
 
 function addExpression(value: unknown, read: Set<string>): void {
-  if (typeof value === 'string') addReference(value, read);
-  else if (Array.isArray(value)) for (const item of value) addExpression(item, read);
-  else if (isJsonObject(value) && !('$literal' in value)) {
+  if (typeof value === 'string') {
+    addReference(value, read);
+  } else if (Array.isArray(value)) {
+    for (const item of value) addExpression(item, read);
+  } else if (isJsonObject(value) && !('$literal' in value)) {
     if ('$getField' in value) addGetField(value.$getField, read);
     else for (const inner of Object.values(value)) addExpression(inner, read);
   }
