@@ -129,7 +129,7 @@ describe('the cookie of the console', () => {
     // Each has an answer of its own that changes nothing, or the same again.
     const [target, body, taken] = {
       get: [path, undefined, 200],
-      delete: [`${path}/mail/templates/none`, undefined, 404],
+      delete: [`${path}/collections/none/documents/${'0'.repeat(24)}`, undefined, 404],
       patch: [path, { allowedDomains: ['*'] }, 200],
       post: [`${path}/webhooks/none/test`, undefined, 404],
     }[method] as [string, unknown, number];

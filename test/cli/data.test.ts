@@ -456,7 +456,7 @@ describe('an interrupted read', () => {
   it.each(READS.map((words) => [words.join(' '), words] as const))(
     'ends in the database too: %s',
     async (_, [topic, verb, ...more]) => {
-      const name = await addCollection('--flexible');
+      const name = await addCollection('--flexible', '--public');
       await inShop(['data', 'insert', name, '{"at":1}']);
       const stop = new AbortController();
       const ended: unknown[] = [];

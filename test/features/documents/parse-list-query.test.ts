@@ -37,7 +37,7 @@ const posts = buildCollection({
     },
   ],
 });
-const notes = buildCollection({ name: 'notes', mode: 'flexible', fields: [] });
+const notes = buildCollection({ name: 'notes', mode: 'flexible', fields: [], indexes: ['a', 'checked'] });
 
 const conditions = (raw: string, collection: Collection = posts) => parseListQuery(raw, collection).conditions;
 const refusal = (raw: string, collection: Collection = posts): string => {
@@ -176,6 +176,14 @@ describe('filters on a flexible collection', () => {
     [`_id=${ID}`, { _id: { $eq: new ObjectId(ID) } }],
   ])('reads %s', (raw, condition) => {
     expect(conditions(raw, notes)).toEqual([condition]);
+  });
+
+  it('matches an undeclared field of the whole name too, where nothing says that the suffix is meant', () => {
+    const loose = buildCollection({ mode: 'flexible', fields: [] });
+    const exact = { $and: [{ seen_gt: { $exists: true } }, { seen_gt: { $in: [5, '5'] } }] };
+    expect(conditions('seen_gt=5', loose)).toEqual([
+      { $or: [{ $or: [{ seen: { $gt: 5 } }, { seen: { $gt: '5' } }] }, exact] },
+    ]);
   });
 
   it('takes a declared field only as a hint, because it may hold anything', () => {
@@ -471,7 +479,7 @@ describe('the text of a list that came before', () => {
 
 function expectScalars(condition: object): void {
   for (const [key, value] of Object.entries(condition)) {
-    if (key === '$or') (value as object[]).forEach(expectScalars);
+    if (key === '$or' || key === '$and') (value as object[]).forEach(expectScalars);
     else {
       expect(key.startsWith('$')).toBe(false);
       for (const [operator, operand] of Object.entries(value as object)) {
