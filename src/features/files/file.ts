@@ -147,3 +147,6 @@ export const MAX_DRIFT_BYTES = 64;
 
 /** True if bytes are as many as declared but for the drift that is taken. */
 export const isNearly = (bytes: number, declared: number): boolean => Math.abs(bytes - declared) <= MAX_DRIFT_BYTES;
+
+/** The mark of a link for operators, who see the files of trashed documents. */
+export const TRASH_TOO = 'trash';

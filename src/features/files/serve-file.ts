@@ -9,7 +9,7 @@ import { collectionStore } from '../collections/collection-store.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { parseByteRange } from './byte-range.js';
 import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
-import { isSince, visibilityOf, type FileDocument, type FileRecord } from './file.js';
+import { isSince, TRASH_TOO, visibilityOf, type FileDocument, type FileRecord } from './file.js';
 import { readFileBytes } from './file-bytes.js';
 import { fileMissing, fileStore, SERVED_FILES } from './file-store.js';
 
@@ -32,7 +32,8 @@ export async function serveFile(app: App, ctx: Context, path: string): Promise<v
   // Not ctx.URL, which is empty when the Host header is no host.
   const leftMs = file && visibilityOf(file) !== 'public' ? readLink(app, path, ctx.querystring) : null;
   if (!file || leftMs === undefined) throw fileMissing();
-  if (file.attachedTo && !(await isDocumentThere(app, file, file.attachedTo))) throw fileMissing();
+  const inTrash = new URLSearchParams(ctx.querystring).get('mark') === TRASH_TOO;
+  if (file.attachedTo && !(await isDocumentThere(app, file, file.attachedTo, inTrash))) throw fileMissing();
   // A path is never used again and a confirmed file never changes, so its id is its version.
   const etag = `"${file._id.toHexString()}"`;
   const lastModified = file.confirmedAt!;
@@ -108,13 +109,18 @@ function readLink(app: App, path: string, query: string): number | undefined {
   return app.files.local.readLink(path, new URLSearchParams(query)) ?? undefined;
 }
 
-/** True while the document of an attached file is active: a link does not outlive it. */
-async function isDocumentThere(app: App, { projectId }: FileRecord, attachedTo: FileDocument): Promise<boolean> {
+/** True while the document of an attached file is active, or in the trash: a link does not outlive it. */
+async function isDocumentThere(
+  app: App,
+  { projectId }: FileRecord,
+  attachedTo: FileDocument,
+  inTrash: boolean,
+): Promise<boolean> {
   const collection = await collectionStore(app).findOne({ _id: attachedTo.collectionId, projectId, state: 'active' });
   const found =
     collection &&
     (await documentStore(app, collection).findOne(
-      { _id: attachedTo.id, isDeleted: false },
+      { _id: attachedTo.id, isDeleted: inTrash ? { $in: [true, false] } : false },
       { ...app.db.confirmedReads, projection: { createdAt: 1 } },
     ));
   return found !== null && isSince(attachedTo, found.createdAt);

@@ -82,8 +82,9 @@ export function openLocalStore({ dir, spool, secrets, clock }: LocalStoreOptions
       query.set('signature', secrets.mac(SIGNING, signedText(requireObjectKey(key), query)));
       return Promise.resolve(`${serviceUrl}${LOCAL_FILES_PATH}/${key}?${query.toString()}`);
     },
-    signGetUrl(key, expiresInMs, serviceUrl) {
-      const query = new URLSearchParams({ expires: String(Math.ceil((clock.now() + expiresInMs) / 1000)) });
+    signGetUrl(key, expiresInMs, serviceUrl, mark) {
+      const expires = String(Math.ceil((clock.now() + expiresInMs) / 1000));
+      const query = new URLSearchParams({ expires, ...(mark !== undefined && { mark }) });
       query.set('signature', secrets.mac(LINKING, linkText(requireObjectKey(key), query)));
       return Promise.resolve(`${serviceUrl}${LOCAL_FILES_PATH}/${key}?${query.toString()}`);
     },
@@ -110,7 +111,7 @@ const SIGNING = 'local-put-url';
 const LINKING = 'local-get-url';
 
 function linkText(key: string, query: URLSearchParams): string {
-  return JSON.stringify(['GET', key, query.get('expires')]);
+  return JSON.stringify(['GET', key, query.get('expires'), query.get('mark')]);
 }
 
 /** JSON, so that no two grants share a text. */

@@ -37,11 +37,12 @@ export async function signLink(
   project: Project,
   file: FileRecord,
   serviceUrl: string,
+  mark?: string,
 ): Promise<string | null> {
   const store = await openPlace(app, project, file);
   if (!store) return null;
   const object = store.kind === 's3' ? objectOf(file) : file.path;
-  return store.signGetUrl(object, LINK_MS, serviceUrl);
+  return store.signGetUrl(object, LINK_MS, serviceUrl, mark);
 }
 
 /** Links to several files, in their order; null for those that linkFile refuses. */

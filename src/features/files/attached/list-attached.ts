@@ -4,7 +4,7 @@ import { attachedPrefix } from '../../documents/store/attached-files.js';
 import { documentStore } from '../../documents/store/document-store.js';
 import { documentNotFound, requireDocumentId } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
-import { isSince } from '../file.js';
+import { isSince, TRASH_TOO } from '../file.js';
 import { fileStore } from '../file-store.js';
 import { presentListedFile } from '../list-files.js';
 import { signLink } from './link-files.js';
@@ -39,7 +39,7 @@ export async function listAttached(
   return Promise.all(
     own.map(async (file) => ({
       ...(await presentListedFile(app, project, file, serviceUrl)),
-      link: await signLink(app, project, file, serviceUrl),
+      link: await signLink(app, project, file, serviceUrl, TRASH_TOO),
     })),
   );
 }
