@@ -79,7 +79,7 @@ describe('secrets of end users', () => {
     keep(
       await client.post('/verify-email', { email, otp: note('wrong code', code === '111111' ? '222222' : '111111') }),
     );
-    keep(await client.post('/verify-email', { email, otp: code }));
+    keep(await client.post('/verify-email', { email, otp: code }, bearer(signedUp.access)));
     keep(await client.logIn(email, typo));
     const loggedIn = tokensOf(keep(await client.logIn(email, first)));
     const refreshed = tokensOf(keep(await client.refresh(loggedIn.refresh)));

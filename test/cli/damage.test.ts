@@ -74,7 +74,7 @@ describe('a damaged store', () => {
   it('is not written into a backup', async () => {
     const { code, stderr } = await home.bsvc(['backup', 'make', '--out', 'damaged.backup']);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/The store is damaged, so no backup was made: .*the document [0-9a-f]{24} is damaged/);
+    expect(stderr).toMatch(/The store is damaged, so it was not copied: .*the document [0-9a-f]{24} is damaged/);
     expect(existsSync(join(home.dir, 'damaged.backup'))).toBe(false);
   });
 

@@ -50,6 +50,7 @@ const COMMANDS: Record<string, (columns: number) => { argv: string[]; code?: num
   }),
   'commands/move-to.ts': () => ({ argv: ['move-to', uri, '--dry-run'] }),
   'doctor/check-content.ts': () => ({ argv: ['doctor', '--deep'] }),
+  'doctor/check-uploads.ts': () => ({ argv: ['doctor', '--deep'] }),
   table: () => ({ argv: ['collection', 'list'] }),
 };
 

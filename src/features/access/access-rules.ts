@@ -12,6 +12,7 @@ import {
 } from '../collections/rules/collection-rules.js';
 import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
 import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collections/rules/rule.js';
+import { USERS } from '../collections/users-collection.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
 import { answerQuestions, type SetAnswers, type StoredBeside } from './rules/caller-sets.js';
@@ -139,6 +140,8 @@ export async function referableFilters(
   { caller, beside }: Referrer,
   held: Document,
 ): Promise<Document[]> {
+  // Users are shown to each other by their public fields, whatever the collection's routes answer.
+  if (collection.name === USERS) return [];
   const conditions = heldBy(held, readDecidedBy(collection));
   try {
     const scope = { conditions: () => conditions, fresh: true, beside };

@@ -100,7 +100,11 @@ describe('a store from before sessions noted proofs', () => {
     expect(codeOf(await client.post('/reset-password', reset))).toBe('200 ');
     expect(codeOf(await client.me(resetting.accessToken))).toMatch(/^401 /);
     expect(codeOf(await client.logIn(resetting.email, newPassword))).toBe('200 ');
-    const proven = await client.post('/verify-email', { email: 'hal2@example.test', otp: moving.otp });
+    const proven = await client.post(
+      '/verify-email',
+      { email: 'hal2@example.test', otp: moving.otp },
+      bearer(moving.accessToken),
+    );
     expect(codeOf(proven)).toBe('200 ');
     expect(codeOf(await client.logIn('hal2@example.test'))).toBe('200 ');
   });
