@@ -262,6 +262,7 @@ export async function buildRuledWorld(test: TestApp, random: Random, count: numb
   await addCollection(app, project, { name: 'things', mode, fields: FIELDS, access: 'public', changes: { on: true } });
   await addCollection(app, project, {
     name: 'refs',
+    access: 'public',
     fields: [{ name: 'to', type: 'Array', items: { type: 'Ref', ref: 'things' } }],
   });
   await addCollection(app, project, { name: 'joins', mode, fields: JOIN_FIELDS, access: 'public' });
