@@ -749,8 +749,19 @@ export function fill<T>(template: T, names: Readonly<Record<string, string>>): T
 export function routeOf({ method, path }: Pick<RouteRow, 'method' | 'path'>): { list: RouteList; route: Route } {
   const given = path.split('?')[0]!.split('/');
   // Rows have the names of parameters where routes have them, or values in their place.
-  const isAt = (parts: readonly string[]): boolean =>
-    parts.length === given.length && parts.every((part, at) => part.startsWith(':') || part === given[at]);
+  const isAt = (parts: readonly string[]): boolean => {
+    const rest = parts.findIndex((part) => part.startsWith('*'));
+    if (rest >= 0) {
+      const behind = parts.slice(rest + 1);
+      const isLong = given.length >= parts.length;
+      return (
+        isLong && isBegun(parts.slice(0, rest)) && behind.every((part, at) => part === given.at(at - behind.length))
+      );
+    }
+    return parts.length === given.length && isBegun(parts);
+  };
+  const isBegun = (parts: readonly string[]): boolean =>
+    parts.every((part, at) => part.startsWith(':') || part === given[at]);
   for (const list of ROUTE_LISTS) {
     const route = list.routes.find((each) => each.method === method && isAt(each.path.split('/')));
     if (route) return { list, route };

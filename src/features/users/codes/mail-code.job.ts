@@ -5,7 +5,6 @@ import { sendSystemMail } from '../../mail/sending/send-system-mail.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
-import { uncountMails } from './mail-allowance.js';
 import { CODE_LIFETIME_MS, findLetter, forgetLetter, type OpenLetter } from './one-time-code.js';
 import type { User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
@@ -37,9 +36,6 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
           minutes: CODE_LIFETIME_MS / 60_000,
         },
       });
-    } else {
-      // A mail that nobody gets uses up nobody's.
-      await uncountMails(app, letter.counted);
     }
     await forgetLetter(app, codeId);
   },

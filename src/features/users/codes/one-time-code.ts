@@ -44,8 +44,6 @@ interface OneTimeCode {
   userId?: ObjectId;
   /** Keyed hash of the network that asked for it. */
   askedFrom: string;
-  /** Mails that were counted for it, to be taken back if none is sent. */
-  counted: readonly CountedMail[];
   /** Tries are counted until this moment, then from zero. */
   dayEndsAt?: Date;
   dayTries?: number;
@@ -60,7 +58,7 @@ export interface CodeLetter {
 }
 
 /** A letter that is to be mailed, and whose it is. */
-export type OpenLetter = CodeLetter & Pick<OneTimeCode, 'projectId' | 'userId' | 'counted'>;
+export type OpenLetter = CodeLetter & Pick<OneTimeCode, 'projectId' | 'userId'>;
 
 /** A new code under the id of its record; the time until one may be asked for again; null when no mail may go out. */
 export type OpenedCode = { id: string } | { waitMs: number } | null;
@@ -99,7 +97,6 @@ export async function openCode(
     sentAt: new Date(now),
     expiresAt: new Date(now + CODE_LIFETIME_MS),
     askedFrom: hashNetwork(app, network),
-    counted,
     ...(userId !== undefined && { userId }),
   };
   let isOpen = false;
@@ -137,7 +134,7 @@ export async function findLetter(app: App, id: string): Promise<OpenLetter | nul
   const open = await codeStore(app).findOne({ _id: id });
   if (!open?.sealedLetter || open.expiresAt.getTime() <= app.clock.now()) return null;
   const letter = JSON.parse(app.secrets.open(open.sealedLetter, sealContext(id))) as CodeLetter;
-  return { ...letter, projectId: open.projectId, counted: open.counted, ...(open.userId && { userId: open.userId }) };
+  return { ...letter, projectId: open.projectId, ...(open.userId && { userId: open.userId }) };
 }
 
 /** Forgets what was needed for the mail only. */
