@@ -57,6 +57,7 @@ describe('bsvc doctor', () => {
       'migrations',
       'indexes',
       'changes',
+      'access',
       'rules',
       'clock',
       'backups',
