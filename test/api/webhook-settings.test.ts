@@ -99,6 +99,26 @@ describe('the headers of a webhook', () => {
   });
 });
 
+describe('the port of a webhook', () => {
+  it('is none of another well-known service', async () => {
+    const closed = await openTestApp({ settings: { BSVC_ADMIN_TOKEN: TOKEN } });
+    try {
+      const { project } = await buildProject(closed.app);
+      const register = (port: number) =>
+        supertest(closed.url)
+          .post(`/api/projects/${project._id.toHexString()}/webhooks`)
+          .set('authorization', `Bearer ${TOKEN}`)
+          .send({ url: `https://93.184.216.34:${port}/`, events: ['*'] });
+      for (const port of [22, 25, 6379, 27017]) {
+        expect((await register(port).expect(400)).body).toMatchObject({ code: 'PORT_NOT_ALLOWED' });
+      }
+      for (const port of [443, 8443]) await register(port).expect(201);
+    } finally {
+      await closed.close();
+    }
+  });
+});
+
 describe('the address of a webhook', () => {
   it('is kept in its normal form, without its fragment', async () => {
     const { id, url } = await add({ url: `${receiver.url.replace('http:', 'HTTP:')}?a=1#part` });
