@@ -130,7 +130,7 @@ export interface Definition<P extends Parameters> {
   /** Changes what is stored: every run is recorded in the audit log, or those whose input says that it will. */
   audited?: boolean | ((input: Input<P>) => boolean);
   /**
-   * The loss, where a run takes away for good what no other command brings back (decision 1213): it is told and asked
+   * The loss, where a run takes away for good what no other command brings back (decision 54): it is told and asked
    * for before `run`. `at times` where only the work finds out; it then calls `context.confirm`. Brings `--yes` along.
    */
   destroys?: ((input: Input<P>) => Loss) | 'at times';

@@ -1,8 +1,7 @@
 import type { AppError } from '../../src/errors.js';
 
 /**
- * The next step after a refusal, by its code, in words of the command line; the refusal's own text holds for HTTP too
- * (decision 1206).
+ * The next step after a refusal, by its code, in words of the command line; the refusal's own text holds for HTTP too.
  */
 const NEXT_STEPS: Readonly<Record<string, string>> = {
   PROJECT_NOT_FOUND: '"bsvc project list" shows them.',

@@ -224,7 +224,7 @@ const LISTEN_TO_THE_SILENT_MS = 1_000;
 const QUIET_TURNS = 25;
 const MAX_UNTIL_QUIET_MS = 500;
 
-/** The changes in the last moments of listening (decision 1008). */
+/** The changes in the last moments of listening (decision 44). */
 interface LastMoments {
   /** Connections that have sent no request yet. */
   unheard: ReadonlySet<Socket>;
@@ -237,7 +237,7 @@ interface LastMoments {
 }
 
 /**
- * Stops the server (decision 1008). Clients keep their connections while it listens, and it stops listening when nobody
+ * Stops the server (decision 44). Clients keep their connections while it listens, and it stops listening when nobody
  * waits to be accepted: a client that connects just then would be reset.
  */
 async function stopServer(

@@ -13,7 +13,7 @@ import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { bearer, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
 
-// What becomes of a user's documents is what their references to the user say (decision 434).
+// What becomes of a user's documents is what their references to the user say (decision 7).
 
 const DAY_MS = 86_400_000;
 const clock = createFakeClock();

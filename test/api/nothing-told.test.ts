@@ -48,7 +48,7 @@ afterAll(async () => {
   await test.close();
 });
 
-/** Of the owners: from there they may go on when strangers guess (decision 411). */
+/** Of the owners: from there they may go on when strangers guess (decision 26). */
 const HOME = { 'x-forwarded-for': '203.0.113.9' };
 
 /** What an address may stand for; each makes its account. */

@@ -315,7 +315,7 @@ describe('a stream', () => {
   });
 });
 
-describe('what a request counts against (decision 1011)', () => {
+describe('what a request counts against (decision 45)', () => {
   const signUp = async (publishable: string, email: string, from = '203.0.113.1'): Promise<Record<string, string>> => {
     const reply = await fetch(`${test.url}/api/userAuth/signup`, {
       method: 'POST',

@@ -12,7 +12,7 @@ import { withApp } from '../helpers/with-app.js';
 /** Words of commands and options that take something away. */
 const TAKING = /\b(delete|remove|clear|revoke|drop|purge|forget|prune|(?<!the )trash)\b/;
 
-/** Commands with such words that do not ask, and why (decision 1213). */
+/** Commands with such words that do not ask, and why (decision 54). */
 const KEPT: Record<string, string> = {
   'collection edit': 'values of a dropped field stay stored; declaring it again shows them',
   'collection changes': 'no document goes: a follower reads the collection anew',

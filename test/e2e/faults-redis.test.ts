@@ -127,7 +127,7 @@ describe.skipIf(!hasRedis)(
         await eventually('it is missed', async () => (await cacheOf(servers[0]!)) === 'disconnected');
         const before = replies();
         await eventually('work goes on without it', () => replies() > before + 50);
-        // Each process counts alone (decision 1013).
+        // Each process counts alone (decision 45).
         const alone = await countAllowed(servers, 2 * SERVING * LIMIT);
         expect(alone).toBeGreaterThanOrEqual(LIMIT);
         expect(alone).toBeLessThanOrEqual(SERVING * LIMIT);

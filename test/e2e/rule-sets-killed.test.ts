@@ -134,7 +134,7 @@ it('enter and leave are told exactly while members and rules change and serving 
     for (const { userId, follower } of all) {
       await eventually(`${userId} has what a list shows`, async () => {
         run.steps.emit('step');
-        // A last change of a killed process may be seen a second after its end (decision 939).
+        // A last change of a killed process may be seen a second after its end, when another notes its commit.
         const expected = await world.expected(userId);
         return isDeepStrictEqual(new Map([...follower.known].map(([id, { n }]) => [id, n])), expected);
       });

@@ -176,7 +176,7 @@ async function sendUntilAnswered(target: Target, form: Form): Promise<Outcome> {
  */
 const MOST = 64 + SIZE / 256 + 200 + 25 * 30;
 
-describe('a body in tiny pieces (decision 1304)', () => {
+describe('a body in tiny pieces (decision 50)', () => {
   for (const form of TINY) {
     it(`is not read on anywhere: ${form.name}`, async () => {
       const read: string[] = [];

@@ -34,7 +34,7 @@ interface AppliedLimit {
   times: number;
 }
 
-/** Who sends a request, as far as limits go (decision 1011). */
+/** Who sends a request, as far as limits go (decision 45). */
 type Sender = 'anyone' | 'user' | 'secret' | 'operator';
 
 type Limits = Readonly<Record<Sender, Readonly<Record<RateClass, readonly AppliedLimit[]>>>>;

@@ -6,7 +6,7 @@ import { collectionStore } from './collection-store.js';
 
 /**
  * The later passes over a drop, in milliseconds after it began: once other processes have noticed it, and once every
- * request that had begun before is over (decision 115).
+ * request that had begun before is over (decision 6).
  */
 export const LATE_WRITER_PASSES_MS: readonly number[] = [5_000, 150_000];
 

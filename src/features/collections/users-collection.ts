@@ -19,7 +19,7 @@ const PASSWORD: Field = { name: 'password', type: 'String', required: true };
 export const defaultUserFields = (): Field[] => [EMAIL, PASSWORD, { name: 'name', type: 'String' }];
 
 /**
- * The `users` collection until a project edits it (decision 119); it exists from the start and is stored only then.
+ * The `users` collection until a project edits it (decision 1); it exists from the start and is stored only then.
  * Its id is the project's, so that its documents have a place before there is a record. `name` is there because signup
  * offers it (rest-api.md 4.1); a project may drop it.
  */

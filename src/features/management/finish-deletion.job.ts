@@ -43,7 +43,7 @@ export const finishDeletionJob: JobDefinition<App, FinishDeletionPayload> = {
   },
 };
 
-/** Enqueues the job that finishes a deletion, before the deletion begins (decision 115). */
+/** Enqueues the job that finishes a deletion, before the deletion begins (decision 6). */
 export async function enqueueFinishDeletion(
   app: App,
   { _id }: Pick<Project, '_id'>,

@@ -26,7 +26,7 @@ const PROJECTS = {
 const BY_NAME = { operator: naming('Id or e-mail address of the operator', 'OPERATOR_NOT_FOUND') };
 const mayManage = (action: string) => ofAllProjects(owner(action, { asksPassword: true }));
 
-/** Operators, for those who see all projects (decision 1816). */
+/** Operators, for those who see all projects and who can neither change nor remove their own account. */
 export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
   route('GET /api/admin/operators', {
     id: 'listOperators',

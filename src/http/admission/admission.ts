@@ -28,7 +28,7 @@ const LARGE_WORK_BYTES = 1024 ** 2;
 
 type AdmissionApp = Pick<App, 'log' | 'metrics'> & { config: Pick<App['config'], 'maxInFlight' | 'bodyBudgetBytes'> };
 
-/** What requests hold of the process, stage by stage (decision 1312): bodies that arrive, their bytes, requests. */
+/** What requests hold of the process, stage by stage (decision 51): bodies that arrive, their bytes, requests. */
 export class Admission {
   /** Requests whose body is there and whose reply is not completely sent. */
   readonly flights: Room;

@@ -13,7 +13,7 @@ export const MAX_DROPPED_BYTES = 64 * 1024;
 const MAX_DROPPED_PIECES = 200;
 
 /**
- * A request that counts the pieces of its body for every reader (decision 1304), and stops reading when there are too
+ * A request that counts the pieces of its body for every reader (decision 50), and stops reading when there are too
  * many. Closures for each request would cost more than the two counters.
  */
 export class CountedRequest extends IncomingMessage {

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { CountedRequest, MAX_DROPPED_BYTES } from './counted-request.js';
 
 /**
- * Drops the rest of a body when the request is answered before it has arrived, whichever reader had it (decision 1304).
+ * Drops the rest of a body when the request is answered before it has arrived, whichever reader had it (decision 50).
  * The connection goes on when the rest is known to be small; otherwise the reply announces that it closes, and it does
  * when the client has stopped sending or has sent more than is dropped.
  */

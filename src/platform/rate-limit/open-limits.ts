@@ -23,7 +23,7 @@ export interface CounterPlaces {
 
 /**
  * Counts in Redis, for all machines that share it; without one in the memory of the process that serves, or that
- * supervises the serving processes of this machine (decision 1012).
+ * supervises the serving processes of this machine (decision 45).
  */
 export function openLimits({ clock, log, redis, processGroup }: CounterPlaces): RateLimits {
   const shared = redis ? openRedisCounter(redis, clock) : processGroup && openGroupCounter(processGroup);

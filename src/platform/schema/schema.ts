@@ -19,7 +19,7 @@ export interface Annotations {
 
 /**
  * A JSON Schema that carries the TypeScript type `T` of the values it admits. Only the constructors below make one
- * (decision 1103): a literal has no type that it could be wrong about.
+ * (decision 53): a literal has no type that it could be wrong about.
  */
 export interface Schema<T = unknown> extends JsonSchema {
   readonly [TYPE]: T;

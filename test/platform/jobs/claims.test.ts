@@ -150,7 +150,7 @@ const looksAmong = (seen: readonly SeenCommand[]): SeenCommand[] =>
   seen.filter(({ body }) => (body.filter as { state?: string } | undefined)?.state === 'queued');
 
 describe('a worker with nothing to do', () => {
-  it('asks for all that it may run by one look (decision 805)', async () => {
+  it('asks for all that it may run by one look', async () => {
     await enqueue(idle, { n: 1 });
     expect(await claim()).toEqual([1]);
     await enqueue(idle, {}, { runAt: new Date(world.clock.now() + 1) });

@@ -109,7 +109,7 @@ function isSame(a: Named, b: Named): boolean {
 
 /**
  * The indexes behind the owner field of a private collection, or behind the first field of its rules: an end user's
- * lists always ask for their own documents (decision 118).
+ * lists always ask for their own documents (decision 10).
  */
 function ownerIndexes(collection: Settings): Named[] {
   const { rls, indexes } = collection;

@@ -17,7 +17,7 @@ const verdicts = new Map<string, PatternVerdict>();
 /**
  * Judges whether a pattern compiles, and whether a backtracking matcher (MongoDB's) could take time exponential, or a
  * high power, in the text's length. Verdicts are remembered; patterns that are slow to judge are refused first
- * (decision 203).
+ * (decision 12).
  */
 export function judgePattern(pattern: string): PatternVerdict {
   const known = verdicts.get(pattern);

@@ -12,7 +12,7 @@ const MAX_QUERY_BRANCHES = 1000;
 /** Levels of lists and objects of a pipeline. */
 export const MAX_PIPELINE_LEVELS = 32;
 /**
- * The work that one request may still ask for (decision 210), counted by number and size before any of it is done. Each
+ * The work that one request may still ask for (decision 12), counted by number and size before any of it is done. Each
  * refusal is 400 with a code of its own and names the limit.
  */
 export class WorkBudget {

@@ -31,7 +31,7 @@ import { writeRecordsTogether, WriteRefused } from './write-together.js';
 
 type Filter = Record<string, unknown>;
 
-/** The documents of a collection, for reading: everything that writes them passes `write` (decision 101). */
+/** The documents of a collection, for reading: everything that writes them passes `write` (decision 1). */
 export type DocumentReader<T extends SystemFields> = Pick<
   Store<T>,
   'aggregate' | 'collectionName' | 'countDocuments' | 'find' | 'findOne'

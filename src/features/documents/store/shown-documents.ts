@@ -11,7 +11,7 @@ const KNOWN_MS = 1_000;
 const MAX_KNOWN = 10_000;
 
 /**
- * visibleDocuments without those of bulk inserts that do not stand at this moment (decision 109). Reads of many
+ * visibleDocuments without those of bulk inserts that do not stand at this moment (decision 4). Reads of many
  * documents ask for it before each read. A promise only when it takes time.
  */
 export function findVisible(app: App, { _id }: Collection, includeDeleted = false): Promise<Filter> | Filter {

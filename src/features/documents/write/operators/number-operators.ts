@@ -5,7 +5,7 @@ import type { Condition } from '../change-path.js';
 import { isFitting, oneOfFilters, type OperatorRow } from './operator.js';
 import { rangeBefore, type Arithmetic, type NumberRange } from './number-range.js';
 
-/** Beyond it whole numbers lose digits, which no counter should: decision 123. */
+/** Beyond it whole numbers lose digits, which no counter should: decision 2. */
 const EXACT: NumberRange = { from: -Number.MAX_SAFE_INTEGER, to: Number.MAX_SAFE_INTEGER };
 
 /** A filter for a single number in a range, never for a list with one. */
