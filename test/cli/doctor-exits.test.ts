@@ -53,7 +53,7 @@ const s3 = (endpoint: string, secret: string): Env => ({
   BSVC_S3_FORCE_PATH_STYLE: 'true',
 });
 
-/** 3: somebody else cannot be reached; 1: everything that is to be put right here; mail too, as it waits in its queue. */
+/** 3: somebody else cannot be reached; 1: what is to be put right here. Mail is 1: it waits in its queue. */
 const CASES: Record<string, Case> = {
   'a setting that is wrong': { fails: ['settings'], code: 1, spoil: () => ({ BSVC_PORT: 'http' }) },
   'a MongoDB without BSVC_SECRET_KEY': {
