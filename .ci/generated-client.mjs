@@ -37,7 +37,7 @@ try {
   const { generate } = await import(join(place, 'node_modules', 'orval', 'dist', 'index.js'));
   const documents = {
     service: await (await fetch(`${JSON.parse(line).url}/api/openapi.json`)).text(),
-    project: run(process.execPath, [BINARY, 'openapi', '--project', 'demo', '--data-dir', data]),
+    project: run(process.execPath, [BINARY, 'generate', 'openapi', '--project', 'demo', '--data-dir', data]),
   };
   for (const [name, document] of Object.entries(documents)) {
     mkdirSync(join(place, name));

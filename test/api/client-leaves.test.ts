@@ -61,8 +61,8 @@ describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (r
   }
 
   it('gives its turn to others, running or waiting, and counts as 499', async () => {
-    const turns = vi.spyOn(test.app.aggregations, 'inTurn');
-    // Two run, as many as a project may have at once; two more wait.
+    const turns = vi.spyOn(test.app.aggregationsOfAddress, 'inTurn');
+    // Some run, as many as an address may have at once; the others wait.
     const clients = [1, 2, 3, 4].map(() => startAggregation(ENDLESS));
     await eventually('all four are asked for', () => turns.mock.calls.length === 4);
     const next = request(test.server)

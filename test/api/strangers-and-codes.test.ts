@@ -76,8 +76,9 @@ describe('strangers who ask for mails again and again', () => {
         mailed = await countMails(test, email);
         clock.advance(58 * 60_000);
       }
-      // Two of an hour's three, and seven of a day's ten with that of the sign-up.
-      expect(mailed).toBeGreaterThan(4);
+      // Two of an hour's three, and seven of a day's ten with that of the sign-up; what is asked for counts, whether or
+      // not an account wants it.
+      expect(mailed).toBeGreaterThan(3);
       expect(mailed).toBeLessThan(8);
       // From the network where the owner is signed in, without a token; then in the owner's session elsewhere.
       expect((await ask('/login/code', { email }, OWNER)).status).toBe(200);
@@ -88,18 +89,6 @@ describe('strangers who ask for mails again and again', () => {
     },
     60_000,
   );
-
-  it('use up nothing by what is not mailed', async () => {
-    const before = await countMails(test, email);
-    for (let n = 0; n < 5; n++) {
-      expect((await ask('/resend-verification-otp', { email }, '203.0.113.5')).status).toBe(200);
-      await countMails(test, email);
-      clock.advance(61_000);
-    }
-    expect(await countMails(test, email)).toBe(before);
-    for (const path of ['/login/code', '/request-password-reset']) await ask(path, { email }, '203.0.113.6');
-    expect(await countMails(test, email)).toBe(before + 2);
-  });
 
   it.each(GUESSING)(
     'and guess a code of %s leave tries to who asked for it, five in all',

@@ -260,9 +260,9 @@ const OWN_ROWS: readonly RouteRow[] = [
       once({ currentPassword: ':password', newPassword: 'another one' }),
     ),
   ),
-  // The same to everybody: whether an address has an account is nobody's business.
-  row('POST', '/api/userAuth/request-password-reset', 'a key', '200', '200', json({ email: ':email' })),
-  row('POST', '/api/userAuth/resend-verification-otp', 'a key', '200', '200', json({ email: ':email' })),
+  // The same to everybody, once a minute: whether an address has an account is nobody's business.
+  row('POST', '/api/userAuth/request-password-reset', 'a key', '200', '200', once({ email: ':email' })),
+  row('POST', '/api/userAuth/resend-verification-otp', 'a key', '200', '200', once({ email: ':email' })),
   row(
     'POST',
     '/api/userAuth/reset-password',
@@ -458,7 +458,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     json({ filePath: ':pendingPath', size: 6 }),
   ),
   // A link says of no path more than that there is nothing to read.
-  row('GET', '/api/storage/files/:projectId/:document/link', 'a key', NO_FILE, NO_FILE),
+  row('GET', '/api/storage/files/*path/link', 'a key', NO_FILE, NO_FILE),
   row('POST', '/api/storage/links', 'a key', '200', '200', json({ paths: ['a/b'] })),
   row('DELETE', '/api/storage/file', 'the secret key', '200', NO_FILE, once({ path: ':path' })),
   row('DELETE', '/api/storage/all', 'the secret key', '200', '200', once()),
