@@ -22,6 +22,10 @@ export interface RunningServer {
   stop: () => Promise<void>;
 }
 
+/** The service of this checkout, and that of another one. */
+export const OWN_NAME = 'bsvc';
+export const BESIDE_NAME = 'beside';
+
 const SQLITE = 'better-sqlite3@12.11.1';
 /** SQLite is compiled when it is installed, which is too much for every `npm ci`. */
 const CACHE_FOLDER = join('node_modules', '.cache', 'bench');
@@ -51,9 +55,11 @@ export function writtenByHand(folder: string, documents: number): Server | null 
 
 /**
  * The service as it is shipped: access log written to a file, rate limits on with more than one client needs, data
- * filled by the command line.
+ * filled by the command line. With a checkout it is the one that was built there.
  */
-export async function service(folder: string, documents: number): Promise<Server> {
+export async function service(folder: string, documents: number, checkout?: string): Promise<Server> {
+  const binary = checkout === undefined ? BINARY : join(checkout, 'bin', 'bsvc.js');
+  mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, 'log'), 'a');
   const env = {
     PATH: process.env.PATH!,
@@ -63,15 +69,15 @@ export async function service(folder: string, documents: number): Promise<Server
     BSVC_CONNECTIONS_PER_ADDRESS: 'off',
     BSVC_AUTH_RATE_LIMIT: '10000000/15m',
   };
-  const keys = await fill(folder, env, documents);
+  const keys = await fill(folder, documents, (words) => runOrThrow(words, env, binary));
   let world: World | undefined;
   return {
-    name: 'bsvc',
+    name: checkout === undefined ? OWN_NAME : BESIDE_NAME,
     start: async () => {
       const port = await freePort();
       const url = `http://127.0.0.1:${port}`;
       const begun = performance.now();
-      const child = spawn(process.execPath, [BINARY, 'serve', '--port', String(port)], {
+      const child = spawn(process.execPath, [binary, 'serve', '--port', String(port)], {
         env,
         stdio: ['ignore', log, log],
       });
@@ -132,13 +138,13 @@ interface Keys {
 }
 
 /** Projects and documents by the command line, as an operator would. */
-async function fill(folder: string, env: Record<string, string>, documents: number): Promise<Keys> {
-  const { keys } = JSON.parse(await runOrThrow(['project', 'create', 'bench', '--json'], env)) as { keys: Keys };
+async function fill(folder: string, documents: number, run: (words: string[]) => Promise<string>): Promise<Keys> {
+  const { keys } = JSON.parse(await run(['project', 'create', 'bench', '--json'])) as { keys: Keys };
   // More than any plan has: what is measured must not end in refusals.
-  await runOrThrow(['project', 'update', 'bench', '--limit', 'database=1000000000000'], env);
+  await run(['project', 'update', 'bench', '--limit', 'database=1000000000000']);
   const fields = FIELDS.flatMap((field) => ['--field', field]);
-  await runOrThrow(['collection', 'add', 'posts', '--public', ...fields, '--index', 'group'], env);
-  await runOrThrow(['collection', 'add', 'own', ...fields, '--index', 'group', '--rls', 'private'], env);
+  await run(['collection', 'add', 'posts', '--public', ...fields, '--index', 'group']);
+  await run(['collection', 'add', 'own', ...fields, '--index', 'group', '--rls', 'private']);
   const file = join(folder, 'posts.ndjson');
   const stream = createWriteStream(file);
   for (let index = 0; index < documents; index++) {
@@ -147,7 +153,7 @@ async function fill(folder: string, env: Record<string, string>, documents: numb
   }
   stream.end();
   await once(stream, 'finish');
-  await runOrThrow(['data', 'import', 'posts', file, '--json'], env);
+  await run(['data', 'import', 'posts', file, '--json']);
   return keys;
 }
 

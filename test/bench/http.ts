@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { type Case, COMMON, OWN } from './http-cases.js';
 import type { Seen, Shots } from './http-client.js';
-import { koaConstant, type Server, service, writtenByHand } from './http-servers.js';
+import { BESIDE_NAME, koaConstant, OWN_NAME, type Server, service, writtenByHand } from './http-servers.js';
 import { cpuSeconds, memoryMib } from './process-cost.js';
 
 /*
@@ -18,6 +18,7 @@ import { cpuSeconds, memoryMib } from './process-cost.js';
  *   npm run bench                        every case, 10,000 documents, 32 connections, three rounds
  *   npm run bench -- --documents 200000 --connections 32,128,512 --seconds 4 --rounds 5 --only get
  *   npm run bench -- --out now.json      and --compare before.json for the same of an earlier run
+ *   npm run bench -- --beside ../before  beside the service that was built in another checkout, by turns
  */
 
 const { values: options } = parseArgs({
@@ -29,6 +30,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     out: { type: 'string' },
     compare: { type: 'string' },
+    beside: { type: 'string' },
   },
 });
 const FIRST_SECONDS = 2;
@@ -68,12 +70,13 @@ try {
 
 async function measureAll(path: string): Promise<Row[]> {
   const documents = Number(options.documents);
-  const own = await service(path, documents);
+  const own = await service(join(path, OWN_NAME), documents);
+  const beside = options.beside ? [await service(join(path, BESIDE_NAME), documents, options.beside)] : [];
   const byHand = writtenByHand(path, documents);
-  const servers = [koaConstant(), ...(byHand ? [byHand] : []), own];
+  const servers = [koaConstant(), ...(byHand ? [byHand] : []), ...beside, own];
   const turns = [
     ...COMMON.flatMap((one) => servers.map((server) => ({ one, server }))),
-    ...OWN.map((one) => ({ one, server: own })),
+    ...OWN.flatMap((one) => [...beside, own].map((server) => ({ one, server }))),
   ].filter(({ one }) => one.name.includes(options.only ?? ''));
   const rows: Row[] = [];
   for (const connections of options.connections.split(',').map(Number)) {
@@ -153,24 +156,26 @@ function report(rows: readonly Row[]): void {
   if (!options.compare) return;
   const earlier = JSON.parse(readFileSync(options.compare, 'utf8')) as Row[];
   console.log('\nagainst the earlier run, relative to the floor of each:');
-  for (const row of rows.filter(({ server }) => server === 'bsvc')) {
-    const same = find(earlier, row, 'bsvc');
+  for (const row of rows.filter(({ server }) => server === OWN_NAME)) {
+    const same = find(earlier, row, OWN_NAME);
     if (same) console.log(`${row.case.padEnd(26)} ${(relative(row, rows) / relative(same, earlier)).toFixed(2)}x`);
   }
 }
 
 function describe(row: Row, rows: readonly Row[]): string {
-  const goal = row.server === 'bsvc' ? COMMON.find(({ name }) => name === row.case)?.goal : undefined;
+  const goal = row.server === OWN_NAME ? COMMON.find(({ name }) => name === row.case)?.goal : undefined;
   const byHand = find(rows, row, BY_HAND);
+  const beside = row.server === OWN_NAME ? find(rows, row, BESIDE_NAME) : undefined;
   const first = row.firstMicros / row.cpuMicros;
   const judge = (value: number, most: number | undefined): string =>
-    `${value.toFixed(2)}x${most === undefined || row.server !== 'bsvc' ? '' : ` (${most}: ${value <= most ? 'met' : 'MISSED'})`}`;
+    `${value.toFixed(2)}x${most === undefined || row.server !== OWN_NAME ? '' : ` (${most}: ${value <= most ? 'met' : 'MISSED'})`}`;
   return [
     row.case.padEnd(25),
     row.server.padEnd(13),
     `c=${row.connections}`.padEnd(6),
     `${row.cpuMicros} us`.padStart(8),
     (byHand && row.server !== BY_HAND ? judge(row.cpuMicros / byHand.cpuMicros, goal) : '').padEnd(22),
+    ...(beside ? [`${(row.cpuMicros / beside.cpuMicros).toFixed(2)}x beside`] : []),
     `${row.requestsPerSecond}/s`.padStart(8),
     `p50 ${row.p50.toFixed(1)} ms p99 ${row.p99.toFixed(1)} ms ${judge(row.p99 / row.p50, row.connections > 32 ? MAX_CROWDED_TAIL : MAX_TAIL)}`.padEnd(
       46,

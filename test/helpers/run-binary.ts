@@ -47,8 +47,8 @@ export async function runBinary(argv: string[], options: BinaryOptions = {}): Pr
 }
 
 /** What a command that has to succeed prints. */
-export async function runOrThrow(argv: string[], env: Record<string, string>): Promise<string> {
-  const { code, stdout, stderr } = await runBinary(argv, { env });
+export async function runOrThrow(argv: string[], env: Record<string, string>, binary = BINARY): Promise<string> {
+  const { code, stdout, stderr } = await runBinary(argv, { env, binary });
   if (code !== 0) throw new Error(`bsvc ${argv.join(' ')} ended with ${code}: ${stderr}`);
   return stdout.trim();
 }
