@@ -43,7 +43,7 @@ const DEEP = [
     'attached-files changes-properties document-oracle hidden-fields hostile-reads list-documents mail-properties nothing-told references-properties references-readable rls-properties rule-moments rule-races rule-set-moments rules-search session-properties storage-properties storage-signed write-properties',
   ),
   ...list('client', 'browser hosted-react hosted-sdk killed react-user typed'),
-  ...list('cli', 'backup every-command kept-backups master-key move-to old-beside repair restore-space serve upkeep'),
+  ...list('cli', 'backup every-command kept-backups master-key move-to repair restore-space serve upkeep'),
   ...list(
     'engine',
     'conversion crash damaged-values data-file fairness healthy-stores insert-together mongoose one-moment plan-choice repair repair-history',

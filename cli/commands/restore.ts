@@ -7,7 +7,7 @@ import {
   restoreBackup,
   verifyBackup,
 } from '../../src/features/store-copies/restore-backup.js';
-import { MIGRATIONS } from '../../src/migrations/index.js';
+import { MIGRATIONS } from '../../src/migrations/migrate.js';
 import { argument, defineCommand, flag } from '../shell/command.js';
 import { countOf } from '../view/present-amount.js';
 

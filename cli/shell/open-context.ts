@@ -168,9 +168,7 @@ async function prepare(app: App, purpose: Purpose): Promise<App> {
   try {
     if (purpose !== 'migration' && purpose !== 'diagnosis') {
       await requireOwnStore(app);
-      await (purpose === 'migrating service'
-        ? migrateAlone(app.db)
-        : requireMigrated(app.db, { converts: purpose === 'service' }));
+      await (purpose === 'migrating service' ? migrateAlone(app.db) : requireMigrated(app.db));
       if ((app.db.refusal?.() ?? null) === null) await settleSealingKeys(app, app.clock.now());
     }
     if (purpose.endsWith('service')) for (const warning of app.db.warnings) app.log.warn(warning);

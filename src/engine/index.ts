@@ -137,8 +137,6 @@ export interface Engine {
   onLost(listen: (loss: StorageError) => void): void;
   /** Why the store is only read, null when it is written as well. */
   refusal(): string | null;
-  /** Only reads from now on, unless it does already, and says why. */
-  refuseWrites(reason: string): void;
   /** Ids of the processes of this machine that have the data directory open, this one included. */
   processes(): number[];
   /** Runs what makes room; on a full disk with the help of the room that is kept for it. It may run more than once. */
@@ -223,7 +221,6 @@ export function openEngine(options: EngineOptions): Engine {
       onLost = listen;
     },
     refusal: () => storage.environment.refusal?.message ?? null,
-    refuseWrites: (reason) => storage.environment.refuse(new StorageError('READ_ONLY', reason)),
     useReserve: (work) => storage.reserve.use(work),
     snapshots: () => storage.snapshots.check(),
     verify: (options) => verifyStorage(storage, options),

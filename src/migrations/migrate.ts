@@ -1,6 +1,22 @@
 import { conflict } from '../errors.js';
 import { type Database, unlessDuplicate } from '../platform/database/database.js';
-import { MIGRATIONS } from './index.js';
+import { SYSTEM_INDEXES } from './system-indexes.js';
+
+/** One change of stored data. `up` may be run again after a crash in its middle: it must be harmless to repeat. */
+export interface Migration {
+  id: string;
+  up(db: Database): Promise<void>;
+}
+
+/** In order, each one way. A released one is never edited. */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    id: '001-baseline',
+    async up(db) {
+      for (const [name, indexes] of Object.entries(SYSTEM_INDEXES)) await db.createIndexes(name, [...indexes]);
+    },
+  },
+];
 
 interface MigrationRecord {
   _id: string;
@@ -15,10 +31,10 @@ export interface MigrationStatus {
 }
 
 /** Which of the known migrations this database has seen. */
-export async function findMigrationStatus(db: Database): Promise<MigrationStatus> {
+export async function findMigrationStatus(db: Database, migrations = MIGRATIONS): Promise<MigrationStatus> {
   const records = await db.collection<MigrationRecord>('migrations').find({}).toArray();
   const seen = new Set(records.map((record) => record._id));
-  const ids = MIGRATIONS.map((migration) => migration.id);
+  const ids = migrations.map((migration) => migration.id);
   return {
     applied: ids.filter((id) => seen.has(id)),
     pending: ids.filter((id) => !seen.has(id)),
@@ -42,11 +58,11 @@ export function refuseNewerStore({ unknown }: MigrationStatus): void {
  * Runs the pending migrations in order and returns their ids. Several processes at once do no harm: every step can be
  * repeated. 409 STORE_NEWER.
  */
-export async function migrate(db: Database): Promise<string[]> {
-  const status = await findMigrationStatus(db);
+export async function migrate(db: Database, migrations = MIGRATIONS): Promise<string[]> {
+  const status = await findMigrationStatus(db, migrations);
   refuseNewerStore(status);
   const { pending } = status;
-  for (const migration of MIGRATIONS) {
+  for (const migration of migrations) {
     if (!pending.includes(migration.id)) continue;
     await migration.up(db);
     const record = { _id: migration.id, appliedAt: new Date() };

@@ -7,43 +7,34 @@ import type { SecretBox } from '../platform/secrets/secret-box.js';
 import { findMigrationStatus, migrate, refuseNewerStore } from './migrate.js';
 
 /**
- * Makes sure that the stored data is that of this version. An embedded store is brought up to it by a process that
- * `converts`, as migrateAlone says, and only read by the others; an empty MongoDB by all. A MongoDB with data in it is
- * changed only on request (409 MIGRATIONS_PENDING), as other versions may still be running on it. A store that a newer
- * version has changed is refused (409 STORE_NEWER).
+ * Runs the migrations that an embedded store or an empty MongoDB waits for. A MongoDB with data in it is changed only
+ * on request (409 MIGRATIONS_PENDING), as other versions may still be running on it. Refuses as migrateAlone.
  */
-export async function requireMigrated(db: Database, { converts }: { converts: boolean }): Promise<void> {
+export async function requireMigrated(db: Database): Promise<void> {
   const status = await findMigrationStatus(db);
   refuseNewerStore(status);
   const { applied, pending } = status;
   if (pending.length === 0) return;
-  if (db.kind === 'mongodb') {
-    const untouched = applied.length === 0 && (await db.listNames()).length === 0;
-    if (untouched) return void (await migrate(db));
+  if (db.kind === 'mongodb' && (applied.length > 0 || (await db.listNames()).length > 0)) {
     throw conflict(
       'MIGRATIONS_PENDING',
       `The stored data waits for ${numberOf(pending)}. Make a backup, then run "bsvc migrate".`,
     );
   }
-  if (converts || !(await holdsProjects(db))) return void (await migrateAlone(db));
-  db.refuseWrites?.(
-    `The store was written by an earlier version and waits for ${numberOf(pending)}. It is only read until "bsvc migrate up", "bsvc serve" or "bsvc worker" runs them, after which earlier versions refuse it: make a backup before, by "bsvc backup make --out <file>".`,
-  );
+  await migrateAlone(db);
 }
 
 /**
  * Runs the pending migrations and returns their ids. 503 STORE_SHARED while another process has the embedded store
- * open: it may be of an earlier version, which could not go on.
+ * open, which could not go on; 409 STORE_NEWER for a store that a newer version has changed.
  */
 export async function migrateAlone(db: Database): Promise<string[]> {
-  const status = await findMigrationStatus(db);
-  refuseNewerStore(status);
-  const { pending } = status;
+  const { pending } = await findMigrationStatus(db);
   const others = db.listOtherProcesses();
   if (pending.length > 0 && others.length > 0 && (await holdsProjects(db))) {
     throw unavailable(
       'STORE_SHARED',
-      `The store was written by an earlier version and waits for ${numberOf(pending)}, which run when no other process has it open: end ${others.join(', ')} first.`,
+      `The store waits for ${numberOf(pending)}, which run when no other process has it open: end ${others.join(', ')} first.`,
     );
   }
   return migrate(db);

@@ -29,7 +29,6 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     service: 'test/bench/soak.ts',
     changes: 'test/bench/changes-soak.ts',
     kept: 'test/bench/kept-soak.ts',
-    oldbeside: 'test/bench/old-beside.ts',
     store: 'test/bench/store-soak.ts',
     strangers: 'test/bench/strangers.ts',
   },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterAll, describe, expect, it } from 'vitest';
 import { withAuditEntry } from '../../src/features/audit/audit-log.js';
-import { MIGRATIONS } from '../../src/migrations/index.js';
+import { MIGRATIONS } from '../../src/migrations/migrate.js';
 import { beginRestore } from '../../src/platform/database/restore-mark.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { startMailProviderDouble } from '../helpers/mail-provider-double.js';

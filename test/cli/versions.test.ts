@@ -1,7 +1,9 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
+import { MIGRATIONS } from '../../src/migrations/migrate.js';
 import type { Store } from '../../src/platform/database/database.js';
+import { runBinary, startService } from '../helpers/run-binary.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
@@ -60,23 +62,36 @@ describe('a store that a newer version has changed', () => {
 });
 
 describe('a store that waits for a migration', () => {
-  it('lacks no index that the migration makes, says doctor', async () => {
-    await withApp(env, async (app) => {
-      const makers = ['014-create-owner-indexes', '022-index-trash-and-sorts'];
-      await app.db.collection<Applied>('migrations').deleteMany({ _id: { $in: makers } });
-      for (const name of await app.db.listNames())
-        for (const index of await app.db.collection(name).indexes())
-          if (/^own_.*:/.test(index.name!)) await app.db.collection(name).dropIndex(index.name!);
-    });
+  const { id } = MIGRATIONS.at(-1)!;
+  beforeEach(() => migrations((store) => store.deleteOne({ _id: id })));
+
+  it('lacks nothing that the migration makes, says doctor, and has it afterwards', async () => {
+    await withApp(env, ({ db }) => db.collection('jobs').dropIndex('due'));
     const { code, json } = await home.bsvc(['doctor', '--json']);
     const { checks } = json<Report>();
     expect(code).toBe(0);
     expect(checks.filter(({ name }) => name === 'migrations' || name === 'indexes')).toMatchObject([
-      { ok: true, detail: '2 to be run at the next start' },
+      { ok: true, detail: '1 to be run at the next start' },
       { ok: true, detail: 'looked at once the pending migrations are run' },
     ]);
-    expect((await home.bsvc(['migrate'])).code).toBe(0);
+    expect((await home.bsvc(['migrate', '--json'])).json()).toEqual({ applied: [id], pending: [] });
+    const indexes = await withApp(env, ({ db }) => db.collection('jobs').indexes());
+    expect(indexes.map(({ name }) => name)).toContain('due');
     expect((await home.bsvc(['doctor'])).code).toBe(0);
+  });
+
+  it('is not changed beside another process, which may be of the version before', async () => {
+    await withApp(env, async () => {
+      const ways = [['project', 'list'], ['migrate'], ['serve', '--port', '0'], ['worker']];
+      for (const { code, stderr } of await Promise.all(ways.map((words) => runBinary(words, { env })))) {
+        expect([code, stderr]).toEqual([3, expect.stringMatching(new RegExp(`end (\\d+, )*${process.pid}`))]);
+      }
+    });
+    const services = [['serve', '--no-worker', '--port', '0'], ['worker']];
+    // At once: who comes first runs it, and the other finds it done.
+    const started = await Promise.all(services.map((words) => startService(words, env)));
+    for (const each of started) expect(await each.stop()).toBe(0);
+    expect(await migrations((store) => store.countDocuments({ _id: id }))).toBe(1);
   });
 });
 

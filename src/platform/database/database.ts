@@ -96,8 +96,6 @@ export interface Database {
   onLost?(listen: (loss: AppError) => void): void;
   /** Why the embedded store is only read, null when it is written as well. */
   refusal?(): string | null;
-  /** The embedded store is only read from now on. */
-  refuseWrites?(reason: string): void;
   /** Damage that processes met in the embedded store since it was last found whole; MongoDB has its log. */
   listDamage?(): MetDamage[];
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
@@ -347,7 +345,6 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
         });
       },
       refusal: () => engine.refusal(),
-      refuseWrites: (reason) => engine.refuseWrites(reason),
       verify: (options) => engine.verify(options),
       stats: () => ({ ...engine.stats() }),
       onLongRead: (listen) => engine.onLongRead(listen),

@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { backUp } from '../../../src/features/store-copies/back-up.js';
 import { verifyBackup } from '../../../src/features/store-copies/restore-backup.js';
-import { MIGRATIONS } from '../../../src/migrations/index.js';
+import { MIGRATIONS } from '../../../src/migrations/migrate.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

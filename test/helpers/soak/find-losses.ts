@@ -13,7 +13,7 @@ import { mailUsageStore } from '../../../src/features/mail/sending/mail-slots.js
 import { measureUsage } from '../../../src/features/management/measure-usage.js';
 import { verifyBackup } from '../../../src/features/store-copies/restore-backup.js';
 import { userStore } from '../../../src/features/users/user-store.js';
-import { MIGRATIONS } from '../../../src/migrations/index.js';
+import { MIGRATIONS } from '../../../src/migrations/migrate.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import { drainJobs, SCHEDULES } from '../../../src/worker.js';
 import type { TestProject } from '../build-project.js';
