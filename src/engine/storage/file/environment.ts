@@ -10,7 +10,7 @@ import { guardReads } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
 import { readFirstPages, LAST_PAGE_AT, MAGIC, MAGIC_AT, META_BYTES, PAGE_BYTES_AT, PageError } from './page-layout.js';
 import { damagedFile } from '../damage.js';
-import { lockOf, markOpen, noteLock, requireSameLock } from './open-marks.js';
+import { beginClosing, beginOpening, lockOf, markOpen, noteLock, requireSameLock } from './open-marks.js';
 import { PageRanges } from './page-ranges.js';
 import { Preallocation, requireCopyRoom, type TransactionSize } from './preallocation.js';
 import { FileReader } from './reader.js';
@@ -104,6 +104,8 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
   const isCopied = requireCopyRoom(path);
   const short = inspectDataFile(path);
   let store: RootDatabase<Buffer, Buffer>;
+  // Threads open and close what their process has open.
+  const endOpening = isMainThread ? beginOpening(dataDir) : () => undefined;
   try {
     store = open<Buffer, Buffer>({
       ...STORE_OPTIONS,
@@ -113,6 +115,8 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
     });
   } catch (error) {
     throw translateStorageError(error, path);
+  } finally {
+    endOpening();
   }
   if (isMainThread) noteLock(dataDir, lockOf(path));
   guardReads(store);
@@ -155,7 +159,9 @@ function openMarked(dataDir: string, path: string, durability: Durability, unmar
     },
     isTight: () => preallocation.isTight,
     close: async () => {
+      const endClosing = isMainThread ? await beginClosing(dataDir) : () => undefined;
       await store.close();
+      endClosing();
       lastCommit.close();
       preallocation.close();
       pages.close();

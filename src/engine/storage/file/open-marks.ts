@@ -1,38 +1,86 @@
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { StorageError } from '../storage-error.js';
 
-/** Files beside the data file: which process has it open, or looks through it, and when that process started. */
-const MARK = /^(open|looking)\.(\d+)\.(\d*)$/;
+type MarkKind = 'open' | 'looking' | 'opening' | 'closing';
 
-/** What a process that has the data file open, or looks through it, says of itself. */
+/** Files beside the data file: which process does what with it, and when that process started. */
+const MARK = /^(open|looking|opening|closing)\.(\d+)\.(\d*)$/;
+
+/** Openings and closings take no longer; for a process that stands still in one, nobody waits longer. */
+const MAX_WAIT_MS = 10_000;
+const PAUSE_MS = 1;
+/** To wait in one turn of the event loop, as LMDB does: a store is opened in one. */
+const paused = new Int32Array(new SharedArrayBuffer(4));
+
+/** What a process that has the data file open, opens or closes it, or looks through it, says of itself. */
 export interface ProcessMark {
   readonly path: string;
-  readonly kind: 'open' | 'looking';
+  readonly kind: MarkKind;
   readonly pid: number;
   /** False: the process ended without closing the file, by a signal. */
   readonly isAlive: boolean;
 }
 
-/** How often this process has each data directory open; the marks of what is open when it exits go then. */
-const opened = new Map<string, number>();
+/** How often this process has set each of its marks; those that are left when it exits go then. */
+const set = new Map<string, number>();
 
 /**
  * Marks the data file as open in this process, so that the next one knows whether it was closed; to be called before
  * LMDB opens it. Returns what removes the mark.
  */
 export function markOpen(dataDir: string): () => void {
-  if (opened.size === 0) process.on('exit', removeMarks);
-  const path = ownMark(dataDir, 'open');
-  opened.set(path, (opened.get(path) ?? 0) + 1);
+  return setMark(dataDir, 'open');
+}
+
+/**
+ * Waits until no other process closes the data file. The last one that does destroys the mutexes in the lock file; to
+ * one that begins to open it meanwhile LMDB gives the destroyed ones, with which every transaction fails, for all that
+ * come while it has the file open. Returns what is to be called when LMDB has opened it, or has failed to.
+ */
+export function beginOpening(dataDir: string): () => void {
+  const ends = performance.now() + MAX_WAIT_MS;
+  for (;;) {
+    const endOpening = setMark(dataDir, 'opening');
+    if (!isMarkedByOther(dataDir, 'closing') || performance.now() > ends) return endOpening;
+    // Those that close wait for those that open: one of the two has to give way.
+    endOpening();
+    Atomics.wait(paused, 0, 0, PAUSE_MS);
+  }
+}
+
+/** Waits until no other process opens the data file. Returns what is to be called when LMDB has closed it. */
+export async function beginClosing(dataDir: string): Promise<() => void> {
+  const endClosing = setMark(dataDir, 'closing');
+  const ends = performance.now() + MAX_WAIT_MS;
+  while (isMarkedByOther(dataDir, 'opening') && performance.now() < ends) await wait(PAUSE_MS);
+  return endClosing;
+}
+
+function isMarkedByOther(dataDir: string, kind: MarkKind): boolean {
+  const own = ownMark(dataDir, kind);
+  try {
+    return listMarks(dataDir).some((mark) => mark.kind === kind && mark.isAlive && mark.path !== own);
+  } catch {
+    // What was removed under the service is closed all the same.
+    return false;
+  }
+}
+
+/** Returns what removes it, unless this process has set it again meanwhile. */
+function setMark(dataDir: string, kind: MarkKind): () => void {
+  if (set.size === 0) process.on('exit', removeMarks);
+  const path = ownMark(dataDir, kind);
+  set.set(path, (set.get(path) ?? 0) + 1);
   writeMark(path, '');
   return () => {
-    const left = opened.get(path)! - 1;
-    opened.set(path, left);
+    const left = set.get(path)! - 1;
+    set.set(path, left);
     if (left > 0) return;
-    opened.delete(path);
+    set.delete(path);
     rmSync(path, { force: true });
-    if (opened.size === 0) process.off('exit', removeMarks);
+    if (set.size === 0) process.off('exit', removeMarks);
   };
 }
 
@@ -74,7 +122,7 @@ export function listMarks(dataDir: string): ProcessMark[] {
     const [, kind, pid, start] = MARK.exec(name) ?? [];
     if (kind === undefined) return [];
     const isAlive = isRunning(Number(pid), start!);
-    return [{ path: join(dataDir, name), kind: kind as ProcessMark['kind'], pid: Number(pid), isAlive }];
+    return [{ path: join(dataDir, name), kind: kind as MarkKind, pid: Number(pid), isAlive }];
   });
 }
 
@@ -105,7 +153,7 @@ function moveMark(from: string, to: string): boolean {
   }
 }
 
-function ownMark(dataDir: string, kind: ProcessMark['kind']): string {
+function ownMark(dataDir: string, kind: MarkKind): string {
   return join(dataDir, `${kind}.${process.pid}.${startOf(process.pid) ?? ''}`);
 }
 
@@ -127,7 +175,7 @@ function readMark(path: string): string {
 }
 
 function removeMarks(): void {
-  for (const path of opened.keys()) rmSync(path, { force: true });
+  for (const path of set.keys()) rmSync(path, { force: true });
 }
 
 /** Compares the start as well: process ids are reused, above all in containers, where a service always has id 1. */
