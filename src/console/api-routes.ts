@@ -1473,6 +1473,7 @@ export interface ApiSchemas {
       storage?: number;
       streams?: number;
       userRequests?: number;
+      userShare?: number;
       webhooks?: number;
     };
     name: string;
@@ -1490,6 +1491,7 @@ export interface ApiSchemas {
       storage?: number | null;
       streams?: number | null;
       userRequests?: number | null;
+      userShare?: number | null;
       webhooks?: number | null;
     };
     name?: string;
@@ -1526,6 +1528,7 @@ export interface ApiSchemas {
       storage?: number;
       streams?: number;
       userRequests?: number;
+      userShare?: number;
       webhooks?: number;
     };
     name: string;
@@ -1819,6 +1822,7 @@ export interface ApiSchemas {
       mail: number | null;
       storage: number | null;
       streams: number | null;
+      userShare: number | null;
       webhooks: number | null;
     };
     mail: {

@@ -26,7 +26,11 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
     { key: { heldLane: 1 }, name: 'held_lane', unique: true, sparse: true },
     { key: { expireAt: 1 }, name: 'expiry', sparse: true },
   ],
-  idempotency_keys: [BY_END, { key: { projectId: 1, size: 1 }, name: 'project_size' }],
+  idempotency_keys: [
+    BY_END,
+    { key: { projectId: 1, size: 1 }, name: 'project_size' },
+    { key: { by: 1 }, name: 'by', sparse: true },
+  ],
   insert_series: [{ key: { 'hidden.at': 1 }, name: 'hidden_at', sparse: true }],
   audit_log: [{ key: { at: -1 }, name: 'at', expireAfterSeconds: 400 * DAYS }],
   stream_tickets: [BY_END, BY_PROJECT],
@@ -87,7 +91,9 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
     { key: { projectId: 1, state: 1 }, name: 'project_state' },
     { key: { projectId: 1, state: 1, createdAt: -1, _id: -1 }, name: 'listing' },
     { key: { dueAt: 1 }, name: 'due', sparse: true },
+    { key: { uploadedBy: 1 }, name: 'uploaded_by', sparse: true },
   ],
+  storage_usage: [{ key: { projectId: 1 }, name: 'of_users', sparse: true }],
 
   operators: [{ key: { email: 1 }, name: 'email', unique: true }],
   operator_sessions: [

@@ -123,7 +123,7 @@ describe('wrong usage is exit 2', () => {
     [['key', 'rotate', '--project', 'x', '--type', 'secret', '--grace', 'soon'], 'must be a duration'],
     [
       ['project', 'update', 'x', '--limit', 'mail=lots'],
-      'it must be name=number or name=plan, with one of mail, webhooks, storage, database, streams, requests, userRequests, authRequests.',
+      'it must be name=number or name=plan, with one of mail, webhooks, storage, database, streams, userShare, requests, userRequests, authRequests.',
     ],
     [['project', 'update', 'x', '--limit', 'mail=5mb'], 'mail is a number without a unit, for example mail=200.'],
     [['project', 'update', 'x', '--limit', 'database=5tb'], 'it must be name=number'],

@@ -66,5 +66,5 @@ export async function dropProjectFiles(app: App, project: Pick<Project, '_id'>):
     { $set: deletion(new Date(app.clock.now())) },
   );
   await deleteAllFiles(app, project);
-  await usageStore(app).deleteOne({ _id: project._id });
+  await usageStore(app).deleteMany({ $or: [{ _id: project._id }, { projectId: project._id }] });
 }

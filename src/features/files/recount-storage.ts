@@ -3,7 +3,7 @@ import { unavailable } from '../../errors.js';
 import type { Project } from '../projects/project.js';
 import { providerOf, type FileRecord } from './file.js';
 import { filesOf, fileStore } from './file-store.js';
-import { chargeMark, closeMark, readUsage, usageStore, type UsageRecord } from './usage-store.js';
+import { chargeMark, closeMark, readUsage, usageStore, type UsageKey, type UsageRecord } from './usage-store.js';
 
 const MAX_ATTEMPTS = 100;
 
@@ -15,12 +15,18 @@ export interface Recount {
 }
 
 /**
- * Sets the counter of used bytes to what the files' records say. Charges and refunds go on during it: one that falls
- * between reading and writing makes it read again. 503 when they never pause.
+ * Sets the counters of used bytes, the project's and those of its users, to what the files' records say. Charges and
+ * refunds go on during it: one that falls between reading and writing makes it read again. 503 when they never pause.
  */
 export async function recountStorage(app: App, project: Pick<Project, '_id'>): Promise<Recount> {
+  const users = usageStore(app).find({ projectId: project._id }).project<UsageKey>({ _id: 1, projectId: 1 });
+  for await (const user of users) await recount(app, user);
+  return recount(app, project);
+}
+
+async function recount(app: App, key: UsageKey): Promise<Recount> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const usage = await readUsage(app, project._id);
+    const usage = await readUsage(app, key);
     const after = await sumCharged(app, usage);
     const { matchedCount } = await usageStore(app).updateOne(
       // Every change of the bytes adds a mark, or else changes the generation.
@@ -37,7 +43,7 @@ export async function recountStorage(app: App, project: Pick<Project, '_id'>): P
 async function sumCharged(app: App, usage: UsageRecord): Promise<number> {
   const applied = new Set(usage.applied);
   const files = fileStore(app)
-    .find(filesOf(usage._id))
+    .find(usage.projectId ? { projectId: usage.projectId, uploadedBy: usage._id.toHexString() } : filesOf(usage._id))
     .project<FileRecord>({ _id: 1, state: 1, size: 1, place: 1, settled: 1, confirmedAt: 1 });
   let bytes = 0;
   for await (const file of files) if (isCounted(file, applied)) bytes += file.size!;

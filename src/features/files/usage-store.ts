@@ -2,10 +2,12 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
+import type { FileRecord } from './file.js';
 import { fileStore } from './file-store.js';
 
 /**
- * How many bytes of a project's quota are used, and which files' charges and refunds that number contains.
+ * How many bytes of a project's quota, or of a user's share of it, are used, and which files' charges and refunds that
+ * number contains.
  *
  * A charge and its file are two records, and a process can be killed between writing the one and the other. So that
  * each charge and refund is applied exactly once: the write that changes `bytes` also adds a mark to `applied` (`+id`
@@ -14,8 +16,10 @@ import { fileStore } from './file-store.js';
  * the generation that was read *before* the file's record, so a worker with old knowledge is refused.
  */
 export interface UsageRecord {
-  /** The project. */
+  /** The project, or the user who uploaded the files. */
   _id: ObjectId;
+  /** The project of the user. */
+  projectId?: ObjectId;
   bytes: number;
   generation: number;
   applied: string[];
@@ -29,12 +33,21 @@ export const closeMark = (fileId: ObjectId): string => `-${fileId.toHexString()}
 
 export const usageStore = storeOf<UsageRecord>('storage_usage');
 
-/** The project's record, made when there is none. */
-export async function readUsage(app: Pick<App, 'db'>, projectId: ObjectId): Promise<UsageRecord> {
-  const found = await usageStore(app).findOne({ _id: projectId });
+/** A record of which the bytes of a file are part. */
+export type UsageKey = Pick<UsageRecord, '_id' | 'projectId'>;
+
+/** The records that a file is charged to: its uploader's before the project's. */
+export function usagesOf({ projectId, uploadedBy }: Pick<FileRecord, 'projectId' | 'uploadedBy'>): UsageKey[] {
+  return [...(uploadedBy === undefined ? [] : [{ _id: new ObjectId(uploadedBy), projectId }]), { _id: projectId }];
+}
+
+/** The record, made when there is none. */
+export async function readUsage(app: Pick<App, 'db'>, key: UsageKey): Promise<UsageRecord> {
+  const { _id, projectId } = key;
+  const found = await usageStore(app).findOne({ _id });
   if (found) return found;
-  const fresh: UsageRecord = { _id: projectId, bytes: 0, generation: 0, applied: [] };
-  return (await unlessDuplicate(usageStore(app).insertOne({ ...fresh }))) ? fresh : readUsage(app, projectId);
+  const fresh: UsageRecord = { _id, ...(projectId && { projectId }), bytes: 0, generation: 0, applied: [] };
+  return (await unlessDuplicate(usageStore(app).insertOne({ ...fresh }))) ? fresh : readUsage(app, key);
 }
 
 /**
@@ -43,7 +56,7 @@ export async function readUsage(app: Pick<App, 'db'>, projectId: ObjectId): Prom
  */
 export async function forgetMarks(app: Pick<App, 'db'>, seen: UsageRecord, many = MANY_MARKS): Promise<void> {
   if (seen.applied.length < many) return;
-  const usage = await readUsage(app, seen._id);
+  const usage = await readUsage(app, seen);
   const ids = [...new Set(usage.applied.map((mark) => mark.slice(1)))];
   const unfinished = await fileStore(app)
     .find({ _id: { $in: ids.map((id) => new ObjectId(id)) }, state: { $ne: 'confirmed' }, settled: { $ne: true } })

@@ -4,14 +4,17 @@ import { forbidden } from '../../errors.js';
 import { countLogs } from '../changes/log-bound.js';
 import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
-import { findLimit } from '../plans/plan-limits.js';
+import { findLimit, findUserShare } from '../plans/plan-limits.js';
 import { projectStore } from '../projects/project-store.js';
 import { countKept, keptBytes, type KeptRecord } from './kept-records.js';
+import { requireShare } from './user-share.js';
 
 /** A project's room, as a process knows it. */
 interface Room {
   /** Bytes of documents that the plan grants, null = unlimited. */
   limit: number | null;
+  /** Those that one user may have, null = all. */
+  share: number | null;
   used: number;
   /** The bytes that this process has let in since `used` was measured. */
   added: number;
@@ -38,7 +41,8 @@ export type AddedBytes =
   { documents: readonly Document[] } | { change: Document } | { kept: KeptRecord | number } | null;
 
 /**
- * 403 QUOTA_EXCEEDED when what a write adds would not fit into what the project's plan grants; small changes find a
+ * 403 QUOTA_EXCEEDED when what a write adds would not fit into what the project's plan grants, or into the share of the
+ * user on whose behalf `app` acts; small changes find a
  * little more room, so that what is stored can be marked and corrected, and so do kept records, so that users of a full
  * project can sign in. Processes measure by themselves, every two seconds or 512 KiB of their own, so together they may
  * store up to that much more each.
@@ -47,7 +51,18 @@ export async function requireRoomFor(app: App, projectId: ObjectId, added: Exclu
   const room = await findRoom(app, projectId);
   if (room.limit === null) return;
   const bytes = bytesOf(added);
-  if (room.used + room.added + bytes > room.limit * partFor(added, bytes)) throw quotaExceeded();
+  const part = partFor(added, bytes);
+  const limit = room.limit * part;
+  const requireRoom = (): void => {
+    if (room.used + room.added + bytes > limit) throw quotaExceeded();
+  };
+  requireRoom();
+  const { type, id: userId } = app.actor;
+  if (room.share !== null && type === 'user' && userId !== undefined) {
+    const stored = room.used + room.added;
+    const waits = requireShare(app, { projectId, userId, bytes, share: room.share * part, stored });
+    if (waits) await waits.then(requireRoom);
+  }
   room.added += bytes;
 }
 
@@ -91,8 +106,9 @@ async function measureRoom(app: App, projectId: ObjectId): Promise<Room> {
   const measuredAt = performance.now();
   const project = await projectStore(app).findOne({ _id: projectId }, { projection: { plan: 1, limits: 1 } });
   const limit = project ? findLimit(project, 'database') : null;
-  if (limit === null) return { limit, used: 0, added: 0, measuredAt };
-  return { limit, used: (await measureDatabase(app, projectId, limit)).used, added: 0, measuredAt };
+  const share = project && findUserShare(project, 'database');
+  if (limit === null) return { limit, share, used: 0, added: 0, measuredAt };
+  return { limit, share, used: (await measureDatabase(app, projectId, limit)).used, added: 0, measuredAt };
 }
 
 /**

@@ -299,7 +299,7 @@ describe('any interleaving of uploads, confirmations, deletions, sweeps, recount
             if (action === 'delete') await deleteFile(actor, project, filePath);
             if (action === 'sweep') await sweepUploads(actor);
             if (action === 'recount') await recountStorage(actor, project);
-            if (action === 'forget') await forgetMarks(actor, await readUsage(actor, project._id), 0);
+            if (action === 'forget') await forgetMarks(actor, await readUsage(actor, project), 0);
             if (action === 'abandon')
               await discardUpload(actor, (await fileStore(app).findOne({ path: filePath })) as FileRecord);
             if (action === 'upload') await upload(actor, 100);
@@ -308,7 +308,7 @@ describe('any interleaving of uploads, confirmations, deletions, sweeps, recount
           expect((await measureStorage(app, project)).bytes).toBeLessThanOrEqual(450);
           const confirmed = await expectConsistent();
           expect(confirmed.length).toBeLessThanOrEqual(4);
-          for (const file of confirmed) await confirmFile(app, project, file._id);
+          for (const file of confirmed) await confirmFile(app, project, file);
           await expectConsistent();
         },
       ),

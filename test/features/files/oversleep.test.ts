@@ -47,7 +47,7 @@ const upload = (size: number): Promise<FileRecord> =>
     null,
   );
 const usedBytes = async (): Promise<number> => (await measureStorage(app, project)).bytes;
-const forgetAll = async (): Promise<void> => forgetMarks(app, await readUsage(app, project._id), 0);
+const forgetAll = async (): Promise<void> => forgetMarks(app, await readUsage(app, project), 0);
 const isDeleted = { $set: { state: 'deleted' as const, settled: false, deletedAt: new Date(0), dueAt: new Date(0) } };
 
 /** Takes the file back to where its bytes are stored and nothing is charged. */
@@ -65,9 +65,9 @@ describe('a confirmation that falls asleep right before its charge', () => {
     'does not charge what another has confirmed meanwhile (marks forgotten: %s)',
     async (forgotten) => {
       const sleeper = sleepBefore(app, CHARGE);
-      const late = confirmFile(sleeper.app, project, file._id);
+      const late = confirmFile(sleeper.app, project, file);
       await sleeper.reached;
-      await confirmFile(app, project, file._id);
+      await confirmFile(app, project, file);
       if (forgotten) await forgetAll();
       sleeper.wake();
       expect(await late).toMatchObject({ state: 'confirmed' });
@@ -77,7 +77,7 @@ describe('a confirmation that falls asleep right before its charge', () => {
 
   it.each([false, true])('does not charge what was given up meanwhile (marks forgotten: %s)', async (forgotten) => {
     const sleeper = sleepBefore(app, CHARGE);
-    const late = confirmFile(sleeper.app, project, file._id);
+    const late = confirmFile(sleeper.app, project, file);
     await sleeper.reached;
     await discardUpload(app, file);
     if (forgotten) await forgetAll();
@@ -88,7 +88,7 @@ describe('a confirmation that falls asleep right before its charge', () => {
 
   it('gets its charge back when whoever gives the upload up has slept through it', async () => {
     const confirming = sleepBefore(app, CHARGE);
-    const late = confirmFile(confirming.app, project, file._id);
+    const late = confirmFile(confirming.app, project, file);
     await confirming.reached;
     await fileStore(app).updateOne({ _id: file._id }, isDeleted);
     const settling = sleepBefore(app, GIVE_BACK);

@@ -19,6 +19,7 @@ const LIMITS: readonly (readonly [name: Limit, label: string])[] = [
   ['storage', 'Size of all files'],
   ['database', 'Size of all documents'],
   ['streams', 'Open streams'],
+  ['userShare', 'Percent of files and documents for one user'],
   ['requests', 'Requests of an address'],
   ['userRequests', 'Requests of a user'],
   ['authRequests', 'Sign-ins of an address'],

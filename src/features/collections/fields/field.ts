@@ -48,6 +48,9 @@ export const SYSTEM_FIELDS = ['_id', 'isDeleted', 'deletedAt', 'createdAt', 'upd
 /** Top-level field in which the service keeps its own notes about a document; clients can neither name nor see it. */
 export const HIDDEN_FIELD = '_bsvc';
 
+/** The end user who stored a document, in collections with rules: it counts in their share of the quota. */
+export const WRITTEN_BY = `${HIDDEN_FIELD}.by` as const;
+
 /** Top-level names that no client gives a meaning to. */
 export const KEPT_FIELDS: readonly string[] = [...SYSTEM_FIELDS, HIDDEN_FIELD];
 

@@ -1,8 +1,9 @@
 import type { IndexDescription } from 'mongodb';
 import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../collection.js';
-import { keyPaths } from '../rules/collection-rules.js';
-import { HIDDEN_FIELD } from '../fields/field.js';
+import { keyPaths, parsedRules } from '../rules/collection-rules.js';
+import { admitsNobody } from '../rules/rule.js';
+import { HIDDEN_FIELD, WRITTEN_BY } from '../fields/field.js';
 
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
@@ -51,6 +52,9 @@ export function requiredIndexes(collection: Settings): Named[] {
       key: { [ownerField]: 1, createdAt: -1, _id: -1 },
       partialFilterExpression: ACTIVE,
     });
+  }
+  if (collection.rules && !admitsNobody(parsedRules(collection.rules).create)) {
+    indexes.push({ name: 'written_by', key: { [WRITTEN_BY]: 1 }, sparse: true });
   }
   for (const path of keyPaths(collection)) {
     indexes.push({

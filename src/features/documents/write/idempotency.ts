@@ -22,8 +22,9 @@ interface IdempotencyRecord {
   ids: ObjectId[];
   /** True once the request was carried out: repeated, it is answered from what is stored. */
   isDone: boolean;
-  /** What it counts for in the project's quota. */
+  /** What it counts for in the project's quota, and in the share of the user `by`. */
   size: number;
+  by?: string;
   expiresAt: Date;
 }
 
@@ -69,6 +70,7 @@ export async function runIdempotent<T>(
   { prepare, answerAgain }: RepeatableSteps<T>,
 ): Promise<T> {
   const store = requestStore(app);
+  const { writer } = request.place;
   const { projectId } = request.place.collection;
   const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');
   const _id = requestId(request, bodyHash);
@@ -76,7 +78,15 @@ export async function runIdempotent<T>(
   if (earlier && earlier.bodyHash !== bodyHash) throw otherBody();
   if (earlier?.isDone) return answerAgain(earlier.ids);
   const prepared = await prepare(_id);
-  const record = earlier ?? (await remember(app, store, { _id, projectId, bodyHash, ids: prepared.ids }));
+  const record =
+    earlier ??
+    (await remember(app, store, {
+      _id,
+      projectId,
+      bodyHash,
+      ids: prepared.ids,
+      ...(writer?.userId && { by: writer.userId }),
+    }));
   if (record.bodyHash !== bodyHash) throw otherBody();
   if (record.isDone) return answerAgain(record.ids);
   try {
@@ -137,7 +147,7 @@ async function findEarlier(app: App, store: Store<IdempotencyRecord>, _id: strin
 async function remember(
   app: App,
   store: Store<IdempotencyRecord>,
-  first: Pick<IdempotencyRecord, '_id' | 'projectId' | 'bodyHash' | 'ids'>,
+  first: Pick<IdempotencyRecord, '_id' | 'projectId' | 'bodyHash' | 'ids' | 'by'>,
 ): Promise<IdempotencyRecord> {
   const size = sizeClass(RECORD_BYTES + first.ids.length * ID_BYTES);
   const record = { ...first, isDone: false, size, expiresAt: new Date(app.clock.now() + KEY_KEPT_MS) };

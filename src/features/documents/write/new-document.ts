@@ -3,7 +3,7 @@ import { forbidden, invalid, type AppError } from '../../../errors.js';
 import type { Writer } from '../../access/access-rules.js';
 import { findObjectId } from '../../../platform/ids.js';
 import type { Collection } from '../../collections/collection.js';
-import { KEPT_FIELDS } from '../../collections/fields/field.js';
+import { HIDDEN_FIELD, KEPT_FIELDS } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentShape, storeObject } from '../store/document-shape.js';
@@ -57,6 +57,8 @@ export function checkNewDocument(
     deletedAt: null,
     createdAt: moment,
     updatedAt: moment,
+    // WRITTEN_BY
+    ...(writer?.userId && collection.rules && { [HIDDEN_FIELD]: { by: writer.userId } }),
   };
   // What does not fit is told first, and then it would mean nothing.
   if (writer?.fields && problems.summary === null) requireSettable(collection, writer, body, document);

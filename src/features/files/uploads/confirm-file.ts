@@ -1,11 +1,20 @@
-import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, forbidden } from '../../../errors.js';
-import { findLimit } from '../../plans/plan-limits.js';
+import { findLimit, findUserShare } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
+import { shareUsedUp } from '../../quota/user-share.js';
 import { providerOf, UNCONFIRMED_MS, type FileRecord } from '../file.js';
 import { fileMissing, fileStore } from '../file-store.js';
-import { chargeMark, closeMark, forgetMarks, readUsage, usageStore, type UsageRecord } from '../usage-store.js';
+import {
+  chargeMark,
+  closeMark,
+  forgetMarks,
+  readUsage,
+  usagesOf,
+  usageStore,
+  type UsageKey,
+  type UsageRecord,
+} from '../usage-store.js';
 
 /**
  * After this time nothing that was on its way to another object of a confirmed upload arrives any more: no request and
@@ -18,48 +27,69 @@ const LATE_MS = UNCONFIRMED_MS;
  * is called, and whichever line a process dies at: a charge without its confirmation is taken up by the next call or
  * given back by the sweep. 403 QUOTA_EXCEEDED, 404 when deleted since.
  */
-export async function confirmFile(app: App, project: Project, fileId: ObjectId): Promise<FileRecord>;
+export async function confirmFile(app: App, project: Project, begun: BegunFile): Promise<FileRecord>;
 /** The same for the bytes in `object` alone: null when others have been chosen. */
 export async function confirmFile(
   app: App,
   project: Project,
-  fileId: ObjectId,
+  begun: BegunFile,
   object: string,
 ): Promise<FileRecord | null>;
 export async function confirmFile(
   app: App,
   project: Project,
-  fileId: ObjectId,
+  begun: BegunFile,
   object?: string,
 ): Promise<FileRecord | null> {
   for (;;) {
-    const usage = await readUsage(app, project._id); // before the file: see UsageRecord
-    const file = await fileStore(app).findOne({ _id: fileId });
+    // Before the file: see UsageRecord.
+    const usages = await Promise.all(usagesOf(begun).map((key) => readUsage(app, key)));
+    const file = await fileStore(app).findOne({ _id: begun._id });
     if (!file || file.state === 'deleted') throw fileMissing();
     if (file.state === 'confirmed') return file;
     if (object !== undefined && file.object !== object) return null;
     if (file.state === 'requested') throw notReady();
     if (providerOf(file.place) === 'internal') {
-      const outcome = await charge(app, usage, file, findLimit(project, 'storage'));
-      if (outcome === 'full') throw quotaExceeded();
+      const outcome = await chargeAll(app, project, usages, file);
       if (outcome === 'outdated') continue;
     }
     const confirmedAt = new Date(app.clock.now());
     const isAlone = (file.objects?.length ?? 0) < 2;
     const confirmed = await fileStore(app).findOneAndUpdate(
       // One more begun since, or another taken, is another record than the one that was read.
-      { _id: fileId, state: 'stored', ...(file.objects && { objects: file.objects, object: file.object }) },
+      { _id: file._id, state: 'stored', ...(file.objects && { objects: file.objects, object: file.object }) },
       isAlone
         ? { $set: { state: 'confirmed', confirmedAt }, $unset: { dueAt: '' } }
         : { $set: { state: 'confirmed', confirmedAt, dueAt: new Date(confirmedAt.getTime() + LATE_MS) } },
       { returnDocument: 'after' },
     );
-    await forgetMarks(app, usage);
+    for (const usage of usages) await forgetMarks(app, usage);
     if (confirmed) return confirmed;
   }
 }
 
+type BegunFile = Pick<FileRecord, '_id' | 'projectId' | 'uploadedBy'>;
+
 type Outcome = 'charged' | 'full' | 'outdated';
+
+/** 403 QUOTA_EXCEEDED where the file does not fit; what was charged of it until then is given back with the file. */
+async function chargeAll(
+  app: App,
+  project: Project,
+  usages: readonly UsageRecord[],
+  file: FileRecord,
+): Promise<Exclude<Outcome, 'full'>> {
+  for (const usage of usages) {
+    const outcome = await charge(app, usage, file, limitOf(project, usage));
+    if (outcome === 'full') throw quotaExceeded(usage);
+    if (outcome === 'outdated') return outcome;
+  }
+  return 'charged';
+}
+
+function limitOf(project: Project, { projectId }: UsageKey): number | null {
+  return projectId ? findUserShare(project, 'storage') : findLimit(project, 'storage');
+}
 
 async function charge(app: App, usage: UsageRecord, file: FileRecord, limit: number | null): Promise<Outcome> {
   const [charged, closed] = [chargeMark(file._id), closeMark(file._id)];
@@ -74,7 +104,7 @@ async function charge(app: App, usage: UsageRecord, file: FileRecord, limit: num
     { $inc: { bytes: size }, $push: { applied: charged } },
   );
   if (matchedCount === 1) return 'charged';
-  const now = await readUsage(app, usage._id);
+  const now = await readUsage(app, usage);
   if (now.applied.includes(charged)) return 'charged';
   const isFull = limit !== null && now.bytes + size > limit && now.generation === usage.generation;
   return isFull && !now.applied.includes(closed) ? 'full' : 'outdated';
@@ -87,14 +117,17 @@ export function notReady(): Error {
   });
 }
 
-function quotaExceeded(): Error {
+function quotaExceeded({ projectId }: UsageKey): Error {
+  if (projectId) return shareUsedUp('storage');
   return forbidden('QUOTA_EXCEEDED', 'The storage quota of the project is used up: delete files or raise the plan');
 }
 
 /** 403 QUOTA_EXCEEDED when `bytes` more cannot fit now; what counts in the end is the charge. */
-export async function requireRoom(app: App, project: Project, bytes: number): Promise<void> {
-  const limit = findLimit(project, 'storage');
-  if (limit === null) return;
-  const usage = await usageStore(app).findOne({ _id: project._id });
-  if ((usage?.bytes ?? 0) + bytes > limit) throw quotaExceeded();
+export async function requireRoom(app: App, project: Project, bytes: number, uploadedBy: string | null): Promise<void> {
+  for (const key of usagesOf({ projectId: project._id, ...(uploadedBy !== null && { uploadedBy }) })) {
+    const limit = limitOf(project, key);
+    if (limit === null) continue;
+    const usage = await usageStore(app).findOne({ _id: key._id });
+    if ((usage?.bytes ?? 0) + bytes > limit) throw quotaExceeded(key);
+  }
 }

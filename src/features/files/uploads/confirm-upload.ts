@@ -34,7 +34,7 @@ export async function confirmUpload(
     if (!store) throw fileMissing();
     if (file.state === 'stored' && file.size !== null && (store.kind === 'local' || file.object !== undefined)) {
       checkSize(app, file, file.size, size);
-      if (store.kind === 'local') return confirmFile(app, project, file._id);
+      if (store.kind === 'local') return confirmFile(app, project, file);
       const confirmed = await confirmInBucket(app, project, store, file);
       if (confirmed) return confirmed;
     } else if (store.kind === 'local') {
@@ -95,7 +95,7 @@ async function confirmInBucket(
     );
     return null;
   }
-  const confirmed = await confirmFile(app, project, file._id, object);
+  const confirmed = await confirmFile(app, project, file, object);
   if (confirmed && isSigned) await removeObjects(app, store, confirmed);
   return confirmed;
 }

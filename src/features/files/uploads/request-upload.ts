@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { overLimit } from '../../../errors.js';
 import { fileTooLarge } from '../../../http/requests/multipart.js';
-import { findLimit } from '../../plans/plan-limits.js';
+import { findLimit, findUserShare } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { requireRoom } from './confirm-file.js';
@@ -34,8 +34,8 @@ export async function requestUpload(
   const place = choosePlace(app, project);
   if (providerOf(place) === 'internal') {
     if (size > app.config.maxFileBytes) throw fileTooLarge(app.config.maxFileBytes);
-    await requireRoom(app, project, size);
-    await requireFewPending(app, project, size);
+    await requireRoom(app, project, size, uploadedBy);
+    await requireFewPending(app, project, size, uploadedBy);
   }
   const upload = { name: filename, contentType, declaredSize: size, place, uploadedBy, seenBy };
   const file = newFile(project, upload, app.clock.now());
@@ -49,17 +49,25 @@ export async function requestUpload(
   return { signedUrl, filePath: file.path };
 }
 
-/** Unconfirmed uploads are not charged but take room: without a bound they would fill the disk. */
-async function requireFewPending(app: App, project: Project, size: number): Promise<void> {
+/**
+ * Unconfirmed uploads are not charged but take room: without a bound they would fill the disk. One user has the same
+ * share of the bound as of the quota.
+ */
+async function requireFewPending(app: App, project: Project, size: number, uploadedBy: string | null): Promise<void> {
   const limit = findLimit(project, 'storage');
   if (limit === null) return;
-  const [pending] = await fileStore(app)
-    .aggregate<{ bytes: number }>([
+  const pending = await fileStore(app)
+    .aggregate<{ _id: boolean; bytes: number }>([
       { $match: { projectId: project._id, state: { $in: ['requested', 'stored'] } } },
-      { $group: { _id: null, bytes: { $sum: '$declaredSize' } } },
+      { $group: { _id: { $eq: ['$uploadedBy', uploadedBy] }, bytes: { $sum: '$declaredSize' } } },
     ])
     .toArray();
-  if ((pending?.bytes ?? 0) + size <= limit + SPARE_UPLOADS * app.config.maxFileBytes) return;
+  const spare = SPARE_UPLOADS * app.config.maxFileBytes;
+  const own = pending.filter(({ _id }) => _id);
+  const share = uploadedBy === null ? null : findUserShare(project, 'storage');
+  const fits = (among: typeof pending, most: number): boolean =>
+    among.reduce((sum, { bytes }) => sum + bytes, size) <= most;
+  if (fits(pending, limit + spare) && (share === null || fits(own, share + (spare * share) / limit))) return;
   throw overLimit('UPLOADS_PENDING', 'Too many uploads wait for their confirmation: confirm them, or try again later', {
     retryAfterSeconds: 60,
   });

@@ -6,7 +6,7 @@ import { objectOf, providerOf, type FileRecord } from '../file.js';
 import { openPlace } from '../file-places.js';
 import { fileStore } from '../file-store.js';
 import { removeObjects } from '../bucket/remove-objects.js';
-import { chargeMark, closeMark, forgetMarks, usageStore, type UsageRecord } from '../usage-store.js';
+import { chargeMark, closeMark, forgetMarks, usagesOf, usageStore, type UsageRecord } from '../usage-store.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
 
 const AT_ONCE = 8;
@@ -29,14 +29,17 @@ export async function settleFiles(app: App, projectId: ObjectId, files: readonly
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  const charged = removed.filter((file) => providerOf(file.place) === 'internal').map((file) => file._id);
-  const usage = charged.length > 0 ? await giveBack(app, projectId, charged) : null;
+  const usages: UsageRecord[] = [];
+  for (const [key, ids] of chargedTo(removed)) {
+    const usage = await giveBack(app, key, ids);
+    if (usage) usages.push(usage);
+  }
   const nowMs = app.clock.now();
   await fileStore(app).updateMany(
     { _id: { $in: removed.map((file) => file._id) }, state: 'deleted', settled: { $ne: true } },
     { $set: { settled: true, dueAt: new Date(nowMs + KEPT_MS) } },
   );
-  if (usage) await forgetMarks(app, usage);
+  for (const usage of usages) await forgetMarks(app, usage);
 }
 
 async function removeBytes(app: App, project: Project | null, file: FileRecord): Promise<boolean> {
@@ -85,13 +88,27 @@ async function findOwner(app: App, projectId: ObjectId, files: readonly FileReco
   return await projectStore(app).findOne({ _id: projectId });
 }
 
+/** The files that count in a quota, by the records that they are charged to. */
+function chargedTo(files: readonly FileRecord[]): Map<ObjectId, ObjectId[]> {
+  const ids = new Map<string, { key: ObjectId; ids: ObjectId[] }>();
+  for (const file of files) {
+    if (providerOf(file.place) !== 'internal') continue;
+    for (const { _id } of usagesOf(file)) {
+      const known = ids.get(_id.toHexString()) ?? { key: _id, ids: [] };
+      known.ids.push(file._id);
+      ids.set(_id.toHexString(), known);
+    }
+  }
+  return new Map([...ids.values()].map(({ key, ids: charged }) => [key, charged]));
+}
+
 /**
  * One write for all of them. A file that was never charged is closed, so that a confirmation under way cannot charge it
  * any more.
  */
-async function giveBack(app: App, projectId: ObjectId, ids: readonly ObjectId[]): Promise<UsageRecord | null> {
+async function giveBack(app: App, _id: ObjectId, ids: readonly ObjectId[]): Promise<UsageRecord | null> {
   for (;;) {
-    const usage = await usageStore(app).findOne({ _id: projectId }); // before the files: see UsageRecord
+    const usage = await usageStore(app).findOne({ _id }); // before the files: see UsageRecord
     if (!usage) return null;
     const applied = new Set(usage.applied);
     const files = await fileStore(app)
@@ -105,7 +122,7 @@ async function giveBack(app: App, projectId: ObjectId, ids: readonly ObjectId[])
     const marks = open.map((file) => closeMark(file._id));
     const mayNotAppear = [...marks, ...open.filter((file) => !isCharged(file)).map((file) => chargeMark(file._id))];
     const { matchedCount } = await usageStore(app).updateOne(
-      { _id: projectId, generation: usage.generation, applied: { $nin: mayNotAppear } },
+      { _id, generation: usage.generation, applied: { $nin: mayNotAppear } },
       { $inc: { bytes: -bytes }, $push: { applied: { $each: marks } } },
     );
     if (matchedCount === 1) return usage;

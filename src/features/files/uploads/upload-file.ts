@@ -29,7 +29,7 @@ export async function uploadFile(
   const file: FileRecord = { ...begun, object: begun.path };
   const isInternal = providerOf(place) === 'internal';
   const store = (await openPlace(app, project, file))!;
-  if (isInternal) await requireRoom(app, project, 1);
+  if (isInternal) await requireRoom(app, project, 1, uploadedBy);
   await keepRecord(app, 'files', file);
   try {
     const bytes = await store.put(objectOf(file), body, { contentType: type, attachment: !isShownInline(type) });
@@ -37,7 +37,7 @@ export async function uploadFile(
       { _id: file._id, state: 'requested' },
       { $set: { state: 'stored', ...storedAs(file, bytes) } },
     );
-    return await confirmFile(app, project, file._id);
+    return await confirmFile(app, project, file);
   } catch (error) {
     body.destroy();
     await discardUpload(app, file);
