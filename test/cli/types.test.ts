@@ -57,13 +57,13 @@ describe('bsvc generate types --key', () => {
           { name: 'wage', type: 'Number', hidden: true },
         ],
       });
-      const env = { BSVC_DATA_DIR: served.dataDir };
+      const env = { BSVC_DATA_DIR: served.dataDir, SHOP_KEY: secret };
       const bsvc = (...argv: string[]) => home.bsvc(['generate', 'types', ...argv], { env });
       for (const [kind, key] of [
-        ['publishable', publishable],
-        ['secret', secret],
+        ['publishable', ['--key', publishable]],
+        ['secret', ['--secret-key-env', 'SHOP_KEY']],
       ] as const) {
-        const asked = ['--url', served.url, '--key', key, '--out', `${kind}.d.ts`];
+        const asked = ['--url', served.url, ...key, '--out', `${kind}.d.ts`];
         expect(await bsvc(...asked)).toMatchObject({ code: 0 });
         expect(readFileSync(join(home.dir, `${kind}.d.ts`), 'utf8').includes('wage')).toBe(kind === 'secret');
         expect(await bsvc(...asked, '--check')).toMatchObject({ code: 0 });
@@ -72,6 +72,8 @@ describe('bsvc generate types --key', () => {
         const other = kind === 'secret' ? 'publishable' : 'secret';
         expect((await bsvc(...stored, '--key', other)).code).toBe(1);
       }
+      const seen = await bsvc('--url', served.url, '--key', secret);
+      expect([seen.code, seen.stderr]).toEqual([2, expect.stringContaining('--secret-key-env')]);
       const refused = await bsvc('--url', served.url, '--key', 'pk_live_none');
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('answered 401')]);
     } finally {

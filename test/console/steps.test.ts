@@ -161,7 +161,7 @@ describe.skipIf(!CHROMIUM)('the ten tasks of an admin', { timeout: 120_000 }, ()
     await visit(page, at(stage, 'documents/posts'));
     await count('own records only', page, async (steps) => {
       await steps.click(page.getByRole('link', { name: 'Schema' }));
-      await steps.choose(page.getByLabel('With a publishable key'), 'the owner alone');
+      await steps.choose(page.getByLabel('Who may access it'), 'private');
       await steps.click(button('Save'));
       await page.getByText('Collection changed').waitFor();
     });

@@ -4,8 +4,9 @@ import { invalid, unavailable, type AppError } from '../../../src/errors.js';
 import { describeProject } from '../../../src/features/project-types/described-project.js';
 import { writeProjectFile, type ProjectFile } from '../../../src/features/project-types/project-files.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { flag, option } from '../../shell/command.js';
+import { flag, option, secret, type SecretSource } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
+import { readSecret } from '../../shell/read-secret.js';
 import { giveFile, requireFresh } from '../../formats/give-file.js';
 import { UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
@@ -15,7 +16,8 @@ const SERVER_MS = 10_000;
 /** Options of the commands that write a file about a project, from the database or from a running server. */
 export const PROJECT_FILE_OPTIONS = {
   project: projectOption,
-  key: option('--key <key>', 'as seen with a key: publishable or secret (default); with --url the key itself'),
+  key: option('--key <key>', 'as seen with a key: publishable or secret (default); with --url the publishable key'),
+  secretKey: secret('secret-key', 'the secret key, with --url and without --key'),
   url: option('--url <address>', 'ask a running server instead of the database'),
   out: option('--out <file>', 'file to write, or to check'),
   check: flag('--check', 'only compare the file, for CI'),
@@ -24,6 +26,7 @@ export const PROJECT_FILE_OPTIONS = {
 interface ProjectFileInput {
   project: string | undefined;
   key: string | undefined;
+  secretKey: SecretSource;
   url: string | undefined;
   out: string | undefined;
   check: boolean;
@@ -38,7 +41,8 @@ export async function writeOrCheck(
 ): Promise<Result> {
   const { key, url, out, check } = input;
   if (check && out === undefined) throw new UsageError('--check needs --out: the file to compare.');
-  const { text, of } = url === undefined ? await fromDatabase(context, file, input) : await fromServer(url, file, key);
+  const { text, of } =
+    url === undefined ? await fromDatabase(context, file, input) : await fromServer(context, url, file, input);
   if (check) {
     const from = url === undefined ? `--project ${of}` : `--url ${url}`;
     return requireFresh(
@@ -65,12 +69,18 @@ async function fromDatabase(
 }
 
 async function fromServer(
+  context: Context,
   url: string,
   file: ProjectFile,
-  key: string | undefined,
+  { key: publishable, secretKey }: ProjectFileInput,
 ): Promise<{ text: string; of: string }> {
-  if (key === undefined) throw new UsageError('--url needs --key: the publishable or secret key of the project.');
+  if (publishable !== undefined && !publishable.startsWith('pk_')) {
+    throw new UsageError(
+      '--key takes the publishable key with --url; add the secret key with --secret-key-stdin or --secret-key-env <NAME>.',
+    );
+  }
   if (!URL.canParse(url)) throw new UsageError(`--url takes the address of a server, such as https://api.example.com.`);
+  const key = publishable ?? (await readSecret(context, secretKey, 'Secret key'));
   const address = `${url.replace(/\/+$/, '')}/api/schemas/${file}`;
   let response: Response;
   try {
