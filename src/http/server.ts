@@ -362,7 +362,7 @@ function endCut(request: CountedRequest, connection: Connection | undefined): vo
     socket.destroy();
   } else if (response.closed) {
     endGently(socket);
-  } else if (response.headersSent) {
+  } else if (response.headersSent || request.isLeft) {
     response.once('close', () => endGently(socket));
   } else {
     // For the handler the client is gone.

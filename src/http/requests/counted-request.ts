@@ -73,6 +73,11 @@ export class CountedRequest extends IncomingMessage {
     return !waits;
   }
 
+  /** Whether its answer is known and on its way, so that nobody waits for the rest of the body. */
+  get isLeft(): boolean {
+    return this.mostBytes !== Infinity;
+  }
+
   /** Ends the request; nothing more of its body is read. */
   protected cut(): void {
     this.destroy();
