@@ -105,7 +105,7 @@ async function buildAll() {
       ...script,
       plugins: [lateProcesses, lmdbWithin],
       entryPoints: { commands: 'cli/main.ts' },
-      external: [...EXTERNAL, ...WHOLE_COMMANDS.map((name) => `./${name}.js`)],
+      external: [...EXTERNAL, ...WHOLE_COMMANDS.flatMap((name) => [`./${name}.js`, `./${name}/*.js`])],
     }),
     build({
       ...options,

@@ -12,7 +12,7 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 const DIST = join(__dirname, '../dist');
 
 /** Commands that need the server, or every other command: they run the whole script, others one of half its size. */
-const WHOLE_COMMANDS = ['serve', 'worker', 'openapi', 'completion'];
+const WHOLE_COMMANDS = ['serve', 'worker', 'generate', 'completion'];
 
 /**
  * The built command line as a command line needs it, compiled and not yet run. What was compiled at the build is taken

@@ -43,6 +43,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'URL="https://firestore.googleapis.com/v1/projects/my-app/databases/(default)/documents"',
       `psql "$SUPABASE_DB_URL" -Atc 'select row_to_json(u) from auth.users u' > users.ndjson`,
       'mongoexport --uri "$PARSE_DB_URL" --collection _User --out users.ndjson',
+      'mongoexport --uri "$MONGODB_URI" --collection posts --out posts.ndjson',
     ].map((line) => [line, 'needs the other service; test/cli/foreign-import.test.ts imports such files']),
   ),
   'sign-in.md': {
@@ -50,6 +51,25 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'needs a key of Apple; the tests of social sign-in have an issuer with such keys',
     '<!-- sign-in.html -->': 'test/e2e/sign-in-page.test.ts runs it in a browser',
   },
+  'client.md': {
+    ['import { createCoreClient } from ' + "'@bsvc/client/core';"]: 'an import; test/client/package.test.ts makes it',
+    'const stop = api.auth.onChange((user, reason) => {': 'test/client/session-end.test.ts does the same',
+  },
+  'react.md': Object.fromEntries([
+    ['import { useSyncExternalStore } from ' + "'react';", 'test/client/react-user.test.ts does the same in React'],
+    ['import { useEffect, useState } from ' + "'react';", 'needs React; test/client/follow.test.ts follows sets'],
+    ['// lib/api.js', 'needs Next.js; test/client/platforms.test.ts has clients with a token'],
+    ['// app/notes/page.js', 'needs Next.js; test/client/platforms.test.ts has clients with a token'],
+    [
+      '// in the browser: after each sign-in, and before the token expires (15 minutes unless set)',
+      'needs the server of the next example',
+    ],
+    ['// app/session/route.js', 'needs Next.js'],
+    [
+      'import AsyncStorage from ' + "'@react-native-async-storage/async-storage';",
+      'needs React Native; test/client/platforms.test.ts has storages that answer with promises',
+    ],
+  ]),
   'own-server.md': { '// check-token.mjs': 'needs a library; test/e2e/own-server.test.ts runs it' },
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {

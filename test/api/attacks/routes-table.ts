@@ -262,7 +262,15 @@ const OWN_ROWS: readonly RouteRow[] = [
   ),
   // The same to everybody, once a minute: whether an address has an account is nobody's business.
   row('POST', '/api/userAuth/request-password-reset', 'a key', '200', '200', once({ email: ':email' })),
-  row('POST', '/api/userAuth/resend-verification-otp', 'a key', '200', '200', once({ email: ':email' })),
+  // The code of a sign-up went out a moment ago.
+  row(
+    'POST',
+    '/api/userAuth/resend-verification-otp',
+    'a key',
+    '429 CODE_SENT_RECENTLY',
+    '429 CODE_SENT_RECENTLY',
+    once({ email: ':email' }),
+  ),
   row(
     'POST',
     '/api/userAuth/reset-password',
