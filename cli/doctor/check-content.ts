@@ -48,7 +48,7 @@ export async function checkContent(context: Context): Promise<CheckResult> {
   }
 }
 
-/** LMDB loses a page now and then; a copy does not have it. */
+/** LMDB loses a page now and then; a backup holds documents, not pages. */
 function noteLost(pages: number): string {
   return `${countOf(pages, 'page')} of the file can no longer be used, which is harmless: a restored backup has none`;
 }

@@ -94,3 +94,40 @@ export function valuesIn(dataDir: string): { at: number; bytes: number }[] {
   file.close();
   return places;
 }
+
+/** Where in the file the records of free pages name single pages. */
+export function freeNumbersAt(dataDir: string): number[] {
+  const file = new PageFile(join(dataDir, DATA_FILE));
+  const meta = file.readMeta();
+  const places: number[] = [];
+  for (const { number } of mapPages(dataDir).filter(({ kind, isLeaf }) => kind === 'free' && isLeaf)) {
+    for (const value of file.readPage(number, true, meta).values) {
+      const { value: record, first } = file.readValue(value, meta);
+      // A page that was read has a buffer of its own.
+      const from = value.isBig ? first * PAGE_BYTES + HEADER_BYTES : number * PAGE_BYTES + value.bytes.byteOffset;
+      const count = Number(record.readBigInt64LE(0));
+      const isRow = (n: number): boolean => n > 0 && record.readBigInt64LE(n * 8) < 0n;
+      for (let n = 1; n <= count; n++) {
+        if (record.readBigInt64LE(n * 8) > 0n && !isRow(n - 1)) places.push(from + n * 8);
+      }
+    }
+  }
+  file.close();
+  return places;
+}
+
+/** Puts another number into a record of free pages; 0 stands for a place that was used up. */
+export function putIntoList(dataDir: string, at: number, number: bigint): void {
+  const file = openSync(join(dataDir, DATA_FILE), 'r+');
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64LE(number);
+  writeSync(file, bytes, 0, 8, at);
+  closeSync(file);
+}
+
+/** Takes so many pages from the list of free pages of a closed store, as LMDB loses some now and then. */
+export function loseFreePages(dataDir: string, count: number): void {
+  const places = freeNumbersAt(dataDir).slice(0, count);
+  if (places.length < count) throw new Error(`only ${places.length} pages are free one by one`);
+  for (const at of places) putIntoList(dataDir, at, 0n);
+}

@@ -1,13 +1,11 @@
-import { closeSync, copyFileSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { copyFileSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine, repairDataFile } from '../../src/engine/index.js';
 import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
-import { PageFile } from '../../src/engine/storage/file/page-file.js';
-import { HEADER_BYTES } from '../../src/engine/storage/file/page-layout.js';
 import { eventually } from '../helpers/eventually.js';
 import { temporaryDir } from './transports.js';
-import { mapPages, PAGE_BYTES } from './page-map.js';
+import { freeNumbersAt, loseFreePages, mapPages, putIntoList } from './page-map.js';
 
 interface Item {
   _id: number;
@@ -28,41 +26,9 @@ afterEach(() => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** Where in the file the records of free pages name single pages. */
-function freeNumbersAt(): number[] {
-  const file = new PageFile(join(dataDir, DATA_FILE));
-  const meta = file.readMeta();
-  const places: number[] = [];
-  for (const { number } of mapPages(dataDir).filter(({ kind, isLeaf }) => kind === 'free' && isLeaf)) {
-    for (const value of file.readPage(number, true, meta).values) {
-      const { value: record, first } = file.readValue(value, meta);
-      // A page that was read has a buffer of its own.
-      const from = value.isBig ? first * PAGE_BYTES + HEADER_BYTES : number * PAGE_BYTES + value.bytes.byteOffset;
-      const count = Number(record.readBigInt64LE(0));
-      const isRow = (n: number): boolean => n > 0 && record.readBigInt64LE(n * 8) < 0n;
-      for (let n = 1; n <= count; n++) {
-        if (record.readBigInt64LE(n * 8) > 0n && !isRow(n - 1)) places.push(from + n * 8);
-      }
-    }
-  }
-  file.close();
-  return places;
-}
-
-/** Puts another number into a record of free pages; 0 stands for a place that was used up. */
-function putIntoList(at: number, number: bigint): void {
-  const file = openSync(join(dataDir, DATA_FILE), 'r+');
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigInt64LE(number);
-  writeSync(file, bytes, 0, 8, at);
-  closeSync(file);
-}
-
 describe('a list of free pages', () => {
   it('that lacks some is no damage: the store opens, is written to and found whole, with a note', async () => {
-    const places = freeNumbersAt();
-    expect(places.length).toBeGreaterThan(3);
-    for (const at of places.slice(0, 3)) putIntoList(at, 0n);
+    loseFreePages(dataDir, 3);
     const engine = openEngine({ dataDir, durability: 'relaxed' });
     const items = engine.db('d').collection<Item>('items');
     expect(engine.refusal()).toBeNull();
@@ -73,10 +39,33 @@ describe('a list of free pages', () => {
     await engine.close();
   });
 
+  it('that lacks some is copied as it is: the backup opens, is written to and found whole', async () => {
+    loseFreePages(dataDir, 3);
+    const look = async (dir: string): Promise<[documents: number, problems: string[], lost: number]> => {
+      const engine = openEngine({ dataDir: dir, durability: 'relaxed' });
+      const items = engine.db('d').collection<Item>('items');
+      await items.insertOne({ _id: -1, text: 'after' });
+      let lost = 0;
+      const problems = await engine.verify({ onLostPages: (pages) => (lost = pages) });
+      const documents = await items.countDocuments({});
+      await engine.close();
+      return [documents, problems, lost];
+    };
+    const copyDir = join(dataDir, 'copy');
+    mkdirSync(copyDir);
+    const engine = openEngine({ dataDir, durability: 'relaxed' });
+    await engine.backup(join(copyDir, DATA_FILE));
+    await engine.close();
+    expect(await look(copyDir)).toEqual([101, [], 3]);
+    expect(await look(dataDir)).toEqual([101, [], 3]);
+    // Nothing is damaged, so a repair leaves it alone.
+    expect((await repairDataFile(dataDir)).problems).toEqual([]);
+  });
+
   it('that names pages in use is named by a look at every page, and does not close the store', async () => {
-    const places = freeNumbersAt();
+    const [first] = freeNumbersAt(dataDir);
     const used = mapPages(dataDir).find(({ kind }) => kind === 'leaf')!.number;
-    putIntoList(places[0]!, BigInt(used));
+    putIntoList(dataDir, first!, BigInt(used));
     const engine = openEngine({ dataDir, durability: 'relaxed' });
     expect(engine.refusal()).toBeNull();
     expect((await engine.verify()).join()).toMatch(/list of free pages is damaged/);

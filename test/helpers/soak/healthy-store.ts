@@ -27,8 +27,8 @@ export async function fillAndKill(
   const report: HealthyStoreReport = { kills: 0, documents: 0, megabytes: 0, lostPages: 0, problems: [] };
   for (let isOver = false; !isOver && report.problems.length === 0;) {
     const wasKilled = await writeUntilKilled(dataDir, documents, random.below(1_000_000), () => {
-      // As many kills as are wanted, spread over the steps of all imports.
-      return report.kills < kills && random.chance((1.5 * kills * 10_000) / documents);
+      // Spread over all steps, of which some six in ten are imports.
+      return report.kills < kills && random.chance((0.7 * kills * 10_000) / documents);
     });
     if (wasKilled) report.kills++;
     isOver = !wasKilled;
