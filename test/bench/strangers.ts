@@ -22,7 +22,7 @@ const target = await openTarget();
 console.log(
   `seed ${seed}, ${minutes} minutes, load ${loadavg()[0]!.toFixed(1)}${isTimed ? '' : ': times of others are not judged'}`,
 );
-const { problems, costs, volleys, worst } = await attackFor(target, openRandom(seed), {
+const { problems, costs, volleys, arrivals, worst } = await attackFor(target, openRandom(seed), {
   ms: minutes * 60_000,
   isTimed,
   tell: (line) => console.log(line),
@@ -30,6 +30,13 @@ const { problems, costs, volleys, worst } = await attackFor(target, openRandom(s
 await target.close();
 console.log('\nmilliseconds of processor time for a kilobyte, at most:');
 for (const [route, ms] of [...costs].sort((a, b) => b[1] - a[1])) console.log(`${ms.toFixed(2).padStart(8)} ${route}`);
+console.log('\nat most of the main thread, by the events that a megabyte arrives in:');
+for (const [form, { events, ms, stallMs, status }] of [...arrivals].sort((a, b) => b[1].ms - a[1].ms)) {
+  const micros = (1000 * ms) / Math.max(1, events);
+  console.log(
+    `${ms.toFixed(1).padStart(8)} ms, ${events} events of ${micros.toFixed(2)} us, stall ${stallMs} ms, ${status}: ${form}`,
+  );
+}
 console.log(`\n${volleys} volleys, at worst: ${JSON.stringify(worst)}`);
 console.log(problems.length === 0 ? 'nothing was beyond the bounds' : problems.join('\n'));
 process.exitCode = problems.length === 0 ? 0 : 1;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createApi } from '../../src/api.js';
 import { startServer, type RunningServer } from '../../src/http/server.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
+import { chunk, CHUNKED, chunked, CROWDED, cut, DECLARED, type Form, HONEST, TINY } from '../helpers/arrival-forms.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -36,58 +37,6 @@ afterAll(async () => {
 const SIZE = 128 * 1024;
 const json = (bytes: number): string => `{"t":"${'x'.repeat(bytes - 8)}"}`;
 const MULTIPART = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n';
-
-interface Form {
-  name: string;
-  /** Headers that say how long the body is. */
-  length: (body: string) => string;
-  /** What is written to the socket, each by itself. */
-  writes: (body: string) => Iterable<string>;
-}
-
-const CHUNKED = (): string => 'Transfer-Encoding: chunked\r\n';
-const DECLARED = (body: string): string => `Content-Length: ${body.length}\r\n`;
-
-function* cut(body: string, size: number): Iterable<string> {
-  for (let at = 0; at < body.length; at += size) yield body.slice(at, at + size);
-}
-const chunk = (part: string, more = ''): string => `${part.length.toString(16)}${more}\r\n${part}\r\n`;
-const chunked = (name: string, size: number, more = ''): Form => ({
-  name,
-  length: CHUNKED,
-  *writes(body) {
-    const chunks = [...cut(body, size)].map((part) => chunk(part, more));
-    yield* cut([...chunks, '0\r\n\r\n'].join(''), 64 * 1024);
-  },
-});
-
-const TINY: readonly Form[] = [
-  chunked('one byte a chunk', 1),
-  chunked('three bytes a chunk', 3),
-  chunked('fifty bytes a chunk', 50),
-  chunked('one byte a chunk with an extension', 1, ';a=b'),
-  {
-    name: 'one byte a chunk, its length with zeros in front',
-    length: CHUNKED,
-    *writes(body) {
-      yield* cut([...cut(body, 1)].map((part) => `0000${chunk(part)}`).join(''), 64 * 1024);
-    },
-  },
-  {
-    name: 'one byte a packet',
-    length: DECLARED,
-    writes: (body) => cut(body.slice(0, 20_000), 1),
-  },
-];
-
-const HONEST: readonly Form[] = [
-  { name: 'whole', length: DECLARED, writes: (body) => [body] },
-  { name: 'in packets of a phone', length: DECLARED, writes: (body) => cut(body, 1_400) },
-  chunked('in chunks of a page', 64 * 1024),
-  chunked('in records of TLS', 16 * 1024),
-  chunked('in chunks of a packet', 1_400),
-  chunked('in chunks of a kilobyte', 1_024),
-];
 
 interface Target {
   name: string;
@@ -279,20 +228,7 @@ describe('requests of many parts', () => {
     return reply;
   };
 
-  it.each([
-    ['300 header lines', `GET / HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(300)}\r\n`, '431'],
-    ['4,000 empty header lines', `GET / HTTP/1.1\r\nHost: x\r\n${'a:\r\n'.repeat(4_000)}\r\n`, '431'],
-    [
-      'trailers of 64 kB',
-      `POST /api/nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${'a: b\r\n'.repeat(11_000)}\r\n`,
-      '4(31|04)',
-    ],
-    [
-      'chunk extensions of 64 kB',
-      `POST /api/nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1;${'a'.repeat(65_536)}\r\nx\r\n`,
-      '4(00|04|13)',
-    ],
-  ])('are refused: %s', async (_what, text, status) => {
+  it.each(CROWDED)('are refused: %s', async (_what, text, status) => {
     expect(await speak(text)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
 });

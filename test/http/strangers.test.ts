@@ -22,9 +22,10 @@ it('no stranger harms another: a generated round stays within the bounds', { tim
       heldMs: 250,
       repeated: 8,
     };
-    const { problems, volleys, costs, worst } = await attackFor(target, random, short);
+    const { problems, volleys, costs, arrivals, worst } = await attackFor(target, random, short);
     expect(problems).toEqual([]);
     // It has reached what it is to look at.
+    expect([...arrivals.values()].filter(({ ms }) => ms > 0).length).toBeGreaterThan(10);
     expect(volleys).toBeGreaterThanOrEqual(10);
     expect(worst.storedBytes).toBeGreaterThan(QUOTA / 10);
     expect(worst.neighbourMs).toBeGreaterThan(0);

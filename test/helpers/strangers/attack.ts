@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Random } from '../random.js';
+import { arriveInPieces, type Arrival, judgeArrival } from './arrive.js';
 import {
   findAwaited,
   findDear,
@@ -42,6 +43,8 @@ export interface Findings {
   /** The dearest requests of each route, in milliseconds of all threads for each kilobyte sent. */
   costs: Map<string, number>;
   volleys: number;
+  /** What came in pieces: of each name the measure that took most of the main thread. */
+  arrivals: Map<string, Arrival>;
   worst: Record<'stallMs' | 'grownBytes' | 'storedBytes' | 'mails' | 'neighbourMs' | 'neighbourCpuMs' | 'p99', number>;
 }
 
@@ -77,6 +80,7 @@ export async function attackFor(
   tell(`reads of another project while nothing else is done: p99 ${idle.toFixed(1)} ms`);
   const costs = new Map<string, number>();
   const problems: string[] = [];
+  const arrivals = new Map<string, Arrival>();
   const worst = { stallMs: 0, grownBytes: 0, storedBytes: 0, mails: 0, neighbourMs: 0, neighbourCpuMs: 0, p99: 0 };
   let volleys = 0;
   const note = async (act: () => Promise<Damage>): Promise<void> => {
@@ -98,7 +102,24 @@ export async function attackFor(
       tell(`  ${problem}`);
       problems.push(`${name}: ${problem}`);
     }
+    requireRunning(name);
+  };
+  const requireRunning = (name: string): void => {
     if (target.service.process.exitCode !== null || target.service.process.signalCode !== null) throw new Ended(name);
+  };
+  const noteArrival = (arrival: Arrival): void => {
+    const { name, status, events, ms, stallMs } = arrival;
+    const form = name.split(' to ')[0]!;
+    if (ms > (arrivals.get(form)?.ms ?? 0)) arrivals.set(form, arrival);
+    const micros = (1000 * ms) / Math.max(1, events);
+    tell(
+      `${name}: ${events} events, ${ms.toFixed(1)} ms, ${micros.toFixed(2)} us each, stall ${stallMs} ms, ${status}`,
+    );
+    for (const problem of judgeArrival(arrival)) {
+      tell(`  ${problem}`);
+      problems.push(`${name}: ${problem}`);
+    }
+    requireRunning(name);
   };
   const from = (): number => random.pick([1, 20]);
   const attackOnce = async (): Promise<void> => {
@@ -165,13 +186,14 @@ export async function attackFor(
   try {
     do {
       await storeOnce();
+      await target.withoutReads(() => arriveInPieces(target, random, shots, noteArrival));
       await attackOnce();
     } while (Date.now() < end);
   } catch (error) {
     if (!(error instanceof Ended)) throw error;
     problems.push(`${error.message}: the process has ended`);
   }
-  return { problems, costs, volleys, worst };
+  return { problems, costs, volleys, arrivals, worst };
 }
 
 /** Keeps a reader thread for seconds, and nobody else. */

@@ -2,7 +2,7 @@
  * An honest user of another project: lists, counts and aggregates a small collection again and again, in a thread of
  * its own, so that what the attackers do keeps it from nothing. Posts when a read begins, and its status, milliseconds
  * and the processor time that the service spent meanwhile, which other work of the machine does not lengthen: not what
- * it spent while this thread waited for a processor to see the answer.
+ * it spent while this thread waited for a processor to see the answer. Asked to pause, it says when it does.
  */
 const { readFileSync } = require('node:fs');
 const { availableParallelism } = require('node:os');
@@ -36,7 +36,16 @@ function missedMs() {
   return (Number(waited) / 1e6) * availableParallelism();
 }
 
+let isPaused = false;
+parentPort.on('message', (paused) => {
+  isPaused = paused;
+  if (!isReading) parentPort.postMessage({ paused });
+  if (!isReading && !paused) readOnce();
+});
+let isReading = false;
+
 function readOnce() {
+  isReading = true;
   const from = `192.168.${(read >> 8) & 255}.${read & 255}`;
   const [method, path, body] = READS[read++ % READS.length];
   const begin = performance.now();
@@ -46,7 +55,11 @@ function readOnce() {
   const done = (status) => {
     const cpuMs = Math.max(0, spentMs() - spent - (missedMs() - missed));
     parentPort.postMessage({ status, ms: performance.now() - begin, cpuMs });
-    setTimeout(readOnce, PAUSE_MS);
+    setTimeout(() => {
+      isReading = false;
+      if (isPaused) parentPort.postMessage({ paused: true });
+      else readOnce();
+    }, PAUSE_MS);
   };
   const headers = { 'x-api-key': key, 'x-forwarded-for': from };
   if (body) Object.assign(headers, { 'content-type': 'application/json', 'content-length': body.length });

@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { CountedForm } from '../arrival-forms.js';
 
 /**
  * One request as strangers send it. In any part of it `{n}` is another number each time, `{token}` and `{document}` are
@@ -86,13 +87,59 @@ export function sendUpTo(url: string, shot: Shot, address: string, stage: Stage,
   const isCut = stage === 'body' || stage === 'drip';
   const whole = !isCut ? body : body === '' ? '{"a":"' : body.slice(0, CUT_AFTER);
   const declared = isCut ? Buffer.byteLength(whole) + 5_000 : Buffer.byteLength(whole);
-  const all = { host: 'x', ...headers, 'x-forwarded-for': address };
   const length = { 'content-type': 'application/json', 'content-length': `${declared}` };
-  const lines = Object.entries({ ...all, ...(declared > 0 && length) }).map(([name, value]) => `${name}: ${value}`);
-  const head = `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n`;
+  const head = headOf(method, path, { ...headers, 'x-forwarded-for': address, ...(declared > 0 && length) });
   if (stage === 'drip') drip(socket, `${head}\r\n`, whole);
   else socket.write(stage === 'headers' ? head : `${head}\r\n${whole}`);
   return socket;
+}
+
+/** The lines of a head, without the empty one behind them. */
+function headOf(method: string, path: string, headers: Record<string, string>): string {
+  const lines = Object.entries({ host: 'x', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}`;
+}
+
+/** Sends a request with a body in a form of arriving; the status, 0 for none, and how many of its events were sent. */
+export async function sendAs(
+  url: string,
+  shot: Shot,
+  address: string,
+  form: CountedForm,
+  identity: Identity,
+): Promise<{ status: number; events: number }> {
+  const { method, path, headers, body } = filled(shot, identity);
+  const json = { 'content-type': 'application/json', connection: 'close' };
+  const head = headOf(method, path, { ...headers, ...json, 'x-forwarded-for': address });
+  const writes = [...form.writes(body)];
+  const sent = await write(url, [`${head}${form.length(body)}\r\n`, ...writes]);
+  // Of one write so many events as of all, by its length.
+  const events = form.events(body) * (sent.bytes / writes.reduce((sum, part) => sum + part.length, head.length));
+  return { status: sent.status, events: Math.round(events) };
+}
+
+/** Writes one part after the other until all are written or the service has closed the connection, then its status. */
+export async function write(url: string, parts: Iterable<string>): Promise<{ status: number; bytes: number }> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname).setNoDelay(true);
+  let reply = '';
+  let isClosed = false;
+  socket.setEncoding('latin1').on('data', (part: string) => (reply += part));
+  socket.on('end', () => socket.destroy()).on('error', () => undefined);
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => {
+      isClosed = true;
+      resolve();
+    });
+  });
+  await Promise.race([closed, new Promise((resolve) => socket.once('connect', resolve))]);
+  for (const part of parts) {
+    if (isClosed) break;
+    if (socket.write(part, 'latin1')) await new Promise((resolve) => setImmediate(resolve));
+    else await Promise.race([closed, new Promise((resolve) => socket.once('drain', resolve))]);
+  }
+  await closed;
+  return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(reply)?.[1] ?? 0), bytes: socket.bytesWritten };
 }
 
 /** Sends the head, then the body byte by byte until the connection is destroyed. */

@@ -50,6 +50,8 @@ export interface Target {
   measureMemory(): number;
   /** The reads of the other project since this was last asked; the last one may wait still. */
   takeReads(): Read[];
+  /** Does work while nobody of the other project reads, so that all that the service spends is for this. */
+  withoutReads<T>(work: () => Promise<T>): Promise<T>;
   /** Processor time in milliseconds that the main thread has spent so far, and all threads together. */
   spentMs(): { main: number; all: number };
   /** Each time that the event loop was kept, in milliseconds of processor time. */
@@ -127,8 +129,10 @@ export async function openTarget(): Promise<Target> {
     workerData: { url, key: neighbour, pid },
     execArgv: [],
   });
-  reader.on('message', (message: Read | { begun: true; spent: number }) => {
-    if ('begun' in message) waiting = { since: performance.now(), spent: message.spent };
+  let paused = (): void => undefined;
+  reader.on('message', (message: Read | { begun: true; spent: number } | { paused: boolean }) => {
+    if ('paused' in message) paused();
+    else if ('begun' in message) waiting = { since: performance.now(), spent: message.spent };
     else {
       waiting = null;
       reads.push(message);
@@ -149,6 +153,17 @@ export async function openTarget(): Promise<Target> {
       if (!waiting) return taken;
       const cpuMs = Math.max(0, processMs(pid) - waiting.spent);
       return [...taken, { status: 'waiting', ms: performance.now() - waiting.since, cpuMs }];
+    },
+    async withoutReads(work) {
+      await new Promise<void>((resolve) => {
+        paused = resolve;
+        reader.postMessage(true);
+      });
+      try {
+        return await work();
+      } finally {
+        reader.postMessage(false);
+      }
     },
     measureMemory: () => anonymousBytes(pid),
     measure: async () => ({
