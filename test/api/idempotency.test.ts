@@ -14,7 +14,7 @@ let orders: Collection;
 const clock = createFakeClock();
 
 beforeAll(async () => {
-  test = await openTestApp({ clock });
+  test = await openTestApp({ clock, settings: { BSVC_TRUST_PROXY: '1' } });
   owner = await buildProject(test.app);
   orders = await buildCollection(test.app, owner.project, {
     name: 'orders',
@@ -107,6 +107,33 @@ describe('Idempotency-Key', () => {
       .expect(201);
     const ids = [first, elsewhere, user].map(({ body }) => (body as { _id: string })._id);
     expect(new Set(ids).size).toBe(3);
+  });
+
+  it('of visitors who are not signed in never meet, on one network or several', async () => {
+    const notes = await buildCollection(test.app, owner.project, {
+      name: 'notes',
+      rules: { read: 'anyone', create: 'anyone', update: 'nobody', delete: 'nobody' },
+    });
+    const visit = async (network: string, body: object, path = notes.name): Promise<string> => {
+      const reply = await request(test.server)
+        .post(`/api/data/${path}`)
+        .set({ 'x-api-key': owner.publishable, 'x-forwarded-for': network, 'idempotency-key': 'order-1' })
+        .send(body);
+      expect([network, reply.status]).toEqual([network, 201]);
+      return (reply.body as { _id: string })._id;
+    };
+    const [tea, water] = [{ text: 'tea' }, { text: 'water' }];
+    const first = await visit('203.0.113.1', tea);
+    const others = [
+      await visit('203.0.113.1', water),
+      await visit('203.0.113.2', tea),
+      await visit('2001:db8:0:1::1', tea),
+      await visit('2001:db8:0:2::1', tea),
+    ];
+    expect(new Set([first, ...others]).size).toBe(5);
+    // The same request, sent again.
+    expect(await visit('203.0.113.1', tea)).toBe(first);
+    expect(await visit('2001:db8:0:1::1', tea)).toBe(others[2]);
   });
 
   it('is forgotten after 24 hours', async () => {

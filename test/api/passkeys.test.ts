@@ -98,6 +98,13 @@ describe('a reset by the project', () => {
   });
 });
 
+/** Of a page inside of a page of another origin, as browsers of different age say it. */
+const FRAMED: [string, Distortion][] = [
+  ['a frame of another origin', { frame: { crossOrigin: true } }],
+  ['a frame in a named page', { frame: { crossOrigin: true, topOrigin: 'https://evil.example' } }],
+  ['a named page alone', { frame: { topOrigin: 'https://evil.example' } }],
+];
+
 describe('registering a passkey', () => {
   it('takes the answer to its own challenge once, for the user who asked', async () => {
     const [{ token }, other] = [await signUp(), await signUp()];
@@ -117,6 +124,7 @@ describe('registering a passkey', () => {
     ['another origin', { origin: 'https://evil.example' }],
     ['another site', { rpId: 'evil.example' }],
     ['no verified user', { isVerified: false }],
+    ...FRAMED,
     // Whose certificates could have the service call any address.
     ['certificates', { format: 'packed', statement: new Map([['x5c', Buffer.from('x')]]) }],
     ['an attestation of Android', { format: 'android-safetynet' }],
@@ -182,6 +190,7 @@ describe('signing in with a passkey', () => {
       { origin: 'https://evil.example' },
       { rpId: 'evil.example' },
       { isVerified: false },
+      ...FRAMED.map(([, framed]) => framed),
     ];
     for (const distortion of distortions) expect(codeOf(await answer(device, distortion))).toBe('401 PASSKEY_INVALID');
     expect(codeOf(await answer(openAuthenticator(RP, ORIGIN)))).toBe('401 PASSKEY_INVALID');

@@ -242,6 +242,33 @@ describe('a sign-in with a second factor', () => {
   });
 });
 
+describe('ending a session that is not the one at hand', () => {
+  it('needs a fresh proof: one, the others or all; the own one needs none', async () => {
+    const { client, server } = shop;
+    const email = buildEmail();
+    await server.post('/users', { email, password: PASSWORD, emailVerified: true });
+    const signIn = async (): Promise<{ at: Record<string, string>; id: string }> => {
+      const { body, headers } = await client.logIn(email);
+      return {
+        at: bearer((body as { accessToken: string }).accessToken),
+        id: (headers['x-refresh-token'] as string).split('.')[0]!,
+      };
+    };
+    const other = await signIn();
+    const own = await signIn();
+    clock.advance(11 * 60_000);
+    const end = (which: string, proof?: object) => client.send('delete', `/sessions/${which}`, proof, own.at);
+    for (const which of [other.id, 'others', 'all', 'f'.repeat(24)]) {
+      expect([which, codeOf(await end(which))]).toEqual([which, '403 STEP_UP_REQUIRED']);
+    }
+    expect(codeOf(await end(other.id, { currentPassword: 'not the password' }))).toBe('401 INVALID_CREDENTIALS');
+    expect(codeOf(await client.get('/sessions', other.at))).toBe('200 ');
+    expect(codeOf(await end(other.id, { currentPassword: PASSWORD }))).toBe('200 ');
+    expect(codeOf(await client.get('/sessions', other.at))).toBe('401 TOKEN_INVALID');
+    expect(codeOf(await end(own.id))).toBe('200 ');
+  });
+});
+
 describe('the level of an account with a second factor', () => {
   it('is what changes the ways in, whatever else is proven', async () => {
     const account = await enrol();

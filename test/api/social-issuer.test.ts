@@ -14,6 +14,7 @@ import { openSocialIssuer } from '../helpers/social-issuer.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
 
+const REFUSED = '401 ID_TOKEN_INVALID';
 const HOME = 'https://app.example.test/signed-in';
 const clock = createFakeClock(Date.now());
 let test: TestApp;
@@ -101,6 +102,28 @@ describe('POST /api/userAuth/social/:provider/id-token', () => {
     ['no token', () => post('x', 'a')],
   ])('refuses a token of %s', async (_what, send) => {
     expect(codeOf(await send())).toBe('401 ID_TOKEN_INVALID');
+  });
+
+  it.each<[string, Record<string, unknown>, string]>([
+    ['one client, the provider’s', { aud: ['client-1'] }, '200 '],
+    ['one client, got by another app of its owner', { aud: 'client-1', azp: 'another-app' }, '200 '],
+    ['several clients, issued to the provider’s', { aud: ['other', 'client-1'], azp: 'client-1' }, '200 '],
+    ['several clients, issued to an app of the project', { aud: ['client-1', 'other'], azp: 'shop-app' }, '200 '],
+    ['several clients, issued to one of the others', { aud: ['client-1', 'other'], azp: 'other' }, REFUSED],
+    ['several clients, issued to nobody in particular', { aud: ['client-1', 'other'] }, REFUSED],
+    ['several clients, issued to a list', { aud: ['client-1', 'other'], azp: ['client-1'] }, REFUSED],
+    ['others', { aud: ['other', 'another'], azp: 'client-1' }, REFUSED],
+  ])('judges a token for %s', async (_what, claims, expected) => {
+    const double = await openSocialIssuer();
+    try {
+      const at = { name: 'several', issuer: double.url, clientId: double.clientId, appClientIds: ['shop-app'] };
+      await setSocialProvider(test.app, shop.project, provider(at));
+      double.behaviour = { sub: `person-${people}`, email: buildEmail(), emailVerified: true, claims };
+      const sent = { idToken: double.idToken(hash('a')), nonce: 'a' };
+      expect(codeOf(await client.post('/social/several/id-token', sent))).toBe(expected);
+    } finally {
+      await double.close();
+    }
   });
 
   it('refuses a token that has expired', async () => {

@@ -30,6 +30,8 @@ export interface SocialIssuer {
   takesSecret: ((secret: string) => boolean) | null;
   /** What a browser does there: opens the address, signs in, and answers where it is sent back to. */
   visit(address: string): Promise<string>;
+  /** An id token as an app gets it from the issuer; `nonce` as the token has it. */
+  idToken(nonce: string): string;
   close(): Promise<void>;
 }
 
@@ -65,6 +67,7 @@ export async function openSocialIssuer(): Promise<SocialIssuer> {
       if (!target) throw new Error(`the issuer answered ${response.status}: ${await response.text()}`);
       return target;
     },
+    idToken: (nonce) => signIdToken({ behaviour: issuer.behaviour, nonce, clientId: issuer.clientId }),
     close,
   };
 
@@ -166,7 +169,7 @@ export async function openSocialIssuer(): Promise<SocialIssuer> {
     };
   }
 
-  function signIdToken({ behaviour, nonce, clientId }: Grant): string {
+  function signIdToken({ behaviour, nonce, clientId }: Pick<Grant, 'behaviour' | 'nonce' | 'clientId'>): string {
     const now = Math.floor(Date.now() / 1000);
     const claims = {
       iss: url,

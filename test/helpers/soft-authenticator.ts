@@ -28,6 +28,8 @@ export interface Distortion {
   rpId?: string;
   isVerified?: boolean;
   counter?: number;
+  /** What a browser says of the frames that the page stood in. */
+  frame?: { crossOrigin?: boolean; topOrigin?: string };
   /** Of an attestation instead of none. */
   statement?: Map<number | string, Cbor>;
   format?: string;
@@ -61,8 +63,8 @@ export function openAuthenticator(rpId: string, origin: string): SoftAuthenticat
     count.writeUInt32BE(counter);
     return Buffer.concat([sha256(at), Buffer.from([flags | PRESENT | (isVerified ? VERIFIED : 0)]), count, rest]);
   };
-  const client = (type: string, challenge: string, { origin: at = origin }: Distortion): Buffer =>
-    Buffer.from(JSON.stringify({ type, challenge, origin: at, crossOrigin: false }));
+  const client = (type: string, challenge: string, { origin: at = origin, frame }: Distortion): Buffer =>
+    Buffer.from(JSON.stringify({ type, challenge, origin: at, crossOrigin: false, ...frame }));
   const answer = (response: object): object => ({
     id: id.toString('base64url'),
     rawId: id.toString('base64url'),

@@ -36,7 +36,7 @@ export function markOpen(dataDir: string): () => void {
 
 /**
  * Waits until no other process closes the data file. The last one that does destroys the mutexes in the lock file; to
- * one that begins to open it meanwhile LMDB gives the destroyed ones, with which every transaction fails, for all that
+ * one that begins to open it then LMDB gives the destroyed ones, with which every transaction fails, for all that
  * come while it has the file open. Returns what is to be called when LMDB has opened it, or has failed to.
  */
 export function beginOpening(dataDir: string): () => void {
@@ -68,7 +68,7 @@ function isMarkedByOther(dataDir: string, kind: MarkKind): boolean {
   }
 }
 
-/** Returns what removes it, unless this process has set it again meanwhile. */
+/** Returns what removes it, unless this process has set it again. */
 function setMark(dataDir: string, kind: MarkKind): () => void {
   if (set.size === 0) process.on('exit', removeMarks);
   const path = ownMark(dataDir, kind);
