@@ -15,17 +15,20 @@ import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
 import type { Result, TextStyle } from '../view/output.js';
+import type { SecretSource } from '../../src/features/declaration/secret-reference.js';
+import { findWord } from '../shell/settings.js';
 import { findDeclaration, readProjects } from '../formats/read-declaration-file.js';
 
 const DEFAULT_FILE = 'bsvc.yaml';
 
 export default defineCommand({
   details: [
-    'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, collections, fields of users, webhooks, mail sender and templates, storage.',
+    'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, storage, signIn, users, collections, mail and webhooks.',
+    'A secret stands in it as { env: NAME }: its value is read from the environment or .env.',
     'What it leaves out is left as it is; "rls: off" switches row-level security off. "bsvc project export" writes the file of a running project.',
     'The plan is shown with + (made), ~ (changed), - (dropped). A second run changes nothing.',
-    'Collections, fields, indexes, templates and webhooks that a list of the file does not name stay, unless --prune drops them with what they hold.',
-    'What loosens access (rules, protected and public fields, unique values, allowed domains, uploads) is asked for; --yes or --prune agrees.',
+    'Collections, fields, indexes, sign-in providers, templates and webhooks that a list of the file does not name stay, unless --prune drops them with what they hold.',
+    'What loosens access (rules, protected and public fields, unique values, allowed domains, uploads, ways to sign in) is asked for; --yes or --prune agrees.',
     'Keys of created projects and secrets of created webhooks are shown once. --schema prints the JSON Schema of the file, for editors.',
   ].join('\n'),
   examples: [
@@ -54,10 +57,11 @@ export default defineCommand({
       throw new UsageError(`There is no ${DEFAULT_FILE} here: name the file with -f <file>.`);
     }
     const { projects } = await readProjects(context, file);
+    const secretOf = (name: string): string | undefined => findWord(context.layers, name);
     const app = await context.app();
     const withLine = <T>(work: Promise<T>): Promise<T> => work.catch((error: unknown) => failAt(context, file, error));
-    const plans = await withLine(planProjects(app, projects, { prune: input.prune }));
-    await withLine(rehearse(context, app, projects, plans, input));
+    const plans = await withLine(planProjects(app, projects, { prune: input.prune, secretOf }));
+    await withLine(rehearse(context, app, projects, plans, { ...input, secretOf }));
     const created: CreatedSecret[] = [];
     let failure: Failure | undefined;
     if (!input.dryRun) {
@@ -97,7 +101,7 @@ async function rehearse(
   app: App,
   projects: readonly ProjectDeclaration[],
   plans: readonly ProjectPlan[],
-  options: { prune: boolean; forNewWrites: boolean },
+  options: { prune: boolean; forNewWrites: boolean; secretOf: SecretSource },
 ): Promise<void> {
   const changing = plans.filter((plan) => !isSame(plan));
   if (changing.length === 0) return;
@@ -105,28 +109,33 @@ async function rehearse(
     if (project) await requireSchemaFit(app, project, collections, options);
   }
   await withThrowAwayStore(context, async (trial) => {
-    const carryOut = async (declared: readonly ProjectDeclaration[], prune: boolean): Promise<void> => {
-      const trialPlans = await planProjects(trial, declared, { prune });
+    const carryOut = async (
+      declared: readonly ProjectDeclaration[],
+      how: { prune: boolean; secretOf: SecretSource },
+    ): Promise<void> => {
+      const trialPlans = await planProjects(trial, declared, how);
       await applyProjects(trial, trialPlans, { stop: context.stop, onCreated: () => undefined });
     };
     for (const { project } of changing) {
       if (!project) continue;
-      const { webhooks, ...present } = await declareProject(app, project);
-      await carryOut([present], false);
+      const secrets = new Map<string, string>();
+      const { webhooks, ...present } = await declareProject(app, project, secrets);
+      const asItIs = { prune: false, secretOf: (name: string) => secrets.get(name) };
+      await carryOut([present], asItIs);
       // Addresses that were taken under other settings only count.
       for (const webhook of webhooks ?? []) {
-        await carryOut([{ name: project.name, webhooks: [webhook] }], false).catch(() => undefined);
+        await carryOut([{ name: project.name, webhooks: [webhook] }], asItIs).catch(() => undefined);
       }
     }
     await carryOut(
       projects.filter(({ name }) => changing.some((plan) => plan.name === name)),
-      options.prune,
+      options,
     );
   });
 }
 
-const isSame = ({ project, what, collections, templates, webhooks }: ProjectPlan): boolean =>
-  project !== null && [what, collections, templates, webhooks].every(({ length }) => length === 0);
+const isSame = ({ project, what, providers, collections, templates, webhooks }: ProjectPlan): boolean =>
+  project !== null && [what, providers, collections, templates, webhooks].every(({ length }) => length === 0);
 
 /** A mistake in a collection, with the file and the line that declares it. */
 async function failAt(context: Context, file: string, error: unknown): Promise<never> {
@@ -156,18 +165,22 @@ async function applyAll(
 }
 
 function listLosses(plan: ProjectPlan): { drops: string[]; loosens: string[] } {
-  const { collections, templates, webhooks } = plan;
+  const { project, bucket, providers, collections, templates, webhooks } = plan;
+  const forgotten = bucket?.to === null ? project?.storage?.bucket?.bucket : undefined;
   const drops = [
+    ...(forgotten === undefined ? [] : [`the bucket ${forgotten} with its secret`]),
+    ...providers.flatMap((change) => (change.action === 'drop' ? [`sign-in provider ${change.name}`] : [])),
     ...collections.flatMap((change) => (change.action === 'drop' ? [`${change.collection} with all documents`] : [])),
     ...templates.flatMap((change) => (change.action === 'drop' ? [`template ${change.name}`] : [])),
     ...webhooks.flatMap((change) => (change.action === 'drop' ? [`webhook ${change.url}`] : [])),
   ];
-  return { drops, loosens: [...plan.loosens, ...listLoosenedBy(collections)] };
+  const opened = providers.flatMap((change) => (change.action === 'drop' ? [] : change.loosens));
+  return { drops, loosens: [...plan.loosens, ...opened, ...listLoosenedBy(collections)] };
 }
 
 interface Change {
   action: 'add' | 'change' | 'drop';
-  kind: 'project' | 'collection' | 'template' | 'webhook';
+  kind: 'project' | 'provider' | 'collection' | 'template' | 'webhook';
   name: string;
   what?: string[];
   /** Those of them that loosen access or checks. */
@@ -191,6 +204,7 @@ function listChanges(plan: ProjectPlan, created: readonly CreatedSecret[]): Chan
     ...(change.what && { what: change.what }),
     ...told(change),
   });
+  changes.push(...plan.providers.map((change) => add('provider', change, change.name)));
   changes.push(...plan.collections.map((change) => add('collection', change, change.collection)));
   changes.push(...plan.templates.map((change) => add('template', change, change.name)));
   for (const change of plan.webhooks) {

@@ -9,7 +9,9 @@ import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();
 afterAll(() => home.remove());
-const env = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
+const SECRETS = { SHOP_GOOGLE_CLIENT_SECRET: 'google’s secret', SHOP_127_0_0_1_AUTHORIZATION: 'Bearer hook' };
+const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' };
+const env = { ...settings, ...SECRETS };
 const bsvc = (argv: string[]) => home.bsvc(argv, { env });
 
 const WHOLE = `# yaml-language-server: $schema=./bsvc.schema.json
@@ -41,6 +43,13 @@ projects:
       - url: http://127.0.0.1:9/quiet
         events: ["*"]
         enabled: false
+        headers: { Authorization: { env: SHOP_127_0_0_1_AUTHORIZATION } }
+    signIn:
+      providers:
+        - name: google
+          clientId: shop
+          clientSecret: { env: SHOP_GOOGLE_CLIENT_SECRET }
+          redirectUrls: [https://shop.example/in]
 `;
 
 interface Change {
@@ -65,7 +74,10 @@ describe('the file of bsvc apply', () => {
       stderr: 'bsvc: There is no bsvc.yaml here: name the file with -f <file>.\n',
     });
     writeFileSync(join(home.dir, 'bsvc.yaml'), 'format: bsvc/1\nprojects:\n  - name: here\n');
-    expect((await bsvc(['apply', '--dry-run'])).stdout).toContain('project here');
+    expect(await bsvc(['apply', '--dry-run'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('project here') as string,
+    });
   });
 });
 
@@ -74,6 +86,7 @@ describe('bsvc apply of everything a project has', () => {
     const planned = await apply(WHOLE, '--dry-run');
     expect(planned.map(({ action, kind, name }) => `${action} ${kind} ${name}`)).toEqual([
       'add project shop',
+      'add provider shop/google',
       'add collection shop/orders',
       'change collection shop/users',
       'add template shop/welcome',
@@ -113,10 +126,21 @@ describe('bsvc apply of everything a project has', () => {
     ])
       expect(exported.stdout).toContain(part);
     expect(await apply(exported.stdout, '--prune')).toEqual([]);
-    // Of a store where the project is not yet it makes the same.
+    const names = Object.keys(SECRETS).join(', ');
+    // Of a store where the project is not yet it makes the same, once there are its secrets.
     const other = openCliHome();
     writeFileSync(join(other.dir, 'bsvc.yaml'), exported.stdout);
-    expect(await other.bsvc(['apply', '-f', 'bsvc.yaml'], { env })).toMatchObject({ code: 0, stderr: '' });
+    for (const words of [['apply'], ['apply', '--dry-run']]) {
+      expect(await other.bsvc(words, { env: settings })).toMatchObject({
+        code: 1,
+        stderr: `bsvc: The environment variables ${names} are not set: set them or write them into .env.\n`,
+      });
+    }
+    const lines = Object.entries(SECRETS).map(([name, value]) => `${name}="${value}"\n`);
+    writeFileSync(join(other.dir, '.env'), lines.join(''));
+    const applied = await other.bsvc(['apply'], { env: settings });
+    expect(applied).toMatchObject({ code: 0, stderr: '' });
+    for (const value of Object.values(SECRETS)) expect(exported.stdout + applied.stdout).not.toContain(value);
     expect((await other.bsvc(['project', 'export', 'shop'], { env })).stdout).toBe(exported.stdout);
     const twice = ['webhook', 'add', '--project', 'shop', '--url', 'http://127.0.0.1:9/quiet', '--events', '*'];
     expect((await other.bsvc(twice, { env })).code).toBe(0);

@@ -12,8 +12,8 @@ import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({
   details: [
-    'Writes what "bsvc apply -f" takes: plan, allowed domains, limits, collections, fields of users, webhooks, mail sender and templates, storage.',
-    'Applying it to the same project changes nothing. Keys, documents and secrets are no part of it.',
+    'Writes what "bsvc apply -f" takes: all settings of the project, its collections, users, sign-in providers, mail templates and webhooks.',
+    'Applying it to the same project changes nothing. Keys and documents are no part of it; secrets are named by environment variables.',
     'Without --out the file goes to standard output.',
   ].join('\n'),
   examples: ['bsvc project export shop --out bsvc.yaml', 'bsvc project export shop > bsvc.yaml'],
@@ -22,11 +22,15 @@ export default defineCommand({
     const path = out === undefined ? null : await resolveOutput(context, out);
     const app = await context.app();
     const project = await requireProject(app, named);
-    const declared = await declareProject(app, project);
+    const secrets = new Map<string, string>();
+    const declared = await declareProject(app, project, secrets);
     const left = (await listWebhooks(app, project)).length - (declared.webhooks?.length ?? 0);
     if (left > 0) {
       const words = `${countOf(left, 'webhook')} ${left === 1 ? 'is' : 'are'} not in the file`;
       context.out.warn(`Warning: ${words}: of those with one address it has the oldest.`);
+    }
+    if (secrets.size > 0) {
+      context.out.note(`Secrets are not in the file. Where it is applied, set ${[...secrets.keys()].join(', ')}.`);
     }
     const file = { format: PROJECTS_FORMAT, projects: [withSpecs(declared)] };
     const { stringify } = await import('yaml');
@@ -43,7 +47,7 @@ function withSpecs(declared: ProjectDeclaration): unknown {
   const specs = (fields: readonly Field[] = []): unknown[] => fields.map((field) => presentFieldSpec(field) ?? field);
   return {
     ...declared,
-    users: { fields: specs(declared.users?.fields) },
+    users: { ...declared.users, fields: specs(declared.users?.fields) },
     collections: declared.collections?.map((collection) => ({ ...collection, fields: specs(collection.fields) })),
   };
 }

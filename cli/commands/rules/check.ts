@@ -23,6 +23,7 @@ import { conflict, invalid } from '../../../src/errors.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { presentExposed } from '../../doctor/check-access.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
+import { NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/secret-reference.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
 import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
@@ -107,7 +108,7 @@ async function reviewFile(context: Context, app: App, project: Project, file: st
   const { projects } = await readProjects(context, file);
   const own = projects.filter(({ name }) => name === project.name);
   if (own.length === 0) throw invalid('INVALID_FILE', `${file} declares no project "${project.name}".`);
-  const plans = await planProjects(app, own, { prune: false });
+  const plans = await planProjects(app, own.map(withoutSecrets), NO_SECRETS);
   const changes = plans.flatMap(({ collections }) => collections);
   const stored = await listCollections(app, project._id);
   const isChanged = ({ name }: Collection): boolean => changes.some(({ collection }) => collection === name);

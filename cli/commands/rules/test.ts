@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { invalid } from '../../../src/errors.js';
 import { applyProjects } from '../../../src/features/declaration/apply-projects.js';
 import { planProjects } from '../../../src/features/declaration/plan-projects.js';
+import { NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/secret-reference.js';
 import { findProject } from '../../../src/features/projects/project-store.js';
 import { readRuleTests } from '../../../src/features/rule-tests/rule-test-file.js';
 import {
@@ -35,7 +36,7 @@ export default defineCommand({
       throw invalid('INVALID_FILE', `${declared} does not declare ${wanted}`);
     }
     const outcome = await withThrowAwayStore(context, async (app) => {
-      const plans = await planProjects(app, [declaration], { prune: false });
+      const plans = await planProjects(app, [withoutSecrets(declaration)], NO_SECRETS);
       await applyProjects(app, plans, { stop: context.stop, onCreated: () => undefined });
       return runRuleTests(app, (await findProject(app, declaration.name))!, tests);
     });

@@ -1,14 +1,18 @@
 import type { App } from '../../app.js';
 import type { ChangeOptions } from '../collections/change-collection.js';
 import { applyDeclared } from '../changes/apply-declared.js';
+import { clearBucket, setBucket } from '../files/bucket/set-bucket.js';
 import { removeTemplate, setTemplate } from '../mail/mail-template.js';
 import { createProject } from '../projects/create-project.js';
 import type { Project } from '../projects/project.js';
+import { removeSocialProvider, setSocialProvider } from '../users/social/social-provider.js';
 import { addWebhook } from '../webhooks/add-webhook.js';
 import { editWebhook } from '../webhooks/edit-webhook.js';
 import { removeWebhook } from '../webhooks/remove-webhook.js';
 import { changeProject } from './change-project.js';
+import type { BucketChange } from './plan-accounts.js';
 import type { ProjectPlan } from './plan-projects.js';
+import type { ProviderChange } from './plan-providers.js';
 import type { TemplateChange } from './plan-templates.js';
 import type { WebhookChange } from './plan-webhooks.js';
 
@@ -33,8 +37,10 @@ export async function applyProjects(
       project = created.project;
       if (created.keys) onCreated({ project: plan.name, keys: created.keys });
     }
-    if (plan.what.length > 0) project = await changeProject(app, project, plan.settings);
+    if (Object.keys(plan.settings).length > 0) project = await changeProject(app, project, plan.settings);
+    if (plan.bucket) project = await applyBucket(app, project, plan.bucket);
     await applyDeclared(app, project, plan.collections, { stop, ...options });
+    for (const change of plan.providers) await applyProvider(app, project, change);
     for (const change of plan.templates) await applyTemplate(app, project, change);
     for (const change of removalsFirst(plan.webhooks)) {
       stop.throwIfAborted();
@@ -42,6 +48,15 @@ export async function applyProjects(
       if (secret) onCreated({ project: plan.name, ...secret });
     }
   }
+}
+
+function applyBucket(app: App, project: Project, { to }: BucketChange): Promise<Project> {
+  return to ? setBucket(app, project, to, false) : clearBucket(app, project);
+}
+
+async function applyProvider(app: App, project: Project, change: ProviderChange): Promise<void> {
+  if (change.action === 'drop') await removeSocialProvider(app, project, change.name);
+  else await setSocialProvider(app, project, change.to);
 }
 
 async function applyTemplate(app: App, project: Project, change: TemplateChange): Promise<void> {
@@ -63,11 +78,11 @@ async function applyWebhook(
     await removeWebhook(app, project, change.id);
     return null;
   }
-  const { url, events, description, enabled } = change.to;
+  const { url, ...wanted } = change.to;
   if (change.action === 'change') {
-    await editWebhook(app, project, change.id, { events, description, enabled });
+    await editWebhook(app, project, change.id, wanted);
     return null;
   }
-  const { secret } = await addWebhook(app, project, { url, events, description, enabled, ifNotExists: true });
+  const { secret } = await addWebhook(app, project, { url, ...wanted, ifNotExists: true });
   return secret === null ? null : { url, secret };
 }

@@ -2,20 +2,36 @@ import type { App } from '../../app.js';
 import { declareCollection } from '../collections/schema/collection-declaration.js';
 import { listCollections } from '../collections/list-collections.js';
 import { PUBLIC_EMAIL, USERS } from '../collections/users-collection.js';
+import type { Collection } from '../collections/collection.js';
 import type { Field } from '../collections/fields/field.js';
+import { findBucketAccess } from '../files/bucket/project-bucket.js';
 import { templateStore } from '../mail/mail-template.js';
+import { findByokKey, findProjectWebhookSecret } from '../mail/project-mail.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 import { signInOf } from '../projects/sign-in-settings.js';
 import { tokenAlgorithmOf } from '../projects/token-algorithm.js';
+import { listSocialProviders, openClientSecret, providerSettings } from '../users/social/social-provider.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
-import type { ProjectDeclaration, TemplateDeclaration, WebhookDeclaration } from './project-declaration.js';
+import type {
+  BucketDeclaration,
+  ProjectDeclaration,
+  ProviderDeclaration,
+  TemplateDeclaration,
+  WebhookDeclaration,
+} from './project-declaration.js';
+import { nameSecrets } from './secret-reference.js';
 
 /**
- * The declaration that makes a project what this one is; applying it to this one changes nothing. Secrets are no part
- * of it. Of several webhooks with one address it has the oldest.
+ * The declaration that makes a project what this one is; applying it to this one changes nothing. It refers to secrets
+ * by names of variables, whose values `secrets` takes. Of several webhooks with one address it has the oldest.
  */
-export async function declareProject(app: App, project: Project): Promise<ProjectDeclaration> {
+export async function declareProject(
+  app: App,
+  project: Project,
+  secrets = new Map<string, string>(),
+): Promise<ProjectDeclaration> {
+  const name = nameSecrets(project.name, secrets);
   const collections = await listCollections(app, project._id);
   const users = collections.find(({ name }) => name === USERS);
   const limits = Object.entries(project.limits).filter(([name]) => OVERRIDABLE_LIMITS.includes(name));
@@ -24,18 +40,60 @@ export async function declareProject(app: App, project: Project): Promise<Projec
     plan: project.plan,
     allowedDomains: project.allowedDomains,
     ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
-    storage: { publishableUploads: project.storage?.publishableUploads ?? false },
-    ...((project.signIn ?? tokenAlgorithmOf(project) !== 'HS256') && { signIn: signInOf(project) }),
-    users: { fields: (users?.fields ?? []).filter(isOwn) },
+    storage: { publishableUploads: project.storage?.publishableUploads ?? false, ...declareBucket(app, project, name) },
+    signIn: {
+      ...((project.signIn ?? tokenAlgorithmOf(project) !== 'HS256') && signInOf(project)),
+      providers: await declareProviders(app, project, name),
+    },
+    users: declareUsers(users),
     collections: collections.filter((collection) => collection !== users).map(declareCollection),
-    mail: { from: project.mail?.fromEmail ?? null, templates: await declareTemplates(app, project) },
-    webhooks: await declareWebhooks(app, project),
+    mail: {
+      from: project.mail?.fromEmail ?? null,
+      ...declareMailAccount(app, project, name),
+      templates: await declareTemplates(app, project),
+    },
+    webhooks: await declareWebhooks(app, project, name),
   };
 }
 
 /** Fields of users that a declaration names: email and password are always there. */
 function isOwn(field: Field): boolean {
   return field.name === PUBLIC_EMAIL.name ? field.public === true : field.name !== 'password';
+}
+
+type SecretNames = ReturnType<typeof nameSecrets>;
+
+function declareBucket(app: App, project: Project, name: SecretNames): { bucket?: BucketDeclaration } {
+  const access = findBucketAccess(app, project);
+  if (!access) return {};
+  return { bucket: { ...access, secretAccessKey: name(access.secretAccessKey, 'bucket_secret_access_key') } };
+}
+
+function declareMailAccount(app: App, project: Project, name: SecretNames): ProjectDeclaration['mail'] {
+  const [key, webhookSecret] = [findByokKey(app, project), findProjectWebhookSecret(app, project)];
+  return {
+    ...(key !== null && { providerKey: name(key, 'mail_provider_key') }),
+    ...(webhookSecret !== null && { webhookSecret: name(webhookSecret, 'mail_webhook_secret') }),
+  };
+}
+
+async function declareProviders(app: App, project: Project, name: SecretNames): Promise<ProviderDeclaration[]> {
+  return (await listSocialProviders(app, project)).map((provider) => {
+    const { kind: _, apple, ...settings } = providerSettings(provider);
+    const clientSecret = name(openClientSecret(app, provider), provider.name, 'client_secret');
+    return { ...settings, ...(apple && { apple }), clientSecret };
+  });
+}
+
+function declareUsers(users: Collection | undefined): NonNullable<ProjectDeclaration['users']> {
+  if (!users) return { fields: [] };
+  const { fields = [], indexes = [], uniques, changes } = declareCollection(users);
+  return {
+    fields: fields.filter(isOwn),
+    ...(indexes.length > 0 && { indexes }),
+    ...(uniques && { uniques }),
+    ...(changes && { changes }),
+  };
 }
 
 async function declareTemplates(app: App, project: Project): Promise<TemplateDeclaration[]> {
@@ -48,13 +106,18 @@ async function declareTemplates(app: App, project: Project): Promise<TemplateDec
   }));
 }
 
-async function declareWebhooks(app: App, project: Project): Promise<WebhookDeclaration[]> {
+async function declareWebhooks(app: App, project: Project, name: SecretNames): Promise<WebhookDeclaration[]> {
   const webhooks = await listWebhooks(app, project);
   const oldest = webhooks.filter(({ url }, at) => webhooks.findIndex((other) => other.url === url) === at);
-  return oldest.map(({ url, events, description, disabled }) => ({
+  return oldest.map(({ url, events, description, disabled, headers = {} }) => ({
     url,
     events,
     ...(description !== '' && { description }),
     enabled: disabled === null,
+    ...(Object.keys(headers).length > 0 && {
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([header, value]) => [header, name(value, new URL(url).hostname, header)]),
+      ),
+    }),
   }));
 }

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import type { Collection } from '../collections/collection.js';
-import type { Field } from '../collections/fields/field.js';
 import type { CollectionDeclaration } from '../collections/schema/collection-declaration.js';
 import { listCollections } from '../collections/list-collections.js';
 import { planSchema, type SchemaChange } from '../collections/schema/plan-schema.js';
@@ -15,9 +14,12 @@ import { readDomain, readProjectChanges } from '../projects/update-project.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { namedCollections } from '../webhooks/webhook-event.js';
 import type { AnyProjectChanges } from './change-project.js';
+import { compareMailAccount, planBucket, type BucketChange } from './plan-accounts.js';
+import { planProviders, type ProviderChange } from './plan-providers.js';
 import { planTemplates, type TemplateChange } from './plan-templates.js';
 import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
 import type { ProjectDeclaration } from './project-declaration.js';
+import { requireSecrets, type SecretSource } from './secret-reference.js';
 import { ObjectId } from 'bson';
 
 /** The difference between a declared project and the stored one. */
@@ -30,27 +32,34 @@ export interface ProjectPlan {
   what: string[];
   /** Those of them that let somebody do what they could not. */
   loosens: string[];
+  /** null: it stays as it is. */
+  bucket: BucketChange | null;
+  providers: ProviderChange[];
   collections: SchemaChange[];
   templates: TemplateChange[];
   webhooks: WebhookChange[];
 }
 
 /**
- * Compares declared projects with the stored ones. Changes nothing. 400 for a project declared twice and for what
- * cannot be.
+ * Compares declared projects with the stored ones. Changes nothing. 400 for a project declared twice, for a secret that
+ * is not set and for what cannot be.
  */
 export async function planProjects(
   app: App,
   declared: readonly ProjectDeclaration[],
-  options: { prune: boolean },
+  options: { prune: boolean; secretOf: SecretSource },
 ): Promise<ProjectPlan[]> {
   const names = declared.map(({ name }) => name);
   const repeated = names.find((name, index) => names.indexOf(name) !== index);
   if (repeated !== undefined) throw invalid('INVALID_FILE', `The project "${repeated}" is declared twice`);
+  requireSecrets(declared, options.secretOf);
   const plans: ProjectPlan[] = [];
   for (const declaration of declared) {
     const project = await findProject(app, declaration.name);
     const { settings, what, loosens } = compareSettings(project, declaration);
+    const account = compareMailAccount(app, project, declaration.mail, options.secretOf);
+    Object.assign(settings, account.settings);
+    const bucket = await planBucket(app, project, declaration.storage?.bucket, options.secretOf);
     // Checked here, so that no earlier project is made before it is refused.
     readProjectChanges({ ...settings, name: declaration.name });
     readMailChanges(app, { _id: project?._id ?? new ObjectId() }, settings);
@@ -61,8 +70,10 @@ export async function planProjects(
       name: declaration.name,
       project,
       settings,
-      what,
+      what: [...what, ...account.what, ...(bucket?.what ?? [])],
       loosens,
+      bucket,
+      providers: await planProviders(app, project, declaration.signIn?.providers, options),
       collections,
       templates: await planTemplates(app, project, declaration.mail?.templates, options),
       webhooks,
@@ -104,12 +115,16 @@ async function planCollections(
     throw invalid('INVALID_FILE', `The project "${name}" declares its users twice: under users and under collections`);
   }
   const existing = project ? await listCollections(app, project._id) : [defaultUsersCollection(new ObjectId())];
-  const declared = [...(collections ?? []), ...(users ? [declareUsers(existing, users.fields)] : [])];
+  const declared = [...(collections ?? []), ...(users ? [declareUsers(existing, users)] : [])];
   return planSchema(existing, declared, { prune: prune && collections !== undefined });
 }
 
 /** Email and password are always there: of them only a public email can be declared. */
-function declareUsers(existing: readonly Collection[], fields: readonly Field[]): CollectionDeclaration {
+function declareUsers(
+  existing: readonly Collection[],
+  { fields, ...rest }: NonNullable<ProjectDeclaration['users']>,
+): CollectionDeclaration {
+  if (!fields) return { name: USERS, ...rest };
   const present = existing.find(({ name }) => name === USERS)?.fields ?? [];
   const fixed = present.filter(({ name }) => name === 'email' || name === 'password');
   const repeated = fields.find(
@@ -117,7 +132,7 @@ function declareUsers(existing: readonly Collection[], fields: readonly Field[])
   );
   if (repeated) throw invalid('INVALID_FILE', `Users have the field "${repeated.name}" always: it is not declared`);
   const kept = fixed.filter((field) => fields.every(({ name }) => name !== field.name));
-  return { name: USERS, fields: [...kept, ...fields] };
+  return { name: USERS, ...rest, fields: [...kept, ...fields] };
 }
 
 /** What settings would let somebody do more than now, a line each. */

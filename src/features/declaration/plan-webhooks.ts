@@ -1,11 +1,16 @@
 import { invalid } from '../../errors.js';
 import { parseEvents } from '../webhooks/webhook-event.js';
 import type { Webhook } from '../webhooks/webhook.js';
+import { checkHeaders } from '../webhooks/webhook-target.js';
 import type { WebhookDeclaration } from './project-declaration.js';
+import { resolveSecret, type SecretSource } from './secret-reference.js';
+
+/** A webhook as it is declared, with the values of its headers. */
+type WantedWebhook = Omit<WebhookDeclaration, 'headers'> & { headers?: Record<string, string> };
 
 export type WebhookChange =
-  | { action: 'add'; to: WebhookDeclaration }
-  | { action: 'change'; id: string; what: string[]; to: WebhookDeclaration }
+  | { action: 'add'; to: WantedWebhook }
+  | { action: 'change'; id: string; what: string[]; to: WantedWebhook }
   | { action: 'drop'; id: string; url: string };
 
 /**
@@ -15,13 +20,19 @@ export type WebhookChange =
 export function planWebhooks(
   existing: readonly Webhook[],
   declared: readonly WebhookDeclaration[] | undefined,
-  { prune }: { prune: boolean },
+  { prune, secretOf }: { prune: boolean; secretOf: SecretSource },
 ): WebhookChange[] {
   if (!declared) return [];
   const changes: WebhookChange[] = [];
   const named = new Set<string>();
   for (const declaration of declared) {
-    const to = { ...declaration, url: normalise(declaration.url), events: parseEvents(declaration.events) };
+    const { headers, ...rest } = declaration;
+    const to = {
+      ...rest,
+      url: normalise(declaration.url),
+      events: parseEvents(declaration.events),
+      ...(headers && { headers: resolveHeaders(headers, secretOf) }),
+    };
     if (named.has(to.url)) throw invalid('INVALID_FILE', `The webhook ${to.url} is declared twice`);
     named.add(to.url);
     const webhook = existing.find(({ url }) => url === to.url);
@@ -33,6 +44,14 @@ export function planWebhooks(
   return [...changes, ...dropped.map(({ id, url }) => ({ action: 'drop' as const, id: id.toHexString(), url }))];
 }
 
+function resolveHeaders(
+  headers: NonNullable<WebhookDeclaration['headers']>,
+  secretOf: SecretSource,
+): Record<string, string> {
+  const values = Object.entries(headers).map(([name, value]) => [name, resolveSecret(value, secretOf)] as const);
+  return checkHeaders(Object.fromEntries(values));
+}
+
 function normalise(text: string): string {
   if (!URL.canParse(text)) throw invalid('INVALID_URL', `The webhook address "${text.slice(0, 200)}" is no url`);
   const url = new URL(text);
@@ -40,7 +59,7 @@ function normalise(text: string): string {
   return url.href;
 }
 
-function listDifferences(webhook: Webhook, to: WebhookDeclaration): string[] {
+function listDifferences(webhook: Webhook, to: WantedWebhook): string[] {
   const what: string[] = [];
   const enabled = webhook.disabled === null;
   const [before, after] = [webhook.events, to.events].map((events) => [...events].sort().join(', '));
@@ -49,5 +68,14 @@ function listDifferences(webhook: Webhook, to: WebhookDeclaration): string[] {
     what.push(`description: ${webhook.description || 'none'} -> ${to.description || 'none'}`);
   }
   if (to.enabled !== undefined && to.enabled !== enabled) what.push(to.enabled ? 'off -> on' : 'on -> off');
+  if (to.headers) what.push(...listHeaderDifferences(webhook.headers ?? {}, to.headers));
   return what;
+}
+
+/** By name alone: values are shown nowhere. */
+function listHeaderDifferences(before: Record<string, string>, after: Record<string, string>): string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
+  return names
+    .filter((name) => before[name] !== after[name])
+    .map((name) => `header ${name}: ${name in after ? (name in before ? 'another value' : 'added') : 'removed'}`);
 }

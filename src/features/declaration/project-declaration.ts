@@ -1,9 +1,13 @@
 import type { SchemaObject } from 'ajv';
 import {
+  anyOf,
   arrayOf,
+  changes,
   claimed,
   FLAG,
   literal,
+  mapOf,
+  NULL,
   object,
   oneOf,
   orNull,
@@ -20,7 +24,8 @@ import {
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Field } from '../collections/fields/field.js';
 import { PLAN_NAMES } from '../projects/project.js';
-import { SIGN_IN_CHANGES } from '../projects/sign-in-settings.js';
+import { SIGN_IN_FIELDS } from '../projects/sign-in-settings.js';
+import { SECRET, type SecretReference } from './secret-reference.js';
 
 export const PROJECTS_FORMAT = 'bsvc/1';
 
@@ -31,21 +36,57 @@ export const LIMITS_SCHEMA: Schema<Record<string, number | null>> = claimed({
   properties: Object.fromEntries(OVERRIDABLE_LIMITS.map((name) => [name, { type: ['integer', 'null'], minimum: 0 }])),
 });
 
-/** A webhook, known by its address. */
+const part = <T>(name: string): Schema<T> => claimed({ $ref: `#/$defs/${name}` });
+
+const SECRET_PART = part<SecretReference>('secret');
+
+/** A webhook, known by its address. `headers` replaces all of them. */
 const WEBHOOK = object({
   url: TEXT,
   events: arrayOf(TEXT, { minItems: 1, maxItems: 100 }),
   'description?': TEXT,
   'enabled?': FLAG,
+  'headers?': mapOf(SECRET_PART, { maxProperties: 10 }),
 });
 export type WebhookDeclaration = TypeOf<typeof WEBHOOK>;
 
 const TEMPLATE = object({ name: TEXT, subject: TEXT, 'html?': TEXT, 'text?': TEXT });
 export type TemplateDeclaration = TypeOf<typeof TEMPLATE>;
 
-const part = <T>(name: string): Schema<T> => claimed({ $ref: `#/$defs/${name}` });
+/** A sign-in provider, known by its name. */
+const PROVIDER = object({
+  name: TEXT,
+  'issuer?': TEXT,
+  clientId: TEXT,
+  clientSecret: SECRET_PART,
+  'apple?': object({ teamId: TEXT, keyId: TEXT }),
+  'appClientIds?': arrayOf(TEXT, { maxItems: 20 }),
+  'scopes?': arrayOf(TEXT, { maxItems: 20 }),
+  redirectUrls: arrayOf(TEXT, { minItems: 1, maxItems: 20 }),
+  'tokenInAddress?': FLAG,
+});
+export type ProviderDeclaration = TypeOf<typeof PROVIDER>;
 
-const USERS = object({ fields: arrayOf(part<Field>('field'), { maxItems: 1000 }) });
+const BUCKET = object({
+  bucket: TEXT,
+  'endpoint?': orNull(TEXT),
+  'region?': TEXT,
+  accessKeyId: TEXT,
+  secretAccessKey: SECRET_PART,
+  'publicUrl?': orNull(TEXT),
+  'forcePathStyle?': FLAG,
+});
+export type BucketDeclaration = TypeOf<typeof BUCKET>;
+
+const { indexes, uniques, changes: keptChanges } = DECLARATION_SCHEMA.properties as Record<string, Schema>;
+
+/** All fields of end users besides `email` and `password`; the rest as of a collection. */
+const USERS = changes({
+  fields: arrayOf(part<Field>('field'), { maxItems: 1000 }),
+  indexes: claimed<NonNullable<CollectionDeclaration['indexes']>>(indexes!),
+  uniques: claimed<NonNullable<CollectionDeclaration['uniques']>>(uniques!),
+  changes: claimed<NonNullable<CollectionDeclaration['changes']>>(keptChanges!),
+});
 
 /** A project as `bsvc.yaml` declares it. Anything left out stays as it is; `collections: []` names none on purpose. */
 const PROJECT = object({
@@ -54,16 +95,21 @@ const PROJECT = object({
   'allowedDomains?': arrayOf(TEXT, { minItems: 1, maxItems: 200 }),
   'limits?': LIMITS_SCHEMA,
   'collections?': arrayOf(part<CollectionDeclaration>('collection'), { maxItems: 1000 }),
-  /** All fields of end users besides `email` and `password`. */
   'users?': part<TypeOf<typeof USERS>>('users'),
   'webhooks?': arrayOf(part<WebhookDeclaration>('webhook'), { maxItems: 1000 }),
-  /** `from`: default sender, null for the service's. `templates`: the project's own. */
+  /** `from`: default sender, null for the service's. Templates are the project's own, and so is the account's key. */
   'mail?': object({
     'from?': orNull(TEXT),
+    'providerKey?': anyOf(SECRET_PART, NULL),
+    'webhookSecret?': anyOf(SECRET_PART, NULL),
     'templates?': arrayOf(part<TemplateDeclaration>('template'), { maxItems: 200 }),
   }),
-  'storage?': object({ 'publishableUploads?': FLAG }),
-  'signIn?': SIGN_IN_CHANGES,
+  /** `bucket`: null for the service's own storage. */
+  'storage?': object({ 'publishableUploads?': FLAG, 'bucket?': anyOf(part<BucketDeclaration>('bucket'), NULL) }),
+  'signIn?': changes({
+    ...SIGN_IN_FIELDS,
+    providers: arrayOf(part<ProviderDeclaration>('provider'), { maxItems: 50 }),
+  }),
 });
 export type ProjectDeclaration = TypeOf<typeof PROJECT>;
 
@@ -77,6 +123,9 @@ const PARTS = {
   ...FIELD_DEFS,
   collection: DECLARATION_SCHEMA,
   users: USERS,
+  secret: SECRET,
+  provider: PROVIDER,
+  bucket: BUCKET,
   webhook: WEBHOOK,
   template: TEMPLATE,
   project: PROJECT,
@@ -89,7 +138,7 @@ export const readProjectsFile = compileCheck<TypeOf<typeof PROJECTS>>({ ...PROJE
 export function projectsFileSchema(): SchemaObject {
   const fields = { type: 'array', items: { anyOf: [{ $ref: '#/$defs/spec' }, { $ref: '#/$defs/field' }] } };
   const collection = { ...DECLARATION_SCHEMA, properties: { ...(DECLARATION_SCHEMA.properties as object), fields } };
-  const users = { ...USERS, properties: { fields } };
+  const users = { ...USERS, properties: { ...(USERS.properties as object), fields } };
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'bsvc.yaml',

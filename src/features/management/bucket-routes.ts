@@ -3,7 +3,7 @@ import { anyOf, arrayOf, FLAG, MOMENT, NULL, object, oneOf, orNull, text, TEXT }
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { checkBucket, SOME_ORIGIN } from '../files/bucket/check-bucket.js';
 import { presentBucket } from '../files/bucket/project-bucket.js';
-import { applyBucketCors, clearBucket, requireBucket, setBucket } from '../files/bucket/set-bucket.js';
+import { applyBucketCors, BUCKET_DEFAULTS, clearBucket, requireBucket, setBucket } from '../files/bucket/set-bucket.js';
 
 const SETTING = text({ maxLength: 2048 });
 
@@ -68,8 +68,7 @@ export const BUCKET_ROUTES: RouteList = {
         503: ['STORAGE_UNAVAILABLE'],
       },
       async handle({ app, project, body: { verify = true, ...access } }) {
-        const defaults = { endpoint: null, region: 'us-east-1', publicUrl: null, forcePathStyle: false };
-        return presentBucket(await setBucket(app, project, { ...defaults, ...access }, verify));
+        return presentBucket(await setBucket(app, project, { ...BUCKET_DEFAULTS, ...access }, verify));
       },
     }),
     route('DELETE /api/projects/:projectId/bucket', {

@@ -53,7 +53,8 @@ const PASSKEYS = orNull(
   }),
 );
 
-const FIELDS = {
+/** Schemas of all settings, by name. */
+export const SIGN_IN_FIELDS = {
   codeLogin: oneOf(...CODE_LOGINS),
   redirects: REDIRECTS,
   mfa: oneOf(...MFA_MODES),
@@ -65,8 +66,8 @@ const FIELDS = {
 };
 
 /** The settings as they are shown, and as changes name some of them. */
-export const SIGN_IN = object(FIELDS, 'SignInSettings');
-export const SIGN_IN_CHANGES = changes(FIELDS);
+export const SIGN_IN = object(SIGN_IN_FIELDS, 'SignInSettings');
+export const SIGN_IN_CHANGES = changes(SIGN_IN_FIELDS);
 
 /** A project, as far as its settings of sign-in go. */
 interface ProjectWays {

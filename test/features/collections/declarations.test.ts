@@ -15,6 +15,7 @@ import { applyProjects } from '../../../src/features/declaration/apply-projects.
 import { declareProject } from '../../../src/features/declaration/declare-project.js';
 import { planProjects } from '../../../src/features/declaration/plan-projects.js';
 import { readProjectsFile, type ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
+import { NO_SECRETS } from '../../../src/features/declaration/secret-reference.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
@@ -145,7 +146,7 @@ function opens(from: Rule, to: Rule): boolean {
 const textOf = (rule: Rule): string => JSON.stringify(rule.alternatives, withoutPlaces);
 
 async function apply(declared: ProjectDeclaration[]): Promise<void> {
-  const plans = await planProjects(test.app, declared, { prune: false });
+  const plans = await planProjects(test.app, declared, NO_SECRETS);
   await applyProjects(test.app, plans, { stop: new AbortController().signal, onCreated: () => undefined });
 }
 
@@ -173,7 +174,7 @@ describe('the exported declaration of any project', () => {
         await apply([{ name: own, ...valid }]);
         const file = await exported(own);
         for (const prune of [false, true]) {
-          const [plan] = await planProjects(test.app, [file], { prune });
+          const [plan] = await planProjects(test.app, [file], { ...NO_SECRETS, prune });
           expect({ ...plan, project: null }).toMatchObject({ what: [], collections: [], templates: [], webhooks: [] });
         }
         await apply([{ ...file, name: `${own} copy` }]);

@@ -1,4 +1,4 @@
-import { setBucket } from '../../../../src/features/files/bucket/set-bucket.js';
+import { BUCKET_DEFAULTS, setBucket } from '../../../../src/features/files/bucket/set-bucket.js';
 import { chooseProject, projectOption } from '../../../ask/choose-project.js';
 import { defineCommand, flag, secret, option } from '../../../shell/command.js';
 import { readSecret } from '../../../shell/read-secret.js';
@@ -42,7 +42,7 @@ export default defineCommand({
     const secretAccessKey = (await readSecret(context, input.secretAccessKey, 'Secret access key')).trim();
     const access = {
       endpoint: endpoint === AWS ? null : endpoint,
-      region: input.region ?? 'us-east-1',
+      region: input.region ?? BUCKET_DEFAULTS.region,
       bucket,
       accessKeyId,
       secretAccessKey,

@@ -33,11 +33,24 @@ export function openBucket(
   bucket: ProjectBucket,
 ): Promise<S3Store> {
   const version = `${bucket.id} ${bucket.setAt.getTime()}`;
-  return app.files.openProjectBucket(version, () => {
-    const { endpoint, region, bucket: name, accessKeyId, sealedSecretAccessKey, publicUrl, forcePathStyle } = bucket;
-    const secretAccessKey = app.secrets.open(sealedSecretAccessKey, sealContext(project._id));
-    return { endpoint, region, bucket: name, accessKeyId, secretAccessKey, publicUrl, forcePathStyle };
-  });
+  return app.files.openProjectBucket(version, () => openAccess(app, project, bucket));
+}
+
+/** The address and the opened credentials of a project's own bucket; null without one. */
+export function findBucketAccess(
+  app: Pick<App, 'secrets'>,
+  project: Pick<Project, '_id' | 'storage'>,
+): BucketAccess | null {
+  return project.storage?.bucket ? openAccess(app, project, project.storage.bucket) : null;
+}
+
+function openAccess(
+  app: Pick<App, 'secrets'>,
+  project: Pick<Project, '_id'>,
+  { endpoint, region, bucket, accessKeyId, sealedSecretAccessKey, publicUrl, forcePathStyle }: ProjectBucket,
+): BucketAccess {
+  const secretAccessKey = app.secrets.open(sealedSecretAccessKey, sealContext(project._id));
+  return { endpoint, region, bucket, accessKeyId, secretAccessKey, publicUrl, forcePathStyle };
 }
 
 /** A project's bucket without its secrets. */

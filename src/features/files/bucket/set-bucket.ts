@@ -13,13 +13,16 @@ const REGION = /^[a-z0-9-]{1,40}$/;
 const CREDENTIAL = /^[\x21-\x7e]{1,256}$/;
 const MAX_URL_CHARACTERS = 2048;
 
+/** What is left out of a bucket's settings. */
+export const BUCKET_DEFAULTS = { endpoint: null, region: 'us-east-1', publicUrl: null, forcePathStyle: false };
+
 /**
  * Makes new files of the project go to its own bucket (decisions.md 6); older ones stay where they are. Unless `verify`
  * is false the bucket is first tried with put, head and delete: 400 with what it refuses, 503 when it cannot be
  * reached. 400 for values that cannot be right, and for addresses that are not public unless the settings allow those.
  */
 export async function setBucket(app: App, project: Project, access: BucketAccess, verify: boolean): Promise<Project> {
-  const checked = await requireAccess(app, access);
+  const checked = await readBucketAccess(app, access);
   const bucket = sealBucketAccess(app, project, checked);
   if (verify) await requireUsable(await openBucket(app, project, bucket));
   return updateProjectRecord(app, project._id, { $set: { 'storage.bucket': bucket } });
@@ -60,7 +63,8 @@ async function requireUsable(store: S3Store): Promise<void> {
   throw failed.away ? unavailable('STORAGE_UNAVAILABLE', message) : invalid('BUCKET_UNUSABLE', message);
 }
 
-async function requireAccess(app: App, access: BucketAccess): Promise<BucketAccess> {
+/** The settings in the form in which they are stored; refuses what setBucket refuses of them, without trying it. */
+export async function readBucketAccess(app: App, access: BucketAccess): Promise<BucketAccess> {
   if (!BUCKET_NAME.test(access.bucket)) {
     throw invalid(
       'INVALID_BUCKET',

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import * as openid from 'openid-client';
 import type { App } from '../../../app.js';
 import { signClaims } from '../../../platform/secrets/jwt.js';
-import { socialSealContext, type SocialProvider } from './social-provider.js';
+import { openClientSecret, type SocialProvider } from './social-provider.js';
 
 /** The provider's word about the person who signed in there. */
 export interface SocialIdentity {
@@ -112,7 +112,7 @@ function findConfiguration(app: App, provider: SocialProvider): Promise<openid.C
 }
 
 async function openConfiguration(app: App, provider: SocialProvider): Promise<openid.Configuration> {
-  const secret = app.secrets.open(provider.sealedSecret, socialSealContext(provider.projectId, provider.name));
+  const secret = openClientSecret(app, provider);
   const authentication = provider.apple ? authenticateAtApple(app, provider, secret) : authenticateBy(secret);
   // Plain http is accepted for an issuer on this machine only; see isSafeWebAddress.
   const plain: ((config: openid.Configuration) => void)[] = provider.issuer.startsWith('http:')

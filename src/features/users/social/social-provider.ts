@@ -92,6 +92,38 @@ export function listSocialProviders(app: App, project: Project): Promise<SocialP
   return socialProviderStore(app).find({ projectId: project._id }).sort({ name: 1 }).toArray();
 }
 
+/** What is stored of a provider's settings, its secret aside. */
+export type ProviderSettings = Required<
+  Pick<
+    SocialProvider,
+    'name' | 'kind' | 'issuer' | 'clientId' | 'apple' | 'appClientIds' | 'scopes' | 'redirectUrls' | 'tokenInAddress'
+  >
+>;
+
+/** The settings that an input leads to. Pure; 400 for what could not work or would send codes astray. */
+export function settleProvider(input: SocialProviderInput): ProviderSettings {
+  const { name, clientId, apple = null, appClientIds = [], redirectUrls, tokenInAddress = false } = input;
+  const kind = name === 'github' ? 'github' : 'oidc';
+  const given = input.issuer ?? findKnownIssuer(name) ?? '';
+  // An OpenID issuer is compared with its own word for itself, slash and all; a GitHub's address is only a beginning.
+  const issuer = kind === 'github' ? given.replace(/\/+$/, '') : given;
+  const scopes = input.scopes?.length ? input.scopes : name === 'apple' ? APPLE_SCOPES : DEFAULT_SCOPES[kind];
+  checkInput(input, issuer, scopes);
+  return { name, kind, issuer, clientId, apple, appClientIds, scopes, redirectUrls, tokenInAddress };
+}
+
+/** The settings of a stored provider. */
+export function providerSettings(provider: SocialProvider): ProviderSettings {
+  const { name, kind, issuer, clientId, apple = null, appClientIds = [], scopes, redirectUrls } = provider;
+  const { tokenInAddress = false } = provider;
+  return { name, kind, issuer, clientId, apple, appClientIds, scopes, redirectUrls, tokenInAddress };
+}
+
+/** Opened for each use and never kept. */
+export function openClientSecret(app: Pick<App, 'secrets'>, { projectId, name, sealedSecret }: SocialProvider): string {
+  return app.secrets.open(sealedSecret, socialSealContext(projectId, name));
+}
+
 /**
  * Adds a provider or replaces its settings by one write; the client secret is sealed. 400 for what could not work or
  * would send codes astray.
@@ -101,32 +133,19 @@ export async function setSocialProvider(
   project: Project,
   input: SocialProviderInput,
 ): Promise<SocialProvider> {
-  const kind = input.name === 'github' ? 'github' : 'oidc';
-  const given = input.issuer ?? findKnownIssuer(input.name) ?? '';
-  // An OpenID issuer is compared with its own word for itself, slash and all; a GitHub's address is only a beginning.
-  const issuer = kind === 'github' ? given.replace(/\/+$/, '') : given;
-  const scopes = input.scopes?.length ? input.scopes : input.name === 'apple' ? APPLE_SCOPES : DEFAULT_SCOPES[kind];
-  checkInput(input, issuer, scopes);
+  const settings = settleProvider(input);
   // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8) where an operator of
   // some projects names it.
-  if (input.issuer && !input.mayBePrivate) await requirePublicTarget(app.outbound, new URL(issuer), 'issuer');
+  if (input.issuer && !input.mayBePrivate) await requirePublicTarget(app.outbound, new URL(settings.issuer), 'issuer');
   const now = new Date(app.clock.now());
   const saved = await socialProviderStore(app).findOneAndUpdate(
     { _id: providerId(project._id, input.name) },
     {
       $set: {
+        ...settings,
         projectId: project._id,
-        name: input.name,
-        kind,
-        issuer,
         mayBePrivate: input.mayBePrivate === true,
-        clientId: input.clientId,
         sealedSecret: app.secrets.seal(input.clientSecret, socialSealContext(project._id, input.name)),
-        apple: input.apple ?? null,
-        appClientIds: input.appClientIds ?? [],
-        scopes,
-        redirectUrls: input.redirectUrls,
-        tokenInAddress: input.tokenInAddress === true,
         updatedAt: now,
       },
       $setOnInsert: { createdAt: now },
@@ -150,17 +169,11 @@ export async function removeSocialProvider(app: App, project: Project, name: str
 
 /** A provider as shown: never its secret. */
 export function presentSocialProvider(provider: SocialProvider) {
-  const { name, issuer, clientId, apple, scopes, redirectUrls, createdAt, updatedAt } = provider;
-  const { appClientIds = [], tokenInAddress = false } = provider;
+  const { kind: _, apple, ...settings } = providerSettings(provider);
+  const { createdAt, updatedAt } = provider;
   return {
-    name,
-    issuer,
-    clientId,
-    appClientIds,
+    ...settings,
     ...(apple && { apple }),
-    scopes,
-    redirectUrls,
-    tokenInAddress,
     createdAt: createdAt.toISOString(),
     updatedAt: updatedAt.toISOString(),
   };
