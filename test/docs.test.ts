@@ -207,22 +207,70 @@ describe('the texts of the console', () => {
   });
 
   const commands = sources.flatMap(([, text]) =>
-    [...text.matchAll(/[`'>]bsvc ([a-z][^`'<\n]*)/g)].map(([, words]) => words!.replace(/\$\{[^}]*\}*/g, ' ').trim()),
+    [...text.matchAll(/[`'>]bsvc (?=[a-z])/g)].flatMap(({ 0: begin, index }) => {
+      const whole = begin.startsWith('`') ? text.slice(index + 1, endOfTemplate(text, index)) : undefined;
+      const said = whole ?? /^[^'<\n]*/.exec(text.slice(index + 1))![0];
+      const words = withoutPlaces(said).slice('bsvc '.length).trim();
+      const own = { words, options: optionsOf(madeOf(said, text.slice(0, index))) };
+      // A command whose last word a function is given.
+      const called = [...text.matchAll(/\bcli\('([a-z-]+)'(.*)/g)].map(([, word, rest]) => ({
+        words: `${words.split(/\s+--/)[0]!} ${word!}`,
+        options: optionsOf(rest!),
+      }));
+      return /^[^`]*\bcli = \(\w+/.test(text.slice(text.lastIndexOf('\n', index), index)) ? [own, ...called] : [own];
+    }),
   );
-  it.each([...new Set(commands)])('name a command and options that there are: bsvc %s', async (text) => {
-    const words = text.split(/\s+/).filter((word) => /^(--)?[a-z][a-z-]*$/.test(word));
-    const command = findCommand(words);
-    const named = words.filter((word) => !word.startsWith('-'));
+
+  it('name commands by functions too', () => {
+    expect(commands.map(({ words }) => words)).toEqual(expect.arrayContaining(['webhook edit', 'data query']));
+  });
+
+  it.each(commands)('name a command and options that there are: bsvc $words $options', async ({ words, options }) => {
+    const named = words.split(/\s+/).filter((word) => /^[a-z][a-z-]*$/.test(word));
+    const command = findCommand(named);
     const group = named.reduce<readonly CommandNode[]>(
       (nodes, word) => nodes.find(({ name }) => name === word)?.commands ?? nodes,
       COMMANDS,
     );
-    expect(command ?? (group === COMMANDS ? undefined : group), text).toBeDefined();
+    expect(command ?? (group === COMMANDS ? undefined : group), words).toBeDefined();
     if (!command) return;
     const { stdout } = await runCli([...named, ...(command.load ? [] : [command.fallback!]), '--help']);
-    expect(words.filter((word) => word.startsWith('--')).filter((option) => !stdout.includes(option))).toEqual([]);
+    expect(options.filter((option) => !new RegExp(`${option}\\b`).test(stdout))).toEqual([]);
   });
 });
+
+/** Where the template ends that begins at `start`, those inside its places skipped. */
+function endOfTemplate(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start + 1; at < text.length; at++) {
+    if (text[at] === '`' && depth === 0) return at;
+    if (text[at] === '`') at = endOfTemplate(text, at);
+    else if (text[at] === '{' && (depth > 0 || text[at - 1] === '$')) depth++;
+    else if (text[at] === '}' && depth > 0) depth--;
+  }
+  return text.length;
+}
+
+function withoutPlaces(template: string): string {
+  const inner = template.replace(/\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\}/g, ' ');
+  return inner === template ? inner.split('${')[0]! : withoutPlaces(inner);
+}
+
+/** The text of a command with those of the values of its file that it is put together from. */
+function madeOf(text: string, before: string, seen = new Set<string>()): string {
+  const names = [...text.matchAll(/(?<![.\w'])[a-z]\w*/g)].map(([name]) => name).filter((name) => !seen.has(name));
+  return [...new Set(names)].reduce((all, name) => {
+    const at = before.lastIndexOf(`const ${name} = `);
+    if (at < 0 || seen.has(name)) return all;
+    seen.add(name);
+    const made = before.slice(at, at + before.slice(at).search(/;\n/));
+    return made.includes('=>\n') || made.includes('bsvc ') ? all : `${all} ${madeOf(made, before.slice(0, at), seen)}`;
+  }, text);
+}
+
+const optionsOf = (text: string): string[] => [
+  ...new Set([...text.matchAll(/(?<=[\s'`])--[a-z][a-z-]*/g)].map(([option]) => option)),
+];
 
 describe('src/console/api-routes.ts', () => {
   it('types the console’s requests as the routes are (npm run docs)', async () => {

@@ -15,7 +15,7 @@ import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
 import type { Result, TextStyle } from '../view/output.js';
-import type { SecretSource } from '../../src/features/declaration/secret-reference.js';
+import type { FindSecret } from '../../src/features/declaration/secret-reference.js';
 import { findWord } from '../shell/settings.js';
 import { findDeclaration, readProjects } from '../formats/read-declaration-file.js';
 
@@ -101,7 +101,7 @@ async function rehearse(
   app: App,
   projects: readonly ProjectDeclaration[],
   plans: readonly ProjectPlan[],
-  options: { prune: boolean; forNewWrites: boolean; secretOf: SecretSource },
+  options: { prune: boolean; forNewWrites: boolean; secretOf: FindSecret },
 ): Promise<void> {
   const changing = plans.filter((plan) => !isSame(plan));
   if (changing.length === 0) return;
@@ -111,7 +111,7 @@ async function rehearse(
   await withThrowAwayStore(context, async (trial) => {
     const carryOut = async (
       declared: readonly ProjectDeclaration[],
-      how: { prune: boolean; secretOf: SecretSource },
+      how: { prune: boolean; secretOf: FindSecret },
     ): Promise<void> => {
       const trialPlans = await planProjects(trial, declared, how);
       await applyProjects(trial, trialPlans, { stop: context.stop, onCreated: () => undefined });

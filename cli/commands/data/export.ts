@@ -32,6 +32,7 @@ export default defineCommand({
     format: choice<Format>('--format <format>', 'default: by the file’s name, else ndjson', FORMATS),
     filters: filterOption(['include_deleted']),
     includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
+    onlyDeleted: flag('--only-deleted', 'the documents in the trash alone'),
     bom: flag('--bom', 'begin with a byte order mark, by which Excel knows UTF-8'),
   },
   async run(context, input) {
@@ -40,10 +41,10 @@ export default defineCommand({
     const { app, collection } = await chooseCollection(context, input);
     const format =
       input.format ?? (out ? findFormat(out) : null) ?? (out === undefined && context.out.json ? 'json' : 'ndjson');
-    const wanted: ExportOptions = {
-      includeDeleted: input.includeDeleted,
-      conditions: parseExportQuery(new URLSearchParams(input.filters).toString(), collection).conditions,
-    };
+    const query = new URLSearchParams(input.filters);
+    if (input.includeDeleted) query.set('include_deleted', 'true');
+    if (input.onlyDeleted) query.set('include_deleted', 'only');
+    const wanted = parseExportQuery(query.toString(), collection);
     const progress = await context.out.progress(`Exporting ${collection.name}`);
     let count = 0;
     const documents = async function* () {

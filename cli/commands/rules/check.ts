@@ -23,7 +23,7 @@ import { conflict, invalid } from '../../../src/errors.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { presentExposed } from '../../doctor/check-access.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
-import { NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/secret-reference.js';
+import { NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/declared-secrets.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
 import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';

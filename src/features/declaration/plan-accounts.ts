@@ -6,7 +6,7 @@ import { BUCKET_DEFAULTS, readBucketAccess } from '../files/bucket/set-bucket.js
 import { findByokKey, findProjectWebhookSecret, type MailSettings } from '../mail/project-mail.js';
 import type { Project } from '../projects/project.js';
 import type { BucketDeclaration, ProjectDeclaration } from './project-declaration.js';
-import { resolveSecret, type SecretSource } from './secret-reference.js';
+import { resolveSecret, type FindSecret } from './secret-reference.js';
 
 /** `to`: null for the service's own storage. */
 export interface BucketChange {
@@ -19,7 +19,7 @@ export function compareMailAccount(
   app: App,
   project: Project | null,
   declared: ProjectDeclaration['mail'],
-  secretOf: SecretSource,
+  secretOf: FindSecret,
 ): { settings: MailSettings; what: string[] } {
   const settings: MailSettings = {};
   const what: string[] = [];
@@ -48,7 +48,7 @@ export async function planBucket(
   app: App,
   project: Project | null,
   declared: BucketDeclaration | null | undefined,
-  secretOf: SecretSource,
+  secretOf: FindSecret,
 ): Promise<BucketChange | null> {
   if (declared === undefined) return null;
   const present = project && findBucketAccess(app, project);
@@ -70,7 +70,7 @@ const LABELS = {
   forcePathStyle: 'path style of the bucket',
 };
 
-function settle(present: BucketAccess | null, declared: BucketDeclaration, secretOf: SecretSource): BucketAccess {
+function settle(present: BucketAccess | null, declared: BucketDeclaration, secretOf: FindSecret): BucketAccess {
   return {
     ...(present ?? BUCKET_DEFAULTS),
     ...declared,

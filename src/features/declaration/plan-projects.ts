@@ -19,7 +19,8 @@ import { planProviders, type ProviderChange } from './plan-providers.js';
 import { planTemplates, type TemplateChange } from './plan-templates.js';
 import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
 import type { ProjectDeclaration } from './project-declaration.js';
-import { requireSecrets, type SecretSource } from './secret-reference.js';
+import { requireSecrets } from './declared-secrets.js';
+import type { FindSecret } from './secret-reference.js';
 import { ObjectId } from 'bson';
 
 /** The difference between a declared project and the stored one. */
@@ -47,7 +48,7 @@ export interface ProjectPlan {
 export async function planProjects(
   app: App,
   declared: readonly ProjectDeclaration[],
-  options: { prune: boolean; secretOf: SecretSource },
+  options: { prune: boolean; secretOf: FindSecret },
 ): Promise<ProjectPlan[]> {
   const names = declared.map(({ name }) => name);
   const repeated = names.find((name, index) => names.indexOf(name) !== index);

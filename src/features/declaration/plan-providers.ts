@@ -11,7 +11,7 @@ import {
   type SocialProviderInput,
 } from '../users/social/social-provider.js';
 import type { ProviderDeclaration } from './project-declaration.js';
-import { resolveSecret, type SecretSource } from './secret-reference.js';
+import { resolveSecret, type FindSecret } from './secret-reference.js';
 
 export type ProviderChange =
   | { action: 'add' | 'change'; name: string; what: string[]; loosens: string[]; to: SocialProviderInput }
@@ -25,7 +25,7 @@ export async function planProviders(
   app: App,
   project: Project | null,
   declared: readonly ProviderDeclaration[] | undefined,
-  { prune, secretOf }: { prune: boolean; secretOf: SecretSource },
+  { prune, secretOf }: { prune: boolean; secretOf: FindSecret },
 ): Promise<ProviderChange[]> {
   if (!declared) return [];
   const existing = project ? await listSocialProviders(app, project) : [];

@@ -3,7 +3,7 @@ import { parseEvents } from '../webhooks/webhook-event.js';
 import type { Webhook } from '../webhooks/webhook.js';
 import { checkHeaders } from '../webhooks/webhook-target.js';
 import type { WebhookDeclaration } from './project-declaration.js';
-import { resolveSecret, type SecretSource } from './secret-reference.js';
+import { resolveSecret, type FindSecret } from './secret-reference.js';
 
 /** A webhook as it is declared, with the values of its headers. */
 type WantedWebhook = Omit<WebhookDeclaration, 'headers'> & { headers?: Record<string, string> };
@@ -20,7 +20,7 @@ export type WebhookChange =
 export function planWebhooks(
   existing: readonly Webhook[],
   declared: readonly WebhookDeclaration[] | undefined,
-  { prune, secretOf }: { prune: boolean; secretOf: SecretSource },
+  { prune, secretOf }: { prune: boolean; secretOf: FindSecret },
 ): WebhookChange[] {
   if (!declared) return [];
   const changes: WebhookChange[] = [];
@@ -46,7 +46,7 @@ export function planWebhooks(
 
 function resolveHeaders(
   headers: NonNullable<WebhookDeclaration['headers']>,
-  secretOf: SecretSource,
+  secretOf: FindSecret,
 ): Record<string, string> {
   const values = Object.entries(headers).map(([name, value]) => [name, resolveSecret(value, secretOf)] as const);
   return checkHeaders(Object.fromEntries(values));

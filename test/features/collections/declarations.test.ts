@@ -15,7 +15,7 @@ import { applyProjects } from '../../../src/features/declaration/apply-projects.
 import { declareProject } from '../../../src/features/declaration/declare-project.js';
 import { planProjects } from '../../../src/features/declaration/plan-projects.js';
 import { readProjectsFile, type ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
-import { NO_SECRETS } from '../../../src/features/declaration/secret-reference.js';
+import { NO_SECRETS } from '../../../src/features/declaration/declared-secrets.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

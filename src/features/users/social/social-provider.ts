@@ -180,7 +180,7 @@ export function presentSocialProvider(provider: SocialProvider) {
 }
 
 /** Ties a sealed secret to its place; also used to re-seal when the master key changes. */
-export function socialSealContext(projectId: ObjectId, name: string): string {
+function socialSealContext(projectId: ObjectId, name: string): string {
   return `project:${projectId.toHexString()}:social:${name}`;
 }
 
