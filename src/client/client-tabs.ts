@@ -36,6 +36,8 @@ export interface TabsOptions {
   revive: (error: object) => ApiError;
 }
 
+const PRESENT_MS = 5000;
+
 export function openTabs({ name, tab, platform, warn, own, lead, status, note, take, revive }: TabsOptions): Tabs {
   let locks = platform.navigator?.locks;
   let channel: Channel | undefined;
@@ -87,13 +89,20 @@ export function openTabs({ name, tab, platform, warn, own, lead, status, note, t
           return new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
         });
       } catch (error) {
-        if (signal.aborted || !channel) return;
-        doWithout(error);
-        becomeLeader();
+        fail(error);
       }
     };
+    const fail = (error: unknown): void => {
+      if (signal.aborted || !channel) return;
+      doWithout(error);
+      becomeLeader();
+    };
+    // Nobody else asks for the lock of this tab: it is given at once, or locks hang.
+    const late = setTimeout(() => isPresent || fail('no Web Lock'), PRESENT_MS);
+    signal.addEventListener('abort', () => clearTimeout(late), { once: true });
     void stay(tab, () => {
       isPresent = true;
+      clearTimeout(late);
       announce();
     });
     void stay('leader', becomeLeader);

@@ -12,7 +12,7 @@ interface Locks {
   request<T>(
     name: string,
     options: { signal?: AbortSignal; ifAvailable?: boolean },
-    work: (lock: object | null) => Promise<T>,
+    work: (lock: object | null) => Promise<T> | undefined,
   ): Promise<T>;
 }
 
@@ -134,37 +134,43 @@ export function warn(what: string, cause: unknown): void {
 
 const queues = new Map<string, Promise<unknown>>();
 
-/** A lock that another tab holds for longer is held by one that was suspended. */
+/** A lock that is not given for longer is held by a tab that was suspended, or never answered at all. */
 const LOCK_MS = 15_000;
 
 /**
- * Asks for a Web Lock and runs `work` under it; without it where there are none, or where they fail, as in sandboxed
- * frames.
+ * Asks for a Web Lock and runs `work` under it; without it where there are none, or where they fail or hang, as in
+ * sandboxed frames.
  */
-async function withLock<T>(
+function withLock<T>(
   name: string,
-  options: { signal?: AbortSignal; ifAvailable?: boolean },
   work: (lock: object | null) => Promise<T>,
   without: () => Promise<T>,
+  ifAvailable = false,
 ): Promise<T> {
   const { locks } = platform.navigator ?? {};
-  let isBegun = false;
-  try {
-    if (locks) return await locks.request(name, options, (lock) => ((isBegun = true), work(lock)));
-  } catch (error) {
-    if (isBegun) throw error;
-    warn('no Web Lock', error);
-  }
-  return without();
+  if (!locks) return without();
+  return new Promise<T>((resolve, reject) => {
+    let isBegun = false;
+    /** Answers what the lock is held for: nothing when it is given too late. */
+    const begin = (run: () => Promise<T>): Promise<void> | undefined => {
+      if (isBegun) return undefined;
+      isBegun = true;
+      clearTimeout(timer);
+      return run().then(resolve, reject);
+    };
+    const goWithout = (error?: unknown): void => {
+      if (!isBegun) warn('no Web Lock', error);
+      void begin(without);
+    };
+    const timer = setTimeout(goWithout, LOCK_MS);
+    void (async () => locks.request(name, { ifAvailable }, (lock) => begin(() => work(lock))))().catch(goWithout);
+  });
 }
 
 /** Runs one piece of work of a name at a time, in all tabs of a browser or in this process. */
 export function lock<T>(name: string, work: () => Promise<T>): Promise<T> {
-  const limit = new AbortController();
-  const timer = setTimeout(() => limit.abort(), LOCK_MS);
-  const begin = (): Promise<T> => (clearTimeout(timer), work());
-  return withLock(name, { signal: limit.signal }, begin, () => {
-    const turn = (queues.get(name) ?? Promise.resolve()).then(begin);
+  return withLock(name, work, () => {
+    const turn = (queues.get(name) ?? Promise.resolve()).then(work);
     queues.set(
       name,
       turn.catch(() => undefined),
@@ -177,17 +183,12 @@ export function lock<T>(name: string, work: () => Promise<T>): Promise<T> {
 const SPREAD_MS = 5000;
 
 /** Lets all tabs of a browser know for some seconds that a thing is done: locks are seen at once, stored values not. */
-export async function markDone(name: string): Promise<void> {
-  await new Promise<void>((held) => {
-    const hold = (ms: number): Promise<void> => {
-      held();
-      return sleep(ms);
-    };
+export function markDone(name: string): Promise<void> {
+  return new Promise((held) => {
     void withLock(
       name,
-      {},
-      () => hold(SPREAD_MS),
-      () => hold(0),
+      () => (held(), sleep(SPREAD_MS)),
+      async () => held(),
     );
   });
 }
@@ -196,9 +197,9 @@ export async function markDone(name: string): Promise<void> {
 export function isDone(name: string): Promise<boolean> {
   return withLock(
     name,
-    { ifAvailable: true },
     (lock) => Promise.resolve(lock === null),
     () => Promise.resolve(false),
+    true,
   );
 }
 

@@ -39,16 +39,38 @@ it('links an identity to the account of the user, which it opens from then on', 
     await expect(auth.link.start('nonesuch')).rejects.toMatchObject({ status: 404 });
     await expect(auth.link.start('..')).rejects.toMatchObject({ code: 'INVALID_NAME' });
 
+    const enter = async (by: typeof auth): Promise<string> => {
+      const out = await fetch(await by.socialUrl('acme', HOME), { redirect: 'manual' });
+      const [cookie] = out.headers.getSetCookie().map((each) => each.split(';')[0]!);
+      const back = await fetch(await issuer.visit(out.headers.get('location')!), {
+        redirect: 'manual',
+        headers: { cookie: cookie! },
+      });
+      return new URL(back.headers.get('location')!).searchParams.get('rtCode')!;
+    };
     const page = open();
-    const begun = await page.auth.socialUrl('acme', HOME);
-    const out = await fetch(begun, { redirect: 'manual' });
-    const [cookie] = out.headers.getSetCookie().map((each) => each.split(';')[0]!);
-    const back = await fetch(await issuer.visit(out.headers.get('location')!), {
-      redirect: 'manual',
-      headers: { cookie: cookie! },
+    expect((await page.auth.finishSocial(await enter(page.auth)))._id).toBe(ann._id);
+
+    const { identities } = auth;
+    expect(await identities.list()).toEqual([{ provider: 'acme', linkedAt: expect.any(String) as string }]);
+    await expect(identities.unlink('..')).rejects.toMatchObject({ code: 'INVALID_NAME' });
+    clock.advance(11 * 60_000);
+    await expect(identities.unlink('acme')).rejects.toMatchObject({ code: 'STEP_UP_REQUIRED' });
+    await identities.unlink('acme', { currentPassword: account.password });
+    expect(await identities.list()).toEqual([]);
+    // Whoever came in by it is out, and does not come back.
+    await expect(page.auth.me()).rejects.toMatchObject({ status: 401 });
+    expect(page.auth.user).toBeNull();
+    expect((await auth.me())._id).toBe(ann._id);
+    await expect(identities.unlink('acme', { currentPassword: account.password })).rejects.toMatchObject({
+      status: 404,
     });
-    const home = new URL(back.headers.get('location')!);
-    expect((await page.auth.finishSocial(home.searchParams.get('rtCode')!))._id).toBe(ann._id);
+
+    // What an identity alone opens keeps it.
+    const alone = open();
+    issuer.behaviour = { sub: 'eve', email: 'eve@example.test', emailVerified: true };
+    await alone.auth.finishSocial(await enter(alone.auth));
+    await expect(alone.auth.identities.unlink('acme')).rejects.toMatchObject({ status: 409, code: 'LAST_WAY_IN' });
   } finally {
     await issuer.close();
     await test.close();

@@ -139,13 +139,26 @@ describe.each(Object.keys(STORAGES))('a storage that %s', (kind) => {
   });
 });
 
-const LOCKS: Record<string, () => unknown> = {
+const LOCKS: Record<string, (...asked: never) => unknown> = {
   'refuse, as in a sandboxed frame': denied,
   throw: refused,
+  hang: () => new Promise(() => undefined),
+  'are given too late': (_name: string, _options: object, work: (lock: object) => Promise<unknown>) =>
+    new Promise((resolve) => setTimeout(resolve, 60_000)).then(() => work({})),
+  'refuse after a while': () => new Promise((resolve) => setImmediate(resolve)).then(refused),
 };
+
+/** Time limits of locks are over at once. */
+function hurryTimers(): void {
+  const set = setTimeout;
+  const hurry: typeof set = ((work: () => void, ms = 0, ...rest: []) =>
+    set(work, [5000, 15_000, 60_000].includes(ms) ? ms / 1000 : ms, ...rest)) as never;
+  vi.stubGlobal('setTimeout', Object.assign(hurry, set));
+}
 
 it.each(Object.keys(LOCKS))('tokens are renewed, one at a time, where locks %s', async (kind) => {
   const reported = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  hurryTimers();
   vi.stubGlobal('navigator', { locks: { request: LOCKS[kind]! } });
   const paths: string[] = [];
   const api = open({
@@ -163,13 +176,14 @@ it.each(Object.keys(LOCKS))('tokens are renewed, one at a time, where locks %s',
   expect(reported.mock.calls.length).toBeLessThanOrEqual(1);
 });
 
-it('a follower has a stream of its own where tabs cannot share one', async () => {
+it.each(Object.keys(LOCKS))('a follower has a stream of its own where locks %s', async (kind) => {
   vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+  hurryTimers();
   const kept = new Map<string, string>();
   vi.stubGlobal('localStorage', STORAGES['answers at once']!.build(kept));
   for (const channel of [vi.fn(refused), BroadcastChannel]) {
     vi.stubGlobal('BroadcastChannel', channel);
-    vi.stubGlobal('navigator', { locks: { request: denied } });
+    vi.stubGlobal('navigator', { locks: { request: LOCKS[kind]! } });
     const api = createClient({ url: test.url, key: shop.secret });
     let isShown = false;
     stops.push(api.collection('notes').follow.set({}, () => (isShown = true)));
