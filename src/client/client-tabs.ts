@@ -36,6 +36,7 @@ export interface TabsOptions {
   revive: (error: object) => ApiError;
 }
 
+/** The lock of the own tab is given at once; what takes longer hangs. */
 const PRESENT_MS = 5000;
 
 export function openTabs({ name, tab, platform, warn, own, lead, status, note, take, revive }: TabsOptions): Tabs {
