@@ -4,6 +4,7 @@ import { checkBackupJob } from './features/backups/check-backup.job.js';
 import { backupSchedules, runBackupJob } from './features/backups/run-backup.job.js';
 import { trimChangesJob } from './features/changes/trim-changes.job.js';
 import { finishDropJob } from './features/collections/finish-drop.job.js';
+import { foldDocumentsJob } from './features/collections/fold-documents.job.js';
 import { forgetAnswersJob } from './features/documents/write/forget-idempotency-keys.job.js';
 import { purgeTrashJob } from './features/documents/write/purge-trash.job.js';
 import { settleReferencesJob } from './features/documents/references/settle-references.job.js';
@@ -68,6 +69,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   removeAttachedJob,
   sweepAttachedJob,
   finishDropJob,
+  foldDocumentsJob,
   finishDeletionJob,
   runBackupJob,
   checkBackupJob,

@@ -20,6 +20,7 @@ function writeField(field: Field): string {
     field.unique ? '&' : '',
     field.default === undefined ? '' : `=${writeDefault(field.default)}`,
     field.stamp ? `=${field.stamp}` : '',
+    field.nocase ? '@nocase' : '',
     field.fixed ? '@fixed' : '',
     field.hidden ? '@hidden' : '',
     field.read === undefined ? '' : `@read(${field.read})`,

@@ -1203,6 +1203,7 @@ export interface ApiSchemas {
     minItems?: number;
     minLength?: number;
     name: string;
+    nocase?: boolean;
     onDelete?: 'restrict' | 'unset' | 'trash' | 'remove';
     pattern?: string;
     protected?: boolean;

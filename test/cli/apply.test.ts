@@ -26,7 +26,7 @@ projects:
       fields: ["name:String", "username:String&", { name: role, type: String, protected: true }]
     collections:
       - name: orders
-        fields: ["number:Number!&", "customer:Ref(users)"]
+        fields: ["number:Number!&", "customer:Ref(users)", { name: code, type: String, nocase: true }]
         rls: { mode: private, ownerField: customer }
     mail:
       from: Shop <shop@shop.example>
@@ -122,6 +122,7 @@ describe('bsvc apply of everything a project has', () => {
       'good to have you',
       'to the warehouse',
       'role:String@protected',
+      'code:String@nocase',
       'mail: 100',
     ])
       expect(exported.stdout).toContain(part);
@@ -397,6 +398,23 @@ projects:
     const exported = await bsvc(['schema', 'export', '--project', 'narrow']);
     expect(exported.stdout).toContain('check');
   });
+});
+
+it('a mark that makes unique values equal is told by a rehearsal, and is kept once it can be', async () => {
+  const file = (field: string): string =>
+    `format: bsvc/1\nprojects:\n  - name: cased\n    collections: [{ name: people, fields: ["${field}"] }]\n`;
+  await apply(file('email:String&'));
+  const insert = (email: string) => bsvc(['data', 'insert', 'people', `{"email":"${email}"}`, '--project', 'cased']);
+  for (const email of ['Ann', 'ANN']) expect(await insert(email)).toMatchObject({ code: 0 });
+  for (const words of [['--dry-run'], []]) {
+    await expect(apply(file('email:String&@nocase'), ...words)).rejects.toThrow('"ann" is in 2 documents');
+  }
+  const found = await bsvc(['data', 'query', 'people', '--filter', 'email=ANN', '--project', 'cased', '--json']);
+  const { items } = found.json<{ items: { _id: string }[] }>();
+  await bsvc(['data', 'trash', 'people', items[0]!._id, '--project', 'cased']);
+  expect(await apply(file('email:String&@nocase'))).toMatchObject([{ what: ['~ email'] }]);
+  expect(await insert('ann')).toMatchObject({ code: 1 });
+  await expect(apply(file('email:String&'))).rejects.toThrow('email: no longer unique without regard to case');
 });
 
 describe('what cannot be applied', () => {

@@ -214,6 +214,10 @@ describe('bsvc collection edit', () => {
     });
     expect(await check('n:Date')).toMatchObject({ code: 1, misfits: 2 });
     expect(await check('a:String&')).toMatchObject({ code: 1, misfits: 1, why: [expect.stringContaining('unique')] });
+    expect(await check('a:String&@nocase')).toMatchObject({ code: 1, misfits: 1 });
+    await inShop(['data', 'import', 'checked', '-', '--format', 'ndjson'], { stdin: '{"a":"X"}\n' });
+    expect(await check('a:String&')).toMatchObject({ misfits: 1 });
+    expect(await check('a:String&@nocase')).toMatchObject({ misfits: 2 });
     expect(await check('n:Number=4')).toMatchObject({ code: 0, misfits: 0 });
     expect(await show('checked')).toMatchObject({ fields: [{ name: 'a' }, { name: 'n' }] });
   });

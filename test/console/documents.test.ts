@@ -378,6 +378,27 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     expect(await drafts(page)).toBe(0);
   });
 
+  it('marks a field that is compared in any case, whose documents follow', async () => {
+    const people = await buildCollection(stage.test.app, stage.project, {
+      name: 'cased',
+      fields: [
+        { name: 'email', type: 'String' },
+        { name: 'n', type: 'Number' },
+      ],
+    });
+    await placeDocuments(stage.test.app, people, [{ email: 'Ann@X.org' }, { email: 'Bob' }]);
+    const page = await openConsole(stage, { hash: at(stage, 'collections?open=cased&edit=1') });
+    const row = (name: string) => page.getByRole('listitem').filter({ has: page.getByLabel(`Name of ${name}`) });
+    expect(await row('n').getByLabel('any case').count()).toBe(0);
+    await row('email').getByLabel('any case').check();
+    const changes = page.getByRole('region', { name: 'Changes' }).getByRole('listitem');
+    await expect.poll(() => changes.allTextContents()).toEqual(['field email: String → email: String, nocase']);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Collection changed').waitFor();
+    await visit(page, at(stage, 'documents/cased?email=ann@x.ORG'));
+    await page.getByText('1 shown').waitFor();
+  });
+
   it('adds a field in five steps from its documents, and shows first what would not fit', async () => {
     const boxes = await buildCollection(stage.test.app, stage.project, {
       name: 'boxes',

@@ -115,6 +115,21 @@ describe('the log of changes', () => {
     expect(await idsOf(start, { filter: { owner: 'bob' }, earlierAccess: { owner: 'bob' } })).toEqual([]);
   });
 
+  it('keeps of a field to be omitted the one inside that is excepted', async () => {
+    await items.insertOne({ _id: 1, hidden: { secret: 'x', kept: { word: 'ann' }, more: [1] }, n: 0 });
+    await items.insertOne({ _id: 2, hidden: { secret: 'x' }, n: 0 });
+    const start = (await logs.begin('items', { ...SETTINGS, except: 'kept' }))!;
+    // Alone it is no change.
+    await items.updateOne({ _id: 2 }, { $set: { 'hidden.kept.word': 'bob' } });
+    expect(await idsOf(start)).toEqual([]);
+    await items.updateMany({}, { $set: { hidden: {}, n: 1 } });
+    const left = (path: string, word: string) =>
+      idsOf(start, { filter: { n: 2 }, earlierConditions: { [path]: word } });
+    expect(await left('hidden.kept.word', 'ann')).toEqual(['1 gone']);
+    expect(await left('hidden.kept.word', 'bob')).toEqual(['2 gone']);
+    expect(await left('hidden.secret', 'x')).toEqual([]);
+  });
+
   it('keeps fields named first up to 64 KiB, and says that it does not know by larger ones', async () => {
     const owners = (count: number): string[] => Array.from({ length: count }, (_, n) => `owner-${n}`);
     await items.insertOne({ _id: 1, owner: owners(2_000) });

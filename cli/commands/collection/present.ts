@@ -63,7 +63,7 @@ export function presentRules({ rules }: Shown): string {
 }
 
 function presentMarks(field: Field): string {
-  const flags = (['required', 'unique', 'stamp', 'fixed', 'hidden', 'protected', 'public'] as const).filter(
+  const flags = (['required', 'unique', 'nocase', 'stamp', 'fixed', 'hidden', 'protected', 'public'] as const).filter(
     (mark) => field[mark],
   );
   const rules = (['read', 'write'] as const).flatMap((mark) =>

@@ -128,7 +128,7 @@ function OneCollection({
           { name: 'Field', show: (field) => field.name },
           { name: 'Type', show: describeType },
           { name: 'Required', show: ({ required }) => (required ? 'yes' : '') },
-          { name: 'Unique', show: ({ unique }) => (unique ? 'yes' : '') },
+          { name: 'Unique', show: ({ unique, nocase }) => (unique ? (nocase ? 'in any case' : 'yes') : '') },
         ]}
       />
       <p>Indexes: {indexes.length === 0 ? 'none' : indexes.join(' · ')}</p>

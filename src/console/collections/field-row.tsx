@@ -22,9 +22,10 @@ export function FieldRow({ field, isStored, collections, isAdded, onField, onRem
   useLayoutEffect(() => {
     if (isAdded) input.current?.focus();
   }, [isAdded]);
-  const { name, type, required = false, unique = false } = field;
+  const { name, type, required = false, unique = false, nocase = false } = field;
   const shown = name === '' ? 'the new field' : name;
-  const mark = (key: 'required' | 'unique', isSet: boolean): void => onField(withRule(field, key, isSet || undefined));
+  const mark = (key: 'required' | 'unique' | 'nocase', isSet: boolean): void =>
+    onField(withRule(field, key, isSet || undefined));
   return (
     <li>
       <input
@@ -63,6 +64,12 @@ export function FieldRow({ field, isStored, collections, isAdded, onField, onRem
         <label class="tickable">
           <input type="checkbox" checked={unique} onChange={(event) => mark('unique', event.currentTarget.checked)} />
           unique
+        </label>
+      )}
+      {type === 'String' && (
+        <label class="tickable">
+          <input type="checkbox" checked={nocase} onChange={(event) => mark('nocase', event.currentTarget.checked)} />
+          any case
         </label>
       )}
       <button class="small quiet end" aria-label={`Remove ${shown}`} onClick={onRemove}>

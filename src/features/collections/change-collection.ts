@@ -2,6 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { isDuplicateKey } from '../../platform/database/database.js';
 import { checkIndexSpecs } from './indexes/check-index-specs.js';
+import { beginFolding, endFolding, leftFolding } from './change-folding.js';
 import { checkRls } from './fields/check-rls.js';
 import type { Collection } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
@@ -28,7 +29,7 @@ export interface ChangeOptions {
  * order. New indexes exist before the record asks for them and old ones go after, so a crash in between costs nothing
  * but an index too many. 409 with the values that stand in the way when stored documents keep a field from being
  * unique, and 409 CONSTRAINT_MISFITS when they break a new constraint that is not `forNewWrites` only; then nothing has
- * changed.
+ * changed. Stored documents follow fields that become `@nocase`, or cease to be.
  */
 export async function changeCollection(
   app: App,
@@ -42,13 +43,16 @@ export async function changeCollection(
     const changed: Collection = { ...current, ...(await change(current)) };
     await requireSoundChange(app, current, changed);
     if (!forNewWrites) await requireConstraints(app, current, changed);
-    await buildIndexes(app, current, changed);
+    const ready = await beginFolding(app, current, changed);
+    if (!ready) continue;
+    await buildIndexes(app, ready, changed);
     await announceSets(app, current, changed);
     const { mode, fields, rls, rules = null, isPublic, indexes, uniques = [] } = changed;
+    const folding = leftFolding(ready, changed);
     const saved = await collectionStore(app).findOneAndUpdate(
-      { _id: current._id, version: current.version, state: 'active' },
+      { _id: ready._id, version: ready.version, state: 'active' },
       {
-        $set: { mode, fields, rls, rules, isPublic, indexes, uniques, updatedAt: new Date(app.clock.now()) },
+        $set: { mode, fields, rls, rules, isPublic, indexes, uniques, folding, updatedAt: new Date(app.clock.now()) },
         $inc: { version: 1 },
       },
       { returnDocument: 'after' },
@@ -57,6 +61,7 @@ export async function changeCollection(
     forgetCollection(app, saved);
     await settleIndexes(app, saved);
     if (current.rules || rules) await settleSets(app, saved);
+    await endFolding(app, saved);
     return saved;
   }
 }
@@ -83,14 +88,18 @@ async function settleIndexes(app: App, saved: Collection): Promise<void> {
   }
 }
 
-async function buildIndexes(app: App, current: Collection, changed: Collection): Promise<void> {
+/** `ready` is the record as it stands. */
+async function buildIndexes(app: App, ready: Collection, changed: Collection): Promise<void> {
   try {
     await addIndexes(app, changed);
   } catch (error) {
     const reason = INDEX_REFUSALS.get((error as { code?: unknown }).code);
     if (reason === undefined && !isDuplicateKey(error)) throw error;
-    await settleIndexes(app, current);
-    if (isDuplicateKey(error)) throw await explainDuplicates(app, changed, error);
-    throw indexRefused(changed, reason!, error);
+    await settleIndexes(app, ready);
+    const refusal = isDuplicateKey(error)
+      ? await explainDuplicates(app, changed, error)
+      : indexRefused(changed, reason!, error);
+    await endFolding(app, ready);
+    throw refusal;
   }
 }

@@ -70,6 +70,8 @@ export interface Collection {
   indexes: string[];
   /** Fields whose values together are unique among active documents that have all of them; absent: none. */
   uniques?: string[][];
+  /** Fields whose folded values writers keep though nobody compares by them: not yet, or no longer (decision 58). */
+  folding?: string[];
   /** The keeping of changes for those who follow them; absent: as the kind of database has it. */
   changes?: ChangesSetting;
   /** Reads that an index would have served; the last few shapes of them. */

@@ -27,7 +27,7 @@ export async function requireStoredFit(
   const known = documentIndexes(current).map(({ key, unique }) => JSON.stringify([key, unique ?? false]));
   for (const { key, unique = false } of documentIndexes(changed)) {
     if (known.includes(JSON.stringify([key, unique]))) continue;
-    if (unique) await requireUnique(app, changed, Object.keys(key));
+    if (unique) await requireUnique(app, current, changed, Object.keys(key));
     const reason = await findIndexMisfit(app, changed, key);
     if (reason !== undefined) throw indexRefused(changed, reason);
   }

@@ -168,6 +168,7 @@ export function tellRules(field: Field, { isSent = false } = {}): string {
     field.type === 'Ref' && (field.ref === undefined ? 'Id of a document' : `Id of a document of ${field.ref}`),
     field.required && 'Required',
     field.unique && 'Unique',
+    field.nocase && 'Found, sorted and unique without regard to case',
     ...namesOf(field).map((name) => constraintRow(name).about(field[name])),
     field.default !== undefined && `Default ${JSON.stringify(field.default)}`,
     field.stamp !== undefined && 'Filled in with the id of the signed-in user',

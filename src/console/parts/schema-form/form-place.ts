@@ -53,6 +53,7 @@ export function describeRules(field: FieldShape & Partial<CollectionField>): str
     ...limits,
     ...(field.integer ? ['whole number'] : []),
     ...(field.unique ? ['unique'] : []),
+    ...(field.nocase ? ['regardless of case'] : []),
     ...(field.fixed ? ['cannot be changed by users'] : []),
     ...(field.stamp === undefined ? [] : ['set to the user who stores it']),
     ...(field.default === undefined ? [] : [`${JSON.stringify(field.default)} when left out`]),

@@ -50,8 +50,9 @@ export function isGeoKey(key: Doc): boolean {
   return Object.values(key)[0] === '2dsphere';
 }
 
-function prepareLog({ id, first, omit }: LogDefinition): PreparedLog {
-  return { id, first: first.map(toName), omit: omit.map(toName), omitted: new Set(omit) };
+function prepareLog({ id, first, omit, except }: LogDefinition): PreparedLog {
+  const kept = except === undefined ? null : toName(except);
+  return { id, first: first.map(toName), omit: omit.map(toName), except: kept, omitted: new Set(omit) };
 }
 
 /** A name as it stands in BSON. */

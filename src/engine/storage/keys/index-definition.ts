@@ -92,6 +92,8 @@ export interface LogSettings {
   first: string[];
   /** Top-level fields that are never kept; a change of them alone is none. */
   omit: string[];
+  /** The field inside of those that is kept all the same, like any other. */
+  except?: string;
 }
 
 /** A log as the catalog stores it. Its entries lie under an id of its own, so that none is mixed up with an earlier. */
@@ -125,6 +127,7 @@ export interface PreparedLog {
   readonly id: number;
   readonly first: readonly Buffer[];
   readonly omit: readonly Buffer[];
+  readonly except: Buffer | null;
   readonly omitted: ReadonlySet<string>;
 }
 

@@ -13,6 +13,7 @@ const OPERATION_AT = 1;
 const FLAGS_AT = 2;
 const MOMENT_AT = 3;
 const BSON_AT = 9;
+const EMBEDDED_DOCUMENT = 3;
 const PARTIAL = 1;
 /** A field that is to be kept first was too large. */
 const CUT = 2;
@@ -115,6 +116,9 @@ function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { eleme
       }
     } else if (!log.omit.some(isNamed)) {
       others.push(element);
+    } else if (log.except !== null && element[0] === EMBEDDED_DOCUMENT) {
+      const part = reduceTo(log.except, element, nameEnd + 1 - at);
+      if (part !== null) others.push(part);
     }
     at = end;
   }
@@ -130,6 +134,21 @@ function selectElements(log: PreparedLog, bytes: Buffer, limit: number): { eleme
     }
   }
   return { elements: kept, flags };
+}
+
+/** The element of a document with that one field alone, whose own document begins at `from`; null where it lacks it. */
+function reduceTo(name: Buffer, element: Buffer, from: number): Buffer | null {
+  for (let at = from + 4; element[at] !== 0;) {
+    const nameEnd = element.indexOf(0, at + 1);
+    const end = skipValue(element, element[at]!, nameEnd + 1);
+    if (element.compare(name, 0, name.length, at + 1, nameEnd + 1) === 0) {
+      const length = Buffer.alloc(4);
+      length.writeInt32LE(end - at + 5);
+      return Buffer.concat([element.subarray(0, from), length, element.subarray(at, end), Buffer.alloc(1)]);
+    }
+    at = end;
+  }
+  return null;
 }
 
 /** An entry as it is read. */

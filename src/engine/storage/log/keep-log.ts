@@ -28,14 +28,16 @@ export async function beginLog(storage: Storage, ns: string, settings: LogSettin
     const collection = storage.catalog.find(ns);
     if (collection === null) return null;
     const first = joinFirst(settings, collection.definition.log);
-    storage.catalog.beginLog(collection, { first, omit: settings.omit });
+    storage.catalog.beginLog(collection, { ...settings, first });
     const { epoch, seq } = storage.catalog.logOf(collection.id);
     return { epoch, seq };
   });
 }
 
-function covers(current: LogSettings, { first, omit }: LogSettings): boolean {
-  return joinFirst(current, { first, omit }).length === current.first.length && current.omit.join() === omit.join();
+function covers(current: LogSettings, settings: LogSettings): boolean {
+  const { omit, except } = settings;
+  const isSame = current.omit.join() === omit.join() && current.except === except;
+  return isSame && joinFirst(current, settings).length === current.first.length;
 }
 
 function joinFirst(settings: LogSettings, other: LogSettings | undefined): string[] {

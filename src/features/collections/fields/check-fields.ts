@@ -72,6 +72,12 @@ class Review {
       }
       checked.unique = true;
     }
+    if (field.nocase) {
+      if (this.#users || level > 1 || checked.type !== 'String') {
+        this.refuse(path, 'nocase', 'cannot be @nocase: only a String at the top level can, and not of users');
+      }
+      checked.nocase = true;
+    }
     if (field.default !== undefined && field.default !== null && !field.required) {
       if (rules && !rules.canDefault) {
         this.refuse(path, 'default', `cannot have a default: it is of type ${field.type}`);

@@ -21,6 +21,8 @@ export interface Field extends FieldShape {
   required?: boolean;
   /** Unique among active documents that have the field. Top-level fields only. */
   unique?: boolean;
+  /** A text that is found, sorted and unique without regard to case. Top-level String fields only. */
+  nocase?: boolean;
   /** Only on non-required String, Number and Boolean fields. */
   default?: string | number | boolean;
   /** Filled in with the id of the signed-in user who stores the document. */

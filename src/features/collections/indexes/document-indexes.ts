@@ -4,6 +4,7 @@ import { documentsName, type Collection } from '../collection.js';
 import { keyPaths, parsedRules } from '../rules/collection-rules.js';
 import { admitsNobody } from '../rules/rule.js';
 import { HIDDEN_FIELD, WRITTEN_BY } from '../fields/field.js';
+import { comparedPath } from '../fields/nocase.js';
 
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
@@ -71,9 +72,11 @@ export function requiredIndexes(collection: Settings): Named[] {
     });
   }
   for (const field of collection.fields) {
-    if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex([field.name]));
+    if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex(collection, [field.name]));
   }
-  if (collection.mode === 'enforced') indexes.push(...(collection.uniques ?? []).map(uniqueIndex));
+  if (collection.mode === 'enforced') {
+    indexes.push(...(collection.uniques ?? []).map((fields) => uniqueIndex(collection, fields)));
+  }
   for (const field of collection.mode === 'enforced' ? collection.fields : []) {
     if ((field.items ?? field).onDelete === undefined) continue;
     // Of trashed documents too: they are taken back with what they refer to.
@@ -86,9 +89,10 @@ export function requiredIndexes(collection: Settings): Named[] {
       indexes.push({ name: `geo_${place}`, key: { [place]: '2dsphere' } });
       continue;
     }
-    indexes.push({ name: `list_${spec}`, key: requestedKey(spec), partialFilterExpression: ACTIVE });
+    const stored = storedSpec(collection, spec);
+    indexes.push({ name: `list_${stored}`, key: requestedKey(stored), partialFilterExpression: ACTIVE });
     if (givesOrder(collection, spec)) {
-      indexes.push({ name: `sort_${spec}`, key: sortKey(spec), partialFilterExpression: ACTIVE });
+      indexes.push({ name: `sort_${stored}`, key: sortKey(stored), partialFilterExpression: ACTIVE });
     }
   }
   return withoutTwins(indexes);
@@ -130,9 +134,12 @@ function ownerIndexes(collection: Settings): Named[] {
     (spec) => placesField(spec) === null && !readParts(spec).some(([path]) => path === own),
   );
   return [
-    ...served.map((spec) => behindOwner(`${purpose}_${own}:${spec}`, requestedKey(spec))),
+    ...served
+      .map((spec) => storedSpec(collection, spec))
+      .map((spec) => behindOwner(`${purpose}_${own}:${spec}`, requestedKey(spec))),
     ...served
       .filter((spec) => givesOrder(collection, spec))
+      .map((spec) => storedSpec(collection, spec))
       .map((spec) => behindOwner(`${purpose}_sort_${own}:${spec}`, sortKey(spec))),
   ];
 }
@@ -158,7 +165,8 @@ function givesOrder({ fields }: Settings, spec: string): boolean {
 }
 
 /** Unique among active documents that have all of the fields (decisions.md 3, writes.md 2). */
-function uniqueIndex(fields: readonly string[]): Named {
+function uniqueIndex(collection: Settings, names: readonly string[]): Named {
+  const fields = names.map((name) => comparedPath(collection, name));
   return {
     name: `unique_${fields.join(',')}`,
     key: Object.fromEntries(fields.map((field) => [field, 1 as const])),
@@ -168,6 +176,14 @@ function uniqueIndex(fields: readonly string[]): Named {
       ...Object.fromEntries(fields.map((field) => [field, { $exists: true }])),
     },
   };
+}
+
+/** A requested index by the stored paths of its fields; one name then never stands for two keys. */
+function storedSpec(collection: Settings, spec: string): string {
+  const parts = readParts(spec).map(
+    ([path, direction]) => `${direction === 1 ? '' : '-'}${comparedPath(collection, path)}`,
+  );
+  return parts.join(',');
 }
 
 /**

@@ -1,6 +1,9 @@
+import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, type AppError } from '../../../errors.js';
 import { documentsName, type Collection } from '../collection.js';
+import { takeTurns } from '../../../turns.js';
+import { comparedValue, namedPath, nocaseFields } from '../fields/nocase.js';
 import { PENDING } from './document-indexes.js';
 
 const MAX_LISTED = 20;
@@ -27,14 +30,24 @@ export async function explainDuplicates(
   return notUnique(fields, found, cause);
 }
 
-/** The same 409 before an index is built; values in arrays are not looked at. Changes nothing. */
-export async function requireUnique(app: Pick<App, 'db'>, collection: Collection, fields: string[]): Promise<void> {
-  const shared = await listShared(app, collection, fields);
+/**
+ * The same 409 before an index on these stored paths is built; values in arrays are not looked at. Changes nothing:
+ * folded values that are not kept yet are made on the way.
+ */
+export async function requireUnique(
+  app: Pick<App, 'db'>,
+  current: Collection,
+  changed: Collection,
+  fields: string[],
+): Promise<void> {
+  const kept = nocaseFields(current);
+  const isKept = fields.every((path) => namedPath(path) === path || kept.includes(namedPath(path)));
+  const shared = await (isKept ? listShared(app, changed, fields) : listFoldedShared(app, changed, fields));
   if (shared.length > 0) throw notUnique(fields, shared);
 }
 
 function notUnique(fields: string[], shared: { _id: unknown; count: number | null }[], cause?: unknown): AppError {
-  const field = fields.join(' and ') || 'a field';
+  const field = fields.map(namedPath).join(' and ') || 'a field';
   const details = shared.map(({ _id, count }) => ({
     field,
     rule: 'unique',
@@ -63,6 +76,32 @@ function listShared(app: Pick<App, 'db'>, collection: Collection, fields: readon
       if (TOO_MANY_VALUES.has((error as { code?: unknown }).code)) return [];
       throw error;
     });
+}
+
+async function listFoldedShared(
+  app: Pick<App, 'db'>,
+  collection: Collection,
+  paths: readonly string[],
+): Promise<SharedValue[]> {
+  const names = paths.map(namedPath);
+  const present = Object.fromEntries(names.map((name) => [name, { $exists: true }]));
+  const stored = app.db
+    .collection<Document>(documentsName(collection))
+    .find({ isDeleted: { $in: [false, PENDING] }, ...present })
+    .project(Object.fromEntries(names.map((name) => [name, 1])));
+  const counts = new Map<string, number>();
+  const turn = takeTurns();
+  for await (const document of stored) {
+    await turn();
+    const values = names.map((name) => comparedValue(collection, name, document[name]));
+    const text = JSON.stringify(values);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  return [...counts]
+    .filter(([, count]) => count > 1)
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, MAX_LISTED)
+    .map(([text, count]) => ({ _id: JSON.parse(text) as unknown, count }));
 }
 
 /** More different values than the database groups in memory. */

@@ -4,6 +4,7 @@ import type { LongRead } from '../../../platform/database/database.js';
 import type { Collection, UnindexedRead } from '../collection.js';
 import { collectionStore } from '../collection-store.js';
 import { HIDDEN_FIELD } from '../fields/field.js';
+import { namedPath } from '../fields/nocase.js';
 import { checkIndexSpecs } from './check-index-specs.js';
 
 /** Shapes that a process reports at most; a client could ask for any number of fields. */
@@ -19,7 +20,8 @@ const STORED_NAME = /\.documents_[0-9a-f]{24}_([0-9a-f]{24})$/;
  */
 export function watchUnindexedReads(app: App): void {
   const known = new Set<string>();
-  app.db.onLongRead?.((read) => {
+  app.db.onLongRead?.((told) => {
+    const read = { ...told, conditions: told.conditions.map(named), sort: told.sort.map(named) };
     const id = STORED_NAME.exec(read.ns)?.[1];
     if (id === undefined || isWhole(read)) return;
     app.metrics.event('long_reads', read.command);
@@ -32,6 +34,9 @@ export function watchUnindexedReads(app: App): void {
     });
   });
 }
+
+/** By the field that the caller named. */
+const named = <T extends { path: string }>(part: T): T => ({ ...part, path: namedPath(part.path) });
 
 /** Fields of the service that every read of documents asks for. */
 const isOwn = (path: string): boolean => path === 'isDeleted' || path === '_id' || path.startsWith(HIDDEN_FIELD);

@@ -1,20 +1,27 @@
 import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../collection.js';
 import { HIDDEN_FIELD } from '../fields/field.js';
+import { FOLDED } from '../fields/nocase.js';
 import { parsedRules, ruledPaths } from './collection-rules.js';
 import { documentPaths, ID_PATH } from './rule.js';
 
 /**
  * What the embedded engine's log of a collection keeps of earlier documents: before all the fields that say who may
- * read them, without which nobody could be told that one is gone, and those by which sets are found.
+ * read them, without which nobody could be told that one is gone, and those by which sets are found. Of the service's
+ * notes what filters compare.
  */
 export function logSettings(collection: Pick<Collection, 'rls' | 'rules' | 'fields' | 'namedBy'>): {
   first: string[];
   omit: string[];
+  except: string;
 } {
   const { rls } = collection;
   const paths = [...(rls ? [rls.ownerField] : []), ...ruledPaths(collection)];
-  return { first: ['isDeleted', ...new Set(paths.map((path) => path.split('.')[0]!))], omit: [HIDDEN_FIELD] };
+  return {
+    first: ['isDeleted', ...new Set(paths.map((path) => path.split('.')[0]!))],
+    omit: [HIDDEN_FIELD],
+    except: FOLDED.slice(HIDDEN_FIELD.length + 1),
+  };
 }
 
 /**

@@ -91,6 +91,7 @@ export const FIELD_DEFS: Record<string, SchemaObject> = {
       ...SHAPE_PROPERTIES,
       required: { type: 'boolean' },
       unique: { type: 'boolean' },
+      nocase: { type: 'boolean' },
       default: { type: ['string', 'number', 'boolean'] },
       stamp: { const: OWN_USER },
       fixed: { type: 'boolean' },

@@ -162,6 +162,10 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
     for (const mark of ['protected', 'fixed', 'stamp', 'unique'] as const) {
       if (field[mark] && !now?.[mark]) lines.push(`${field.name}: no longer ${mark}`);
     }
+    const isUnique = field.unique === true || from.uniques?.some((names) => names.includes(field.name));
+    if (isUnique && field.nocase && now && !now.nocase) {
+      lines.push(`${field.name}: no longer unique without regard to case`);
+    }
     if (now?.public && !field.public) lines.push(`${field.name}: now public`);
     if (!now) continue;
     for (const path of listLostParts(field, now)) lines.push(`${field.name}${path}: no longer declared`);

@@ -2,6 +2,7 @@ import type { App } from '../../../app.js';
 import { AppError, invalid } from '../../../errors.js';
 import { isObjectId } from '../../../platform/ids.js';
 import type { Collection } from '../../collections/collection.js';
+import { comparedPath, comparedValue } from '../../collections/fields/nocase.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore, insertEachRecord } from '../store/document-store.js';
 import { updateDocument } from '../write/update-document.js';
@@ -49,21 +50,22 @@ export async function upsertEach(
   rejected: ImportOutcome['rejected'],
 ): Promise<ImportOutcome> {
   const outcome = { inserted: 0, updated: 0, rejected };
+  const keyOf = (document: StoredDocument): string => textOf(comparedValue(collection, key, document[key]))!;
   let waiting = accepted.filter(({ index, document }) => {
     if (textOf(document[key]) !== null) return true;
     rejected.push({ index, message: `${key} is missing: it tells which document is meant` });
     return false;
   });
   while (waiting.length > 0) {
-    const { first, again } = splitRepeated(waiting, key);
-    const known = await findIds(app, collection, key, first);
-    const fresh = first.filter(({ document }) => !known.has(textOf(document[key])!));
-    const stored = fresh.map(({ document }) => document);
-    const refusals = stored.length === 0 ? new Map<number, string>() : await insertEachRecord(app, collection, stored);
+    const { first, again } = splitRepeated(waiting, keyOf);
+    const known = await findIds(app, collection, key, first, keyOf);
+    const fresh = first.filter(({ document }) => !known.has(keyOf(document)));
+    const added = fresh.map(({ document }) => document);
+    const refusals = added.length === 0 ? new Map<number, string>() : await insertEachRecord(app, collection, added);
     for (const [position, message] of refusals) rejected.push({ index: fresh[position]!.index, message });
     outcome.inserted += fresh.length - refusals.size;
     for (const { index, value, document } of first) {
-      const id = known.get(textOf(document[key])!);
+      const id = known.get(keyOf(document));
       if (id === undefined) continue;
       try {
         await updateDocument(
@@ -85,12 +87,14 @@ export async function upsertEach(
   return outcome;
 }
 
-function splitRepeated(waiting: readonly Accepted[], key: string): { first: Accepted[]; again: Accepted[] } {
+type KeyOf = (document: StoredDocument) => string;
+
+function splitRepeated(waiting: readonly Accepted[], keyOf: KeyOf): { first: Accepted[]; again: Accepted[] } {
   const seen = new Set<string>();
   const first: Accepted[] = [];
   const again: Accepted[] = [];
   for (const each of waiting) {
-    const text = textOf(each.document[key])!;
+    const text = keyOf(each.document);
     (seen.has(text) ? again : first).push(each);
     seen.add(text);
   }
@@ -103,13 +107,14 @@ async function findIds(
   collection: Collection,
   key: string,
   accepted: readonly Accepted[],
+  keyOf: KeyOf,
 ): Promise<Map<string, string>> {
-  const values = accepted.map(({ document }) => document[key]);
+  const values = accepted.map(({ document }) => comparedValue(collection, key, document[key]));
   const found = documentStore(app, collection)
-    .find({ [key]: { $in: values }, isDeleted: false })
+    .find({ [comparedPath(collection, key)]: { $in: values }, isDeleted: false })
     .project({ _id: 1, [key]: 1 });
   const documents = (await found.toArray()) as StoredDocument[];
-  return new Map(documents.map((document) => [textOf(document[key])!, document._id.toHexString()]));
+  return new Map(documents.map((document) => [keyOf(document), document._id.toHexString()]));
 }
 
 /** A key's value as text; null for what cannot name a document. */

@@ -1,6 +1,7 @@
 import type { App } from '../../../app.js';
 import { arrayOf, ID, object, TEXT, WHOLE, type TypeOf } from '../../../platform/schema/schema.js';
 import type { Collection } from '../../collections/collection.js';
+import { comparedValue } from '../../collections/fields/nocase.js';
 import { asStored } from '../../collections/users-collection.js';
 import { documentStore } from '../store/document-store.js';
 import { findVisible } from '../store/shown-documents.js';
@@ -40,7 +41,7 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
     findMisfits(shape, fields, problems);
     // Asked of every document, since it also remembers the values.
     const isTrashed = document.isDeleted === true;
-    const repeated = isTrashed ? null : findRepeat(seen, fields);
+    const repeated = isTrashed ? null : findRepeat(collection, seen, fields);
     const message = problems.summary ?? repeated;
     report.checked++;
     if (message === null) continue;
@@ -56,11 +57,15 @@ interface SeenValues {
   values: Set<string>;
 }
 
-function findRepeat(seen: readonly SeenValues[], value: Record<string, unknown>): string | null {
+function findRepeat(
+  collection: Collection,
+  seen: readonly SeenValues[],
+  value: Record<string, unknown>,
+): string | null {
   let repeated: string | null = null;
   for (const { names, values } of seen) {
     if (names.some((name) => value[name] === undefined || value[name] === null)) continue;
-    const text = JSON.stringify(names.map((name) => value[name]));
+    const text = JSON.stringify(names.map((name) => comparedValue(collection, name, value[name])));
     if (values.has(text)) repeated ??= `${names.join(' and ')} must be unique: another document has the same value`;
     values.add(text);
   }

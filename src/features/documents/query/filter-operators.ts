@@ -1,6 +1,7 @@
 import type { Document } from 'bson';
 import type { PathTarget } from '../store/find-field.js';
-import { readValues, readValuesOrNull, scalarShape, type Scalar } from './filter-value.js';
+import { foldText } from '../../collections/fields/nocase.js';
+import { isNocase, readValues, readValuesOrNull, scalarShape, type Scalar } from './filter-value.js';
 import { badQuery, decodeText } from '../reply/query-text.js';
 import { nearCondition, withinCondition } from './place-filter.js';
 import type { WorkBudget } from './work-budget.js';
@@ -27,7 +28,10 @@ export interface FilterOperator {
 }
 
 export interface FilteredField {
+  /** What is compared: the field, or its folded value. */
   path: string;
+  /** The field itself. */
+  written: string;
   target: PathTarget;
   /** The parameter as the client wrote it, for messages. */
   parameter: string;
@@ -80,13 +84,14 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
   {
     suffix: '_startswith',
     takes: 'text',
-    note: 'case-sensitive',
+    note: 'case-sensitive, unless the field is @nocase',
     label: 'begins with',
     inStreams: true,
     byIndex: true,
     condition: (field, [raw]) => {
-      const text = readText(field, raw!);
-      if (text === '') throw badQuery(`${field.parameter} needs at least one character`);
+      const given = readText(field, raw!);
+      if (given === '') throw badQuery(`${field.parameter} needs at least one character`);
+      const text = isNocase(field.target) ? foldText(given) : given;
       // Not a range: of a list, one item would be compared with its one end, and another item with the other.
       return { [field.path]: { $regex: `^${escapePattern(text)}` } };
     },
@@ -99,10 +104,10 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
     inStreams: false,
     byIndex: false,
     condition: (field, [raw]) => {
-      const { path, parameter, budget } = field;
+      const { written, parameter, budget } = field;
       const pattern = readText(field, raw!);
       budget.takePatterns([pattern], (problem) => badQuery(`${parameter} ${problem}`));
-      return { [path]: { $regex: pattern, $options: 'i' } };
+      return { [written]: { $regex: pattern, $options: 'i' } };
     },
   },
   area('_near', 'longitude,latitude,meters', 'is near', nearCondition),

@@ -1,6 +1,7 @@
 import type { ObjectId } from 'bson';
+import { foldText } from '../../collections/fields/nocase.js';
 import { findDate } from '../../collections/fields/find-date.js';
-import type { FieldShape, FieldType } from '../../collections/fields/field.js';
+import type { Field, FieldShape, FieldType } from '../../collections/fields/field.js';
 import { findObjectId } from '../../../platform/ids.js';
 import type { PathTarget } from '../store/find-field.js';
 import { badQuery, quoted } from '../reply/query-text.js';
@@ -42,7 +43,12 @@ export function readValues(target: PathTarget, text: string, parameter: string):
     return [id];
   }
   const shape = target.kind === 'declared' && target.firm ? scalarShape(target.shape) : null;
-  return shape ? [readTyped(shape.type, text, parameter)] : readUntyped(text);
+  return shape ? [readTyped(shape.type, isNocase(target) ? foldText(text) : text, parameter)] : readUntyped(text);
+}
+
+/** True for a field that is compared by its folded value. */
+export function isNocase(target: PathTarget): boolean {
+  return target.kind === 'declared' && target.firm && (target.shape as Partial<Field>).nocase === true;
 }
 
 /** readValues, with `null` for a value that is not there. A String field takes the word literally. */

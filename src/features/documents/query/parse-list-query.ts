@@ -1,5 +1,6 @@
 import type { Document } from 'bson';
 import type { Collection } from '../../collections/collection.js';
+import { comparedPath } from '../../collections/fields/nocase.js';
 import { adviseNearest } from './advise-field.js';
 import { ALTERNATIVES, readAlternatives, type RawFilter } from './alternatives.js';
 import { EXACT_MATCH, FILTER_OPERATORS, type FilterOperator } from './filter-operators.js';
@@ -191,16 +192,20 @@ function isAlternatives(collection: Collection, name: string): boolean {
 function readCondition(collection: Collection, given: string, raw: readonly string[], budget: WorkBudget): Document {
   const parameter = withoutBrackets(given);
   const operator = findOperator(collection, parameter);
-  const path = parameter.slice(0, parameter.length - operator.suffix.length);
-  const target = requireFilterField(collection, path, parameter);
+  const written = parameter.slice(0, parameter.length - operator.suffix.length);
+  const target = requireFilterField(collection, written, parameter);
+  const path = comparedPath(collection, written);
   if (raw.length > 1 && operator.takes !== 'list') {
-    const hint = operator === EXACT_MATCH ? `: use ${path}_in for one of several values` : '';
+    const hint = operator === EXACT_MATCH ? `: use ${written}_in for one of several values` : '';
     throw badQuery(`${parameter} is given more than once${hint}`);
   }
-  const condition = operator.condition({ path, target, parameter, budget }, raw);
-  const namesake = raw.length === 1 ? findNamesake(collection, path, target, parameter) : null;
+  const condition = operator.condition({ path, written, target, parameter, budget }, raw);
+  const namesake = raw.length === 1 ? findNamesake(collection, written, target, parameter) : null;
   if (!namesake) return condition;
-  const exact = EXACT_MATCH.condition({ path: parameter, target: namesake, parameter, budget }, raw);
+  const exact = EXACT_MATCH.condition(
+    { path: parameter, written: parameter, target: namesake, parameter, budget },
+    raw,
+  );
   return { $or: [condition, allOf([{ [parameter]: { $exists: true } }, exact])] };
 }
 

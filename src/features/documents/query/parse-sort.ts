@@ -1,9 +1,11 @@
 import type { Collection } from '../../collections/collection.js';
+import { comparedPath } from '../../collections/fields/nocase.js';
 import { findField, isFieldPath } from '../store/find-field.js';
 import { adviseNearest } from './advise-field.js';
 import { badQuery, quoted } from '../reply/query-text.js';
 
 export interface SortField {
+  /** As stored: of a `@nocase` field that of its folded value. */
   path: string;
   direction: 1 | -1;
 }
@@ -20,10 +22,13 @@ export function parseSort(text: string | null, collection: Collection): SortFiel
   const sort: SortField[] = [];
   for (const part of (text ?? DEFAULT_SORT).split(',', MAX_SORT_FIELDS + 1)) {
     if (sort.length === MAX_SORT_FIELDS) throw badQuery(`sort may name at most ${MAX_SORT_FIELDS} fields`);
-    const { minus, path, word } = SORT_PART.exec(part.trim())?.groups ?? {};
-    if (!path || (minus && word)) throw badQuery(`sort: ${quoted(part)} is not field, -field, field:asc or field:desc`);
-    requireSortField(collection, path);
-    if (sort.some((field) => field.path === path)) throw badQuery(`sort names ${quoted(path)} twice`);
+    const { minus, path: named, word } = SORT_PART.exec(part.trim())?.groups ?? {};
+    if (!named || (minus && word)) {
+      throw badQuery(`sort: ${quoted(part)} is not field, -field, field:asc or field:desc`);
+    }
+    requireSortField(collection, named);
+    const path = comparedPath(collection, named);
+    if (sort.some((field) => field.path === path)) throw badQuery(`sort names ${quoted(named)} twice`);
     sort.push({ path, direction: minus || word === 'desc' ? -1 : 1 });
     if (path === '_id') return sort;
   }

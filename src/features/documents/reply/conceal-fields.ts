@@ -1,6 +1,7 @@
 import { deserialize, serialize, type Document } from 'bson';
 import { invalid, type AppError } from '../../../errors.js';
 import { endOfName, endOfValue, readInt32 } from '../../../platform/database/bson-json.js';
+import { namedPath } from '../../collections/fields/nocase.js';
 import { ANY_FIELD, findRead } from './fields-read.js';
 import type { FieldSight } from '../../access/rules/field-sight.js';
 
@@ -75,7 +76,7 @@ export function requireReadableNames(sight: FieldSight | null, query: Naming): v
   if (!sight) return;
   const { fields, populate = [], conditions = [], sort = [] } = query;
   const paths = [...(fields ?? []), ...[...populate, ...sort].map(({ path }) => path)];
-  const named = paths.map((path) => path.split('.', 1)[0]!).find((root) => sight.unnamed.has(root));
+  const named = paths.map((path) => namedPath(path).split('.', 1)[0]!).find((root) => sight.unnamed.has(root));
   if (named !== undefined) throw fieldNotReadable(named);
   for (const condition of conditions) requireReadableFilter(condition, sight.unnamed);
 }

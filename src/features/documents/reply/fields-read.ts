@@ -1,5 +1,6 @@
 import type { Document } from 'bson';
 import { isJsonObject } from '../../collections/fields/field-type.js';
+import { namedPath } from '../../collections/fields/nocase.js';
 
 /**
  * The first unreadable field that a filter reads, or null for none. ANY_FIELD for a filter that could read a field
@@ -75,5 +76,5 @@ function addGetField(argument: unknown, read: Set<string>): void {
 }
 
 function rootOf(path: string): string {
-  return path.split('.', 1)[0]!;
+  return namedPath(path).split('.', 1)[0]!;
 }

@@ -6,6 +6,7 @@ import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { PENDING } from '../../collections/indexes/document-indexes.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { withFolded, withFoldedPaths } from '../../collections/fields/nocase.js';
 import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
 import { referencesOf } from '../../collections/references/reference.js';
 import {
@@ -58,9 +59,10 @@ export async function insertDocumentRecord(
 function insertPlain(
   app: App,
   collection: Collection,
-  document: StoredDocument,
+  inserted: StoredDocument,
   checks: readonly ReferenceCheck[],
 ): Promise<StoredDocument> {
+  const document = withFolded(collection, inserted);
   return write(app, collection, {
     action: 'insert',
     adds: { documents: [document] },
@@ -272,7 +274,7 @@ async function changePlain(
   app: App,
   { collection, filter, record }: { collection: Collection; filter: Filter; record: RecordChange },
 ): Promise<StoredDocument | null> {
-  const { action, set, unset = [], operators = {}, isOwn = false } = record;
+  const { action, set, unset = [], operators = {}, isOwn = false } = withFoldedPaths(collection, record);
   const update = updateOf({ set, unset, operators });
   const added = { ...operators, ...set };
   const { document } = await write(app, collection, {

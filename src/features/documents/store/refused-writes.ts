@@ -1,4 +1,5 @@
 import { conflict, invalid, tooLarge, type AppError } from '../../../errors.js';
+import { namedPath } from '../../collections/fields/nocase.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
 import { grownTooLarge } from './document-growth.js';
 import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
@@ -41,7 +42,7 @@ export function explainWriteError(error: unknown): unknown {
 }
 
 function duplicateValue(error: Error & { keyPattern?: Record<string, unknown> }): AppError {
-  const named = Object.keys(error.keyPattern ?? {});
+  const named = Object.keys(error.keyPattern ?? {}).map(namedPath);
   const fields = named.length > 0 ? named : duplicateFields(error.message);
   const message = `Duplicate value: another document has the same ${fields.join(' and ')}`;
   const details = fields.map((field) => ({ field, rule: 'unique', message }));
@@ -54,7 +55,7 @@ function duplicateValue(error: Error & { keyPattern?: Record<string, unknown> })
  */
 function duplicateFields(text: string): string[] {
   const index = /index: (\S+) dup key/.exec(text)?.[1] ?? '';
-  return index.startsWith('unique_') ? index.slice('unique_'.length).split(',') : ['_id'];
+  return index.startsWith('unique_') ? index.slice('unique_'.length).split(',').map(namedPath) : ['_id'];
 }
 
 /** One refused document of a write of several, as the database lists it. */

@@ -4,6 +4,7 @@ import { AppError, conflict, tooLarge } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
 import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName } from '../../collections/collection.js';
+import { withFolded, withFoldedPaths } from '../../collections/fields/nocase.js';
 import { findShown } from '../../collections/indexes/insert-series.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
@@ -48,10 +49,11 @@ export const TOGETHER_MS = 2;
  */
 export async function writeRecordsTogether(
   app: App,
-  writes: readonly RecordWrite[],
+  wanted: readonly RecordWrite[],
   last?: WriteStep,
 ): Promise<StoredDocument[]> {
   if (!app.db.writeTogether) throw transactionsUnavailable();
+  const writes = wanted.map(withFoldedValues);
   const plan: PlannedStep[] = [];
   const checked: CheckedWrite[] = [];
   const isLarge = writes.length > FEW;
@@ -96,6 +98,11 @@ export async function writeRecordsTogether(
     documents.push(document);
   }
   return documents;
+}
+
+function withFoldedValues(write: RecordWrite): RecordWrite {
+  if ('insert' in write) return { ...write, insert: withFolded(write.collection, write.insert) };
+  return 'record' in write ? { ...write, record: withFoldedPaths(write.collection, write.record) } : write;
 }
 
 /** A step of a transaction and the write that it is, or is a condition of. */

@@ -2,6 +2,7 @@ import type { App } from '../../../app.js';
 import type { Store } from '../../../platform/database/database.js';
 import { takeTurns } from '../../../turns.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
+import { withFolded } from '../../collections/fields/nocase.js';
 import { requireRoomFor, type AddedBytes } from '../../quota/database-quota.js';
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import { withOutbox, type OutboxEntry } from '../../webhooks/outbox/outbox-field.js';
@@ -42,12 +43,13 @@ export async function write<T>(app: App, collection: Collection, planned: Docume
 export async function writeNew<T>(
   app: App,
   collection: Collection,
-  documents: readonly StoredDocument[],
+  inserted: readonly StoredDocument[],
   planned: {
     run(stored: Store<StoredDocument>, documents: readonly StoredDocument[]): Promise<T>;
     changed(result: T, documents: readonly StoredDocument[]): ChangedDocuments;
   },
 ): Promise<T> {
+  const documents = inserted.map((document) => withFolded(collection, document));
   const withEvents: StoredDocument[] = [];
   return write(app, collection, {
     action: 'insert',

@@ -1,4 +1,5 @@
 import type { Document } from 'bson';
+import type { Field } from '../../../collections/fields/field.js';
 import { Problems } from '../../reply/problems.js';
 import { storeValue, type ValueShape } from '../../store/document-shape.js';
 import type { Condition } from '../change-path.js';
@@ -130,6 +131,10 @@ function extremeRow(name: '$min' | '$max'): OperatorRow {
     read({ path, parts, shape }, operand, reading) {
       if (!ORDERED.has(shape.type)) {
         reading.problems.add('operator', `is a ${shape.type}: ${name} compares numbers, texts and dates`, path);
+        return null;
+      }
+      if ('declared' in shape && (shape.declared as Partial<Field>).nocase) {
+        reading.problems.add('operator', `is compared without regard to case, which ${name} is not`, path);
         return null;
       }
       if (typeof operand === 'object') {

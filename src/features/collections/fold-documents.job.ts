@@ -1,0 +1,32 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import type { JobDefinition } from '../../platform/jobs/job.js';
+import type { Collection } from './collection.js';
+import { LATE_WRITER_PASSES_MS, nextPass } from './finish-drop.job.js';
+import { foldDocuments } from './indexes/fold-documents.js';
+
+interface FoldPayload {
+  collectionId: string;
+  /** Milliseconds since 1970. */
+  begunAt: number;
+}
+
+/**
+ * Goes over the folded values of a collection once more after fields became `@nocase` or ceased to be: a request that
+ * began before may have written as the fields were then.
+ */
+export const foldDocumentsJob: JobDefinition<App, FoldPayload> = {
+  name: 'collections.foldDocuments',
+  retry: { delaysMs: [5_000, 60_000, 600_000] },
+  async run(app, { collectionId, begunAt }) {
+    await foldDocuments(app, { _id: new ObjectId(collectionId) });
+    return nextPass(app, begunAt);
+  },
+};
+
+/** Enqueues the passes after a change of which fields are `@nocase`. */
+export async function enqueueFolding(app: App, { _id }: Pick<Collection, '_id'>): Promise<void> {
+  const begunAt = app.clock.now();
+  const payload = { collectionId: _id.toHexString(), begunAt };
+  await app.jobs.enqueue(foldDocumentsJob, payload, { runAt: new Date(begunAt + LATE_WRITER_PASSES_MS[0]!) });
+}
