@@ -443,6 +443,8 @@ projects:
       - "*"
     storage:
       publishableUploads: false
+    signIn:
+      providers: []
     users:
       fields:
         - name:String
