@@ -46,7 +46,7 @@ const DEEP = [
   ...list('cli', 'backup every-command kept-backups master-key move-to repair restore-space serve upkeep'),
   ...list(
     'engine',
-    'conversion crash damaged-values data-file fairness healthy-stores insert-together mongoose one-moment plan-choice repair repair-history',
+    'crash damaged-values data-file fairness healthy-stores insert-together mongoose one-moment plan-choice repair repair-history',
   ),
   ...list('engine/pipeline', 'compile'),
   ...list('engine/power-cut', 'power-cut'),

@@ -74,10 +74,9 @@ export async function openApp(
   log: Logger,
   clock: Clock = systemClock,
   telemetry: Telemetry | null = null,
-  options: { upgrade?: boolean } = {},
 ): Promise<App> {
   requireSecretKey(config);
-  const opened = await openDatabase(config, options);
+  const opened = await openDatabase(config);
   const db = telemetry ? traceDatabase(opened, telemetry) : opened;
   const secrets = openSecretBox(config.secretKey ?? (await openOwnKey(config, db)));
   const backgroundTasks = openBackgroundTasks(log);

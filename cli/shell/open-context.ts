@@ -145,8 +145,6 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     log,
     undefined,
     telemetry,
-    // Once converted, it is nothing that an earlier version could read: that is not for commands in passing.
-    { upgrade: purpose.endsWith('service') || purpose === 'migration' },
   );
   try {
     const app = await orTimeout(opened, OPEN_DEADLINE_MS, unreachable);

@@ -18,7 +18,6 @@ import {
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { copyDataFile } from './storage/backup.js';
-import { convertStored } from './storage/checks/convert.js';
 import { DATA_FILE, type Durability, type Environment, listProcesses } from './storage/file/environment.js';
 import { lockOf } from './storage/file/open-marks.js';
 import type { HeldSnapshot } from './storage/file/snapshots.js';
@@ -67,11 +66,6 @@ export interface EngineOptions {
    * `false` there, so that counting those costs the same for any number. All processes must give the same.
    */
   countBy?: string;
-  /**
-   * A file of an older format is converted (the default), unless another process has it open: then SHARED is thrown.
-   * False: it is opened as it is, and only read.
-   */
-  upgrade?: boolean;
   /** How large an update may make documents of some collections; what is inserted may have the usual 16 MB. */
   growth?: GrowthBound;
 }
@@ -170,8 +164,8 @@ const PLACE_CHECK_MS = 1_000;
  */
 export function openEngine(options: EngineOptions): Engine {
   const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0 } = options;
-  const { countBy, upgrade = true, growth = null } = options;
-  const storage = openStorage(dataDir, durability, { countBy, upgrade, growth });
+  const { countBy, growth = null } = options;
+  const storage = openStorage(dataDir, durability, { countBy, growth });
   const readers = readerThreads > 0 ? new ReaderPool({ dataDir, durability }, readerThreads) : null;
   const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map(), readers };
   const probe = new CommitProbe(storage);
@@ -290,7 +284,7 @@ function checkFile({ environment, snapshots, reserve }: Storage): void {
 /** Closes forgotten cursors, finishes what a killed process left (half-built indexes, dropped collections), expires. */
 async function keepHouse({ storage, cursors }: Core, { expire }: { expire: boolean }): Promise<void> {
   cursors.closeIdle();
-  const chores = [convertStored, resumeBuilds, reclaimDropped, ...(expire ? [expireDocuments] : [])];
+  const chores = [resumeBuilds, reclaimDropped, ...(expire ? [expireDocuments] : [])];
   if (storage.environment.refusal !== null) return;
   for (const chore of chores) {
     try {

@@ -33,7 +33,7 @@ standBack();
 
 const port = parentPort!;
 const { dataDir, durability } = workerData as ReaderOptions;
-const storage = openStorage(dataDir, durability, { upgrade: false });
+const storage = openStorage(dataDir, durability);
 // A writer that is ended could leave half a transaction behind.
 storage.queue.close();
 // A method of lmdb that its types leave out.

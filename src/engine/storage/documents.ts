@@ -18,10 +18,7 @@ import { ChangeWriter } from './log/change-writer.js';
 import { countedValue } from './catalog/kept-counts.js';
 import { KeyWriter, MAX_ID_BYTES, objectIdKey } from './encoding/key-encoding.js';
 import {
-  bsonLength,
   contentOf,
-  documentForm,
-  hasSeal,
   isSealIntact,
   seal,
   sealDocument,
@@ -57,13 +54,9 @@ export class Documents {
    */
   readByEntry(collection: CollectionEntry, index: IndexEntry, entrySum: number, value: Buffer): Buffer {
     const { writer } = this;
-    const sealed = hasSeal(value);
-    if (sealed ? !isSealIntact(entrySum, value) : collection.definition.checked === true) {
-      throw damagedEntry(collection.ns, index.definition.name);
-    }
+    if (!isSealIntact(entrySum, value)) throw damagedEntry(collection.ns, index.definition.name);
     writer.reset(DOCUMENT_SPACE, collection.id);
-    if (sealed) writer.shared(value, 1, value.length - SUM_BYTES);
-    else writer.shared(value);
+    writer.shared(value, 1, value.length - SUM_BYTES);
     const stored = this.environment.reader.get(writer);
     if (stored === undefined) throw missingDocument(collection.ns, index.definition.name, writer.take().subarray(5));
     return this.open(collection, writer.sum(), stored, () => writer.view().subarray(5));
@@ -84,12 +77,9 @@ export class Documents {
    * it was stored; `idBytes` is only asked then.
    */
   open(collection: CollectionEntry, keySum: number, value: Buffer, idBytes: () => Buffer): Buffer {
-    return sealedBson(keySum, value) ?? this.openUnsealed(collection, keySum, value, idBytes);
-  }
-
-  private openUnsealed(collection: CollectionEntry, keySum: number, value: Buffer, idBytes: () => Buffer): Buffer {
-    if (collection.definition.checked !== true && documentForm(keySum, value) === 'plain') return value;
-    throw damagedDocument(collection.ns, Buffer.from(idBytes()));
+    const bson = sealedBson(keySum, value);
+    if (bson === null) throw damagedDocument(collection.ns, Buffer.from(idBytes()));
+    return bson;
   }
 
   /**
@@ -108,7 +98,7 @@ export class Documents {
         const keySum = reader.keySum();
         if (index === null) {
           this.open(collection, keySum, value, () => reader.lastKey().subarray(5));
-        } else if (hasSeal(value) && !isSealIntact(keySum, value)) {
+        } else if (!isSealIntact(keySum, value)) {
           throw damagedEntry(collection.ns, index.definition.name);
         }
       }
@@ -206,7 +196,6 @@ export class Documents {
     if (indexes.length > 0) this.replaceEntries(collection, indexes, idBytes, before, after);
     const key = this.writer.reset(DOCUMENT_SPACE, collection.id).raw(idBytes).take();
     const keySum = this.writer.sum();
-    const wasSealed = this.isSealedDocument(collection, key);
     const value = sealDocument(keySum, after);
     this.queue.put(key, value);
     this.changeLog.append(collection, OPERATIONS.update, before, touched);
@@ -215,12 +204,11 @@ export class Documents {
     sums.bytes += after.length - before.length;
     const { countField } = collection;
     // The counted field is the same unless it was touched.
-    const recounts =
-      countField !== null && (!wasSealed || touched === null || touched.has(collection.definition.countBy!));
+    const recounts = countField !== null && (touched === null || touched.has(collection.definition.countBy!));
     const countedIn = recounts ? countedValue(collection, decodeDocument(after, 'engine', countField)) : undefined;
     const countedOut = recounts ? countedValue(collection, decodeDocument(before, 'engine', countField)) : undefined;
     const changes = this.catalog.changesOf(collection.id);
-    if (wasSealed) changes.addDigest(-1, checksum(keySum, before, before.length), countedOut);
+    changes.addDigest(-1, checksum(keySum, before, before.length), countedOut);
     changes.addDigest(1, storedSum(value), countedIn);
   }
 
@@ -261,14 +249,13 @@ export class Documents {
     }
     const key = this.writer.reset(DOCUMENT_SPACE, collection.id).raw(idBytes).take();
     const keySum = this.writer.sum();
-    const wasSealed = this.isSealedDocument(collection, key);
     this.queue.remove(key);
     this.changeLog.append(collection, OPERATIONS.remove, before);
     const changes = this.catalog.changesOf(collection.id);
     changes.sums.writes++;
     changes.sums.documents--;
     changes.sums.bytes -= before.length;
-    if (wasSealed) changes.addDigest(-1, checksum(keySum, before, before.length), countedValue(collection, doc));
+    changes.addDigest(-1, checksum(keySum, before, before.length), countedValue(collection, doc));
   }
 
   /** Adds the entries of an existing document to an index that is being built. Throws 11000 as an insert would. */
@@ -281,55 +268,18 @@ export class Documents {
     this.noteShape(collection, index, entries);
   }
 
-  /** Gives its checksum to a document that format 1 stored. False when it is not whole and therefore stays as it is. */
-  convert(collection: CollectionEntry, key: Buffer, value: Buffer): boolean {
-    const keySum = checksum(0, key, key.length);
-    const form = documentForm(keySum, value);
-    if (form !== 'plain') return form === 'sealed';
-    let doc: Doc;
-    try {
-      doc = decodeDocument(value);
-      if (!this.encodeIdOf(value).equals(key.subarray(5))) return false;
-    } catch {
-      return false;
-    }
-    const sealed = sealDocument(keySum, value);
-    this.queue.put(key, sealed);
-    this.catalog.changesOf(collection.id).addDigest(1, storedSum(sealed), countedValue(collection, doc));
-    return true;
-  }
-
-  /** Gives its checksum to an entry that format 1 stored. */
-  convertEntry(collection: CollectionEntry, index: number, key: Buffer, value: Buffer): void {
-    if (hasSeal(value)) return;
-    const sealed = seal(checksum(0, key, key.length), value);
-    this.queue.put(key, sealed);
-    this.catalog.changesOf(collection.id).addEntry(index, 1, storedSum(sealed));
-  }
-
-  /** True if a stored document has a checksum, and so a part in the digest. */
-  private isSealedDocument(collection: CollectionEntry, key: Buffer): boolean {
-    if (collection.definition.checked === true) return true;
-    const stored = this.environment.store.getBinaryFast(key);
-    return stored !== undefined && stored.length === bsonLength(stored) + SUM_BYTES;
-  }
-
   private putEntries(collection: CollectionEntry, index: IndexEntry, keys: readonly Buffer[], idBytes: Buffer): void {
     if (keys.length === 0) return;
     const changes = this.catalog.changesOf(collection.id);
     for (const key of keys) {
       const value = seal(checksum(0, key, key.length), idBytes);
       // An index that is being built may have the entry already.
-      if (index.definition.state !== 'building' || !this.isSealedEntry(key)) {
+      const isThere = index.definition.state === 'building' && this.environment.store.doesExist(key);
+      if (!isThere) {
         changes.addEntry(index.definition.id, 1, storedSum(value));
       }
       this.queue.put(key, value);
     }
-  }
-
-  private isSealedEntry(key: Buffer): boolean {
-    const stored = this.environment.store.getBinaryFast(key);
-    return stored !== undefined && hasSeal(stored);
   }
 
   private checkUnique(
@@ -357,18 +307,15 @@ export class Documents {
     idBytes: Buffer,
   ): void {
     const { unique, state, id } = index.definition;
-    // Only then is there no doubt that the entry is there, and with a checksum.
-    const sure = collection.definition.checked === true && state === 'ready';
     for (const key of keys) {
-      let sealed = true;
-      if (unique || !sure) {
+      // Only of an index that is ready there is no doubt that the entry is there.
+      if (unique || state !== 'ready') {
         // While a unique index is being built the key may belong to another document.
         const owner = this.environment.store.getBinaryFast(key);
         if (owner === undefined || (unique && !idBytes.equals(contentOf(owner)))) continue;
-        sealed = hasSeal(owner);
       }
       this.queue.remove(key);
-      if (sealed) this.catalog.changesOf(collection.id).addEntry(id, -1, entrySum(key, idBytes));
+      this.catalog.changesOf(collection.id).addEntry(id, -1, entrySum(key, idBytes));
     }
   }
 

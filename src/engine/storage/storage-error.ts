@@ -8,11 +8,11 @@ export type StorageErrorCode =
   /** The disk refuses to write, or to read, for another reason than its size. */
   | 'FAILED'
   | 'BUSY'
-  /** Read, but not written: damage that writes would spread, or an older format. */
+  /** Read, but not written: damage that writes would spread. */
   | 'READ_ONLY'
   /** Another file lies, or none, where the open one was. */
   | 'REPLACED'
-  /** An upgrade has to wait until other processes have ended. */
+  /** Other processes have the file open. */
   | 'SHARED';
 
 /** A condition of the data directory that its owner can act on; the message says how. */

@@ -8,7 +8,6 @@ import { Reserve } from './file/reserve.js';
 import { Snapshots } from './file/snapshots.js';
 import type { LongRead } from './long-read.js';
 import { DamageNotes } from './checks/damage-notes.js';
-import { upgradeFormat } from './checks/upgrade-format.js';
 
 /** A view of the data as of one moment, which keeps its pages until it is released. */
 export interface HeldView {
@@ -40,8 +39,6 @@ export interface Storage {
   onLongRead: ((read: LongRead) => void) | null;
   /** Ids of the indexes that this process is building. */
   readonly building: Set<number>;
-  /** Ids of the collections that this process has converted from an older format, or has tried to. */
-  readonly converting: Set<number>;
   /**
    * Makes everything visible that any process committed so far; to be called when a command begins to read. What others
    * have begun to read in this turn is held for them.
@@ -52,7 +49,6 @@ export interface Storage {
 
 export interface StorageOptions {
   countBy?: string | undefined;
-  upgrade?: boolean;
   growth?: GrowthBound | null;
 }
 
@@ -63,7 +59,7 @@ export interface StorageOptions {
 export function openStorage(
   dataDir: string,
   durability: Durability,
-  { countBy, upgrade = true, growth = null }: StorageOptions = {},
+  { countBy, growth = null }: StorageOptions = {},
 ): Storage {
   const environment = openEnvironment(dataDir, durability);
   const catalog = new Catalog(environment, countBy);
@@ -79,12 +75,6 @@ export function openStorage(
     },
   });
   catalog.attach(queue);
-  try {
-    upgradeFormat(environment, catalog, queue, upgrade);
-  } catch (error) {
-    void environment.close();
-    throw error;
-  }
   const views = new Set<HeldView>();
   const reading = new Set<ReadingView>();
   return {
@@ -99,7 +89,6 @@ export function openStorage(
     reading,
     onLongRead: null,
     building: new Set(),
-    converting: new Set(),
     refresh() {
       for (const view of reading) view.hold();
       environment.store.resetReadTxn();

@@ -1,7 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import type {
   CollectionOptions,
   Document,
@@ -16,7 +15,6 @@ import type {
   AppStep,
   ChangeLogs,
   DataCollection,
-  Engine,
   HeldSnapshot,
   MetDamage,
   LongRead,
@@ -27,7 +25,6 @@ import type {
 import type { Config } from '../../config/config.js';
 import { type AppError, conflict, invalid, unavailable } from '../../errors.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
-import { adoptDatabase } from './adopt-database.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
 import { writeInTransaction } from './mongodb-transactions.js';
@@ -144,11 +141,10 @@ export const isTimeExceeded = (error: unknown): boolean => (error as { code?: un
 
 /**
  * Opens MongoDB when `MONGODB_URI` is set, else the embedded engine in the data directory. Throws `unavailable`
- * (DATABASE_UNAVAILABLE) with advice. `upgrade`: an embedded store of an earlier version is converted; otherwise it is
- * only read.
+ * (DATABASE_UNAVAILABLE) with advice.
  */
-export async function openDatabase(config: Config, { upgrade = true } = {}): Promise<Database> {
-  return config.mongodbUri ? openMongodb(config.mongodbUri, config) : openEmbedded(config, upgrade);
+export async function openDatabase(config: Config): Promise<Database> {
+  return config.mongodbUri ? openMongodb(config.mongodbUri, config) : openEmbedded(config);
 }
 
 // A command whose database is away has to say so within ten seconds, on a slow machine too.
@@ -290,19 +286,18 @@ export async function hasStore(dataDir: string): Promise<boolean> {
   );
 }
 
-async function openEmbedded(config: Config, upgrade: boolean): Promise<Database> {
+async function openEmbedded(config: Config): Promise<Database> {
   const { openEngine, lookAfterKill, ListenError, DATA_FILE } = await import('../../engine/index.js');
   try {
     const { dataDir, durability } = config;
-    const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD, upgrade };
+    const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD };
     const growth = { prefix: 'documents_', bytes: config.documentMaxBytes, exempt: SERVICE_FIELDS };
     await lookAfterKill(dataDir);
     const isNew = !(await hasStore(dataDir));
     // Where it cannot be made the engine says why.
     if (isNew) await makeDirectory(dataDir).catch(() => undefined);
-    const engine = await whenAlone(() => openEngine({ dataDir, durability, growth, ...options }));
+    const engine = openEngine({ dataDir, durability, growth, ...options });
     if (isNew) await syncPath(dataDir);
-    if (engine.refusal() === null) await adoptDatabase(engine, EMBEDDED_NAME);
     const db = engine.db(EMBEDDED_NAME);
     let closed = false;
     return {
@@ -326,7 +321,7 @@ async function openEmbedded(config: Config, upgrade: boolean): Promise<Database>
         await engine.backup(join(dir, DATA_FILE), signal).catch((error: unknown) => {
           throw describeCopyError(error);
         });
-        return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 }, false);
+        return openEmbedded({ ...config, dataDir: dir, engineListen: null, readerThreads: 0 });
       },
       async listen(address, report) {
         try {
@@ -372,22 +367,6 @@ function describeCopyError(error: unknown): unknown {
     `The store is damaged, so it was not copied: ${(error as Error).message} "bsvc doctor --deep" lists all damage, "bsvc repair" saves what is whole.`,
     { cause: error },
   );
-}
-
-/** Processes that find each other while a file waits for its conversion give way by turns. */
-const TRIES = 10;
-const GIVE_WAY_MS = 300;
-
-/** Opens the engine, again for some seconds while another process is in the way of a conversion. */
-async function whenAlone(open: () => Engine): Promise<Engine> {
-  for (let tried = 1; ; tried++) {
-    try {
-      return open();
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== 'SHARED' || tried === TRIES) throw error;
-      await wait(Math.random() * GIVE_WAY_MS);
-    }
-  }
 }
 
 /** Saves what is whole of an embedded store that nobody has open: see `repairFile`. Throws DATABASE_UNAVAILABLE. */

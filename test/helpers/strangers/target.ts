@@ -138,7 +138,7 @@ export async function openTarget(): Promise<Target> {
       reads.push(message);
     }
   });
-  const engine = openEngine({ dataDir: join(dir.path, 'data'), upgrade: false });
+  const engine = openEngine({ dataDir: join(dir.path, 'data') });
   return {
     service,
     roomy,

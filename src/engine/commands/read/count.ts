@@ -114,8 +114,8 @@ function keptCount({ catalog }: Storage, { id, definition }: CollectionEntry, qu
   const wanted: unknown[] | null = op === 'eq' ? [value] : op === 'in' && Array.isArray(value) ? value : null;
   if (wanted?.every((one) => typeof one === 'boolean') !== true) return null;
   const { yes, no, lists } = catalog.counts(id);
-  // A list may have both; what format 1 stored is counted once it is converted.
-  if (lists > 0 || definition.checked !== true) return null;
+  // A list may have both.
+  if (lists > 0) return null;
   return (wanted.includes(true) ? yes : 0) + (wanted.includes(false) ? no : 0);
 }
 

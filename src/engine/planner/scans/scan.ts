@@ -5,7 +5,7 @@ import type { Filter } from '../../query/match/match.js';
 import { translateStorageError } from '../../storage/file/translate-error.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
-import { hasSealAt, SUM_BYTES } from '../../storage/format/stored-form.js';
+import { SUM_BYTES } from '../../storage/format/stored-form.js';
 import { Tally } from '../../storage/catalog/tally.js';
 import type { DescribeRead } from '../../storage/long-read.js';
 import type { View } from '../../storage/view.js';
@@ -315,7 +315,7 @@ export class PlanScan implements Scan {
   }
 
   private entryWasSeen(bytes: Buffer, from: number, to: number): boolean {
-    return hasSealAt(bytes, from, to) ? this.wasSeen(bytes, from + 1, to - SUM_BYTES) : this.wasSeen(bytes, from, to);
+    return this.wasSeen(bytes, from + 1, to - SUM_BYTES);
   }
 
   /** True when what was visited since the chunk began is enough for one. */

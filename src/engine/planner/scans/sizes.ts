@@ -31,8 +31,7 @@ export function sizesOf(storage: Storage, collection: CollectionEntry, beforeAsk
       if (!isBounded(plan)) {
         const { documents, indexes } = storage.catalog.counts(collection.id);
         if (index === null) return documents;
-        // Of what format 1 stored entries are counted once it is converted.
-        const counted = collection.definition.checked === true ? indexes.get(index.definition.id) : undefined;
+        const counted = indexes.get(index.definition.id);
         if (counted !== undefined) return counted.entries;
       }
       const looked = Math.min(ranges.length, MAX_RANGES);

@@ -4,16 +4,16 @@ import { encodeDocument } from '../../codec/encode.js';
 import { checksum } from '../format/checksum.js';
 import { damagedRecord } from '../damage.js';
 import type { CollectionDefinition } from '../keys/index-definition.js';
-import { bsonLength, contentOf, hasSeal, isSealIntact, seal } from '../format/stored-form.js';
+import { contentOf, isSealIntact, seal } from '../format/stored-form.js';
 
 /** A record of the catalog as it is stored: with its checksum. */
 export function encodeRecord(key: Buffer, content: Buffer): Buffer {
   return seal(checksum(0, key, key.length), content);
 }
 
-/** The content of a record; as it is for one that format 1 stored. Throws DAMAGED naming `what` it is. */
+/** The content of a record. Throws DAMAGED naming `what` it is. */
 export function decodeRecord(key: Buffer, value: Buffer, what: string): Buffer {
-  if (hasSeal(value) && !isSealIntact(checksum(0, key, key.length), value)) throw damagedRecord(what);
+  if (!isSealIntact(checksum(0, key, key.length), value)) throw damagedRecord(what);
   return contentOf(value);
 }
 
@@ -26,8 +26,7 @@ export function encodeDefinition(key: Buffer, definition: CollectionDefinition):
 /** The definition of the collection whose namespace the key holds. Throws DAMAGED. */
 export function decodeDefinition(key: Buffer, value: Buffer): CollectionDefinition {
   const what = `The definition of ${key.toString('utf8', 1)}`;
-  // The length of a plain document may begin with the byte that marks a sealed one.
-  const content = bsonLength(value) === value.length ? value : decodeRecord(key, value, what);
+  const content = decodeRecord(key, value, what);
   try {
     // Written by encodeDefinition, and its checksum was right.
     return decodeDocument(content) as unknown as CollectionDefinition;

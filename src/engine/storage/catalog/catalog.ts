@@ -1,19 +1,18 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Transaction } from 'lmdb';
 import { Binary } from '../../codec/bson.js';
-import { encodeDocument } from '../../codec/encode.js';
 import { decodeDefinition, decodeRecord, encodeDefinition, encodeRecord } from './catalog-records.js';
 import type { CommitQueue } from '../commit-queue.js';
-import { type Environment, LOG_NEED, readFormat } from '../file/environment.js';
+import type { Environment } from '../file/environment.js';
 import {
   CHANGE_SPACE,
   COLLECTION_SPACE,
   COUNTER_SPACE,
   DOCUMENT_SPACE,
   DROPPED_SPACE,
-  FORMAT_KEY,
   INDEX_SPACE,
   META_SPACE,
+  VERSION_KEY,
 } from '../format/key-spaces.js';
 import type {
   CollectionDefinition,
@@ -28,7 +27,6 @@ import { KeyWriter } from '../encoding/key-encoding.js';
 import { contentOf } from '../format/stored-form.js';
 import { prepareCollection } from './prepare-collection.js';
 
-const VERSION_KEY = Buffer.from([META_SPACE, ...Buffer.from('version')]);
 const NEXT_ID_KEY = Buffer.from([META_SPACE, ...Buffer.from('next')]);
 
 const ROUGH_COUNT_MS = 1000;
@@ -102,7 +100,6 @@ export class Catalog {
       uuid: new Binary(Buffer.from(randomUUID().replaceAll('-', ''), 'hex'), Binary.SUBTYPE_UUID),
       options: {},
       indexes: [],
-      checked: true,
       ...(this.countBy === undefined ? {} : { countBy: this.countBy }),
     });
   }
@@ -166,20 +163,6 @@ export class Catalog {
     const next = Buffer.alloc(4);
     next.writeUInt32BE(id);
     this.queue.put(NEXT_ID_KEY, encodeRecord(NEXT_ID_KEY, next));
-  }
-
-  /**
-   * Rewrites what format 1 stored about collections, so that a process of an older version that has the file open finds
-   * nothing it could read any more. Inside a transaction.
-   */
-  upgrade(): void {
-    const definitions = this.list('').map(({ definition }) => definition);
-    for (const definition of definitions) {
-      this.save({ ...definition, ...(this.countBy === undefined ? {} : { countBy: this.countBy }) });
-    }
-    const record = this.environment.store.getBinary(NEXT_ID_KEY);
-    if (record !== undefined) this.putNextId(Buffer.from(record).readUInt32BE(0));
-    for (const prefix of this.discarded()) this.discardPrefix(prefix);
   }
 
   /** Remembers a key space to be emptied: (kind, owner) pairs that nothing refers to any more. */
@@ -270,15 +253,6 @@ export class Catalog {
   beginLog(entry: CollectionEntry, settings: LogSettings): void {
     this.logOf(entry.id);
     this.save({ ...entry.definition, log: { id: entry.log?.id ?? this.takeId(), ...settings } });
-    this.require(LOG_NEED);
-  }
-
-  /** Versions that do not know `need` refuse the file from now on. Inside a transaction. */
-  require(need: string): void {
-    const record = readFormat(Buffer.from(this.environment.store.getBinary(FORMAT_KEY)!), this.environment.path);
-    const needs = Array.isArray(record.needs) ? (record.needs as unknown[]) : [];
-    if (needs.includes(need)) return;
-    this.queue.put(FORMAT_KEY, encodeDocument({ ...record, needs: [...needs, need] }));
   }
 
   /** Ends the log of a collection; its entries are reclaimed in batches later. Inside a transaction. */

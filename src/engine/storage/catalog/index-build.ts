@@ -1,9 +1,8 @@
 import type { Storage } from '../storage.js';
 import type { CollectionEntry, IndexDefinition, IndexEntry } from '../keys/index-definition.js';
-import { COLLATION_NEED, GEO_NEED, listProcesses } from '../file/environment.js';
+import { listProcesses } from '../file/environment.js';
 import { DOCUMENT_SPACE } from '../format/key-spaces.js';
 import { ownerKey } from './catalog.js';
-import { isGeoKey } from './prepare-collection.js';
 import { checksum } from '../format/checksum.js';
 import { CODES, EngineError } from '../../errors.js';
 
@@ -50,8 +49,6 @@ function beginBuild(
     state: empty ? 'ready' : 'building',
     ...(empty ? {} : { builder: process.pid }),
   }));
-  if (added.some(({ key }) => isGeoKey(key))) catalog.require(GEO_NEED);
-  if (added.some(({ collation }) => collation !== undefined)) catalog.require(COLLATION_NEED);
   catalog.save({ ...collection.definition, indexes: [...collection.definition.indexes, ...added] });
   if (empty) return null;
   return { ns, collectionId: collection.id, indexIds: added.map((index) => index.id), last: null };

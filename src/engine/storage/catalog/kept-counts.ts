@@ -4,8 +4,6 @@ import type { CollectionEntry, EntryCounts, KeptCounts, LogCounts } from '../key
 const FIXED_BYTES = 54;
 const INDEX_BYTES = 16;
 const LOG_BYTES = 28;
-/** In format 1 a record held documents and bytes alone. */
-const PLAIN_BYTES = 16;
 
 /** The counts of an empty collection. */
 export function noCounts(): KeptCounts {
@@ -17,7 +15,6 @@ export function decodeCounts(content: Buffer): KeptCounts {
   const counts = noCounts();
   counts.documents = content.readDoubleBE(0);
   counts.bytes = content.readDoubleBE(8);
-  if (content.length === PLAIN_BYTES) return counts;
   counts.writes = content.readDoubleBE(16);
   counts.digest = content.readInt32BE(24);
   counts.yes = content.readDoubleBE(28);
@@ -87,7 +84,6 @@ export class CountChanges {
     this.addDigest(sign, sum, counted);
   }
 
-  /** Known only of documents that format 2 stored. */
   addDigest(sign: 1 | -1, sum: number, counted: unknown): void {
     const { sums } = this;
     sums.digest = (sums.digest + sign * sum) | 0;

@@ -1,7 +1,7 @@
 import { wrongCount } from '../damage.js';
 import type { CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
 import type { Storage } from '../storage.js';
-import { hasSeal, storedSum } from '../format/stored-form.js';
+import { storedSum } from '../format/stored-form.js';
 
 /**
  * Counts and sums what a walk over all documents, or over all entries of an index, meets. Where nobody wrote since
@@ -22,8 +22,7 @@ export class Tally {
   /** Takes the stored value of a document or an entry, before its document is read into the same memory. */
   add(value: Buffer): void {
     this.met++;
-    const end = value.length;
-    if (this.index === null || hasSeal(value)) this.digest = (this.digest + storedSum(value, end)) | 0;
+    this.digest = (this.digest + storedSum(value, value.length)) | 0;
   }
 
   /**
@@ -35,7 +34,7 @@ export class Tally {
     const counts = storage.catalog.countsSeen(collection.id);
     if (counts === null) return;
     this.before ??= counts;
-    if (!finished || this.before.writes !== counts.writes || collection.definition.checked !== true) return;
+    if (!finished || this.before.writes !== counts.writes) return;
     const kept =
       index === null ? { entries: counts.documents, digest: counts.digest } : counts.indexes.get(index.definition.id);
     if ((kept?.entries ?? 0) === this.met && (kept?.digest ?? 0) === this.digest) return;

@@ -8,7 +8,9 @@ import {
   COUNTER_SPACE,
   DOCUMENT_SPACE,
   DROPPED_SPACE,
+  FORMAT_KEY,
   INDEX_SPACE,
+  VERSION_KEY,
 } from '../format/key-spaces.js';
 import type { CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
 import { indexKeysOf } from '../keys/index-keys.js';
@@ -17,15 +19,7 @@ import { CountChanges, countedValue, decodeCounts, noCounts } from '../catalog/k
 import { prepareCollection } from '../catalog/prepare-collection.js';
 import { presentIdKey } from '../encoding/present-key.js';
 import { StorageError } from '../storage-error.js';
-import {
-  bsonLength,
-  contentOf,
-  documentForm,
-  entrySum,
-  hasSeal,
-  isSealIntact,
-  storedSum,
-} from '../format/stored-form.js';
+import { bsonLength, contentOf, entrySum, isSealIntact, sealedBson, storedSum } from '../format/stored-form.js';
 import type { WalkVisitor } from '../file/walk-pages.js';
 
 const MAX_PROBLEMS = 100;
@@ -119,7 +113,7 @@ export class Examination {
         if (this.isKnown(key)) decodeRecord(key, value, `A change in the log of ${this.placeOf(key)!.entry.ns}`);
         return;
       default:
-        decodeRecord(key, value, 'A record about the file');
+        if (!key.equals(FORMAT_KEY) && !key.equals(VERSION_KEY)) decodeRecord(key, value, 'A record about the file');
     }
   }
 
@@ -164,7 +158,7 @@ export class Examination {
     const doc = decodeDocument(bson);
     found.sums.documents++;
     found.sums.bytes += bson.length;
-    if (bson.length !== value.length) found.addDigest(1, storedSum(value), countedValue(entry, doc));
+    found.addDigest(1, storedSum(value), countedValue(entry, doc));
     for (const { index, expected } of collection.indexes) {
       for (const indexKey of indexKeysOf(index, doc, idBytes, this.writer).keys) {
         expected.entries++;
@@ -174,10 +168,10 @@ export class Examination {
   }
 
   private checkDocument(entry: CollectionEntry, key: Buffer, value: Buffer): string | null {
-    const form = documentForm(checksum(0, key, key.length), value);
-    if (form === 'damaged' || (form === 'plain' && entry.definition.checked === true)) return 'is damaged';
+    const bson = sealedBson(checksum(0, key, key.length), value);
+    if (bson === null) return 'is damaged';
     try {
-      const doc = decodeDocument(value.subarray(0, bsonLength(value)));
+      const doc = decodeDocument(bson);
       const id = this.idWriter.restart().component(doc['_id'], false, MAX_ID_BYTES).take();
       return id.equals(key.subarray(5)) ? null : 'lies under another _id than its own';
     } catch (error) {
@@ -187,11 +181,9 @@ export class Examination {
   }
 
   private takeEntry({ index, collection, found }: ExaminedIndex, key: Buffer, value: Buffer): void {
-    const { ns, definition } = collection.entry;
-    const intact = hasSeal(value) ? isSealIntact(checksum(0, key, key.length), value) : definition.checked !== true;
-    if (!intact) {
+    if (!isSealIntact(checksum(0, key, key.length), value)) {
       collection.hurt = true;
-      this.report(`${ns}: the index ${index.definition.name} has a damaged entry.`);
+      this.report(`${collection.entry.ns}: the index ${index.definition.name} has a damaged entry.`);
       return;
     }
     found.entries++;
@@ -220,7 +212,7 @@ export class Examination {
           problems.push(
             `${entry.ns}: the index ${name} has ${there.entries} entries, its documents ${expected.entries}.`,
           );
-        } else if (entry.definition.checked === true && !areEqual(counted, examined.found)) {
+        } else if (!areEqual(counted, examined.found)) {
           problems.push(
             `${entry.ns}: the index ${name} has ${examined.found.entries} entries, counted ${counted.entries}.`,
           );
@@ -239,7 +231,7 @@ export class Examination {
         if (place?.hurt !== true) return;
         if (key[0] === DOCUMENT_SPACE) {
           if (this.checkDocument(place.entry, key, value) === null) place.whole.add(key.toString('latin1', 5));
-        } else if (key[0] === INDEX_SPACE && (!hasSeal(value) || isSealIntact(checksum(0, key, key.length), value))) {
+        } else if (key[0] === INDEX_SPACE && isSealIntact(checksum(0, key, key.length), value)) {
           const id = contentOf(value).toString('latin1');
           if (!place.whole.has(id)) place.named.set(id, this.indexes.get(key.readUInt32BE(1))!.index.definition.name);
         }

@@ -22,15 +22,7 @@ import { failedWrite, MAP_BYTES, translateStorageError } from './translate-error
 export type Durability = 'full' | 'relaxed';
 
 /** The layout of keys and records; `src/engine/README.md` describes it. Raise it with a reader for the older one. */
-export const STORAGE_FORMAT = 2;
-/** Named by a file as soon as it has a log of changes. */
-export const LOG_NEED = 'changes';
-/** Some index is of places: who does not know that would write other keys. */
-export const GEO_NEED = '2dsphere';
-/** Some index folds text by a collation: who does not know that would write other keys. */
-export const COLLATION_NEED = 'collation';
-/** Needs beyond this format that a file's format record may name; a later version adds to that list. */
-const KNOWN_NEEDS: ReadonlySet<unknown> = new Set([LOG_NEED, GEO_NEED, COLLATION_NEED]);
+export const STORAGE_FORMAT = 1;
 export const DATA_FILE = 'bsvc.mdb';
 
 /** Time for which a commit trusts that the file is still where it was. */
@@ -309,19 +301,12 @@ function checkFormat({ store, path, commit }: Environment): void {
 
 /** Throws FOREIGN or NEWER_FORMAT when the format record is not of a file that this version reads. */
 export function checkRecord(record: Buffer, path: string): void {
-  const { engine, format, needs } = readFormat(record, path);
+  const { engine, format } = readFormat(record, path);
   if (engine !== 'bsvc') throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
-  if (typeof format !== 'number' || format > STORAGE_FORMAT) {
+  if (format !== STORAGE_FORMAT) {
     throw new StorageError(
       'NEWER_FORMAT',
-      `${path} has storage format ${String(format)}, this version reads up to ${STORAGE_FORMAT}; use a newer bsvc.`,
-    );
-  }
-  for (const need of Array.isArray(needs) ? needs : []) {
-    if (KNOWN_NEEDS.has(need)) continue;
-    throw new StorageError(
-      'NEWER_FORMAT',
-      `${path} has ${String(need)}, which this version does not know; use a newer bsvc.`,
+      `${path} has storage format ${String(format)}, this version reads ${STORAGE_FORMAT}; use a newer bsvc.`,
     );
   }
 }
@@ -335,7 +320,7 @@ function refuseRepaired(environment: Environment, dataDir: string): void {
 }
 
 /** The content of the file's format record; a StorageError FOREIGN when it is none of ours. */
-export function readFormat(record: Buffer, path: string): { engine?: unknown; format?: unknown; needs?: unknown } {
+function readFormat(record: Buffer, path: string): { engine?: unknown; format?: unknown } {
   try {
     return decodeDocument(record);
   } catch (error) {

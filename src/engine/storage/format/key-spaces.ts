@@ -8,4 +8,6 @@ export const INDEX_SPACE = 0x20;
 /** The log of changes. */
 export const CHANGE_SPACE = 0x30;
 
+/** The two records without a checksum: before one is known to be ours, and for one that every command reads. */
 export const FORMAT_KEY = Buffer.from([META_SPACE, ...Buffer.from('format')]);
+export const VERSION_KEY = Buffer.from([META_SPACE, ...Buffer.from('version')]);

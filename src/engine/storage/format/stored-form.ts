@@ -1,9 +1,9 @@
 import { checksum } from './checksum.js';
 
 /**
- * How values of format 2 lie in the file. A document: its BSON, then the checksum of key and BSON. An entry of an
+ * How values lie in the file. A document: its BSON, then the checksum of key and BSON. An entry of an
  * index: `SEALED`, the encoded `_id`, the checksum of key and both. A record of the catalog: `SEALED`, its content, the
- * checksum of key and both. In format 1 there were no checksums and no mark, with which nothing of it could begin.
+ * checksum of key and both.
  */
 const SEALED = 0x02;
 export const SUM_BYTES = 4;
@@ -29,18 +29,6 @@ export function sealDocument(keySum: number, bson: Buffer): Buffer {
 /** The length that a document says it has: where its checksum begins. */
 export function bsonLength(value: Buffer): number {
   return value[0]! | (value[1]! << 8) | (value[2]! << 16) | (value[3]! << 24);
-}
-
-/**
- * `sealed` with a right checksum, `plain` as format 1 stored it, `damaged` otherwise. Looks at no byte beyond what the
- * document says is its end.
- */
-export function documentForm(keySum: number, value: Buffer): 'sealed' | 'plain' | 'damaged' {
-  const length = bsonLength(value);
-  if (value.length === length + SUM_BYTES) {
-    return checksum(keySum, value, length) === storedSum(value) ? 'sealed' : 'damaged';
-  }
-  return value.length === length ? 'plain' : 'damaged';
 }
 
 /**
@@ -73,25 +61,15 @@ export function sealInPlace(keySum: number, value: Buffer): Buffer {
   return value;
 }
 
-/** True when the mark is there; a value that it is missing from was stored by format 1. */
-export function hasSeal(value: Buffer): boolean {
-  return hasSealAt(value, 0, value.length);
-}
-
-/** As `hasSeal`, for a value that lies between `from` and `to`. */
-export function hasSealAt(bytes: Buffer, from: number, to: number): boolean {
-  return bytes[from] === SEALED && to - from > SUM_BYTES;
-}
-
 /** True when the checksum of a stored value is right for its bytes and its key. */
 export function isSealIntact(keySum: number, value: Buffer): boolean {
   const { length } = value;
-  return checksum(keySum, value, length - SUM_BYTES) === storedSum(value, length);
+  return length > SUM_BYTES && checksum(keySum, value, length - SUM_BYTES) === storedSum(value, length);
 }
 
-/** The content of a value, sealed or of format 1; the buffer's memory is shared. */
+/** The content of a sealed value; the buffer's memory is shared. */
 export function contentOf(value: Buffer): Buffer {
-  return hasSeal(value) ? value.subarray(1, value.length - SUM_BYTES) : value.subarray(0, value.length);
+  return value.subarray(1, value.length - SUM_BYTES);
 }
 
 /** The checksum that the entry of a document has under this key. */

@@ -57,7 +57,7 @@ export interface EntryCounts {
 
 /** Where the log of a collection's changes ends. */
 export interface LogCounts {
-  /** Another one after the log was ended and begun again, or was left out of step by a version that knows no log. */
+  /** Another one after the log was ended and begun again. */
   epoch: number;
   /** The number of the last entry; those before it lie without a gap from the first that is left. */
   seq: number;
@@ -69,8 +69,7 @@ export interface LogCounts {
 
 /**
  * Counts that every transaction on a collection keeps right: documents and their bytes, writes so far, the sum of the
- * documents' checksums, and how many have `true`, `false` or a list in the counted field. All but documents, bytes and
- * writes leave out what format 1 stored and nobody has converted yet.
+ * documents' checksums, and how many have `true`, `false` or a list in the counted field.
  */
 export interface KeptCounts {
   documents: number;
@@ -112,10 +111,6 @@ export interface CollectionDefinition {
    * Set once an `_id` was too long for a key and had to be hashed: the order of documents is then not that of `_id`.
    */
   longIds?: boolean;
-  /** Set when every document and entry has its checksum; without, some may be as format 1 stored them. */
-  checked?: boolean;
-  /** The process that gives or gave checksums to what format 1 stored. */
-  converter?: number;
   /** The top-level field by whose values `true` and `false` the documents are counted. */
   countBy?: string;
   /** Set while changes are logged. */

@@ -24,11 +24,10 @@ import { PageFile } from '../file/page-file.js';
 import { markRepair, unmarkRepair } from '../file/repair-mark.js';
 import { syncToDisk } from '../sync-to-disk.js';
 import { translateStorageError } from '../file/translate-error.js';
-import { bsonLength } from '../format/stored-form.js';
 import type { CollectionDefinition, KeptCounts } from '../keys/index-definition.js';
 import { openStorage, type Storage } from '../storage.js';
 import { StorageError } from '../storage-error.js';
-import { isReadable, isWhole, rescueEntries } from './rescue-entries.js';
+import { isWhole, rescueEntries } from './rescue-entries.js';
 import { readDefinition, type RepairedCollection, type Salvage, settleCopy } from './settle-copy.js';
 
 export type { RepairedCollection };
@@ -235,22 +234,10 @@ async function copyEntries(
   const take = (key: Buffer, value: Buffer): void => {
     if (key.equals(FORMAT_KEY)) checkRecord(value, path);
     else if (isWhole(key, value)) keep(key, value, 'tree');
-    else if (key[0] === COLLECTION_SPACE) takeDefinition(key, value);
-    else if (key[0] === DOCUMENT_SPACE && key.length > 5) takeDocument(key, value);
-  };
-  const takeDefinition = (key: Buffer, value: Buffer): void => {
-    // One that format 1 stored has no checksum.
-    if (bsonLength(value) === value.length && readDefinition(key, value) !== null) keep(key, value, 'tree');
-    else lostNames.add(key.toString('utf8', 1));
-  };
-  const takeDocument = (key: Buffer, value: Buffer): void => {
-    const id = key.readUInt32BE(1);
-    const isPlain = bsonLength(value) === value.length && definitions.get(id)?.checked !== true;
-    if (isPlain && isReadable(value)) {
-      keep(key, value, 'tree');
-      return;
+    else if (key[0] === COLLECTION_SPACE) lostNames.add(key.toString('utf8', 1));
+    else if (key[0] === DOCUMENT_SPACE && key.length > 5) {
+      idsOf(damaged, key.readUInt32BE(1)).add(key.toString('latin1', 5));
     }
-    idsOf(damaged, id).add(key.toString('latin1', 5));
   };
   const write = async (): Promise<void> => {
     const entries = batch;

@@ -1,5 +1,3 @@
-import { BsonFormatError } from '../../codec/elements.js';
-import { decodeDocument } from '../../codec/decode.js';
 import { compareBytes } from '../checks/verify.js';
 import { FreeList } from '../checks/free-list.js';
 import { DOCUMENT_SPACE } from '../format/key-spaces.js';
@@ -18,7 +16,7 @@ import {
 import type { PageFile } from '../file/page-file.js';
 import { compareFreeKeys, PageSet, walkPages, type WalkVisitor } from '../file/walk-pages.js';
 import { checksum } from '../format/checksum.js';
-import { documentForm, hasSeal, isSealIntact } from '../format/stored-form.js';
+import { isSealIntact, sealedBson } from '../format/stored-form.js';
 
 /** Keys that a damaged page stood for: from `from` up to `to`, null: up to the end. */
 interface LostRange {
@@ -213,17 +211,6 @@ function readLarge(file: PageFile, place: Buffer, size: number, meta: Meta): Buf
 export function isWhole(key: Buffer, value: Buffer): boolean {
   if (key.length === 0 || value.length <= 4) return false;
   const keySum = checksum(0, key, key.length);
-  if (key[0] === DOCUMENT_SPACE) return documentForm(keySum, value) === 'sealed';
-  return hasSeal(value) && isSealIntact(keySum, value);
-}
-
-/** Whether a document that format 1 has stored without a checksum can be read. */
-export function isReadable(value: Buffer): boolean {
-  try {
-    decodeDocument(value);
-    return true;
-  } catch (error) {
-    if (error instanceof BsonFormatError) return false;
-    throw error;
-  }
+  if (key[0] === DOCUMENT_SPACE) return sealedBson(keySum, value) !== null;
+  return isSealIntact(keySum, value);
 }

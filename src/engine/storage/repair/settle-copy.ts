@@ -6,7 +6,6 @@ import { decodeDefinition, encodeRecord } from '../catalog/catalog-records.js';
 import { newLog, ownerKey } from '../catalog/catalog.js';
 import { CountChanges, countedValue, encodeCounts, noCounts } from '../catalog/kept-counts.js';
 import { presentIdKey } from '../encoding/present-key.js';
-import { COLLATION_NEED, GEO_NEED, LOG_NEED } from '../file/environment.js';
 import { CHANGE_SPACE, COUNTER_SPACE, DOCUMENT_SPACE, DROPPED_SPACE, INDEX_SPACE } from '../format/key-spaces.js';
 import { bsonLength, contentOf, entrySum, storedSum } from '../format/stored-form.js';
 import type { CollectionDefinition, CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
@@ -77,13 +76,6 @@ export async function settleCopy(
     const found = await settleCollection(storage, ns, salvage, notes.get(ns) ?? [], pause);
     if (found !== null) repaired.push(found);
   }
-  await storage.queue.write(() => {
-    const all = storage.catalog.list('');
-    const indexes = all.flatMap((collection) => collection.indexes);
-    if (all.some(({ log }) => log !== null)) storage.catalog.require(LOG_NEED);
-    if (indexes.some(({ isGeo }) => isGeo)) storage.catalog.require(GEO_NEED);
-    if (indexes.some(({ collation }) => collation !== null)) storage.catalog.require(COLLATION_NEED);
-  });
   return repaired;
 }
 
@@ -328,7 +320,7 @@ async function sumDocuments(
     const doc = decodeDocument(value.subarray(0, length));
     changes.sums.documents++;
     changes.sums.bytes += length;
-    if (length !== value.length) changes.addDigest(1, storedSum(value), countedValue(collection, doc));
+    changes.addDigest(1, storedSum(value), countedValue(collection, doc));
     const idBytes = key.subarray(5);
     for (const [index, sums] of indexes) {
       for (const indexKey of indexKeysOf(index, doc, idBytes, writer).keys) {
