@@ -3,6 +3,8 @@ import { dirname, join, normalize, relative } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { CODES } from '../src/engine/errors.js';
+import { LINE_BUDGET } from './measure/line-budget.js';
+import { countParts } from './measure/lines.js';
 
 const ROOT = join(import.meta.dirname, '..');
 const MAX_LINES = 800;
@@ -78,6 +80,13 @@ describe('the house keeps its walls', () => {
     for (const { path } of files) sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1);
     warn([...sizes].map(([folder, count]) => [`${folder}: ${count} of ${MAX_FILES} files`, count / MAX_FILES]));
     expect([...sizes].filter(([, count]) => count > MAX_FILES).map(([folder]) => folder)).toEqual([]);
+  });
+
+  it('keeps each part within its lines: a larger one raises its row and says why', () => {
+    const parts = [...countParts()];
+    expect(parts.filter(([name, { lines }]) => lines > (LINE_BUDGET[name] ?? 0)).map(([name]) => name)).toEqual([]);
+    const names = parts.map(([name]) => name);
+    expect(Object.keys(LINE_BUDGET).filter((name) => !names.includes(name))).toEqual([]);
   });
 
   it('has no import cycles, type-only imports included', () => {

@@ -77,7 +77,7 @@ async function measureAll(path: string): Promise<Row[]> {
   const turns = [
     ...COMMON.flatMap((one) => servers.map((server) => ({ one, server }))),
     ...OWN.flatMap((one) => [...beside, own].map((server) => ({ one, server }))),
-  ].filter(({ one }) => one.name.includes(options.only ?? ''));
+  ].filter(({ one }) => (options.only ?? '').split(',').some((part) => one.name.includes(part)));
   const rows: Row[] = [];
   for (const connections of options.connections.split(',').map(Number)) {
     const measured = new Map<(typeof turns)[number], Measured[]>(turns.map((turn) => [turn, []]));
