@@ -188,7 +188,7 @@ export function markDone(name: string): Promise<void> {
     void withLock(
       name,
       () => (held(), sleep(SPREAD_MS)),
-      async () => held(),
+      () => Promise.resolve().then(held),
     );
   });
 }

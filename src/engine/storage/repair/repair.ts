@@ -232,10 +232,13 @@ async function copyEntries(
     bytes += key.length + value.length;
   };
   const take = (key: Buffer, value: Buffer): void => {
-    if (key.equals(FORMAT_KEY)) checkRecord(value, path);
-    else if (isWhole(key, value)) keep(key, value, 'tree');
-    else if (key[0] === COLLECTION_SPACE) lostNames.add(key.toString('utf8', 1));
-    else if (key[0] === DOCUMENT_SPACE && key.length > 5) {
+    if (key.equals(FORMAT_KEY)) {
+      checkRecord(value, path);
+    } else if (isWhole(key, value)) {
+      keep(key, value, 'tree');
+    } else if (key[0] === COLLECTION_SPACE) {
+      lostNames.add(key.toString('utf8', 1));
+    } else if (key[0] === DOCUMENT_SPACE && key.length > 5) {
       idsOf(damaged, key.readUInt32BE(1)).add(key.toString('latin1', 5));
     }
   };
