@@ -5,22 +5,22 @@ import { Refusal, refusalOf } from '../api.js';
 import { Icon } from './icon.js';
 import { useModal } from './modal.js';
 
-/** A note on an event, for a few seconds, with the means to answer it. */
+/** A note on an event, with the means to answer it. */
 interface Note {
   text: string;
   isBad: boolean;
   undo?: () => void;
 }
 const note = signal<Note | null>(null);
-/** An answer or a refusal takes longer to read than that something was done. */
-const SHORT_MS = 5_000;
-const LONG_MS = 10_000;
+/** A refusal takes longer to read than that something was done; what can be undone waits for the next note (WCAG 2.2.1). */
+const DONE_MS = 5_000;
+const REFUSED_MS = 10_000;
 let noteTimer: ReturnType<typeof setTimeout> | undefined;
 
 export function say(text: string, more: { isBad?: boolean; undo?: () => void } = {}): void {
   clearTimeout(noteTimer);
   note.value = { text, isBad: more.isBad === true, ...(more.undo && { undo: more.undo }) };
-  noteTimer = setTimeout(() => (note.value = null), more.undo || more.isBad ? LONG_MS : SHORT_MS);
+  if (!more.undo) noteTimer = setTimeout(() => (note.value = null), more.isBad ? REFUSED_MS : DONE_MS);
 }
 
 export const tellRefusal = (error: unknown): void => say(describeRefusal(error), { isBad: true });

@@ -268,7 +268,7 @@ const OWN_ROWS: readonly RouteRow[] = [
     '/api/userAuth/resend-verification-otp',
     'a key',
     '429 CODE_SENT_RECENTLY',
-    '429 CODE_SENT_RECENTLY',
+    '200',
     once({ email: ':email' }),
   ),
   row(
