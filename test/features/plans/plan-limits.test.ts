@@ -5,8 +5,8 @@ const MIB = 1024 * 1024;
 
 describe('limits of a project', () => {
   it.each([
-    ['free', { mail: 50, webhooks: 3, storage: 100 * MIB, database: 50 * MIB, streams: 1_000 }],
-    ['pro', { mail: 1_000, webhooks: null, storage: 5_120 * MIB, database: 5_120 * MIB, streams: null }],
+    ['free', { mail: 50, webhooks: 3, storage: 100 * MIB, database: 50 * MIB, streams: 1_000, userShare: 50 }],
+    ['pro', { mail: 1_000, webhooks: null, storage: 5_120 * MIB, database: 5_120 * MIB, streams: null, userShare: 50 }],
   ] as const)('are those of the plan %s', (plan, limits) => {
     const project = { plan, limits: {} };
     expect(Object.fromEntries(LIMIT_NAMES.map((name) => [name, findLimit(project, name)]))).toEqual(limits);
