@@ -21,7 +21,7 @@ const APPLE_KEY = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
 
 const CONSTRAINED = [
   { name: 'code', type: 'String', minLength: 2, maxLength: 9, pattern: '^[a-z]+$', trim: true, lowercase: true },
-  { name: 'mail', type: 'String', format: 'email', hidden: true },
+  { name: 'mail', type: 'String', format: 'email', nocase: true, hidden: true },
   { name: 'count', type: 'Number', min: 1, max: 9, integer: true, default: 3 },
   { name: 'state', type: 'String', enum: ['open', 'done'], required: true, read: 'anyone', write: 'user' },
   { name: 'tags', type: 'Array', items: { type: 'String' }, minItems: 1, maxItems: 3, uniqueItems: true },

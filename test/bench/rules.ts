@@ -125,7 +125,7 @@ async function fill(): Promise<Record<string, string>> {
         { name: 'members', type: 'Array', items: { type: 'String' } },
       ],
       indexes: ['board'],
-      ...(read === 'anyone' ? {} : { rules: { read } }),
+      ...(read === 'anyone' ? { access: 'public' as const } : { rules: { read } }),
     });
     const cards = Array.from({ length: DOCUMENTS }, (_, n) => ({
       board: `b${n % BOARDS}`,

@@ -31,7 +31,11 @@ const ARGUMENTS: Record<string, string[]> = {
   'operator add': ['--email', 'new{n}@example.test', '--role', 'viewer'],
   'operator set-password': ['op@example.test'],
 };
+// Nothing listens there: the key is read before the server is asked.
+const OF_SERVER = ['--url', 'http://127.0.0.1:9'];
 const MORE: Record<string, string[]> = {
+  'generate types': OF_SERVER,
+  'generate openapi': OF_SERVER,
   'data watch': ['--once'],
   'data change-matching': ['--filter', 'title=x', '--yes'],
   'user import': ['--from', 'parse'],

@@ -43,6 +43,14 @@ describe('bsvc generate types', () => {
     expect(existsSync(join(home.dir, 'other.d.ts'))).toBe(false);
     expect((await inShop('generate', 'types', '--check')).code).toBe(2);
   });
+
+  it('refuses a secret key that would not be used', async () => {
+    const unused = [[], ['--key', 'publishable'], ['--url', 'http://127.0.0.1:9', '--key', 'pk_x']];
+    for (const options of unused) {
+      const refused = await inShop('generate', 'types', '--secret-key-env', 'SHOP_KEY', ...options);
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('go with --url, and without --key')]);
+    }
+  });
 });
 
 describe('bsvc generate types --key', () => {

@@ -39,8 +39,12 @@ export async function writeOrCheck(
   command: string,
   input: ProjectFileInput,
 ): Promise<Result> {
-  const { key, url, out, check } = input;
+  const { key, secretKey, url, out, check } = input;
   if (check && out === undefined) throw new UsageError('--check needs --out: the file to compare.');
+  const isSecretGiven = secretKey.stdin || secretKey.env !== undefined;
+  if (isSecretGiven && (url === undefined || key !== undefined)) {
+    throw new UsageError('--secret-key-stdin and --secret-key-env go with --url, and without --key.');
+  }
   const { text, of } =
     url === undefined ? await fromDatabase(context, file, input) : await fromServer(context, url, file, input);
   if (check) {
