@@ -112,7 +112,6 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
       backups: () => '#/backups',
       'history of a document': () => at(stage, `documents/posts?open=${stage.ids[3]!}&tab=history`),
       'mail settings': () => at(stage, 'mail?edit=1'),
-      parts: () => '#/parts',
       nothing: () => '#/nowhere',
     };
   });
@@ -134,10 +133,6 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
         overflow: 0,
       });
     }
-    // It loads for good, as those who look at the parts wish.
-    await visit(page, '#/parts?loading=1');
-    await page.locator('.theme .skeleton').first().waitFor();
-    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
   });
 
   it('is open to everybody in every dialog that a button opens, in light, dark and 400 px wide', async () => {
@@ -177,14 +172,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
         "files Delete the file",
         "keys Revoke the key",
         "keys Rotate the secret key",
-        "service A dialog",
-        "service A drawer",
-        "service A drawer with a form",
-        "service A wide dialog",
         "service Remove the operator",
-        "service The new key",
-        "service What cannot be undone",
-        "service Your password once more",
         "settings Delete the project",
         "users Delete the account",
         "users Reset the second factor",
@@ -221,9 +209,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
 
   it('draws nothing for a viewer that would be refused', async () => {
     const page = await openConsole(stage, { email: VIEWER });
-    // What stands on the page of parts does nothing.
-    const { parts: _parts, ...screens } = states;
-    for (const hash of Object.values(screens)) {
+    for (const hash of Object.values(states)) {
       await visit(page, hash());
       await settle(page);
       const buttons = await page.locator('button, a.button').allTextContents();

@@ -1,7 +1,6 @@
 import type { ComponentType } from 'preact';
 import type { IconName } from '../parts/icon.js';
 import { linkTo } from '../routes.js';
-import { PartsPage } from '../parts-page/parts-page.js';
 import { Collections } from '../collections/collections.js';
 import { Documents } from '../documents/documents.js';
 import { SignInWays } from '../screens/people/sign-in-ways.js';
@@ -37,7 +36,7 @@ export interface Screen {
 
 /**
  * The navigation, in its order. All screens are of one script: a screen that comes by itself would be waited for before
- * it can ask for what it shows. The page of parts, for who builds the console, shows nothing of the server's.
+ * it can ask for what it shows.
  */
 export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
   { name: '', screens: [{ path: '', name: 'Overview', icon: 'overview', key: 'o', view: Overview }] },
@@ -81,10 +80,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
   },
 ];
 
-/** In no menu: its address, Ctrl-K and its key lead to it. */
-const PARTS: Screen = { path: 'parts', name: 'Parts', icon: 'copy', key: 't', view: PartsPage };
-
-export const SCREENS = [...GROUPS.flatMap(({ screens }) => screens), PARTS];
+export const SCREENS = GROUPS.flatMap(({ screens }) => screens);
 
 /** The screen at a place; undefined where there is none. */
 export function screenAt(parts: readonly string[]): Screen | undefined {

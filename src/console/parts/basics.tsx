@@ -12,7 +12,9 @@ interface Note {
   undo?: () => void;
 }
 const note = signal<Note | null>(null);
-/** A refusal takes longer to read than that something was done; what can be undone waits for the next note (WCAG 2.2.1). */
+/**
+ * A refusal takes longer to read than that something was done; what can be undone waits for the next note (WCAG 2.2.1).
+ */
 const DONE_MS = 5_000;
 const REFUSED_MS = 10_000;
 let noteTimer: ReturnType<typeof setTimeout> | undefined;
@@ -47,7 +49,7 @@ export function Notes() {
   );
 }
 
-export function NoteLine({ text, isBad, undo, onClose }: Note & { onClose: () => void }) {
+function NoteLine({ text, isBad, undo, onClose }: Note & { onClose: () => void }) {
   return (
     <p class={isBad ? 'note bad' : 'note'}>
       <span>{text}</span>

@@ -5,7 +5,6 @@ const PATHS = {
   backups: 'M2 3h12v3H2zM3 6v7.500h10V6M6.5 9h3',
   close: 'M4 4l8 8M12 4l-8 8',
   collections: 'M8 2l6 3-6 3-6-3zM2 8l6 3 6-3M2 11l6 3 6-3',
-  copy: 'M5.5 5.500h8v8h-8zM10.5 5.500v-3h-8v8h3',
   documents: 'M2 3h12v10H2zM2 6.500h12M6 6.500V13',
   down: 'M4 6l4 4 4-4',
   files: 'M4 2h5l3.5 3.500V14H4zM9 2v3.500h3.5',
@@ -32,7 +31,6 @@ const PATHS = {
 } as const;
 
 export type IconName = keyof typeof PATHS;
-export const ICONS = Object.keys(PATHS) as IconName[];
 
 /** Says nothing to readers of the page: a text or a label stands beside it. */
 export function Icon({ name }: { name: IconName }) {
