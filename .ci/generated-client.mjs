@@ -3,11 +3,12 @@
 // document of the service and of a project, and both compile in strict TypeScript.
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
+const ORVAL = '7.13.2';
 const ROOT = join(import.meta.dirname, '..');
 const BINARY = join(ROOT, 'bin', 'bsvc.js');
 const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
@@ -31,9 +32,9 @@ const server = spawn(process.execPath, [BINARY, 'serve', '--demo', '--port', '0'
 });
 try {
   const [line] = await once(createInterface(server.stdout), 'line');
-  for (const name of ['package.json', 'package-lock.json'])
-    copyFileSync(join(import.meta.dirname, 'orval', name), join(place, name));
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: 'inherit' });
+  writeFileSync(join(place, 'package.json'), '{"private":true}');
+  const quietly = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  run('npm', ['install', `orval@${ORVAL}`, ...quietly], { stdio: 'inherit' });
   const { generate } = await import(join(place, 'node_modules', 'orval', 'dist', 'index.js'));
   const documents = {
     service: await (await fetch(`${JSON.parse(line).url}/api/openapi.json`)).text(),

@@ -13,8 +13,8 @@ const MAX_FILES = 40;
 /** From this share of a limit a warning is printed: what is full stops the next change, which is about neither. */
 const WARNED = 0.9;
 
-/** Made from the routes, and as long as these are many. */
-const MADE = ['src/console/api-routes.ts'];
+/** Made by `npm run generate`, and no part of the repository. */
+const GENERATED = 'src/console/api-routes.ts';
 
 /** Parts whose folders are floors of their own. */
 const ROOMED = /^(src\/features\/[^/]+|src\/platform|src\/http|src\/engine\/(storage|query)|cli)\/[^/]+$/;
@@ -99,9 +99,8 @@ describe('the house keeps its walls', () => {
   });
 
   it('has no file that has grown into several', () => {
-    const written = files.filter(({ path }) => !MADE.includes(path));
-    warn(written.map(({ path, lines }) => [`${path}: ${lines} of ${MAX_LINES} lines`, lines / MAX_LINES]));
-    expect(written.filter((file) => file.lines > MAX_LINES).map((file) => `${file.path}: ${file.lines} lines`)).toEqual(
+    warn(files.map(({ path, lines }) => [`${path}: ${lines} of ${MAX_LINES} lines`, lines / MAX_LINES]));
+    expect(files.filter((file) => file.lines > MAX_LINES).map((file) => `${file.path}: ${file.lines} lines`)).toEqual(
       [],
     );
   });
@@ -364,7 +363,7 @@ function listFiles(folder: string): string[] {
   return readdirSync(join(ROOT, folder)).flatMap((name) => {
     const path = join(folder, name);
     if (statSync(join(ROOT, path)).isDirectory()) return listFiles(path);
-    return /\.tsx?$/.test(path) ? [path] : [];
+    return /\.tsx?$/.test(path) && path !== GENERATED ? [path] : [];
   });
 }
 

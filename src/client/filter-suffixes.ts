@@ -1,5 +1,3 @@
-// Made by `npm run docs` from src/features/documents/query/filter-operators.ts.
-
 /** The ends of a filter's names by what their values are: `views_gt`, `tags_in`. */
 export interface Suffixes {
   ordered: '_gt' | '_gte' | '_lt' | '_lte';

@@ -1,18 +1,10 @@
-import { join } from 'node:path';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import { format, resolveConfig } from 'prettier';
 import { ROUTE_LISTS } from '../../src/api.js';
 import { buildApiDocument, type Operation } from '../../src/features/reference/api-document.js';
 import type { JsonSchema } from '../../src/platform/schema/schema.js';
 
-/** Where the console has the types of its requests. */
-export const CONSOLE_ROUTES = 'src/console/api-routes.ts';
-
 /** What is open to operators. */
 const OF_OPERATORS = /^\/api\/(admin|projects)\b/;
-const MADE = `// Made by \`npm run docs\` from the API document: what the console may send to each route, and the \`data\` that it
-// answers. Types alone: nothing of it is loaded.
-`;
 
 type Schema = boolean | JsonSchema;
 
@@ -42,8 +34,7 @@ export async function renderConsoleRoutes(): Promise<string> {
   );
   const text = /export interface components \{\n {4}schemas: (\{[^]*?\n {4}\});/.exec(made)![1]!;
   const own = text.replaceAll('components["schemas"]', 'ApiSchemas').replace(/^ *\/\*\*[^]*?\*\/\n/gm, '');
-  const path = join(import.meta.dirname, '..', '..', CONSOLE_ROUTES);
-  return format(`${MADE}\nexport interface ApiSchemas ${own}\n`, { ...(await resolveConfig(path)), filepath: path });
+  return `export interface ApiSchemas ${own}\n`;
 }
 
 function describe({ parameters, requestBody, responses }: Operation): JsonSchema {

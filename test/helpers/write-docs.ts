@@ -2,13 +2,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectsFileSchema } from '../../src/features/declaration/project-declaration.js';
 import { ENGINE_README, renderEngineReadme } from './engine-readme.js';
-import { CONSOLE_ROUTES, renderConsoleRoutes } from './generated-routes.js';
-import { renderFilterFiles } from './generated-filters.js';
+import { REST_GUIDE, renderRestGuide } from './generated-filters.js';
 import { renderCommandsPage, renderSettingsPage } from './generated-docs.js';
 import { GUIDES_FOLDER } from './guide-examples.js';
 
-// `npm run docs`: makes the guides of commands and settings, what is made from the table of filters, the schema of
-// bsvc.yaml for editors, the types of the console's requests, and the lists in the engine's README from the code.
+// `npm run docs`: makes the guides of commands and settings, the guide's sentences about filters, the schema of
+// bsvc.yaml for editors, and the lists in the engine's README from the code.
 // `npm run docs -- pictures [folder]` takes pictures of the console instead, and renews the one of the README; by
 // default they come into a folder `pictures`.
 const [what, folder = 'pictures'] = process.argv.slice(2);
@@ -19,10 +18,7 @@ if (what === 'pictures') {
 }
 writeFileSync(join(GUIDES_FOLDER, 'commands.md'), await renderCommandsPage());
 writeFileSync(join(GUIDES_FOLDER, 'settings.md'), await renderSettingsPage());
-for (const [path, text] of Object.entries(await renderFilterFiles())) {
-  writeFileSync(join(GUIDES_FOLDER, '..', '..', path), text);
-}
-writeFileSync(join(GUIDES_FOLDER, '..', '..', CONSOLE_ROUTES), await renderConsoleRoutes());
+writeFileSync(join(GUIDES_FOLDER, '..', '..', REST_GUIDE), await renderRestGuide());
 writeFileSync(ENGINE_README, renderEngineReadme());
 const schema = join(GUIDES_FOLDER, '..', 'bsvc.schema.json');
 writeFileSync(schema, `${JSON.stringify(projectsFileSchema(), null, 2)}\n`);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { COMMON } from '../bench/http-cases.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 import { LINE_BUDGET } from './line-budget.js';
-import { countGenerated, countParts, sumParts } from './lines.js';
+import { countParts, sumParts } from './lines.js';
 import { countRan } from './requests.js';
 import { countSurface } from './surface.js';
 
@@ -36,8 +36,7 @@ function writeSizes(): void {
     const { lines, files } = sumParts(parts, begins);
     rows.push([`all of ${begins}`, write(lines), '', write(files)]);
   }
-  const { lines, files } = countGenerated();
-  rows.push(['generated, in src', write(lines), '', write(files)], ['']);
+  rows.push(['']);
   for (const [what, count] of countSurface()) rows.push([what, write(count)]);
 }
 

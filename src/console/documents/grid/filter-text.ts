@@ -1,8 +1,10 @@
+import { FILTER_FORMS } from '../../../exchange/filter-forms.js';
 import type { CollectionField } from '../../collection.js';
-import { FILTER_CHOICES } from '../../parts/filter-choices.js';
 
 /** One condition as the API takes it. */
 export type Filter = readonly [name: string, value: string];
+
+const FORMS = Object.entries(FILTER_FORMS);
 
 /** Ways to write a comparison, beside the words of its label. */
 const SIGNS: readonly (readonly [sign: string, suffix: string])[] = [
@@ -16,7 +18,7 @@ const SIGNS: readonly (readonly [sign: string, suffix: string])[] = [
   [':', ''],
   ['~', '_regex'],
   ['in', '_in'],
-  ...FILTER_CHOICES.map(([operator, label]) => [label, operator.slice(0, -1)] as const),
+  ...FORMS.map(([suffix, { label }]) => [label, suffix] as const),
 ];
 
 /** The longest first: "is not" is no "is". */
@@ -24,10 +26,10 @@ const WORDS = [...SIGNS].sort((a, b) => b[0].length - a[0].length);
 
 /** `views ≥ 10` of `views_gte` and 10. */
 export function describeFilter([name, value]: Filter): string {
-  const choice = FILTER_CHOICES.find(([each]) => each !== '=' && name.endsWith(each.slice(0, -1)));
-  if (choice === undefined) return `${name} is ${value}`;
-  const [operator, label] = choice;
-  return `${name.slice(0, 1 - operator.length)} ${label} ${value}`;
+  const form = FORMS.find(([suffix]) => suffix !== '' && name.endsWith(suffix));
+  if (form === undefined) return `${name} is ${value}`;
+  const [suffix, { label }] = form;
+  return `${name.slice(0, -suffix.length)} ${label} ${value}`;
 }
 
 /** A typed condition in its parts, as far as it goes. */
@@ -99,7 +101,7 @@ function readPasted(text: string): { filters: Filter[]; sort: string | null } | 
 }
 
 /** The types of field that have the comparisons of a kind; null for all of them. */
-const TYPES: Readonly<Record<(typeof FILTER_CHOICES)[number][2], readonly string[] | null>> = {
+const TYPES: Readonly<Record<(typeof FORMS)[number][1]['takes'], readonly string[] | null>> = {
   ordered: ['Number', 'Date', 'any'],
   same: null,
   list: null,
@@ -110,7 +112,7 @@ const TYPES: Readonly<Record<(typeof FILTER_CHOICES)[number][2], readonly string
 
 /** The comparisons that a field's type has, each with its label. */
 export function comparisonsOf({ type }: CollectionField): readonly (readonly [suffix: string, label: string])[] {
-  return FILTER_CHOICES.filter(([, , takes]) => TYPES[takes]?.includes(type) ?? true).map(
-    ([operator, label]) => [operator.slice(0, -1), label] as const,
+  return FORMS.filter(([, { takes }]) => TYPES[takes]?.includes(type) ?? true).map(
+    ([suffix, { label }]) => [suffix, label] as const,
   );
 }

@@ -1,4 +1,5 @@
 import type { Document } from 'bson';
+import { FILTER_FORMS, type FilterSuffix } from '../../../exchange/filter-forms.js';
 import type { PathTarget } from '../store/find-field.js';
 import { foldText } from '../../collections/fields/nocase.js';
 import { isNocase, readValues, readValuesOrNull, scalarShape, type Scalar } from './filter-value.js';
@@ -6,7 +7,7 @@ import { badQuery, decodeText } from '../reply/query-text.js';
 import { nearCondition, withinCondition } from './place-filter.js';
 import type { WorkBudget } from './work-budget.js';
 
-/** One kind of comparison: messages, API document, guide, client types and the console’s menu are made from its row. */
+/** One kind of comparison: messages, API document and guide are made from its row. */
 export interface FilterOperator {
   /** End of the parameter's name; the exact match has none. */
   suffix: string;
@@ -14,11 +15,9 @@ export interface FilterOperator {
    * Its value: of the field's type, for a type that has an order (`ordered`) or for any (`same`) · several of these ·
    * true or false · a text, of text fields alone · numbers that describe an area, of fields of places
    */
-  takes: 'ordered' | 'same' | 'list' | 'flag' | 'text' | 'area';
+  takes: (typeof FILTER_FORMS)[FilterSuffix]['takes'];
   /** Said behind the suffix, where its name does not say all. */
   note?: string;
-  /** In the console's menu. */
-  label: string;
   /** Streams try it on every change. */
   inStreams: boolean;
   /** An index of the field finds what matches, and nothing else is read. */
@@ -44,14 +43,12 @@ const MAX_TEXT_CHARACTERS = 128;
 
 /** The comparisons of rest-api.md 4.2. No suffix is the end of another one, so the order does not matter. */
 export const FILTER_OPERATORS: readonly FilterOperator[] = [
-  range('_gt', '$gt', '>'),
-  range('_gte', '$gte', '≥'),
-  range('_lt', '$lt', '<'),
-  range('_lte', '$lte', '≤'),
+  range('_gt', '$gt'),
+  range('_gte', '$gte'),
+  range('_lt', '$lt'),
+  range('_lte', '$lte'),
   {
-    suffix: '_ne',
-    takes: 'same',
-    label: 'is not',
+    ...form('_ne'),
     inStreams: true,
     byIndex: false,
     condition: (field, [raw]) => {
@@ -60,19 +57,15 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
     },
   },
   {
-    suffix: '_in',
-    takes: 'list',
+    ...form('_in'),
     note: 'comma-separated',
-    label: 'one of',
     inStreams: true,
     byIndex: true,
     condition: (field, raw) => oneOf(field.path, readList(field, raw)),
   },
   {
-    suffix: '_exists',
-    takes: 'flag',
+    ...form('_exists'),
     note: 'true or false',
-    label: 'exists',
     inStreams: true,
     byIndex: false,
     condition: ({ path, parameter }, [raw]) => {
@@ -82,10 +75,8 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
     },
   },
   {
-    suffix: '_startswith',
-    takes: 'text',
+    ...form('_startswith'),
     note: 'case-sensitive, unless the field is @nocase',
-    label: 'begins with',
     inStreams: true,
     byIndex: true,
     condition: (field, [raw]) => {
@@ -97,10 +88,8 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
     },
   },
   {
-    suffix: '_regex',
-    takes: 'text',
+    ...form('_regex'),
     note: `case-insensitive, at most ${MAX_TEXT_CHARACTERS} characters`,
-    label: 'matches',
     inStreams: false,
     byIndex: false,
     condition: (field, [raw]) => {
@@ -110,19 +99,21 @@ export const FILTER_OPERATORS: readonly FilterOperator[] = [
       return { [written]: { $regex: pattern, $options: 'i' } };
     },
   },
-  area('_near', 'longitude,latitude,meters', 'is near', nearCondition),
-  area('_within', 'the corners of a polygon: longitude,latitude,…', 'is within', withinCondition),
+  area('_near', 'longitude,latitude,meters', nearCondition),
+  area('_within', 'the corners of a polygon: longitude,latitude,…', withinCondition),
 ];
 
 export const EXACT_MATCH: FilterOperator = {
-  suffix: '',
-  takes: 'same',
-  label: 'is',
+  ...form(''),
   inStreams: true,
   byIndex: true,
   condition: (field, [raw]) =>
     oneOf(field.path, readValuesOrNull(field.target, decodeText(raw!, field.parameter), field.parameter)),
 };
+
+function form(suffix: FilterSuffix): Pick<FilterOperator, 'suffix' | 'takes'> {
+  return { suffix, takes: FILTER_FORMS[suffix].takes };
+}
 
 /** The suffixes with their notes, as sentences list them: `_gt`, …, `_in` (comma-separated). */
 export function listSuffixes(): string {
@@ -142,11 +133,9 @@ export function listUnstreamed(): string {
  * A value that can be read in several ways is compared in each of them: the field's own type decides which one can
  * match.
  */
-function range(suffix: string, operator: string, label: string): FilterOperator {
+function range(suffix: FilterSuffix, operator: string): FilterOperator {
   return {
-    suffix,
-    takes: 'ordered',
-    label,
+    ...form(suffix),
     inStreams: true,
     byIndex: true,
     condition: ({ path, target, parameter }, [raw]) => {
@@ -160,16 +149,13 @@ function range(suffix: string, operator: string, label: string): FilterOperator 
 
 /** An area in which a place has to be: of a list of places, one of them. */
 function area(
-  suffix: string,
+  suffix: FilterSuffix,
   note: string,
-  label: string,
   condition: (path: string, text: string, parameter: string) => Document,
 ): FilterOperator {
   return {
-    suffix,
-    takes: 'area',
+    ...form(suffix),
     note,
-    label,
     inStreams: true,
     byIndex: false,
     condition: ({ path, target, parameter }, [raw]) => {
