@@ -46,8 +46,43 @@ describe('the ETag of a document', () => {
     nowMs += 5;
     const changed = await send('patch', `/${id}`, { body: { n: 1 } });
     expect(changed.tag).toBe('"2026-11-22T10:00:00.005Z"');
+    nowMs += 5;
     await send('delete', `/${id}`);
+    nowMs += 5;
     expect((await send('patch', `/${id}/recover`)).tag).toBe(`"${new Date(nowMs).toISOString()}"`);
+  });
+
+  it('is another one after every write of the document, also within one millisecond', async () => {
+    const { id, tag } = await insert();
+    const tags = [tag];
+    const read = async (): Promise<void> => void tags.push((await send('get', `/${id}?include_deleted=true`)).tag!);
+    const batch = (operation: object): Promise<unknown> =>
+      supertest(test.server)
+        .post('/api/batch')
+        .set('x-api-key', owner.secret)
+        .send({ operations: [{ collection: 'notes', id, ...operation }] })
+        .expect(200);
+    const writes: (() => Promise<unknown>)[] = [
+      () => send('patch', `/${id}`, { body: { n: 1 } }),
+      () => send('put', `/${id}`, { body: { n: 2 } }),
+      () => send('patch', `/${id}`, { body: { $inc: { n: 1 } } }),
+      () => send('patch', `?n=3&confirm=1`, { body: { n: 5 } }),
+      () => send('delete', `/${id}`),
+      () => send('patch', `/${id}/recover`),
+      // A standalone MongoDB has no batches.
+      ...(process.env.BSVC_TEST_TRANSPORT === 'wire'
+        ? []
+        : [
+            () => batch({ op: 'update', body: { n: 4 } }),
+            () => batch({ op: 'remove' }),
+            () => batch({ op: 'recover' }),
+          ]),
+    ];
+    for (const write of writes) {
+      await write();
+      await read();
+    }
+    expect(new Set(tags).size).toBe(writes.length + 1);
   });
 
   it('is left out where updatedAt is not shown', async () => {

@@ -264,3 +264,15 @@ it('refuses schemas whose references cannot be kept', async () => {
   const edited = await editCollection(test.app, _id, loose.name, checked, { forNewWrites: true });
   expect(edited.fields[0]).toEqual({ name: 'board', type: 'Ref', ref: boards.name, check: true });
 });
+
+it('lets go of what is gone: by $pull, by another list, and beside what stays', async () => {
+  const people = await build(['name:String']);
+  const posts = await build(['title:String', `likes:Array(Ref(${people.name}){check})`]);
+  const [ada, bob, eve] = [await store(people, {}), await store(people, {}), await store(people, {})];
+  const post = await store(posts, { likes: [ada, bob, eve] });
+  for (const gone of [ada, bob]) await api('delete', `${people.name}/${gone}?permanent=true`).expect(200);
+  const { body } = await api('patch', `${posts.name}/${post}`, { $pull: { likes: ada }, title: 'a' }).expect(200);
+  expect((body as { data: object }).data).toMatchObject({ likes: [bob, eve] });
+  await api('patch', `${posts.name}/${post}`, { $pull: { likes: { $in: [bob, eve] } } }).expect(200);
+  expect((await api('get', `${posts.name}/${post}`)).body).toMatchObject({ likes: [], title: 'a' });
+});

@@ -53,7 +53,8 @@ describe('update operators', () => {
   });
 
   it('are refused whole for what has no meaning', async () => {
-    const { name } = await build(['a:Number!', 'tags:Array(String)', 'o:Object{b:Number!,c:Number}', 'f:Boolean']);
+    const fields = ['a:Number!', 'tags:Array(String)', 'o:Object{b:Number!,c:Number}', 'f:Boolean', 'any:Array'];
+    const { name } = await build(fields);
     const id = await insert(name, { a: 1, tags: ['x'] });
     const refusals: [object, string][] = [
       [{ $inc: { a: 1 }, a: 2 }, 'CONFLICTING_PATHS'],
@@ -76,7 +77,19 @@ describe('update operators', () => {
       [{ $unset: 'tags' }, 'INVALID_BODY'],
       [{ $inc: 1 }, 'INVALID_BODY'],
       [{ $rename: { a: 'b' } }, 'INVALID_BODY'],
-      [{ $push: { tags: { $gt: 1 } } }, 'INVALID_BODY'],
+      ...['$push', '$addToSet', '$pull', '$inc', '$mul', '$min', '$max'].flatMap((operator) =>
+        ['$gt', '$in', '$each', '$slice', '$position', 'a.b', '__proto__'].flatMap((key): [object, string][] => {
+          const operand = JSON.parse(`{"${key}": ["x"]}`) as object;
+          const takes = (operator === '$pull' ? '$in' : /Set|push/.test(operator) && '$each') === key;
+          const hidden = JSON.parse(`{"$each": [{"${key}": 1}], "$in": [{"${key}": 1}]}`) as Record<string, unknown>;
+          const inside = operator === '$pull' ? { $in: hidden.$in } : { $each: hidden.$each };
+          return [
+            ...(takes ? [] : [[{ [operator]: { any: operand } }, 'INVALID_BODY'] as [object, string]]),
+            [{ [operator]: { any: [operand] } }, 'INVALID_BODY'],
+            [{ [operator]: { any: inside } }, 'INVALID_BODY'],
+          ];
+        }),
+      ),
       [{ $inc: { _bsvc: 1 } }, 'VALIDATION_FAILED'],
       [{ $inc: Object.fromEntries(Array.from({ length: 51 }, (_, at) => [`x${at}`, 1])) }, 'INVALID_BODY'],
       [{ $push: { tags: { $each: Array.from({ length: 1001 }, () => 'x') } } }, 'VALIDATION_FAILED'],

@@ -90,7 +90,7 @@ async function planChange(
   const expected = readIfMatch(ifMatch);
   const planned = planUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
   const { active, own, record, change } = planned;
-  const set = { ...record.set, updatedAt: nextVersion(app.clock.now(), expected) };
+  const set = { ...record.set, updatedAt: nextVersion(app.clock.now(), planned.id, expected) };
   return planRuled(app, place, active, {
     ruled: { action: 'update', change },
     own,
@@ -104,7 +104,7 @@ function planState(app: App, place: BatchPlace, operation: BatchOperation, idTex
   const _id = requireDocumentId(idText);
   const expected = readIfMatch(operation.ifMatch);
   if (operation.body !== undefined) throw invalid('INVALID_BODY', `"${operation.op}" takes no body`);
-  const now = nextVersion(app.clock.now(), expected);
+  const now = nextVersion(app.clock.now(), _id, expected);
   const inVersion = {
     own: [versionFilter(expected)],
     explain: ({ document }: StoredMoment) => requireVersion(document, expected),

@@ -12,6 +12,7 @@ import { changeDocumentRecord, documentStore, removeDocumentRecord } from '../st
 import type { RecordWrite } from '../store/record-update.js';
 import { findVisible } from '../store/shown-documents.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
+import { nextVersion } from '../write/if-match.js';
 import { findMoment, type StoredMoment } from '../write/stored-moment.js';
 import type { WriteTarget } from '../write/write-target.js';
 import { explainRefusal } from '../write/update-document.js';
@@ -58,7 +59,6 @@ export async function updateMatching(
   // The same for all of them, so it is read once.
   const planned = planUpdate(place, new ObjectId().toHexString(), body, now, { takesOperators: true });
   const { own, record } = planned;
-  const set = { ...record.set, updatedAt: new Date(now) };
   const state = { isDeleted: false } as const;
   return writeMatching(app, collection, query, signal, {
     state,
@@ -67,7 +67,7 @@ export async function updateMatching(
       collection,
       id: filter._id,
       filter: { ...filter, $and: [...((filter.$and as Document[] | undefined) ?? []), ...own] },
-      record: { ...record, action: 'update', set },
+      record: { ...record, action: 'update', set: { ...record.set, updatedAt: nextVersion(now, filter._id) } },
     }),
     explain: (found) => explainRefusal(place, planned, found),
   });
@@ -80,14 +80,17 @@ export async function removeMatching(
   query: BulkQuery,
   signal?: AbortSignal,
 ): Promise<number> {
-  const now = new Date(app.clock.now());
-  const set = { isDeleted: true, deletedAt: now, updatedAt: now };
+  const deletedAt = new Date(app.clock.now());
+  const trashed = (id: ObjectId) => {
+    const set = { isDeleted: true, deletedAt, updatedAt: nextVersion(deletedAt.getTime(), id) };
+    return { record: { action: 'delete', set, isOwn: true } } as const;
+  };
   return writeMatching(app, collection, query, signal, {
     state: visibleDocuments(query.includeDeleted),
     bytes: 0,
     write: (filter) => ({
       ...{ collection, id: filter._id, filter },
-      ...(query.permanent ? { removed: true } : { record: { action: 'delete', set, isOwn: true } }),
+      ...(query.permanent ? { removed: true } : trashed(filter._id)),
     }),
     explain: () => Promise.resolve(),
   });

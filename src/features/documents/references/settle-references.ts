@@ -11,6 +11,7 @@ import { changeDocumentRecord, documentStore, removeDocumentRecord } from '../st
 import type { RecordWrite } from '../store/record-update.js';
 import { referringTo, TRASHED_WITH } from '../store/reference-checks.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
+import { nextVersion } from '../write/if-match.js';
 
 /** Documents read at once. */
 const BATCH = 100;
@@ -127,7 +128,7 @@ function nextBatch(
 
 async function settleDocument(app: App, settling: Settling, _id: ObjectId): Promise<boolean> {
   const { reference, isBack, id } = settling;
-  const now = new Date(app.clock.now());
+  const now = nextVersion(app.clock.now(), _id);
   if (isBack) {
     const filter = { ...referringTo(reference, id), _id, isDeleted: true, [TRASHED_WITH]: { $exists: true } };
     const set = { isDeleted: false, deletedAt: null, updatedAt: now };

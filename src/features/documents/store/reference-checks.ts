@@ -83,7 +83,7 @@ export function checkReferences(
 /** What a change puts into a field: whole, at a position, or by operators. */
 function valuesOf({ set, operators = {} }: RecordChange, { field }: Reference): unknown[] {
   const isIn = (path: string): boolean => path === field || path.startsWith(`${field}.`);
-  const { $pull: _, ...adding } = operators;
+  const { $pull: _taken, $pullAll: _out, ...adding } = operators;
   return [set, ...Object.values(adding)].flatMap((paths) =>
     Object.entries(paths).flatMap(([path, value]) => (isIn(path) ? [itemsOf(value)] : [])),
   );

@@ -8,6 +8,7 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentShape, storeObject } from '../store/document-shape.js';
 import { requireSettable } from './guard-fields.js';
+import { noteVersion } from './if-match.js';
 import { refuseHostileValue } from '../store/hostile-keys.js';
 import { Problems } from '../reply/problems.js';
 
@@ -21,7 +22,9 @@ export function readNewDocument(collection: Collection, body: unknown, writer: W
   const id = ownIdOf(body);
   const document = checkNewDocument(collection, id ? withoutId(body) : body, writer, now, problems);
   problems.throwIfAny();
-  return id ? { ...document, _id: id } : document;
+  if (id) document._id = id;
+  noteVersion(now, document._id);
+  return document;
 }
 
 /** The id that a new document brings along (writes.md 4); null where the service gives it one. */

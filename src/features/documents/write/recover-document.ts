@@ -19,7 +19,7 @@ export async function recoverDocument(
 ): Promise<PresentedDocument> {
   const id = requireDocumentId(idText);
   const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
-  const set = { isDeleted: false, deletedAt: null, updatedAt: nextVersion(app.clock.now(), expected) };
+  const set = { isDeleted: false, deletedAt: null, updatedAt: nextVersion(app.clock.now(), id, expected) };
   const ruled = { action: 'update' as const, change: { set: {}, unset: [] } };
   const recovered = await writeInState(app, place, trashed, { ...ruled, expected, notFound: notInTrash }, (filter) =>
     changeDocumentRecord(app, place.collection, filter, { action: 'recover', set, isOwn: true }),

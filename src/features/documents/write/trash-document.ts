@@ -26,7 +26,7 @@ export async function trashDocument(
   const id = requireDocumentId(idText);
   const { expected = null } = options;
   return removeOnce(app, place, { id: idText, permanent: false }, options, async () => {
-    const now = nextVersion(app.clock.now(), expected);
+    const now = nextVersion(app.clock.now(), id, expected);
     const set = { isDeleted: true, deletedAt: now, updatedAt: now };
     await writeInState(app, place, { _id: id, isDeleted: false }, { action: 'delete', expected }, (filter) =>
       changeDocumentRecord(app, place.collection, filter, { action: 'delete', set, isOwn: true }, referrerOf(place)),

@@ -84,10 +84,10 @@ function withMark(planned: PlannedUpdate, requestId: string): PlannedUpdate {
 async function writePlanned(
   app: App,
   place: WriteTarget,
-  { record, expected }: PlannedUpdate,
+  { id, record, expected }: PlannedUpdate,
   filter: PlannedUpdate['active'],
 ): Promise<StoredDocument | null> {
-  const set = { ...record.set, updatedAt: nextVersion(app.clock.now(), expected) };
+  const set = { ...record.set, updatedAt: nextVersion(app.clock.now(), id, expected) };
   try {
     const change = { ...record, action: 'update', set } as const;
     return await changeDocumentRecord(app, place.collection, filter, change, referrerOf(place));

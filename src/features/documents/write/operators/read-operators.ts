@@ -58,7 +58,7 @@ export function takeOperators(body: Record<string, unknown>): SentChange {
   if (operators.length + unset.length > MAX_OPERATOR_PATHS) {
     throw invalid('INVALID_BODY', `An update can name at most ${MAX_OPERATOR_PATHS} paths by operators`);
   }
-  for (const { path, operand } of operators) refuseHostileUpdate({ [path]: innerValues(operand) });
+  for (const { name, path, operand } of operators) refuseHostileUpdate({ [path]: innerValues(name, operand) });
   for (const path of unset) refuseHostileUpdate({ [path]: null });
   const changed = [...operators.map(({ path }) => path), ...unset];
   if (changed.length > 0) refuseConflicts(changed, Object.keys(plain));
@@ -70,10 +70,13 @@ function requireNames(value: unknown): string[] {
   throw invalid('INVALID_BODY', '$unset takes a list of names');
 }
 
-/** What of an operand would be stored: the operand itself, or what is in its modifiers. */
-function innerValues(operand: unknown): unknown {
-  if (!isJsonObject(operand) || !['$each', '$in'].some((name) => Object.hasOwn(operand, name))) return operand;
-  return Object.fromEntries(Object.entries(operand).map(([name, value]) => [name.replace(/^\$/, ''), value]));
+/** The operators whose operand may be an object with a modifier for its values. */
+const VALUES_IN: Readonly<Record<string, string>> = { $push: '$each', $addToSet: '$each', $pull: '$in' };
+
+/** What of an operand would be stored: the operand itself, or the values in its modifier. */
+function innerValues(name: string, operand: unknown): unknown {
+  const modifier = VALUES_IN[name];
+  return modifier && isJsonObject(operand) && Object.hasOwn(operand, modifier) ? operand[modifier] : operand;
 }
 
 /** No two of the changed paths, and none of them with a plain one, may be the same or lie inside each other. */
