@@ -66,6 +66,41 @@ export const HONEST: readonly CountedForm[] = [
   chunked('in chunks of a kilobyte', 1_024),
 ];
 
+/** As long as Node takes a head, and as many as one connection may have wait: a megabyte. */
+const HEADS = 64;
+const HEAD_BYTES = 15_800;
+const ENTRIES = [
+  'x',
+  'a,',
+  ',',
+  ';a=1',
+  'a/b;q=0,',
+  '*/*,',
+  '"a",',
+  'W/"a" ',
+  '0-1,',
+  'a=b; ',
+  '1.1.1.1,',
+  'a.',
+  '%41',
+];
+const LISTED = [
+  ...['accept', 'accept-encoding', 'authorization', 'content-type', 'cookie', 'if-match', 'if-none-match'],
+  ...['if-range', 'last-event-id', 'origin', 'range', 'user-agent', 'x-api-key', 'x-forwarded-for', 'x-request-id'],
+];
+
+/** Requests on one connection whose heads are as long as they may be, by header and what it repeats. */
+export const LONG_HEADS: readonly (readonly [name: string, text: string])[] = LISTED.flatMap((header) =>
+  ENTRIES.map((entry) => {
+    const value = entry.repeat(HEAD_BYTES / entry.length).trim();
+    const head = `GET / HTTP/1.1\r\nHost: x\r\n${header}: ${value}\r\n`;
+    return [
+      `${header} of ${entry.trim()}`,
+      `${`${head}\r\n`.repeat(HEADS - 1)}${head}Connection: close\r\n\r\n`,
+    ] as const;
+  }),
+);
+
 /** Requests of many parts beside a body: what they are, their text, the status that refuses them. */
 export const CROWDED: readonly (readonly [name: string, text: string, status: string])[] = [
   ['300 header lines', `GET / HTTP/1.1\r\nHost: x\r\n${'a: b\r\n'.repeat(300)}\r\n`, '431'],

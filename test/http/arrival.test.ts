@@ -231,4 +231,17 @@ describe('requests of many parts', () => {
   it.each(CROWDED)('are refused: %s', async (_what, text, status) => {
     expect(await speak(text)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   });
+
+  it('have no form chosen by a long list of what a client accepts', async () => {
+    const typeOf = async (accept: string): Promise<string | null> =>
+      (await fetch(`${server.url}/nothing`, { headers: { accept } })).headers.get('content-type');
+    expect(await typeOf('text/html, */*;q=0.8')).toMatch(/^text\/html/);
+    expect(await typeOf(`text/html, ${'a/b;q=0,'.repeat(1_900)}`)).toMatch(/^application\/json/);
+    const encodingOf = async (encoding: string): Promise<string | null> =>
+      (await fetch(`${server.url}/api/docs`, { headers: { 'accept-encoding': encoding } })).headers.get(
+        'content-encoding',
+      );
+    expect(await encodingOf('gzip, br')).toBe('gzip');
+    expect(await encodingOf(`gzip, ${'a;q=0,'.repeat(2_500)}`)).toBeNull();
+  });
 });

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { prefersHtml } from '../requests/negotiate.js';
 
 /** The page may load the style of the docs and nothing else. */
 const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -6,7 +7,7 @@ const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-acti
 /** Whether a person's browser opens the address, rather than a program that reads JSON. */
 export function isOpenedByBrowser(ctx: Context): boolean {
   ctx.vary('Accept');
-  return (ctx.method === 'GET' || ctx.method === 'HEAD') && ctx.accepts('json', 'html') === 'html';
+  return (ctx.method === 'GET' || ctx.method === 'HEAD') && prefersHtml(ctx);
 }
 
 /** Answers with a page without navigation or script. `content` is HTML, `base` the path before /api. */

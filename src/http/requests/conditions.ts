@@ -6,7 +6,8 @@ export interface Validators {
   lastModified?: Date;
 }
 
-const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e\x80-\uffff]*"/;
+const ENTITY_TAG = /(?:W\/)?"[\x21\x23-\x7e\x80-\uffff]*"/y;
+const BETWEEN = /\s*(?:,[\s,]*|$)/y;
 /** What Apache, Jetty and others add to a tag when they compress the reply that it names. */
 const COMPRESSED = /-{1,2}(?:gzip|br|zstd|deflate)"$/;
 
@@ -16,14 +17,15 @@ const COMPRESSED = /-{1,2}(?:gzip|br|zstd|deflate)"$/;
  */
 export function readEntityTags(header: string): string[] | null {
   const tags: string[] = [];
-  let rest = header.trim();
-  while (rest !== '') {
-    const [tag] = ENTITY_TAG.exec(rest) ?? [];
+  const list = header.trim();
+  // Not from what is left over each time: that would be quadratic in the length of the header.
+  for (let at = 0; at < list.length; at = BETWEEN.lastIndex) {
+    ENTITY_TAG.lastIndex = at;
+    const [tag] = ENTITY_TAG.exec(list) ?? [];
     if (tag === undefined) return null;
     tags.push(tag.replace(/^W\//, '').replace(COMPRESSED, '"'));
-    rest = rest.slice(tag.length).trimStart();
-    if (rest !== '' && !rest.startsWith(',')) return null;
-    rest = rest.replace(/^[\s,]+/, '');
+    BETWEEN.lastIndex = ENTITY_TAG.lastIndex;
+    if (!BETWEEN.test(list)) return null;
   }
   return tags;
 }

@@ -4,6 +4,7 @@ import { gzip } from 'node:zlib';
 import type { Context } from 'koa';
 import { TEXT, type JsonSchema } from '../../platform/schema/schema.js';
 import { evaluateConditions } from '../requests/conditions.js';
+import { readsGzip } from '../requests/negotiate.js';
 import { own, parameter } from './route.js';
 
 const gzipped = promisify(gzip);
@@ -53,7 +54,7 @@ export function servePreparedFile(ctx: Context, file: PreparedFile): void {
     ctx.status = 304;
     return;
   }
-  if (file.gzipped && ctx.acceptsEncodings('gzip', 'identity') === 'gzip') {
+  if (file.gzipped && readsGzip(ctx)) {
     ctx.set('Content-Encoding', 'gzip');
     ctx.body = file.gzipped;
   } else {

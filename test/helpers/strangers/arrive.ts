@@ -1,5 +1,5 @@
 import type { Random } from '../random.js';
-import { type CountedForm, CROWDED, HONEST, TINY } from '../arrival-forms.js';
+import { type CountedForm, CROWDED, HONEST, LONG_HEADS, TINY } from '../arrival-forms.js';
 import { nextAddress, type Identity, sendAs, write } from './send.js';
 import type { GrownShot } from './shots.js';
 import type { Target } from './target.js';
@@ -34,7 +34,7 @@ export function judgeArrival({ ms, stallMs }: Arrival): string[] {
 
 /**
  * A megabyte in each form of many events, to a route that reads it and to one that wants no body, with and without a
- * key; in ordinary forms to whom nobody knows; and heads and trailers of many lines.
+ * key; in ordinary forms to whom nobody knows; heads and trailers of many lines; and heads of one long header.
  */
 export async function arriveInPieces(
   target: Target,
@@ -57,7 +57,8 @@ export async function arriveInPieces(
     const shot = random.pick(unknown);
     note(await measure(target, `${form.name} to ${shot.route}`, () => sendBody(url, shot, form, who)));
   }
-  for (const [name, text] of CROWDED) {
+  const heads = Array.from({ length: 10 }, () => random.pick(LONG_HEADS));
+  for (const [name, text] of [...CROWDED, ...heads]) {
     const lines = text.split('\r\n').length;
     note(await measure(target, name, async () => ({ events: lines, ...(await write(url, [text])) })));
   }
