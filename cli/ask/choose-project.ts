@@ -23,7 +23,8 @@ async function pickId(context: Context): Promise<string> {
   return (await pickProject(context, 'The argument <project> is missing'))._id.toHexString();
 }
 
-const findNamed = ({ layers }: Context): string | undefined => findWord(layers, 'BSVC_PROJECT');
+/** What BSVC_PROJECT says; undefined when it is not set. */
+export const findNamed = ({ layers }: Context): string | undefined => findWord(layers, 'BSVC_PROJECT');
 
 /**
  * The project that `--project`, BSVC_PROJECT or the person at the terminal names. 404 for an unknown one, exit 2 for

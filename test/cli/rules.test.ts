@@ -8,7 +8,7 @@ const EXAMPLES = join(import.meta.dirname, '../../templates/examples');
 const home = openCliHome();
 const inShop = (...argv: string[]) => home.bsvc(argv, { env: { BSVC_PROJECT: 'shop', PASSWORD: 'long enough' } });
 beforeAll(async () => {
-  await home.bsvc(['project', 'create', 'shop']);
+  expect(await home.bsvc(['project', 'create', 'shop'])).toMatchObject({ code: 0, stderr: '' });
   await inShop(
     'collection',
     'add',
@@ -22,7 +22,11 @@ beforeAll(async () => {
   );
   await inShop('user', 'create', '--email', 'ann@example.com', '--verified', '--password-env', 'PASSWORD');
 });
-afterAll(() => home.remove());
+const empty = openCliHome();
+afterAll(() => {
+  home.remove();
+  empty.remove();
+});
 
 describe('bsvc rules test', () => {
   it.each(readdirSync(EXAMPLES).filter((name) => !name.includes('.')))('holds for the example %s', async (name) => {
@@ -175,6 +179,34 @@ describe('bsvc rules check', () => {
     const foreign = { format: 'bsvc/1', projects: [{ name: 'other', collections: [] }] };
     writeFileSync(file, JSON.stringify(foreign));
     expect((await inShop('rules', 'check', '-f', file)).stderr).toContain('declares no project "shop"');
+  });
+
+  it.each(readdirSync(EXAMPLES).filter((name) => !name.includes('.')))(
+    'looks at a file where nothing is stored yet: the example %s',
+    async (name) => {
+      const file = join(EXAMPLES, name, 'bsvc.yaml');
+      const { code, stdout, stderr } = await empty.bsvc(['rules', 'check', '-f', file]);
+      expect([code, stdout, stderr]).toEqual([
+        0,
+        `The rules of ${name} as the file says are sound.\n`,
+        expect.stringMatching(/^There is no store in .*: the file is looked at by itself\.\n$/),
+      ]);
+      expect((await empty.bsvc(['project', 'list'])).stderr).toContain('There is no store');
+    },
+  );
+
+  it('wants to know which project of a file it is, and names a mistake in one that is not stored', async () => {
+    const write = (projects: object[]) => {
+      writeFileSync(join(home.dir, 'fresh.json'), JSON.stringify({ format: 'bsvc/1', projects }));
+      return (...words: string[]) => home.bsvc(['rules', 'check', '-f', 'fresh.json', ...words]);
+    };
+    const notes = { name: 'notes', fields: ['owner:String'], rules: { read: 'doc.owner = user.id' } };
+    const project = { name: 'fresh', collections: [notes] };
+    const two = write([project, { name: 'other' }]);
+    expect(await two()).toMatchObject({ code: 2, stderr: expect.stringContaining('add --project <name>') as string });
+    expect((await two('--project', 'fresh')).stdout).toContain('The rules of fresh as the file says are sound.');
+    const wrong = await write([{ ...project, collections: [{ ...notes, rules: { read: 'doc.ownr = user.id' } }] }])();
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('doc.ownr')]);
   });
 
   it('looks at rules that are not saved yet, beside the stored documents', async () => {

@@ -1,5 +1,5 @@
 import type { App } from '../../../src/app.js';
-import type { Collection } from '../../../src/features/collections/collection.js';
+import type { AccessRules, Collection } from '../../../src/features/collections/collection.js';
 import { requireStoredCollection } from '../../../src/features/collections/collection-store.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
 import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
@@ -16,37 +16,43 @@ import {
   settleChange,
   type SchemaChange,
 } from '../../../src/features/collections/schema/plan-schema.js';
-import { listExposed } from '../../../src/features/management/list-exposed.js';
+import { listExposed, type Exposed } from '../../../src/features/management/list-exposed.js';
 import { planProjects } from '../../../src/features/declaration/plan-projects.js';
-import type { Project } from '../../../src/features/projects/project.js';
+import type { ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
+import { findProject } from '../../../src/features/projects/project-store.js';
+import { hasStore } from '../../../src/platform/database/database.js';
 import { conflict, invalid } from '../../../src/errors.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
+import { chooseProject, findNamed, projectOption } from '../../ask/choose-project.js';
 import { presentExposed } from '../../doctor/check-access.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/declared-secrets.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
 import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
+import { withThrowAwayStore } from '../../shell/throw-away-store.js';
 import { pointAt, presentFailure, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
 
 interface Found {
+  /** What was looked at. */
+  what: string;
   findings: RuleFinding[];
   /** What somebody could do more than now. */
   loosens: string[];
+  exposed: Exposed[];
 }
 
 export default defineCommand({
   details: [
     'Looks at the rules of all collections of a project, or of one: grammar, names and types, and alternatives that no index serves (UNINDEXED, a warning). With --data stored documents too: whether they hold what the rules take them for.',
-    'Rules that are not saved yet are looked at before they are: those of a collection with --read and so on (a rule that is not given stays as it is), those of a file with --file. Then it says besides what saving or applying them would let somebody do more than now. Nothing is changed. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Ends with 1 when something is wrong or would be loosened, for CI.',
+    'Rules that are not saved yet are looked at before they are: those of a collection with --read and so on (a rule that is not given stays as it is), those of a file with --file. Then it says besides what saving or applying them would let somebody do more than now. Nothing is changed; a project that is not there yet is looked at as the file says, and so is all of it where there is no store. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Ends with 1 when something is wrong or would be loosened, for CI.',
   ].join('\n'),
   examples: [
     'bsvc rules check --project board',
     'bsvc rules check --project board --data',
     "bsvc rules check cards --project board --read 'user.id in doc.members' --data",
-    'bsvc rules check --project board -f bsvc.yaml',
+    'bsvc rules check -f bsvc.yaml',
   ],
   parameters: {
     collection: optionalArgument('collection', 'name of the collection; all of them when left out'),
@@ -62,21 +68,13 @@ export default defineCommand({
     if (file !== undefined && collection !== undefined) {
       throw new UsageError('A file is looked at whole: leave the collection out, or the file.');
     }
-    const { app, project } = await chooseProject(context, named);
-    const only = collection === undefined ? null : await requireStoredCollection(app, project._id, collection);
-    const { findings, loosens } =
-      file !== undefined
-        ? await reviewFile(context, app, project, file, data)
-        : only && isGiven
-          ? await reviewNewRules(app, only, completeRules({ ...only.rules, ...given }), { data })
-          : await reviewStored(app, only ? [only] : await listCollections(app, project._id), data);
-    const isStored = file === undefined && !isGiven;
-    const exposed = isStored ? await listExposed(app, project) : [];
-    const open = only ? exposed.filter(({ kind, name }) => kind === 'collection' && name === only.name) : exposed;
+    const { what, findings, loosens, exposed } =
+      file === undefined
+        ? await reviewProject(context, named, collection, isGiven ? given : null, data)
+        : await reviewFile(context, named, file, data);
     const bad = findings.filter(({ code }) => code !== 'UNINDEXED').length + loosens.length;
-    const what = collection ?? (file === undefined ? project.name : `${project.name} as the file says`);
     return {
-      json: { findings: findings.map(presentFinding), loosens, exposed: open },
+      json: { findings: findings.map(presentFinding), loosens, exposed },
       quiet: [...findings.map(({ collection: name, code }) => `${name} ${code}`), ...loosens],
       text: ({ paint }) =>
         [
@@ -86,8 +84,8 @@ export default defineCommand({
           ]),
           ...loosens.map((line) => `${paint.red('✗')} loosens ${line}`),
           ...(findings.length + loosens.length === 0 ? [`The rules of ${what} are sound.`] : []),
-          ...(open.length > 0
-            ? ['Open to anyone with the publishable key:', ...open.map((each) => `  ${presentExposed(each)}`)]
+          ...(exposed.length > 0
+            ? ['Open to anyone with the publishable key:', ...exposed.map((each) => `  ${presentExposed(each)}`)]
             : []),
         ].join('\n'),
       ...(bad > 0 && {
@@ -97,28 +95,65 @@ export default defineCommand({
   },
 });
 
-async function reviewStored(app: App, collections: readonly Collection[], data: boolean): Promise<Found> {
-  const findings: RuleFinding[] = [];
-  for (const each of collections) findings.push(...(await reviewRules(app, each, { data })));
-  return { findings, loosens: [] };
+/** The rules of a stored project or collection, or others that the collection may get. */
+async function reviewProject(
+  context: Context,
+  named: string | undefined,
+  collection: string | undefined,
+  given: Partial<AccessRules> | null,
+  data: boolean,
+): Promise<Found> {
+  const { app, project } = await chooseProject(context, named);
+  const only = collection === undefined ? null : await requireStoredCollection(app, project._id, collection);
+  const what = collection ?? project.name;
+  if (only && given) {
+    const rules = completeRules({ ...only.rules, ...given });
+    return { what, ...(await reviewNewRules(app, only, rules, { data })), exposed: [] };
+  }
+  const findings = await reviewEach(app, only ? [only] : await listCollections(app, project._id), data);
+  const exposed = await listExposed(app, project);
+  const open = only ? exposed.filter(({ kind, name }) => kind === 'collection' && name === only.name) : exposed;
+  return { what, findings, loosens: [], exposed: open };
 }
 
-/** The project as it would be: collections that the file leaves alone are looked at as they are. */
-async function reviewFile(context: Context, app: App, project: Project, file: string, data: boolean): Promise<Found> {
+async function reviewEach(app: App, collections: readonly Collection[], data: boolean): Promise<RuleFinding[]> {
+  const findings: RuleFinding[] = [];
+  for (const each of collections) findings.push(...(await reviewRules(app, each, { data })));
+  return findings;
+}
+
+/** The project of a file as it would be, also where nothing is stored yet, as in a CI that begins with nothing. */
+async function reviewFile(context: Context, named: string | undefined, file: string, data: boolean): Promise<Found> {
   const { projects } = await readProjects(context, file);
-  const own = projects.filter(({ name }) => name === project.name);
-  if (own.length === 0) throw invalid('INVALID_FILE', `${file} declares no project "${project.name}".`);
+  const { mongodbUri, dataDir } = context.settings().config;
+  const review = (app: App): Promise<Found> => reviewDeclared(app, context, named, { file, projects, data });
+  if (mongodbUri !== null || (await hasStore(dataDir))) return review(await context.app());
+  context.out.warn(`There is no store in ${dataDir}: the file is looked at by itself.`);
+  return withThrowAwayStore(context, review);
+}
+
+/** Collections that the file leaves alone are looked at as they are. */
+async function reviewDeclared(
+  app: App,
+  context: Context,
+  named: string | undefined,
+  { file, projects, data }: { file: string; projects: readonly ProjectDeclaration[]; data: boolean },
+): Promise<Found> {
+  const word = named ?? findNamed(context) ?? (projects.length === 1 ? projects[0]!.name : undefined);
+  if (word === undefined) throw new UsageError(`${file} declares several projects: add --project <name>.`);
+  const project = await findProject(app, word);
+  const name = project?.name ?? word;
+  const own = projects.filter((each) => each.name === name);
+  if (own.length === 0) throw invalid('INVALID_FILE', `${file} declares no project "${name}".`);
   const plans = await planProjects(app, own.map(withoutSecrets), NO_SECRETS);
   const changes = plans.flatMap(({ collections }) => collections);
-  const stored = await listCollections(app, project._id);
-  const isChanged = ({ name }: Collection): boolean => changes.some(({ collection }) => collection === name);
-  const { findings } = await reviewStored(
-    app,
-    stored.filter((each) => !isChanged(each)),
-    data,
-  );
+  const stored = project ? await listCollections(app, project._id) : [];
+  const isChanged = (each: Collection): boolean => changes.some(({ collection }) => collection === each.name);
+  const unchanged = stored.filter((each) => !isChanged(each));
+  const findings = await reviewEach(app, unchanged, data);
   for (const change of changes) findings.push(...(await reviewChange(app, stored, change, data)));
-  return { findings, loosens: plans.flatMap((plan) => [...plan.loosens, ...listLoosenedBy(plan.collections)]) };
+  const loosens = plans.flatMap((plan) => [...plan.loosens, ...listLoosenedBy(plan.collections)]);
+  return { what: `${name} as the file says`, findings, loosens, exposed: [] };
 }
 
 /** The plan has refused what no collection can have: what is left is how the rules get on with what is stored. */
