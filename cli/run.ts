@@ -11,7 +11,7 @@ import { requireConfirmable } from './shell/confirm.js';
 import type { Context } from './shell/context.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './view/exit.js';
 import type { Io } from './view/io.js';
-import { openContext, type GlobalOptions } from './shell/open-context.js';
+import { DEBUG_LEVELS, openContext, type GlobalOptions } from './shell/open-context.js';
 import { describeAuditEntry, isAudited } from './shell/record-audit.js';
 import { wantsColour, withoutControls } from './view/output.js';
 import { settleWidth } from './view/settle-width.js';
@@ -281,7 +281,7 @@ function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOp
   const mark = wantsColour(io, io.stderr, options.color) ? '\u001b[31mbsvc:\u001b[39m' : 'bsvc:';
   io.stderr.write(`${mark} ${withoutControls(failure.message)}\n`);
   if (failure.note) io.stderr.write(`${failure.note}\n`);
-  if (failure.unexpected && /^(true|1|yes|on)$/i.test(io.env['BSVC_DEBUG'] ?? '')) {
+  if (failure.unexpected && DEBUG_LEVELS.includes(io.env['BSVC_LOG_LEVEL'] ?? '')) {
     io.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   }
   if (options.json) {

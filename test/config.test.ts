@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ConfigError, loadConfig, SETTINGS, type SettingName } from '../src/config/config.js';
+import { databaseInAddress } from '../src/config/setting-readers.js';
 import { openTempDir } from './helpers/temp-dir.js';
 
 const { path: dir, remove } = await openTempDir();
@@ -24,6 +25,7 @@ const GOOD: Record<string, string> = {
   MONGODB_URI: 'mongodb://user:canary@db.example:27017',
   REDIS_URL: 'rediss://:canary@cache.example:6380',
   BSVC_SMTP_URL: 'smtps://user:canary@mail.example:465',
+  BSVC_S3_URL: 's3://id:canary@s3.example/uploads',
 };
 const goodFor = (env: string): string => GOOD[env] ?? 'canary-of-a-secret';
 
@@ -32,7 +34,7 @@ describe('a secret from a file', () => {
     expect(SECRETS.map(([, { env }]) => env).sort()).toEqual([
       'BSVC_ADMIN_TOKEN',
       'BSVC_BACKUP_PASSPHRASE',
-      'BSVC_S3_SECRET_ACCESS_KEY',
+      'BSVC_S3_URL',
       'BSVC_SECRET_KEY',
       'BSVC_SMTP_URL',
       'MONGODB_URI',
@@ -46,7 +48,7 @@ describe('a secret from a file', () => {
     const file = join(dir, env);
     writeFileSync(file, `${goodFor(env)}\n`);
     const { config, sources } = load({ [`${env}_FILE`]: file });
-    expect(config[name as SettingName]).toBe(goodFor(env));
+    expect(config[name as SettingName]).toEqual(load({ [env]: goodFor(env) }).config[name as SettingName]);
     expect(sources.find((source) => source.name === name)?.source).toBe(`environment (${env}_FILE)`);
   });
 
@@ -76,15 +78,49 @@ describe('a secret from a file', () => {
 
 describe('the database of a MongoDB', () => {
   it.each([
-    ['mongodb://h:27017/shop', undefined, 'shop'],
-    ['mongodb+srv://user:p%40ss@h.example/a%20b?retryWrites=true', undefined, 'a b'],
-    ['mongodb://%2Ftmp%2Fdb.sock/shop', undefined, 'shop'],
-    ['mongodb://h1:1,h2:2/?replicaSet=r', undefined, 'bsvc'],
-    ['mongodb://h', 'mine', 'mine'],
-    ['mongodb://user:pw@h/admin', undefined, 'bsvc'],
-  ])('is what the path of its address says, else the setting: %s with %s', (uri, name, expected) => {
-    const { config } = load({ MONGODB_URI: uri, BSVC_MONGODB_DB: name ?? '' });
-    expect(config.mongodbName).toBe(expected);
+    ['mongodb://h:27017/shop', 'shop'],
+    ['mongodb+srv://user:p%40ss@h.example/a%20b?retryWrites=true', 'a b'],
+    ['mongodb://%2Ftmp%2Fdb.sock/shop', 'shop'],
+    ['mongodb://h1:1,h2:2/?replicaSet=r', 'bsvc'],
+    ['mongodb://h', 'bsvc'],
+    ['mongodb://user:pw@h/admin', 'bsvc'],
+  ])('is named by the path of its address: %s', (uri, expected) => {
+    expect(databaseInAddress(uri)).toBe(expected);
+  });
+});
+
+describe('the address of a bucket', () => {
+  const s3 = (url: string) => load({ BSVC_S3_URL: url }).config.s3;
+
+  it('has key, secret, host, bucket and options in it', () => {
+    expect(s3('s3://id:a%2Fb%2Bc@r2.example/uploads?region=auto&public=https://files.example/')).toEqual({
+      endpoint: 'https://r2.example',
+      region: 'auto',
+      bucket: 'uploads',
+      accessKeyId: 'id',
+      secretAccessKey: 'a/b+c',
+      publicUrl: 'https://files.example',
+      forcePathStyle: false,
+    });
+    const local = { endpoint: 'http://127.0.0.1:9000', bucket: 'uploads', forcePathStyle: true };
+    expect(s3('s3+http://id:key@127.0.0.1:9000/uploads?path-style=true')).toMatchObject(local);
+  });
+
+  it('is AWS’s own by its general host, and an account alone without a bucket', () => {
+    const account = { endpoint: null, region: 'eu-central-1', bucket: null };
+    expect(s3('s3://id:key@s3.amazonaws.com?region=eu-central-1')).toMatchObject(account);
+  });
+
+  it.each([
+    's3://host/bucket',
+    'https://id:key@host/bucket',
+    's3://id:a/b@host/bucket',
+    's3://id:key@host/a/b',
+    's3://id:key@host/a?zone=b',
+  ])('is refused: %s', (url) => {
+    expect(problemsOf({ BSVC_S3_URL: url })).toEqual([
+      expect.stringMatching(/^BSVC_S3_URL (must be s3:|has the option zone)/),
+    ]);
   });
 });
 
@@ -100,8 +136,9 @@ describe('wrong settings', () => {
 
   it.each([
     ['BSVC_RATE_LIMIT', '100/0s', 'must count within some time, as in 100/15m'],
-    ['BSVC_SHUTDOWN_GRACE', '25d', 'must be from 0s to 24d'],
-    ['BSVC_REQUEST_TIMEOUT', '99ms', 'must be from 100ms to 24d'],
+    ['BSVC_DRAIN', '25d', 'must be from 0s to 24d'],
+    ['BSVC_WATCHDOG', '999ms', 'must be from 1s to 24d, or off'],
+    ['BSVC_MEMORY', '127mb', 'must be 128mb or more'],
     ['BSVC_REFRESH_TOKEN_TTL', '0s', 'must be from 1s to 36500d'],
     ['BSVC_PUBLIC_URL', 'ftp://api.example', 'must be an http(s) address'],
     ['BSVC_PUBLIC_URL', 'https://api.example/?a=b', 'must be an http(s) address without ? and #'],
@@ -122,15 +159,7 @@ describe('wrong settings', () => {
     expect(problemsOf({ BSVC_MAIL_PROVIDER: 'smtp', BSVC_SMTP_URL: GOOD.BSVC_SMTP_URL! })).toEqual([]);
   });
 
-  it('are two names for one database', () => {
-    const uri = 'mongodb://user:canary@db.example:27017/shop?authSource=admin';
-    expect(problemsOf({ MONGODB_URI: uri, BSVC_MONGODB_DB: 'other' })).toEqual([
-      'BSVC_MONGODB_DB is other, but the path of MONGODB_URI names the database shop: leave one of them out',
-    ]);
-    expect(problemsOf({ MONGODB_URI: uri, BSVC_MONGODB_DB: 'shop' })).toEqual([]);
-  });
-
-  it.each(['MONGODB_URI', 'REDIS_URL', 'BSVC_SMTP_URL'])('never show a secret: %s', (env) => {
+  it.each(['MONGODB_URI', 'REDIS_URL', 'BSVC_SMTP_URL', 'BSVC_S3_URL'])('never show a secret: %s', (env) => {
     expect(problemsOf({ [env]: 'canary' }).join()).toMatch(new RegExp(`^${env} (?!.*canary)`));
   });
 });

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../../src/config/config.js';
-import { databaseInAddress } from '../../src/config/setting-readers.js';
 import { moveStore, type MoveReport } from '../../src/features/store-copies/move-store.js';
-import { defineCommand, flag, optionalArgument, secret, option, type SecretSource } from '../shell/command.js';
+import { defineCommand, flag, optionalArgument, secret, type SecretSource } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { EXIT, UsageError } from '../view/exit.js';
 import type { TextStyle } from '../view/output.js';
@@ -11,7 +10,7 @@ import { readSecret } from '../shell/read-secret.js';
 
 export default defineCommand({
   details: [
-    'Copies all collections with their indexes into a database there, and compares every document. The embedded store stays as it is.',
+    'Copies all collections with their indexes into the database that the path of the address names (default: bsvc), and compares every document. The embedded store stays as it is.',
     'Serving may go on meanwhile; what it writes after the start is not copied. So stop serving, then run this again: it copies what has changed since.',
     'Interrupted, run it again too. Until it has ended well on a store that nobody else has open, bsvc refuses to work on the database there.',
     'An address with a password is given by --uri-env, --uri-stdin or the prompt. Uploads kept locally stay in the data directory.',
@@ -25,20 +24,18 @@ export default defineCommand({
   parameters: {
     uri: optionalArgument('mongodb-uri', 'address of the MongoDB, without a password'),
     secretUri: secret('uri', 'address of the MongoDB'),
-    db: option('--db <name>', 'database to make there (default: the path of the address, else BSVC_MONGODB_DB)'),
     dryRun: flag('--dry-run', 'only look whether it can be done, and count'),
   },
-  async run(context, { uri: given, secretUri, db, dryRun }) {
+  async run(context, { uri: given, secretUri, dryRun }) {
     const uri = await readUri(context, given, secretUri);
     const app = await context.app();
     const progress = await context.out.progress('Looking at both databases');
     const report = await moveStore(app, uri, {
       stop: context.stop,
-      databaseName: chooseDatabase(uri, db, app.config.mongodbName),
       dryRun,
       onProgress: (text) => progress.update(text),
     }).finally(() => progress.stop());
-    const next = nextSettings(app.config, given ?? '…', report.database);
+    const next = nextSettings(app.config, given ?? '…');
     const json = { ...report, dryRun, ...(report.done && { next }) };
     const quiet = report.documents;
     if (dryRun) return { json, quiet, text: (view) => presentPlan(view, report) };
@@ -57,16 +54,6 @@ export default defineCommand({
   },
 });
 
-function chooseDatabase(uri: string, option: string | undefined, fallback: string): string {
-  const inPath = databaseInAddress(uri);
-  if (inPath !== null && option !== undefined && inPath !== option) {
-    throw new UsageError(
-      `--db is ${option}, but the path of the address names the database ${inPath}: leave one of them out.`,
-    );
-  }
-  return inPath ?? option ?? fallback;
-}
-
 async function readUri(context: Context, given: string | undefined, source: SecretSource): Promise<string> {
   if (given !== undefined && (source.stdin || source.env !== undefined)) {
     throw new UsageError('Give the address once: as an argument, or with --uri-stdin or --uri-env.');
@@ -84,10 +71,9 @@ async function readUri(context: Context, given: string | undefined, source: Secr
 }
 
 /** The settings that the services need from now on, without the secrets themselves. */
-function nextSettings(config: Config, uri: string, databaseName: string): Record<string, string> {
+function nextSettings(config: Config, uri: string): Record<string, string> {
   return {
     MONGODB_URI: uri,
-    BSVC_MONGODB_DB: databaseName,
     ...(config.secretKey === null
       ? { BSVC_SECRET_KEY_FILE: join(config.dataDir, 'secret.key') }
       : { BSVC_SECRET_KEY: '(as it is now)' }),

@@ -4,7 +4,7 @@ import { clearLeftovers } from '../doctor/clear-leftovers.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
 import type { Context } from '../shell/context.js';
-import { defineCommand, setting, option } from '../shell/command.js';
+import { defineCommand, option } from '../shell/command.js';
 import { wholeWithin } from '../../src/config/setting-readers.js';
 import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
 import { withWatchdog } from '../serve/with-watchdog.js';
@@ -16,19 +16,23 @@ export default defineCommand({
   service: true,
   parameters: {
     concurrency: option('--concurrency <n>', 'jobs at once (default: 10)', wholeWithin(1, 999)),
-    port: setting('--port <port>', 'BSVC_WORKER_PORT', 'answer /metrics and /api/health there (default: nowhere)'),
+    port: option('--port <port>', 'answer /metrics and /api/health there (default: nowhere)', wholeWithin(0, 65_535)),
   },
-  async run(context, { concurrency }) {
+  async run(context, input) {
     requireStrongSecrets(context.settings().config);
-    await withWatchdog(context, () => work(context, concurrency));
+    await withWatchdog(context, () => work(context, input));
   },
 });
 
-async function work(context: Context, concurrency: number | undefined): Promise<void> {
+interface WorkerInput {
+  concurrency: number | undefined;
+  port: number | undefined;
+}
+
+async function work(context: Context, { concurrency, port }: WorkerInput): Promise<void> {
   const { config } = context.settings();
   const app = await context.app('service');
-  const server =
-    config.workerPort === null ? null : await startServer(createMonitoringApi(app), config.host, config.workerPort);
+  const server = port === undefined ? null : await startServer(createMonitoringApi(app), config.host, port);
   const worker = createWorker(app, { concurrency });
   const endSettling = await clearLeftovers(app);
   const endWatch = watchSnapshots(app);

@@ -9,7 +9,7 @@ import { passed, type CheckResult } from './check.js';
 /** The part of its bytes from which a log counts as full: the oldest changes go before their time. */
 const FULL = 0.9;
 
-/** What logs of changes take, and whether one of them reaches back less far than BSVC_CHANGES_KEEP says. */
+/** What logs of changes take, and whether one of them reaches back less far than BSVC_KEEP says. */
 export async function checkChanges(app: App): Promise<CheckResult> {
   let bytes = 0;
   let logs = 0;
@@ -28,8 +28,7 @@ export async function checkChanges(app: App): Promise<CheckResult> {
   const all = `${countOf(logs, 'log')} of changes, ${presentBytes(bytes)}${await ageOfSets(app)}`;
   if (full === 0) return passed('changes', all);
   const reach = shortestDays === Infinity ? '' : `, the shortest reaches back ${shortestDays.toFixed(1)} days`;
-  const hint =
-    'Clients that were away for longer start over. BSVC_CHANGES_MAX, or the plan of the project, grants more.';
+  const hint = 'Clients that were away for longer start over. A larger plan of the project grants more.';
   return { ...passed('changes', `${all}; ${full} at the largest size${reach}`), hint };
 }
 

@@ -8,7 +8,7 @@ import { MOST_SEEN } from '../../src/features/series/requests/recent-requests.js
 import { KEPT_DAYS, MOST_KEPT } from '../../src/features/series/requests/kept-requests.js';
 import { KEPT_HOURS } from '../../src/features/series/series.js';
 import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-expired.job.js';
-import { FAILED_KEPT_DAYS, WEBHOOK_DELIVERIES } from '../../src/features/webhooks/deliveries/delivery.js';
+import { WEBHOOK_DELIVERIES } from '../../src/features/webhooks/deliveries/delivery.js';
 import { WEBHOOK_PAYLOADS } from '../../src/features/webhooks/deliveries/payload.js';
 import { KEY_KEPT_MS } from '../../src/http/routes/idempotency-key.js';
 import type { Database } from '../../src/platform/database/database.js';
@@ -37,25 +37,25 @@ export const KEPT_DATA: readonly KeptData[] = [
   {
     what: 'webhook deliveries and their payloads',
     stores: [WEBHOOK_DELIVERIES, WEBHOOK_PAYLOADS],
-    time: `delivered: \`BSVC_DELIVERIES_KEEP\`, the payload a day at most; failed: ${FAILED_KEPT_DAYS} days`,
-    size: '`BSVC_DELIVERIES_MAX` a project; what waits is not removed',
+    time: 'delivered: 3 days, the payload a day; failed: `BSVC_KEEP`',
+    size: '1 GB a project; what waits is not removed',
   },
   {
     what: 'logs of changes',
     stores: ['change_log'],
-    time: '`BSVC_CHANGES_KEEP`, or what the collection says',
-    size: '`BSVC_CHANGES_MAX` a collection; of a project a quarter of what its plan grants',
+    time: '`BSVC_KEEP`, or what the collection says',
+    size: '64 MB a collection, or its documents where they are more; of a project a quarter of what its plan grants',
   },
   {
     what: 'mail logs',
     stores: ['mail_logs'],
-    time: '`BSVC_MAIL_KEEP` after they were sent or failed',
+    time: '`BSVC_KEEP` after they were sent or failed',
     size: 'the database that the plan grants',
   },
   {
     what: 'mails kept instead of sent, without a mail provider',
     stores: [MAIL_OUTBOX],
-    time: '`BSVC_MAIL_KEEP`',
+    time: '`BSVC_KEEP`',
     size: 'mails that its plan lets a project send, and those of its accounts',
   },
   { what: 'events of the mail provider', stores: ['mail_events'], time: '30 days', size: NO_BOUND },

@@ -6,6 +6,9 @@ import type { App } from '../../src/app.js';
 import { openProcessGroupHost } from '../../src/platform/processes/group-host.js';
 import { groupCounterAnswers } from '../../src/platform/rate-limit/group-counter.js';
 
+/** The longest time without a turn of the main thread, unless `BSVC_WATCHDOG` says another. */
+export const HANG_MS = 30_000;
+
 /** True if another `bsvc serve` started this process to share its port. */
 export const isShare = (): boolean => cluster.isWorker;
 
@@ -122,7 +125,7 @@ function openHost({ limits, log, config }: App): ReturnType<typeof openProcessGr
     share.process.kill('SIGKILL');
   };
   return openProcessGroupHost(groupCounterAnswers(limits.counter), endStuck, {
-    stuckMs: config.watchdogMs ?? Infinity,
+    stuckMs: config.watchdogMs ?? HANG_MS,
   });
 }
 

@@ -1,6 +1,6 @@
 import { startWatchdog } from '../../src/platform/processes/watchdog.js';
 import type { Context } from '../shell/context.js';
-import { isShare } from './serve-processes.js';
+import { HANG_MS, isShare } from './serve-processes.js';
 import { chooseLogFormat } from '../shell/settings.js';
 
 /** Where nobody starts it again, a process that comes back by itself is worth more than one that is gone. */
@@ -11,7 +11,7 @@ const LEFT_ALONE_MS = 10 * 60_000;
  * of a container, whose first process it is.
  */
 function isSupervised(context: Context): boolean {
-  if (context.settings().config.supervised || isShare() || process.pid === 1) return true;
+  if (isShare() || process.pid === 1) return true;
   // A shell inside a systemd session has the first of them too, but another process.
   const { INVOCATION_ID: ofUnit, SYSTEMD_EXEC_PID: started } = context.io.env;
   return ofUnit !== undefined && (started === undefined || started === String(process.pid));
@@ -23,9 +23,10 @@ function isSupervised(context: Context): boolean {
  */
 export async function withWatchdog(context: Context, work: () => Promise<void>): Promise<void> {
   const { config } = context.settings();
+  const patienceMs = config.watchdogMs ?? HANG_MS;
   const stop = startWatchdog({
-    patienceMs: config.watchdogMs,
-    graceMs: isSupervised(context) ? 0 : LEFT_ALONE_MS,
+    patienceMs: patienceMs === Infinity ? null : patienceMs,
+    graceMs: config.watchdogMs !== null || isSupervised(context) ? 0 : LEFT_ALONE_MS,
     endWithParent: isShare(),
     format: chooseLogFormat(context.io, config),
   });

@@ -111,6 +111,9 @@ async function requireStore({ mongodbUri, dataDir }: Config): Promise<void> {
   );
 }
 
+/** Commands log little, unless somebody looks for a fault. */
+export const DEBUG_LEVELS: readonly string[] = ['trace', 'debug'];
+
 /** Processes that start at once would wait for each other: each closes the store for a random time, ever longer. */
 const TRIES = 8;
 const GIVE_WAY_MS = 300;
@@ -134,7 +137,7 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
     import('../../src/platform/observe/telemetry.js'),
   ]);
   const quiet = purpose === 'diagnosis' ? 'silent' : 'warn';
-  const level = purpose.endsWith('service') || config.verbose ? config.logLevel : quiet;
+  const level = purpose.endsWith('service') || DEBUG_LEVELS.includes(config.logLevel) ? config.logLevel : quiet;
   const format = chooseLogFormat(context.io, config);
   const log = openLogger({ level, format }, lines);
   // Commands are over too soon to be worth the loading.

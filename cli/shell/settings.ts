@@ -39,7 +39,7 @@ export function findWord(layers: readonly ConfigLayer[], name: string): string |
 
 /** loadConfig with paths made absolute, so that nothing depends on the process's own directory. */
 export function readConfig(io: Io, layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
-  const { config, sources } = loadConfig(layers);
+  const { config, sources } = loadConfig(layers, io.constants);
   return { config: deriveConfig(config, { dataDir: resolve(io.cwd, config.dataDir) }), sources };
 }
 

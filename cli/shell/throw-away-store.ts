@@ -12,10 +12,10 @@ export async function withThrowAwayStore<T>(context: Context, work: (app: App) =
     import('../../src/migrations/migrate.js'),
   ]);
   return inWorkFolder(async (dir) => {
-    const values = { BSVC_DATA_DIR: dir, BSVC_DURABILITY: 'relaxed', BSVC_READER_THREADS: 'off' };
+    const values = { BSVC_DATA_DIR: dir, BSVC_DURABILITY: 'relaxed' };
     const { config: own } = loadConfig([{ source: 'a throw-away store', values }]);
     const storage = Object.fromEntries(Object.keys(STORE_SETTINGS).map((name) => [name, own[name as keyof Config]]));
-    const config: Config = { ...context.settings().config, ...storage };
+    const config: Config = { ...context.settings().config, ...storage, readerThreads: 0 };
     const app = await openApp(config, openLogger({ level: 'silent', format: 'json' }, { write: () => undefined }));
     try {
       await migrate(app.db);

@@ -142,7 +142,7 @@ function presentForeignError(error: unknown): Failure {
   return {
     exitCode: EXIT.refused,
     code: 'INTERNAL',
-    message: `Something unexpected went wrong: ${oneLine(message)}. Run again with BSVC_DEBUG=true for the details.`,
+    message: `Something unexpected went wrong: ${oneLine(message)}. Run again with BSVC_LOG_LEVEL=debug for the details.`,
     unexpected: true,
   };
 }

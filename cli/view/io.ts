@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Constants } from '../../src/config/config.js';
 
 /** The part of its process that a command may touch, so that tests can run it without one. */
 export interface Io {
@@ -7,6 +8,8 @@ export interface Io {
   stderr: Writable & { isTTY?: boolean };
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
+  /** Other constants, for tests. */
+  constants?: Partial<Constants>;
   /** Aborted by SIGINT, SIGTERM or SIGHUP; its reason is the signal's name. */
   stop: AbortSignal;
 }

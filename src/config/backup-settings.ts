@@ -6,7 +6,7 @@ export const BACKUP_SETTINGS = {
   backupTo: optional(
     'BSVC_BACKUP_TO',
     asIs,
-    'where backups are kept by the schedule: a directory, or `s3://bucket/prefix` entered with BSVC_S3_*',
+    'where backups are kept by the schedule: a directory, or `s3://bucket/prefix` in the account of BSVC_S3_URL',
   ),
   backupSchedule: defaulted('BSVC_BACKUP_SCHEDULE', cron, '0 3 * * *', 'when backups are made (cron, UTC)'),
   backupKeep: defaulted(

@@ -1,17 +1,16 @@
 import { AppError } from '../errors.js';
 import { readTextFileSync } from '../text.js';
 import { ACCESS_SETTINGS } from './access-settings.js';
-import { ADMISSION_SETTINGS } from './admission-settings.js';
 import { BACKUP_SETTINGS } from './backup-settings.js';
+import { CONSTANTS, deriveConstants } from './constants.js';
 import { DOCUMENT_SETTINGS } from './document-settings.js';
 import { FILE_SETTINGS } from './file-settings.js';
 import { HTTP_SETTINGS } from './http-settings.js';
 import { MAIL_SETTINGS } from './mail-settings.js';
 import { PROCESS_SETTINGS } from './process-settings.js';
 import { STORE_SETTINGS } from './store-settings.js';
-import { WEBHOOK_SETTINGS } from './webhook-settings.js';
 import type { Setting } from './setting.js';
-import { listContradictions, nameDatabase } from './setting-readers.js';
+import { listContradictions } from './setting-readers.js';
 
 /** The settings of the service: the guide's list, `bsvc settings` and loadConfig are made from this list. */
 export const SETTINGS = {
@@ -20,18 +19,17 @@ export const SETTINGS = {
   ...ACCESS_SETTINGS,
   ...DOCUMENT_SETTINGS,
   ...FILE_SETTINGS,
-  ...WEBHOOK_SETTINGS,
   ...MAIL_SETTINGS,
   ...BACKUP_SETTINGS,
-  ...ADMISSION_SETTINGS,
   ...PROCESS_SETTINGS,
 };
 
 type Settings = typeof SETTINGS;
 type ValueOf<S extends Setting<unknown>> = ReturnType<S['read']> | Extract<S['default'], null>;
 
+export type Constants = typeof CONSTANTS & ReturnType<typeof deriveConstants>;
 /** The service's configuration: frozen, complete, read once at the process edge and passed down. */
-export type Config = Readonly<{ [Name in keyof Settings]: ValueOf<Settings[Name]> }>;
+export type Config = Readonly<{ [Name in keyof Settings]: ValueOf<Settings[Name]> } & Constants>;
 export type SettingName = keyof Settings;
 
 export interface SettingSource {
@@ -58,9 +56,12 @@ export interface ConfigLayer {
 
 /**
  * Reads the settings from the layers, first one wins; throws one ConfigError that lists every problem. Unset and empty
- * count alike.
+ * count alike. `constants` replace those of the same name.
  */
-export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
+export function loadConfig(
+  layers: readonly ConfigLayer[],
+  constants: Partial<Constants> = {},
+): { config: Config; sources: SettingSource[] } {
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   const sources: SettingSource[] = [];
@@ -75,9 +76,8 @@ export function loadConfig(layers: readonly ConfigLayer[]): { config: Config; so
       problems.push(`${entry.env} ${(error as Error).message}${entry.secret ? '' : ` (got "${found.raw}")`}`);
     }
   }
-  const named = sources.some(({ name, source }) => name === 'mongodbName' && source !== 'default');
-  if (problems.length === 0) values.mongodbName = nameDatabase(values as Config, named, problems);
-  const config = Object.freeze(values) as Config;
+  const read = values as Config;
+  const config: Config = Object.freeze({ ...read, ...CONSTANTS, ...deriveConstants(read), ...constants });
   if (problems.length === 0) problems.push(...listContradictions(config));
   if (problems.length > 0) throw new ConfigError(problems);
   SOURCES.set(config, sources);

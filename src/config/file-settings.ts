@@ -1,5 +1,6 @@
 import { defaulted, optional } from './setting.js';
-import { asIs, httpUrl, parseBytes, trueOrFalse } from './setting-readers.js';
+import { s3Url } from './s3-url.js';
+import { parseBytes, trueOrFalse } from './setting-readers.js';
 
 /** Files, the bucket, and the addresses that projects may name. */
 export const FILE_SETTINGS = {
@@ -10,25 +11,11 @@ export const FILE_SETTINGS = {
     'largest file in the service’s own storage; a project’s own bucket has no such cap',
     { defaultText: '10mb' },
   ),
-  s3Endpoint: optional('BSVC_S3_ENDPOINT', httpUrl, 'address of the S3 service', {
-    defaultText: 'AWS, when a bucket is named',
-  }),
-  s3Region: defaulted('BSVC_S3_REGION', asIs, 'us-east-1', 'region of the bucket (`auto` for R2)'),
-  s3Bucket: optional('BSVC_S3_BUCKET', asIs, 'bucket for uploads; none means files in the data directory', {
-    defaultText: 'local files',
-  }),
-  s3AccessKeyId: optional('BSVC_S3_ACCESS_KEY_ID', asIs, 'access key id for the bucket'),
-  s3SecretAccessKey: optional('BSVC_S3_SECRET_ACCESS_KEY', asIs, 'secret access key for the bucket', { secret: true }),
-  s3PublicUrl: optional(
-    'BSVC_S3_PUBLIC_URL',
-    httpUrl,
-    'address under which the bucket’s objects are public; none means that replies carry no url',
-  ),
-  s3ForcePathStyle: defaulted(
-    'BSVC_S3_FORCE_PATH_STYLE',
-    trueOrFalse,
-    false,
-    'put the bucket’s name into the path instead of the host (MinIO and the like)',
+  s3: optional(
+    'BSVC_S3_URL',
+    s3Url,
+    'bucket for uploads: `s3://key:secret@host/bucket?region=…`; without a bucket in it, the account for BSVC_BACKUP_TO only',
+    { secret: true, defaultText: 'local files' },
   ),
   webhookAllowPrivate: defaulted(
     'BSVC_WEBHOOK_ALLOW_PRIVATE',

@@ -5,12 +5,6 @@ import { asIs, baseUrl, parseRate, wholeWithin } from './setting-readers.js';
 export const HTTP_SETTINGS = {
   host: defaulted('BSVC_HOST', asIs, '127.0.0.1', 'address to listen on'),
   port: defaulted('BSVC_PORT', wholeWithin(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
-  workerPort: optional(
-    'BSVC_WORKER_PORT',
-    wholeWithin(0, 65_535),
-    'port on which `bsvc worker` answers /metrics and /api/health; 0 = any free one',
-    { defaultText: 'none' },
-  ),
   publicUrl: optional('BSVC_PUBLIC_URL', baseUrl, 'address under which clients reach the service', {
     defaultText: 'from host and port',
   }),
@@ -48,12 +42,6 @@ export const HTTP_SETTINGS = {
     { count: 5, windowMs: 15 * 60_000 },
     'guests that one client address may make, where a project has them; `off` switches off',
     { defaultText: '5/15m' },
-  ),
-  connectionsPerAddress: defaulted(
-    'BSVC_CONNECTIONS_PER_ADDRESS',
-    (value): number | null => (value === 'off' ? null : wholeWithin(1, 1_000_000)(value)),
-    200,
-    'connections that one client address may have open to a process, unless there is a proxy in front (`BSVC_TRUST_PROXY`); `off` switches off',
   ),
   trustProxy: defaulted(
     'BSVC_TRUST_PROXY',

@@ -1,5 +1,5 @@
 import { defaulted, optional } from './setting.js';
-import { address, among, asIs, httpUrl, lifetime, parseRate } from './setting-readers.js';
+import { address, among, asIs, httpUrl, parseRate } from './setting-readers.js';
 
 /** Mail and its provider. */
 export const MAIL_SETTINGS = {
@@ -20,13 +20,6 @@ export const MAIL_SETTINGS = {
     {
       defaultText: '2/1s',
     },
-  ),
-  mailKeepMs: defaulted(
-    'BSVC_MAIL_KEEP',
-    lifetime,
-    90 * 86_400_000,
-    'time that logs of mails are kept after they were sent or failed, and mails that are kept instead of sent',
-    { defaultText: '90d' },
   ),
   providerWebhookSecret: optional('PROVIDER_WEBHOOK_SECRET', asIs, 'checks the mail provider’s events', {
     secret: true,

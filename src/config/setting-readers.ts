@@ -52,11 +52,9 @@ const between =
 export const lifetime = between('1s', '36500d');
 /** A timer that is set for more than 2^31 milliseconds ends at once. */
 export const wait = between('0s', '24d');
-/** At least long enough for an honest client on a slow line to be heard. */
-export const patience = between('100ms', '24d');
-/** Long enough for whatever honest work keeps the event loop, or `off` as null. */
-export const hangTime: SettingReader<number | null> = (value) => {
-  if (value === 'off') return null;
+/** Long enough for whatever honest work keeps the event loop, or `off` as Infinity. */
+export const hangTime: SettingReader<number> = (value) => {
+  if (value === 'off') return Infinity;
   try {
     return between('1s', '24d')(value);
   } catch (error) {
@@ -64,12 +62,12 @@ export const hangTime: SettingReader<number | null> = (value) => {
   }
 };
 
-/** Less than this would not let two projects have one large reply each. */
-const MIN_MEMORY_BUDGET = 64 * 1024 ** 2;
+/** With less, two projects could not have one large reply each. */
+const MIN_MEMORY_BUDGET = 128 * 1024 ** 2;
 
 export const memoryBudget: SettingReader<number> = (value) => {
   const bytes = parseBytes(value);
-  if (bytes < MIN_MEMORY_BUDGET) throw new Error('must be 64mb or more');
+  if (bytes < MIN_MEMORY_BUDGET) throw new Error('must be 128mb or more');
   return bytes;
 };
 
@@ -93,32 +91,14 @@ export const addressOfOneHost =
   };
 
 /**
- * The database that the address of a MongoDB names in its path, null when it names none; `admin` is where users are
- * kept, and never where data goes.
+ * The database that the address of a MongoDB names in its path, else `bsvc`; `admin` is where users are kept, and never
+ * where data goes.
  */
-export function databaseInAddress(uri: string): string | null {
+export function databaseInAddress(uri: string): string {
   const path = /^mongodb(?:\+srv)?:\/\/[^/?]+\/([^?]*)/.exec(uri)?.[1] ?? '';
   // An escape that is none is for the driver to refuse, with the rest of the address.
   const name = /^(?:[^%]|%[0-7][\dA-Fa-f])*$/.test(path) ? decodeURIComponent(path) : path;
-  return name === '' || name === 'admin' ? null : name;
-}
-
-/**
- * The database to use: the path of the address names it too, wins over the default, and may not say something else than
- * a name that is set (`isSet`), which is added to `problems`.
- */
-export function nameDatabase(
-  { mongodbUri, mongodbName }: { mongodbUri: string | null; mongodbName: string },
-  isSet: boolean,
-  problems: string[],
-): string {
-  const inPath = mongodbUri === null ? null : databaseInAddress(mongodbUri);
-  if (inPath !== null && isSet && inPath !== mongodbName) {
-    problems.push(
-      `BSVC_MONGODB_DB is ${mongodbName}, but the path of MONGODB_URI names the database ${inPath}: leave one of them out`,
-    );
-  }
-  return inPath ?? mongodbName;
+  return name === '' || name === 'admin' ? 'bsvc' : name;
 }
 
 export const trueOrFalse: SettingReader<boolean> = (value) => {

@@ -1,29 +1,20 @@
 import { defaulted, optional } from './setting.js';
-import { address, addressOfOneHost, among, asIs, wholeWithin } from './setting-readers.js';
+import { address, addressOfOneHost, among, asIs } from './setting-readers.js';
 
 /** Where data is stored. */
 export const STORE_SETTINGS = {
   mongodbUri: optional(
     'MONGODB_URI',
     address('mongodb', 'mongodb+srv'),
-    'MongoDB to use; none means the embedded engine',
+    'MongoDB to use, its path names the database (default: bsvc); none means the embedded engine',
     { secret: true },
   ),
-  mongodbName: defaulted('BSVC_MONGODB_DB', asIs, 'bsvc', 'name of the database in that MongoDB', {
-    defaultText: 'the path of MONGODB_URI, else bsvc',
-  }),
   dataDir: defaulted('BSVC_DATA_DIR', asIs, './bsvc-data', 'engine files, local uploads, generated secrets'),
   durability: defaulted(
     'BSVC_DURABILITY',
     among('full', 'relaxed'),
     'full',
     'embedded engine: `full` survives power loss, `relaxed` may lose the last second',
-  ),
-  readerThreads: optional(
-    'BSVC_READER_THREADS',
-    (value) => (value === 'off' ? 0 : wholeWithin(0, 64)(value)),
-    'embedded engine: threads of a serving process for reads that take long; `off` = none',
-    { defaultText: 'processors − 1, at least 1, shared by BSVC_PROCESSES' },
   ),
   engineListen: optional(
     'BSVC_ENGINE_LISTEN',

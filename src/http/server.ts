@@ -305,7 +305,7 @@ const NO_TUNNEL: Refusal = ['405 Method Not Allowed', 'METHOD_NOT_ALLOWED', 'CON
 const TOO_SLOW: Refusal = [
   '503 Service Unavailable',
   'BUSY',
-  'This took longer than BSVC_SILENCE_TIMEOUT: try again in a moment. A write may have been done all the same',
+  'This took longer than a minute: try again in a moment. A write may have been done all the same',
 ];
 const TOO_MANY_HEADERS: Refusal = [
   '431 Request Header Fields Too Large',

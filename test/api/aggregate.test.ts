@@ -18,7 +18,7 @@ let token: string;
 const ids = { ann: new ObjectId(), bob: new ObjectId(), first: new ObjectId(), second: new ObjectId() };
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_AGGREGATE_LIMIT: '50' } });
+  test = await openTestApp({ constants: { aggregateLimit: 50 } });
   shop = await buildProject(test.app);
   token = signAccessToken(test.app, shop.project, ME, 600_000);
   const { posts, authors, notes } = await buildShop(shop);

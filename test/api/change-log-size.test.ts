@@ -15,7 +15,7 @@ let test: TestApp;
 let shop: TestProject;
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_CHANGES_MAX: String(MAX) } });
+  test = await openTestApp({ constants: { changesMaxBytes: MAX } });
 });
 afterAll(() => test.close());
 
@@ -59,7 +59,7 @@ const trim = async (): Promise<void> => {
 };
 
 describe('the size of a log of changes', () => {
-  it('is none before somebody asks, then bounded by BSVC_CHANGES_MAX: the oldest go, and who was away is told', async () => {
+  it('is none before somebody asks, then bounded: the oldest go, and who was away is told', async () => {
     await build({});
     await send('post', 'items', { n: -1 }).expect(201);
     if (test.app.db.kind === 'embedded') expect(await findLog()).toBeNull();

@@ -27,14 +27,14 @@ const LONG = {
 };
 
 // The threads belong to the embedded engine; behind the driver it is the server's affair where a read runs.
-const PLACES = process.env.BSVC_TEST_TRANSPORT === 'wire' ? ['off'] : ['off', '1'];
+const PLACES = process.env.BSVC_TEST_TRANSPORT === 'wire' ? [0] : [0, 1];
 
 describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (readerThreads) => {
   let test: TestApp;
   let shop: TestProject;
 
   beforeAll(async () => {
-    test = await openTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1h', BSVC_READER_THREADS: readerThreads } });
+    test = await openTestApp({ settings: { BSVC_QUERY_TIMEOUT: '1h' }, constants: { readerThreads } });
     shop = await buildProject(test.app);
     const posts = await buildCollection(test.app, shop.project, {
       name: 'posts',

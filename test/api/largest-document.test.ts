@@ -12,7 +12,7 @@ let test: TestApp;
 let owner: TestProject;
 let notes: Collection;
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_DOCUMENT_MAX: '100kb' } });
+  test = await openTestApp({ constants: { documentMaxBytes: 100 * 1024 } });
   owner = await buildProject(test.app);
   notes = await buildCollection(test.app, owner.project, { name: 'notes' });
 });

@@ -171,9 +171,7 @@ describe('kept backups', () => {
     const settings = {
       BSVC_BCRYPT_COST: '4',
       BSVC_BACKUP_TO: 's3://kept/here',
-      BSVC_S3_ENDPOINT: 'http://127.0.0.1:1',
-      BSVC_S3_ACCESS_KEY_ID: 'id',
-      BSVC_S3_SECRET_ACCESS_KEY: 'hidden-secret',
+      BSVC_S3_URL: 's3+http://id:hidden-secret@127.0.0.1:1',
     };
     const away = await openTestApp({ settings });
     try {

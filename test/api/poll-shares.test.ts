@@ -11,7 +11,7 @@ let test: TestApp;
 let one: TestProject;
 let other: TestProject;
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_STREAMS: String(PLACES), BSVC_TRUST_PROXY: '1' } });
+  test = await openTestApp({ constants: { streams: PLACES }, settings: { BSVC_TRUST_PROXY: '1' } });
   one = await buildProject(test.app);
   other = await buildProject(test.app);
   for (const { project } of [one, other]) {

@@ -27,8 +27,8 @@ let client: UserClient;
 const made = { count: 0 };
 
 beforeAll(async () => {
-  const settings = { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off', BSVC_RULE_SET: '50' };
-  test = await openTestApp({ settings, clock });
+  const settings = { BSVC_BCRYPT_COST: '4', BSVC_ANONYMOUS_RATE_LIMIT: 'off' };
+  test = await openTestApp({ settings, constants: { ruleSet: 50 }, clock });
   owner = await buildProject(test.app);
   await changeProject(test.app, owner.project, { signIn: { anonymous: true } });
   client = openUserClient(test, owner.publishable);

@@ -41,7 +41,7 @@ async function fillProject(): Promise<TestProject> {
 }
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_REPLY_BUDGET: `${BUDGET_BYTES}`, BSVC_TRUST_PROXY: '1' } });
+  test = await openTestApp({ constants: { replyBudgetBytes: BUDGET_BYTES }, settings: { BSVC_TRUST_PROXY: '1' } });
   server = await startServer(createApi(test.app), '127.0.0.1', 0, PATIENCE);
   other = await fillProject();
   greedy = await fillProject();

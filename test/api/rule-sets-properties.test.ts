@@ -13,7 +13,7 @@ const PAGE_STATUSES = ON_MONGODB ? [200, 410] : [200];
 
 beforeAll(async () => {
   const clock = { now: () => Date.now() + aheadMs };
-  test = await openTestApp({ clock, settings: { BSVC_STREAMS_PER_ADDRESS: '1000' } });
+  test = await openTestApp({ clock, constants: { streamsPerAddress: 1000 } });
 });
 afterAll(() => test.close());
 

@@ -26,7 +26,7 @@ const ON_MONGODB = process.env.BSVC_TEST_TRANSPORT === 'wire';
 const untilRead = (check: () => Promise<void>): Promise<void> => (ON_MONGODB ? vi.waitFor(check, 5_000) : check());
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_RULE_SET: String(MOST) } });
+  test = await openTestApp({ constants: { ruleSet: MOST } });
 });
 afterAll(() => test.close());
 

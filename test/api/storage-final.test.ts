@@ -7,7 +7,7 @@ import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openS3Double, type S3Double } from '../helpers/s3-double.js';
+import { openS3Double, s3Settings, type S3Double } from '../helpers/s3-double.js';
 import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../helpers/storage-client.js';
 
 const TWO_HOURS = 2 * 60 * 60 * 1000;
@@ -64,19 +64,12 @@ describe.each(PLACES)('a confirmed upload (%s)', (place) => {
   beforeAll(async () => {
     double = await openS3Double();
     clock = createFakeClock();
-    const { endpoint, region, bucket, accessKeyId, secretAccessKey, publicUrl } = double.access;
-    const settings = {
-      BSVC_S3_ENDPOINT: endpoint!,
-      BSVC_S3_REGION: region,
-      BSVC_S3_BUCKET: bucket,
-      BSVC_S3_ACCESS_KEY_ID: accessKeyId,
-      BSVC_S3_SECRET_ACCESS_KEY: secretAccessKey,
-      BSVC_S3_PUBLIC_URL: publicUrl!,
-      BSVC_S3_FORCE_PATH_STYLE: 'true',
-    };
     test = await openTestApp({
       clock,
-      settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', ...(place === 'the service’s bucket' && settings) },
+      settings: {
+        BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+        ...(place === 'the service’s bucket' && s3Settings(double.access)),
+      },
     });
   });
   afterAll(async () => {

@@ -6,7 +6,7 @@ import { requireProject } from '../../src/features/projects/project-store.js';
 import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openS3Double, type S3Double } from '../helpers/s3-double.js';
+import { openS3Double, s3Settings, type S3Double } from '../helpers/s3-double.js';
 import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../helpers/storage-client.js';
 
 const MIB = 1024 * 1024;
@@ -29,18 +29,11 @@ describe.each(PLACES)('uploads to signed addresses: %s', (place) => {
 
   beforeAll(async () => {
     double = await openS3Double();
-    const { endpoint, region, bucket, accessKeyId, secretAccessKey, publicUrl } = double.access;
-    const settings = {
-      BSVC_S3_ENDPOINT: endpoint!,
-      BSVC_S3_REGION: region,
-      BSVC_S3_BUCKET: bucket,
-      BSVC_S3_ACCESS_KEY_ID: accessKeyId,
-      BSVC_S3_SECRET_ACCESS_KEY: secretAccessKey,
-      BSVC_S3_PUBLIC_URL: publicUrl!,
-      BSVC_S3_FORCE_PATH_STYLE: 'true',
-    };
     test = await openTestApp({
-      settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', ...(place === 'the service’s bucket' && settings) },
+      settings: {
+        BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
+        ...(place === 'the service’s bucket' && s3Settings(double.access)),
+      },
     });
   });
   afterAll(async () => {

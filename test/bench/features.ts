@@ -61,7 +61,7 @@ async function startServer(folder: string, console: 'on' | 'off'): Promise<Serve
     BSVC_PROJECT: 'bench',
     BSVC_CONSOLE: console,
     BSVC_RATE_LIMIT: '10000000/15m',
-    BSVC_CONNECTIONS_PER_ADDRESS: 'off',
+    BSVC_TRUST_PROXY: '1',
     BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
   };
   const { keys } = JSON.parse(await runOrThrow(['project', 'create', 'bench', '--json'], env)) as {

@@ -23,18 +23,19 @@ const PIPELINE = [
 ];
 
 console.log(`${DOCUMENTS} documents, ${READS_PER_SECOND} reads/s, ${cpus().length} processors shared with the clients`);
-for (const threads of ['off', '1']) await measure(threads);
+for (const threads of [0, 1]) await measure(threads);
 
-async function measure(threads: string): Promise<void> {
+async function measure(readerThreads: number): Promise<void> {
   const dir = await openTempDir();
   const env = {
     BSVC_DATA_DIR: dir.path,
-    BSVC_READER_THREADS: threads,
     BSVC_DURABILITY: 'relaxed',
     BSVC_LOG_LEVEL: 'warn',
     BSVC_ADMIN_TOKEN: TOKEN,
   };
-  const server = await startService(['serve', '--demo', '--port', '0', '--no-worker'], env);
+  const server = await startService(['serve', '--demo', '--port', '0', '--no-worker'], env, {
+    constants: { readerThreads },
+  });
   const { url, demo } = server.ready;
   const key = demo!.keys.secret;
   await placeDocuments(dir.path);
@@ -64,7 +65,7 @@ async function measure(threads: string): Promise<void> {
   const delay = await readLoopDelay(url);
   console.log(
     [
-      `threads ${threads.padEnd(3)} (load ${loadavg()[0]!.toFixed(1)}):`,
+      `threads ${readerThreads} (load ${loadavg()[0]!.toFixed(1)}):`,
       `aggregation alone ${best(alone)}, beside reads ${best(beside)} (best of ${beside.length});`,
       `processor time ${perAggregation('all')} each, of it ${perAggregation('main')} in the main thread;`,
       `reads idle p50 ${at(idle, 0.5)} p99 ${at(idle, 0.99)}, beside p50 ${at(busy, 0.5)} p99 ${at(busy, 0.99)};`,

@@ -66,7 +66,7 @@ export async function service(folder: string, documents: number, checkout?: stri
     BSVC_DATA_DIR: join(folder, 'data'),
     BSVC_PROJECT: 'bench',
     BSVC_RATE_LIMIT: '10000000/15m',
-    BSVC_CONNECTIONS_PER_ADDRESS: 'off',
+    BSVC_TRUST_PROXY: '1',
     BSVC_AUTH_RATE_LIMIT: '10000000/15m',
   };
   const keys = await fill(folder, documents, (words) => runOrThrow(words, env, binary));

@@ -32,7 +32,7 @@ async function measureFirstAnswers(processes: number): Promise<void> {
   const env = {
     BSVC_DATA_DIR: dir.path,
     BSVC_RATE_LIMIT: 'off',
-    BSVC_CONNECTIONS_PER_ADDRESS: 'off',
+    BSVC_TRUST_PROXY: '1',
     BSVC_LOG_LEVEL: 'silent',
   };
   const port = await findFreePort();
@@ -68,7 +68,7 @@ async function measure(processes: number, limits: 'off' | 'on'): Promise<void> {
   const env = {
     BSVC_DATA_DIR: dir.path,
     BSVC_RATE_LIMIT: LIMITS[limits],
-    BSVC_CONNECTIONS_PER_ADDRESS: 'off',
+    BSVC_TRUST_PROXY: '1',
     BSVC_LOG_LEVEL: 'warn',
   };
   const server = await startService(['serve', '--demo', '--port', '0', '--processes', String(processes)], env);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openCliHome, type CliOutcome } from '../helpers/run-cli.js';
-import { openS3Double, type S3Double } from '../helpers/s3-double.js';
+import { openS3Double, s3Settings, type S3Double } from '../helpers/s3-double.js';
 
 const home = openCliHome();
 let double: S3Double;
@@ -62,9 +62,8 @@ describe('bsvc byok bucket', () => {
       json: { ok: false, checks: [{ name: 'put', ok: false }] },
     });
     expect((await bucket(['clear', '--yes'])).code).toBe(0);
-    const settings = { BSVC_S3_ENDPOINT: nobody, BSVC_S3_BUCKET: 'uploads', BSVC_S3_REGION: 'eu-test-1' };
-    const keys = { BSVC_S3_ACCESS_KEY_ID: 'id', BSVC_S3_SECRET_ACCESS_KEY: 'key' };
-    const doctor = await home.bsvc(['doctor', '--json'], { env: { ...settings, ...keys } });
+    const env = s3Settings({ ...double.access, endpoint: nobody });
+    const doctor = await home.bsvc(['doctor', '--json'], { env });
     expect(doctor.code).toBe(3);
     const { checks } = doctor.json<{ checks: { name: string; ok: boolean }[] }>();
     expect(checks.filter(({ ok }) => !ok).map(({ name }) => name)).toEqual(['bucket: put']);
@@ -140,14 +139,7 @@ describe('bsvc byok bucket', () => {
 });
 
 describe('bsvc doctor with a bucket in the settings', () => {
-  const env = (): Record<string, string> => ({
-    BSVC_S3_ENDPOINT: double.url,
-    BSVC_S3_REGION: double.access.region,
-    BSVC_S3_BUCKET: double.access.bucket,
-    BSVC_S3_ACCESS_KEY_ID: double.access.accessKeyId,
-    BSVC_S3_SECRET_ACCESS_KEY: double.access.secretAccessKey,
-    BSVC_S3_FORCE_PATH_STYLE: 'true',
-  });
+  const env = (): Record<string, string> => s3Settings(double.access);
   const bucketChecks = (outcome: CliOutcome): unknown[] =>
     outcome
       .json<{ checks: { name: string; ok: boolean }[] }>()
@@ -172,7 +164,9 @@ describe('bsvc doctor with a bucket in the settings', () => {
   });
 
   it('names the refusal of the bucket', async () => {
-    const wrong = await home.bsvc(['doctor', '--json'], { env: { ...env(), BSVC_S3_SECRET_ACCESS_KEY: 'wrong' } });
+    const wrong = await home.bsvc(['doctor', '--json'], {
+      env: s3Settings({ ...double.access, secretAccessKey: 'wrong' }),
+    });
     expect(wrong.code).toBe(1);
     expect(wrong.stdout).toContain('SignatureDoesNotMatch');
     expect(bucketChecks(wrong)).toEqual([['bucket: put', false]]);

@@ -6,7 +6,7 @@ import { withAuditEntry } from '../../src/features/audit/audit-log.js';
 import { collectionStore } from '../../src/features/collections/collection-store.js';
 import { beginRestore } from '../../src/platform/database/restore-mark.js';
 import { openCliHome } from '../helpers/run-cli.js';
-import { openS3Double, type S3Double } from '../helpers/s3-double.js';
+import { openS3Double, s3Settings, type S3Double } from '../helpers/s3-double.js';
 import { withApp } from '../helpers/with-app.js';
 
 const HOUR_MS = 3_600_000;
@@ -44,14 +44,8 @@ const inStore = async (work: (app: App) => Promise<unknown>, aheadMs = 0): Promi
   await withApp({ BSVC_DATA_DIR: dir, BSVC_DURABILITY: 'relaxed' }, work, aheadMs);
   return {};
 };
-const s3 = (endpoint: string, secret: string): Env => ({
-  BSVC_S3_ENDPOINT: endpoint,
-  BSVC_S3_BUCKET: bucket.access.bucket,
-  BSVC_S3_REGION: bucket.access.region,
-  BSVC_S3_ACCESS_KEY_ID: bucket.access.accessKeyId,
-  BSVC_S3_SECRET_ACCESS_KEY: secret,
-  BSVC_S3_FORCE_PATH_STYLE: 'true',
-});
+const s3 = (endpoint: string, secretAccessKey: string): Env =>
+  s3Settings({ ...bucket.access, endpoint, secretAccessKey });
 
 /** 3: somebody else cannot be reached; 1: what is to be put right here. Mail is 1: it waits in its queue. */
 const CASES: Record<string, Case> = {

@@ -242,9 +242,10 @@ describe('colour and tables', () => {
     const lines = stdout.trimEnd().split('\n');
     expect(lines.filter((line) => line.length > 100)).toEqual([]);
     const cells = lines.map((line) => line.split('│').map((cell) => cell.trim()));
-    const at = cells.findIndex((row) => row[1] === 'BSVC_SHUTDOWN_GRACE');
-    const meaning = [cells[at]![4], cells[at + 1]![4]].join(' ');
-    expect(meaning).toBe('how long a stopping process waits for what is under way');
+    const at = cells.findIndex((row) => row[1] === 'BSVC_ACCESS_TOKEN_TTL');
+    const next = cells.findIndex((row, n) => n > at && row[1] !== '');
+    const meaning = cells.slice(at, next).map((row) => row[4]);
+    expect(meaning.join(' ').trim()).toBe('how long an access token works');
   });
 
   it('keep ids whole, and show times to the second', async () => {

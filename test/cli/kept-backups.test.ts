@@ -8,7 +8,7 @@ import { eventually } from '../helpers/eventually.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp } from '../helpers/open-test-app.js';
 import { openCliHome } from '../helpers/run-cli.js';
-import { openS3Double, type S3Double } from '../helpers/s3-double.js';
+import { openS3Double, s3Settings, type S3Double } from '../helpers/s3-double.js';
 
 const home = openCliHome();
 const places: ReturnType<typeof openCliHome>[] = [home];
@@ -17,13 +17,7 @@ let s3: Record<string, string>;
 
 beforeAll(async () => {
   bucket = await openS3Double();
-  s3 = {
-    BSVC_S3_ENDPOINT: bucket.access.endpoint!,
-    BSVC_S3_REGION: bucket.access.region,
-    BSVC_S3_ACCESS_KEY_ID: bucket.access.accessKeyId,
-    BSVC_S3_SECRET_ACCESS_KEY: bucket.access.secretAccessKey,
-    BSVC_S3_FORCE_PATH_STYLE: 'true',
-  };
+  s3 = s3Settings({ ...bucket.access, bucket: '' });
   await home.bsvc(['project', 'create', 'shop']);
   await home.bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String!']);
   await home.bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], {

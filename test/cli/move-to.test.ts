@@ -34,6 +34,8 @@ afterAll(() => home.remove());
 let dir: TempDir;
 let engine: Engine;
 let uri: string;
+/** The address with a database in its path. */
+const inDatabase = (name: string): string => uri.replace(/^(mongodb:[/]{2}[^/?]+)[/]?/, `$1/${name}`);
 let client: MongoClient;
 beforeEach(async () => {
   dir = await openTempDir();
@@ -88,7 +90,6 @@ describe('bsvc move-to', () => {
     expect(report).toMatchObject({ done: true, inUseBy: [], removed: 0 });
     expect(report.next).toEqual({
       MONGODB_URI: uri,
-      BSVC_MONGODB_DB: 'bsvc',
       BSVC_SECRET_KEY_FILE: join(dataDir, 'secret.key'),
     });
     const { BSVC_SECRET_KEY_FILE, MONGODB_URI } = report.next!;
@@ -240,11 +241,14 @@ describe('bsvc move-to', () => {
   it('refuses a database that holds something else', async () => {
     await target().collection('theirs').insertOne({ a: 1 });
     const { code, stderr } = await bsvc(['move-to', uri]);
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('--db') as string });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('Name another one in the path') as string,
+    });
     expect(await countThere()).toBe(1);
-    const elsewhere = (await bsvc(['move-to', uri, '--db', 'second', '--json'])).json<Report>();
-    expect(elsewhere.next).toMatchObject({ BSVC_MONGODB_DB: 'second' });
-    const env = { ...wireEnv(), BSVC_MONGODB_DB: 'second' };
+    const elsewhere = (await bsvc(['move-to', inDatabase('second'), '--json'])).json<Report>();
+    expect(elsewhere.next).toMatchObject({ MONGODB_URI: inDatabase('second') });
+    const env = { ...wireEnv(), MONGODB_URI: inDatabase('second') };
     expect((await bsvc(['project', 'list', '-q'], { env })).stdout).toBe(
       (await bsvc(['project', 'list', '-q'])).stdout,
     );
@@ -259,15 +263,11 @@ describe('bsvc move-to', () => {
     empty.remove();
   });
 
-  it('makes the database that the path of the address names, and refuses another one beside it', async () => {
-    const there = uri.replace(/^(mongodb:[/]{2}[^/?]+)[/]?/, '$1/shop');
-    const { database } = (await bsvc(['move-to', there, '--dry-run', '--json'])).json<{ database: string }>();
+  it('makes the database that the path of the address names', async () => {
+    const { database } = (await bsvc(['move-to', inDatabase('shop'), '--dry-run', '--json'])).json<{
+      database: string;
+    }>();
     expect(database).toBe('shop');
-    const refused = await bsvc(['move-to', there, '--db', 'other']);
-    expect({ code: refused.code, stderr: refused.stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining('the path of the address names the database shop') as string,
-    });
   });
 
   it('only counts with --dry-run', async () => {
@@ -298,8 +298,8 @@ describe('bsvc move-to', () => {
       code: 3,
       stderr: 'bsvc: MongoDB cannot be reached: check the address given and that the server is running.\n',
     });
-    await bsvc(['project', 'create', 'there'], { env: { ...wireEnv(), BSVC_MONGODB_DB: 'other' } });
-    const moved = await bsvc(['move-to', uri], { env: { ...wireEnv(), BSVC_MONGODB_DB: 'other' } });
+    await bsvc(['project', 'create', 'there'], { env: { ...wireEnv(), MONGODB_URI: inDatabase('other') } });
+    const moved = await bsvc(['move-to', uri], { env: { ...wireEnv(), MONGODB_URI: inDatabase('other') } });
     expect({ code: moved.code, stderr: moved.stderr }).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('MongoDB already') as string,

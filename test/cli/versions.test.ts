@@ -108,9 +108,10 @@ describe('a database that somebody has only looked at', () => {
       const moved = await home.bsvc(['move-to', uri, '--json']);
       expect([moved.code, moved.stderr]).toEqual([0, '']);
       expect(moved.json()).toMatchObject({ done: true });
-      const used = { env: { ...there.env, BSVC_MONGODB_DB: 'used' } };
+      const usedUri = uri.replace(/^(mongodb:[/]{2}[^/?]+)[/]?/, '$1/used');
+      const used = { env: { ...there.env, MONGODB_URI: usedUri } };
       await home.bsvc(['project', 'create', 'own'], used);
-      const refused = await home.bsvc(['move-to', uri, '--db', 'used', '--json']);
+      const refused = await home.bsvc(['move-to', usedUri, '--json']);
       expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('TARGET_NOT_EMPTY') as string]);
     } finally {
       await engine.close();

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { databaseInAddress } from '../../src/config/setting-readers.js';
 import { openEngine, type Engine } from '../../src/engine/index.js';
 import { documentsName } from '../../src/features/collections/collection.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
@@ -44,7 +45,7 @@ beforeEach(async () => {
     const made = await buildProject(app);
     const notes = await buildCollection(app, made.project, { name: 'notes' });
     await buildWebhook(app, made.project, receiver.url);
-    const stored = engine.db(app.config.mongodbName).collection(documentsName(notes));
+    const stored = engine.db(databaseInAddress(app.config.mongodbUri!)).collection(documentsName(notes));
     readNotes = () => stored.find({}).toArray();
     return made;
   });

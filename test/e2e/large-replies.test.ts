@@ -19,11 +19,9 @@ const sockets: Socket[] = [];
 
 beforeAll(async () => {
   dir = await openTempDir();
-  service = await startService(['serve', '--demo', '--port', '0', '--no-worker'], {
-    BSVC_DATA_DIR: dir.path,
-    BSVC_STALL_TIMEOUT: '3s',
-    BSVC_ADMIN_TOKEN: 'the-admin-token-of-this-test',
-  });
+  const argv = ['serve', '--demo', '--port', '0', '--no-worker'];
+  const env = { BSVC_DATA_DIR: dir.path, BSVC_ADMIN_TOKEN: 'the-admin-token-of-this-test' };
+  service = await startService(argv, env, { constants: { stallTimeoutMs: 3_000 } });
   admin = { authorization: 'Bearer the-admin-token-of-this-test' };
   key = service.ready.demo!.keys.secret;
   expect((await post('/api/schemas', { name: 'scans', mode: 'flexible' })).status).toBe(201);

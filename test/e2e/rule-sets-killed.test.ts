@@ -111,14 +111,15 @@ it('enter and leave are told exactly while members and rules change and serving 
     BSVC_LOG_LEVEL: 'warn',
     BSVC_RATE_LIMIT: 'off',
     BSVC_DURABILITY: 'relaxed',
-    BSVC_STREAMS_PER_ADDRESS: '1000',
   };
   const log = openLogger({ level: 'error', format: 'json' });
   const app = await openApp(loadConfig([{ source: 'test', values: env }]).config, log);
   await migrate(app.db);
   const random = openRandom(SEED);
   const world = await buildMemberWorld({ app });
-  const service = await startService(['serve', '--port', String(await findFreePort()), '--processes', '2'], env);
+  const service = await startService(['serve', '--port', String(await findFreePort()), '--processes', '2'], env, {
+    constants: { streamsPerAddress: 1000 },
+  });
   const { url } = service.ready;
   const run: Run = { url, steps: new EventEmitter().setMaxListeners(0), isOver: false, rules: 0, wrong: [] };
   let kills = 0;

@@ -213,7 +213,9 @@ describe('a server that cannot start', () => {
     [{ BSVC_SMTP_URL: `mail://me:${CANARY}@${NOBODY}` }, 2],
     [{ MONGODB_URI: `mongodb://me:${CANARY}@` }, 2],
   ] as [Record<string, string>, number][])('says why without the secret: %j', async (settings, code) => {
-    const outcome = await runBinary(['serve', '--port', '0'], { env: { ...env, ...settings, BSVC_DEBUG: 'true' } });
+    const outcome = await runBinary(['serve', '--port', '0'], {
+      env: { ...env, ...settings, BSVC_LOG_LEVEL: 'debug' },
+    });
     expect(outcome.stderr).not.toContain(CANARY);
     expect({ code: outcome.code, stderr: outcome.stderr.split('\n')[0] }).toMatchObject({ code });
   });

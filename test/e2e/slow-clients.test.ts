@@ -10,10 +10,11 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
  * timeout may be noticed comes on top.
  */
 const PATIENCE = {
-  BSVC_HEADERS_TIMEOUT: '6s',
-  BSVC_SILENCE_TIMEOUT: '7s',
-  BSVC_REQUEST_TIMEOUT: '8s',
-  BSVC_KEEP_ALIVE_TIMEOUT: '2s',
+  headersTimeoutMs: 6_000,
+  silenceTimeoutMs: 7_000,
+  requestTimeoutMs: 8_000,
+  keepAliveTimeoutMs: 2_000,
+  connectionsPerAddress: 1_000_000,
 };
 const CLOSED_WITHIN_MS = 45_000;
 /**
@@ -32,10 +33,8 @@ const dribbles: NodeJS.Timeout[] = [];
 
 beforeAll(async () => {
   dir = await openTempDir();
-  service = await startService(['serve', '--demo', '--port', '0', '--no-worker'], {
-    BSVC_DATA_DIR: dir.path,
-    ...PATIENCE,
-  });
+  const argv = ['serve', '--demo', '--port', '0', '--no-worker'];
+  service = await startService(argv, { BSVC_DATA_DIR: dir.path }, { constants: PATIENCE });
   key = service.ready.demo!.keys.secret;
   const post = (path: string, body: object): Promise<Response> =>
     fetch(service.ready.url + path, {

@@ -22,7 +22,6 @@ beforeEach(async () => {
     BSVC_LOG_LEVEL: 'error',
     BSVC_PROJECT: 'shop',
     BSVC_WATCHDOG: '3s',
-    BSVC_SUPERVISED: 'true',
   };
 });
 afterEach(async () => {

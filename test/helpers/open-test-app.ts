@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { createApi } from '../../src/api.js';
 import { openApp, type App } from '../../src/app.js';
-import { loadConfig } from '../../src/config/config.js';
+import { loadConfig, type Constants } from '../../src/config/config.js';
 import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
 import { openEngine } from '../../src/engine/index.js';
 import { migrate } from '../../src/migrations/migrate.js';
@@ -31,6 +31,8 @@ export interface TestApp {
 export interface TestAppOptions {
   /** Settings by environment name. */
   settings?: Record<string, string>;
+  /** Other constants than the ones of the service. */
+  constants?: Partial<Constants>;
   clock?: Clock;
   telemetry?: Telemetry | null;
 }
@@ -44,24 +46,20 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   const { path: dataDir, remove } = await openTempDir();
   const database = await openTestDatabase(dataDir);
   const logLines: string[] = [];
-  const { config } = loadConfig([
-    {
-      source: 'test',
-      values: {
-        BSVC_DATA_DIR: dataDir,
-        BSVC_DURABILITY: 'relaxed',
-        BSVC_LOG_LEVEL: 'info',
-        // Never met, but told of in every reply.
-        BSVC_RATE_LIMIT: '1000000/15m',
-        BSVC_USER_RATE_LIMIT: '1000000/15m',
-        BSVC_AUTH_RATE_LIMIT: '1000000/15m',
-        // Each would have to be started from source; what needs them says so.
-        BSVC_READER_THREADS: 'off',
-        ...database.settings,
-        ...options.settings,
-      },
-    },
-  ]);
+  const values = {
+    BSVC_DATA_DIR: dataDir,
+    BSVC_DURABILITY: 'relaxed',
+    BSVC_LOG_LEVEL: 'info',
+    // Never met, but told of in every reply.
+    BSVC_RATE_LIMIT: '1000000/15m',
+    BSVC_USER_RATE_LIMIT: '1000000/15m',
+    BSVC_AUTH_RATE_LIMIT: '1000000/15m',
+    ...database.settings,
+    ...options.settings,
+  };
+  // Reader threads would have to be started from source; a test that needs them says so.
+  const constants = { readerThreads: 0, ...options.constants };
+  const { config } = loadConfig([{ source: 'test', values }], constants);
   const log = openLogger({ level: config.logLevel, format: 'json' }, { write: (line) => logLines.push(line) });
   const app = await openApp(config, log, options.clock ?? systemClock, options.telemetry);
   await migrate(app.db);

@@ -4,13 +4,15 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Constants } from '../../src/config/config.js';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Another checkout's, to see what a test finds there. */
 export const BINARY = process.env.BSVC_TEST_BINARY ?? join(ROOT, 'bin', 'bsvc.js');
 
 /** Tests come from one address; those of the limits switch them on. */
-const WITHOUT_LIMITS = { BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off', BSVC_CONNECTIONS_PER_ADDRESS: 'off' };
+const WITHOUT_LIMITS = { BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' };
+const FROM_SOURCE = join(import.meta.dirname, 'serve-from-source.ts');
 
 export interface BinaryOutcome {
   /** null when a signal ended it. */
@@ -72,14 +74,24 @@ export interface RunningService {
 }
 
 /**
- * Starts `serve` or `worker` with --json and waits for its ready line; `onStart` gets the process before that.
+ * Starts `serve` or `worker` with --json and waits for its ready line; `onStart` gets the process before that. With
+ * `constants` it runs from source, with these instead of its own.
  */
 export async function startService(
   argv: string[],
   env: Record<string, string>,
-  options: Pick<BinaryOptions, 'openFiles' | 'onStart' | 'binary'> = {},
+  {
+    constants,
+    ...options
+  }: Pick<BinaryOptions, 'openFiles' | 'onStart' | 'binary'> & { constants?: Partial<Constants> } = {},
 ): Promise<RunningService> {
-  const child = spawnBinary([...argv, '--json'], env, options);
+  const child = constants
+    ? spawnBinary(
+        [...argv, '--json'],
+        { ...env, BSVC_TEST_CONSTANTS: JSON.stringify(constants), NODE_OPTIONS: '--import tsx' },
+        { ...options, binary: FROM_SOURCE },
+      )
+    : spawnBinary([...argv, '--json'], env, options);
   options.onStart?.(child);
   let stdout = '';
   let stderr = '';

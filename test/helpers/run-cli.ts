@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { clearLine, cursorTo, moveCursor } from 'node:readline';
 import { PassThrough, Readable } from 'node:stream';
 import { run } from '../../cli/run.js';
+import type { Constants } from '../../src/config/config.js';
 
 export interface CliOutcome {
   code: number;
@@ -16,6 +17,8 @@ export interface CliOutcome {
 export interface CliOptions {
   env?: Record<string, string>;
   cwd?: string;
+  /** Other constants than the ones of the service. */
+  constants?: Partial<Constants>;
   stdin?: string | Buffer;
   /** stdout and stderr, or stdout alone, pretend to be a terminal. stdin does not: prompts are tested on a real one. */
   terminal?: boolean | 'stdout';
@@ -34,6 +37,7 @@ export async function runCli(argv: string[], options: CliOptions = {}): Promise<
     stderr: stderr.stream,
     env: options.env ?? {},
     cwd: options.cwd ?? process.cwd(),
+    constants: options.constants,
     stop: options.stop ?? new AbortController().signal,
   });
   return {

@@ -44,6 +44,15 @@ const BUCKET = 'uploads';
 const REGION = 'eu-test-1';
 const LIST_PAGE = 2;
 
+/** The setting of the service that names this bucket, or with `bucket: ''` the account alone. */
+export function s3Settings({ endpoint, region, bucket, accessKeyId, secretAccessKey, publicUrl }: Access) {
+  const options = new URLSearchParams({ region, 'path-style': 'true', ...(publicUrl && { public: publicUrl }) });
+  const account = [accessKeyId, secretAccessKey].map(encodeURIComponent).join(':');
+  const host = endpoint!.replace(/^https?:\/\//, '');
+  return { BSVC_S3_URL: `s3+http://${account}@${host}/${bucket}?${options.toString()}` };
+}
+type Access = Omit<BucketAccess, 'forcePathStyle' | 'publicUrl'> & { publicUrl?: string | null };
+
 /**
  * An S3 endpoint with one bucket, in memory, which believes nobody: signatures, signed headers, expiry, body hashes and
  * lengths are all verified. Objects can be read without a signature until the bucket is closed.

@@ -20,7 +20,7 @@ let project: TestProject;
 let notes: Collection;
 const agent = new Agent({ keepAlive: true, maxSockets: 30 });
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_BODY_BUDGET: '64mb' } });
+  test = await openTestApp();
   const api = createApi(test.app);
   api.middleware.unshift((ctx, next) => next().finally(() => answered.push(ctx)));
   server = await startServer(api, '127.0.0.1', 0);

@@ -38,10 +38,9 @@ export async function countRan(): Promise<Ran[]> {
     BSVC_DURABILITY: 'relaxed',
     BSVC_RATE_LIMIT: '1000000/15m',
     BSVC_AUTH_RATE_LIMIT: '1000000/15m',
-    BSVC_READER_THREADS: 'off',
     BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
   };
-  const { config } = loadConfig([{ source: 'measure', values }]);
+  const { config } = loadConfig([{ source: 'measure', values }], { readerThreads: 0 });
   const app = await openApp(config, openLogger({ level: 'info', format: 'json' }, { write: () => undefined }));
   await migrate(app.db);
   const server = createServer(createApi(app).callback());

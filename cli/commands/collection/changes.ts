@@ -20,7 +20,7 @@ export default defineCommand({
     project: projectOption,
     on: flag('--on', 'keep changes'),
     off: flag('--off', 'keep none, and remove those that were kept'),
-    keep: option('--keep <duration>', 'how long (default: BSVC_CHANGES_KEEP)', lifetime),
+    keep: option('--keep <duration>', 'how long (default: BSVC_KEEP)', lifetime),
   },
   async run(context, input) {
     if (input.on && input.off) throw new UsageError('Give either --on or --off.');

@@ -13,7 +13,7 @@ import { presentDeliveries, webhookArgument } from './present.js';
 
 export default defineProjectCommand({
   details:
-    'Newest first; kept as BSVC_DELIVERIES_KEEP says, failed ones for 30 days. --json shows every attempt with status, time and the beginning of the answer.',
+    'Newest first; delivered ones are kept for three days, failed ones as BSVC_KEEP says. --json shows every attempt with status, time and the beginning of the answer.',
   examples: [
     'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed',
     'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --json',

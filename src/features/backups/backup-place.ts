@@ -45,27 +45,17 @@ export function fullAddress(address: string, cwd = process.cwd()): string {
 }
 
 /**
- * Opens the place at an address. A bucket is entered with the credentials of `BSVC_S3_*`; 400 INVALID_BACKUP_PLACE for
- * an address without a bucket.
+ * Opens the place at an address. A bucket is opened with the account of `BSVC_S3_URL`; 400 INVALID_BACKUP_PLACE for
+ * an address without a bucket, or without an account.
  */
 export async function openBackupPlace(app: Pick<App, 'config'>, address: string): Promise<BackupPlace> {
   if (!address.startsWith('s3://')) return openDirectory(fullAddress(address));
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(address) ?? [];
   if (bucket === '') throw invalid('INVALID_BACKUP_PLACE', `${address} names no bucket: write s3://bucket/prefix`);
-  const { config } = app;
+  const { s3 } = app.config;
+  if (!s3) throw invalid('INVALID_BACKUP_PLACE', `${address} needs an account: set BSVC_S3_URL=s3://key:secret@host`);
   const { openS3Folder } = await import('../../platform/object-store/s3-folder.js');
-  const folder = openS3Folder(
-    {
-      endpoint: config.s3Endpoint,
-      region: config.s3Region,
-      bucket,
-      accessKeyId: config.s3AccessKeyId ?? '',
-      secretAccessKey: config.s3SecretAccessKey ?? '',
-      publicUrl: null,
-      forcePathStyle: config.s3ForcePathStyle,
-    },
-    prefix.replace(/\/+$/, ''),
-  );
+  const folder = openS3Folder({ ...s3, bucket, publicUrl: null }, prefix.replace(/\/+$/, ''));
   return inFolder(address, folder);
 }
 

@@ -1,5 +1,6 @@
 import { CHANGE_LOG } from '../changes/outbox-log.js';
 import type { App } from '../../app.js';
+import { databaseInAddress } from '../../config/setting-readers.js';
 import type { Config } from '../../config/config.js';
 import { AppError, conflict, unavailable } from '../../errors.js';
 import { inWorkFolder } from '../../platform/processes/work-folder.js';
@@ -35,8 +36,6 @@ export interface MoveReport {
 
 export interface MoveOptions {
   stop: AbortSignal;
-  /** Name of the database there. */
-  databaseName: string;
   /** Only look whether it could be done, and at what. */
   dryRun: boolean;
   onProgress: (text: string) => void;
@@ -46,7 +45,7 @@ export interface MoveOptions {
 const OWN_ACTION = 'move-to';
 
 /**
- * Makes the MongoDB at `uri` hold what the embedded store holds: as of one moment, by an online copy, so that serving
+ * Makes the database that `uri` names hold what the embedded store holds: as of one moment, by an online copy, so that serving
  * may go on; then compares every document. May be repeated after an interruption, and to bring over what was written
  * since. 409 when this store is not an embedded one, when the database there holds something else or was served
  * since, and when the comparison finds a difference.
@@ -65,15 +64,16 @@ async function moveBy(app: App, uri: string, workDir: string, options: MoveOptio
   let target: Database | null = null;
   let frozen: Database | null = null;
   try {
-    target = await openTarget({ ...app.config, mongodbUri: uri, mongodbName: options.databaseName });
+    target = await openTarget({ ...app.config, mongodbUri: uri });
     const before = app.db.listOtherProcesses();
     frozen = await freezeWhole(app, workDir, options.stop);
     await requireProjects(frozen);
     const source = await identifyStore(frozen);
-    const mark = await requireOwnTarget(target, source, options.databaseName);
+    const database = databaseInAddress(uri);
+    const mark = await requireOwnTarget(target, source, database);
     const names = (await frozen.listNames()).filter((name) => ![MOVES, RESTORES, CHANGE_LOG].includes(name)).sort();
     const report: MoveReport = {
-      database: options.databaseName,
+      database,
       collections: [],
       documents: 0,
       written: 0,
@@ -143,7 +143,7 @@ async function requireOwnTarget(target: Database, source: string, databaseName: 
   if (mark === null && (await isUnused(target))) return null;
   throw conflict(
     'TARGET_NOT_EMPTY',
-    `The database "${databaseName}" there holds ${mark ? 'another moved store' : 'something already'}. Choose another one with --db, or empty it.`,
+    `The database "${databaseName}" there holds ${mark ? 'another moved store' : 'something already'}. Name another one in the path of the address, or empty it.`,
   );
 }
 

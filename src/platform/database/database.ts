@@ -23,6 +23,7 @@ import type {
   VerifyOptions,
 } from '../../engine/index.js';
 import type { Config } from '../../config/config.js';
+import { databaseInAddress } from '../../config/setting-readers.js';
 import { type AppError, conflict, invalid, unavailable } from '../../errors.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
 import { readSize, type CollectionSize } from './collection-size.js';
@@ -184,7 +185,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
   // The server's own limit on a read comes first, so that the error says the reason.
   const socketTimeoutMS = Math.max(SILENCE_MS, config.queryTimeoutMs + 10_000);
   const client = await connectMongodb(uri, { ...CLIENT_OPTIONS, socketTimeoutMS });
-  const db = client.db(config.mongodbName);
+  const db = client.db(databaseInAddress(uri));
   let server: ServerJudgement;
   try {
     server = judgeServer(await askServer(client.db('admin')));
@@ -213,7 +214,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
       });
       const connected = await patient;
       await connected
-        .db(config.mongodbName)
+        .db(databaseInAddress(uri))
         .collection(collection)
         .createIndexes(indexes, hasMembers ? { commitQuorum: 'majority' } : {});
     },
@@ -273,7 +274,7 @@ const COUNTED_FIELD = 'isDeleted';
 /** Trash, recovery and the notes of the service write these alone: they work in a document of the largest size too. */
 const SERVICE_FIELDS = new Set([COUNTED_FIELD, 'deletedAt', 'updatedAt', '_bsvc']);
 
-/** The database in an embedded store; BSVC_MONGODB_DB is about a MongoDB. */
+/** The database in an embedded store. */
 const EMBEDDED_NAME = 'bsvc';
 
 /** True if the embedded engine keeps anything in the directory. */

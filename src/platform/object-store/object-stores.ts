@@ -62,15 +62,6 @@ export function openObjectStores(config: Config, secrets: SecretBox, clock: Cloc
   };
 }
 
-function readPlatformBucket(config: Config): BucketAccess | null {
-  if (!config.s3Bucket) return null;
-  return {
-    endpoint: config.s3Endpoint,
-    region: config.s3Region,
-    bucket: config.s3Bucket,
-    accessKeyId: config.s3AccessKeyId ?? '',
-    secretAccessKey: config.s3SecretAccessKey ?? '',
-    publicUrl: config.s3PublicUrl,
-    forcePathStyle: config.s3ForcePathStyle,
-  };
+function readPlatformBucket({ s3 }: Config): BucketAccess | null {
+  return s3?.bucket ? { ...s3, bucket: s3.bucket } : null;
 }

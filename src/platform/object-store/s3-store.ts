@@ -50,7 +50,7 @@ const CALL_MS = 20_000;
 /** The slowest upload to the bucket that is waited for. */
 const MIN_BYTES_PER_MS = 64;
 const PUT_ATTEMPTS = 3;
-/** Less than the silence after which a client that waits is cut off (BSVC_SILENCE_TIMEOUT): it is to get an answer. */
+/** Less than the silence after which a client that waits is cut off: it is to get an answer. */
 const PUT_MS = 40_000;
 const MAX_SOCKETS = 64;
 /** Signed in addition to the host, so that a URL takes nothing but the declared type and length. */

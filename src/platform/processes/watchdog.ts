@@ -90,7 +90,7 @@ const THREAD = `
     }
   };
   const KILLED = 'the main thread hangs: the process ends itself, to be restarted (BSVC_WATCHDOG)';
-  const LEFT = 'the main thread hangs: nothing is answered. As nobody is known to start this process again (BSVC_SUPERVISED), it is left alone for ' +
+  const LEFT = 'the main thread hangs: nothing is answered. As no supervisor is known to restart this process (BSVC_WATCHDOG), it is left alone for ' +
     Math.round(graceMs / 1000) + ' s before it ends itself';
   const tellAndEnd = () => {
     isOver = true;

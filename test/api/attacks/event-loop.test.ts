@@ -37,7 +37,7 @@ let unwatched: Awaited<ReturnType<typeof listen>>;
 
 beforeAll(async () => {
   // As users run it: what takes long leaves the event loop.
-  stage = await openStage({ BSVC_READER_THREADS: '1' });
+  stage = await openStage({}, undefined, { readerThreads: 1 });
   estate = await buildEstate(stage);
   unwatched = await listen(createServer(createApi(stage.app).callback()));
   visitor = callerWith(unwatched, { 'x-api-key': estate.publishable });

@@ -1,6 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { EJSON, ObjectId } from 'bson';
 import { ROUTE_LISTS } from '../../../src/api.js';
+import type { Constants } from '../../../src/config/config.js';
 import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
 import { setTemplate } from '../../../src/features/mail/mail-template.js';
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
@@ -32,10 +33,15 @@ export interface Stage extends TestApp {
   provider: MailProviderDouble;
 }
 
-export async function openStage(settings: Record<string, string> = {}, clock?: Clock): Promise<Stage> {
+export async function openStage(
+  settings: Record<string, string> = {},
+  clock?: Clock,
+  constants?: Partial<Constants>,
+): Promise<Stage> {
   const provider = await startMailProviderDouble();
   const test = await openTestApp({
     clock,
+    constants,
     settings: {
       BSVC_ADMIN_TOKEN: ADMIN_TOKEN,
       BSVC_BCRYPT_COST: '4',

@@ -30,7 +30,7 @@ const open = new Set<StreamClient>();
 beforeAll(async () => {
   test = await openTestApp({
     clock: { now: () => Date.now() + aheadMs },
-    settings: { BSVC_STREAMS_PER_ADDRESS: String(MAX_PER_ADDRESS), BSVC_STREAMS: String(MAX_PER_ADDRESS + 5) },
+    constants: { streamsPerAddress: MAX_PER_ADDRESS, streams: MAX_PER_ADDRESS + 5 },
   });
   test.server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -298,7 +298,7 @@ describe('a flood of streams', () => {
   });
 
   it('does not count among the requests under way', async () => {
-    const small = await openTestApp({ settings: { BSVC_MAX_IN_FLIGHT: '3' } });
+    const small = await openTestApp({ constants: { maxInFlight: 3 } });
     try {
       const own = await buildProject(small.app);
       await buildCollection(small.app, own.project, { name: 'notes' });

@@ -41,9 +41,13 @@ export async function withFeedService<T>(
     BSVC_DATA_DIR: join(dir.path, 'data'),
     BSVC_SECRET_KEY: 'a-master-key-for-benches-0123456789abcdef',
     BSVC_LOG_LEVEL: 'error',
-    BSVC_STREAMS: String(Math.max(streams, 10_000)),
-    BSVC_STREAMS_PER_ADDRESS: String(streams),
     ...(process.env.NODE_OPTIONS !== undefined && { NODE_OPTIONS: process.env.NODE_OPTIONS }),
+  };
+  const argv = ['serve', '--port', '0', '--processes', '1', '--no-worker'];
+  const constants = {
+    streams: Math.max(streams, 10_000),
+    streamsPerAddress: streams,
+    connectionsPerAddress: 2 * streams,
   };
   const started: RunningService[] = [];
   try {
@@ -67,7 +71,7 @@ export async function withFeedService<T>(
       tokens,
       env,
       async start() {
-        const service = await startService(['serve', '--port', '0', '--processes', '1', '--no-worker'], env);
+        const service = await startService(argv, env, { constants });
         started.push(service);
         return service;
       },

@@ -15,7 +15,7 @@ let owner: TestProject;
 let posts: Collection;
 
 beforeAll(async () => {
-  test = await openTestApp({ settings: { BSVC_READER_THREADS: '1' } });
+  test = await openTestApp({ constants: { readerThreads: 1 } });
   owner = await buildProject(test.app);
   posts = await buildCollection(test.app, owner.project, { name: 'posts', indexes: ['views'] });
   const documents = Array.from({ length: 10_050 }, (_, n) => ({ status: 'live', views: n, kind: n % 50 }));

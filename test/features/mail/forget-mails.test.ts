@@ -18,7 +18,7 @@ let test: TestApp;
 let owner: TestProject;
 
 beforeAll(async () => {
-  test = await openTestApp({ clock, settings: { BSVC_MAIL_KEEP: '10h' } });
+  test = await openTestApp({ clock, settings: { BSVC_KEEP: '10h' } });
 });
 afterAll(() => test.close());
 beforeEach(async () => {

@@ -28,10 +28,8 @@ beforeAll(async () => {
   const settings = {
     BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
     BSVC_RATE_LIMIT: 'off',
-    BSVC_DELIVERIES_KEEP: '3d',
-    BSVC_DELIVERIES_MAX: '100kb',
   };
-  test = await openTestApp({ clock, settings });
+  test = await openTestApp({ clock, settings, constants: { deliveriesMaxBytes: 100 * 1024 } });
   receiver = await openWebhookReceiver();
 });
 afterAll(async () => {
@@ -227,7 +225,7 @@ describe('what has been kept for long enough', () => {
   });
 });
 
-describe('a project with more deliveries than BSVC_DELIVERIES_MAX', () => {
+describe('a project with more deliveries than it may keep', () => {
   const LARGE = { text: 'x'.repeat(10_000) };
 
   /** Failed deliveries that take about 1,600 bytes each. */
@@ -278,7 +276,7 @@ describe('a project with more deliveries than BSVC_DELIVERIES_MAX', () => {
     for (let n = 0; n < 11; n++) waiting.push(await insertPost(LARGE));
     await sweep();
     expect(await documentsOf({})).toEqual(waiting);
-    const lines = test.logLines.filter((line) => line.includes('BSVC_DELIVERIES_MAX'));
+    const lines = test.logLines.filter((line) => line.includes('more than a project may keep'));
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(owner.project._id.toHexString());
   });

@@ -80,9 +80,7 @@ export async function soakKept({ minutes, seed, onProgress }: KeptSoak): Promise
     BSVC_SECRET_KEY: MASTER_KEY,
     BSVC_LOG_LEVEL: 'error',
     BSVC_WEBHOOK_ALLOW_PRIVATE: 'true',
-    BSVC_DELIVERIES_KEEP: KEEP,
-    BSVC_CHANGES_KEEP: KEEP,
-    BSVC_MAIL_KEEP: KEEP,
+    BSVC_KEEP: KEEP,
   };
   try {
     const owner = await prepare(env, receiver.url);

@@ -6,7 +6,7 @@ import { tooLarge, type AppError } from '../../../errors.js';
 const SMALL_CHANGE_BYTES = 1024;
 
 /**
- * What a document must meet so that a change does not let it grow beyond `BSVC_DOCUMENT_MAX`; null where the database
+ * What a document must meet so that a change does not let it grow beyond 2 MB; null where the database
  * looks at that itself, which costs it nothing. What the change sets and removes by whole fields makes room first.
  */
 export function growthFilter(
@@ -26,5 +26,5 @@ export function growthFilter(
 }
 
 export function grownTooLarge(): AppError {
-  return tooLarge('DOCUMENT_TOO_LARGE', 'The document would grow beyond the server’s BSVC_DOCUMENT_MAX');
+  return tooLarge('DOCUMENT_TOO_LARGE', 'The document would grow beyond 2 MB');
 }

@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { Filter } from 'mongodb';
 import type { App } from '../../../app.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
-import { deliveryStore, FAILED_KEPT_DAYS, type Delivery } from './delivery.js';
+import { deliveryStore, type Delivery } from './delivery.js';
 
 /** Longer than an attempt can take: a delivery whose attempt was begun and never ended is due again after this. */
 const CLAIM_MS = 20_000;
@@ -92,10 +92,13 @@ export async function failPendingDeliveries(app: App, webhookId: ObjectId): Prom
   await failDeliveries(app, { webhookId }, 'The webhook was disabled or removed.');
 }
 
+/** As long as a webhook may be disabled before its deliveries are given up. */
+const DISABLED_DAYS = 30;
+
 /** Gives up what has waited too long for a webhook that is disabled and keeps it. */
 export async function failKeptDeliveries(app: App, webhookId: ObjectId): Promise<void> {
-  const until = new Date(app.clock.now() - FAILED_KEPT_DAYS * DAY_MS);
-  const error = `The webhook was disabled for ${FAILED_KEPT_DAYS} days.`;
+  const until = new Date(app.clock.now() - DISABLED_DAYS * DAY_MS);
+  const error = `The webhook was disabled for ${DISABLED_DAYS} days.`;
   await failDeliveries(app, { webhookId, createdAt: { $lte: until } }, error);
 }
 

@@ -58,8 +58,6 @@ export interface Delivery {
   updatedAt: Date;
 }
 
-/** Those that were delivered go sooner: BSVC_DELIVERIES_KEEP. */
-export const FAILED_KEPT_DAYS = 30;
 export const KEPT_ATTEMPTS = 30;
 
 export const WEBHOOK_DELIVERIES = 'webhook_deliveries';

@@ -2,10 +2,9 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { isClockSteady } from '../../../platform/database/clock-drift.js';
 import type { JobContext, JobDefinition } from '../../../platform/jobs/job.js';
-import { DAY_MS } from '../../../platform/time/clock.js';
 import { webhookStore } from '../webhook-store.js';
 import { failKeptDeliveries } from './claim-delivery.js';
-import { deliveryStore, FAILED_KEPT_DAYS, WEBHOOK_DELIVERIES, type Delivery } from './delivery.js';
+import { deliveryStore, WEBHOOK_DELIVERIES, type Delivery } from './delivery.js';
 import { dropPayloads } from './drop-payloads.js';
 import { payloadKeptMs, payloadStore, WEBHOOK_PAYLOADS, payloadId } from './payload.js';
 
@@ -28,7 +27,7 @@ export const removeOldDeliveriesJob: JobDefinition<App> = {
     for await (const { _id: projectId, webhooks } of webhookStore(app).find({})) {
       for (const { id, keepsWaiting } of webhooks) if (keepsWaiting) await failKeptDeliveries(app, id);
       await removeUntil(app, projectId, 'delivered', nowMs - app.config.deliveriesKeepMs, context);
-      await removeUntil(app, projectId, 'failed', nowMs - FAILED_KEPT_DAYS * DAY_MS, context);
+      await removeUntil(app, projectId, 'failed', nowMs - app.config.keepMs, context);
       if (full) await trimProject(app, projectId, context);
     }
     await dropPayloads(app, context);
@@ -86,7 +85,7 @@ async function trimProject(app: App, projectId: ObjectId, context: JobContext): 
   if (size.pending <= max) return;
   app.log.warn(
     { projectId: projectId.toHexString(), bytes: size.pending },
-    'the deliveries that wait alone are more than BSVC_DELIVERIES_MAX',
+    'the deliveries that wait alone are more than a project may keep',
   );
 }
 
