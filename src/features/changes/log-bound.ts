@@ -84,7 +84,8 @@ export async function countLogs(
 
 /**
  * Removes changes that are older than they are to be kept, and of what is left the oldest until each log has no more
- * than 64 MB, or its documents where they are more, and all of the project's no more than a quarter of what its plan grants.
+ * than 64 MB, or its documents where they are more, and all of the project's no more than a quarter of what its plan
+ * grants.
  */
 export async function trimLogs(app: App, projectId: ObjectId, collections: readonly Collection[]): Promise<void> {
   const logs = await measureLogs(app, collections);
