@@ -46,9 +46,9 @@ const OWN_ACTION = 'move-to';
 
 /**
  * Makes the database that `uri` names hold what the embedded store holds: as of one moment, by an online copy, so that
- * serving may go on; then compares every document. May be repeated after an interruption, and to bring over what was written
- * since. 409 when this store is not an embedded one, when the database there holds something else or was served
- * since, and when the comparison finds a difference.
+ * serving may go on; then compares every document. May be repeated after an interruption, and to bring over what was
+ * written since. 409 when this store is not an embedded one, when the database there holds something else or was
+ * served since, and when the comparison finds a difference.
  */
 export async function moveStore(app: App, uri: string, options: MoveOptions): Promise<MoveReport> {
   if (app.db.kind !== 'embedded') {
