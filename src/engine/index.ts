@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Core } from './commands/command.js';
 import { storageStats, type StorageStats } from './commands/administration.js';
 import { Cursors } from './commands/read/cursors.js';
+import { Transactions } from './commands/transactions.js';
 import { expireDocuments } from './commands/write/expire-documents.js';
 import type { DataDb } from './transports/in-process/contract.js';
 import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
@@ -167,7 +168,14 @@ export function openEngine(options: EngineOptions): Engine {
   const { countBy, growth = null } = options;
   const storage = openStorage(dataDir, durability, { countBy, growth });
   const readers = readerThreads > 0 ? new ReaderPool({ dataDir, durability }, readerThreads) : null;
-  const core: Core = { storage, cursors: new Cursors(), startedAt: Date.now(), commandCounts: new Map(), readers };
+  const core: Core = {
+    storage,
+    cursors: new Cursors(),
+    transactions: new Transactions(),
+    startedAt: Date.now(),
+    commandCounts: new Map(),
+    readers,
+  };
   const probe = new CommitProbe(storage);
   const listeners: Listener[] = [];
   let closing: Promise<void> | undefined;

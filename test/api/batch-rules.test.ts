@@ -9,8 +9,6 @@ import { buildCollection, buildProject, storedDocuments, type TestProject } from
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openRandom, type Random } from '../helpers/random.js';
 
-const HAS_TRANSACTIONS = process.env.BSVC_TEST_TRANSPORT !== 'wire';
-
 let test: TestApp;
 let owner: TestProject;
 let ada: string;
@@ -90,7 +88,7 @@ async function stored({ members, cards }: World): Promise<unknown[]> {
   return shown.sort((a, b) => (String(a._id) < String(b._id) ? -1 : 1));
 }
 
-describe.runIf(HAS_TRANSACTIONS)('a batch under rules with sets', () => {
+describe('a batch under rules with sets', () => {
   it('changes, removes and takes back what it stores itself', async () => {
     const world = await buildWorld();
     const [board, card] = [newId(), newId()];

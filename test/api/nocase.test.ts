@@ -21,8 +21,6 @@ import {
 import { openFollower } from '../helpers/feed-follower.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
-const HAS_TRANSACTIONS = process.env.BSVC_TEST_TRANSPORT !== 'wire';
-
 let test: TestApp;
 let owner: TestProject;
 
@@ -356,11 +354,9 @@ describe('a unique @nocase field', () => {
     await send('delete', `${name}/${ann}`).expect(200);
     await send('post', name, { email: 'ann@x.org' }).expect(201);
     await send('patch', `${name}/${ann}/recover`).expect(409);
-    if (HAS_TRANSACTIONS) {
-      const operations = [{ op: 'insert', collection: name, body: { email: 'Bob' } }];
-      const reply = await request(test.server).post('/api/batch').set('x-api-key', owner.secret).send({ operations });
-      expect(reply.body).toMatchObject({ code: 'DUPLICATE_VALUE' });
-    }
+    const operations = [{ op: 'insert', collection: name, body: { email: 'Bob' } }];
+    const reply = await request(test.server).post('/api/batch').set('x-api-key', owner.secret).send({ operations });
+    expect(reply.body).toMatchObject({ code: 'DUPLICATE_VALUE' });
     expect(await emails(`${name}?sort=email`)).toEqual(['ann@x.org', 'bob', 'C']);
   });
 

@@ -20,10 +20,8 @@ import { openTestApp } from '../helpers/open-test-app.js';
 import { openRandom, type Random } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 
-/** On the wire transport references are checked and not locked: there one writes after the other. */
-const AT_ONCE = process.env.BSVC_TEST_TRANSPORT === 'wire' ? 1 : 6;
-/** Transactions of a stand-in come one after the other. */
-const STEPS = Number(process.env.BSVC_TEST_RUNS ?? (process.env.BSVC_TEST_TRANSPORT === 'replica-set' ? 120 : 360));
+const AT_ONCE = 6;
+const STEPS = Number(process.env.BSVC_TEST_RUNS ?? (process.env.BSVC_TEST_TRANSPORT === 'wire' ? 120 : 360));
 /** After so many the jobs are run to their end and everything is looked at. */
 const LOOK = 120;
 /** By then a job that was stored before a write is due. */

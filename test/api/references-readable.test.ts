@@ -18,7 +18,6 @@ import { bearer, openUserClient, PASSWORD, type UserClient } from '../helpers/us
 
 // A writer refers only to what it may read, and is kept from deleting only by what it could change itself.
 
-const HAS_TRANSACTIONS = process.env.BSVC_TEST_TRANSPORT !== 'wire';
 const clock = createFakeClock();
 
 let test: TestApp;
@@ -112,16 +111,14 @@ describe('the document that a write refers to', () => {
     $push: (headers, { one, own }, id) => send(headers, 'patch', `data/${one.name}/${own}`, { $push: { all: id } }),
     $addToSet: (headers, { one, own }, id) =>
       send(headers, 'patch', `data/${one.name}/${own}`, { $addToSet: { all: { $each: [id] } } }),
-    ...(HAS_TRANSACTIONS && {
-      'batch, insert': (headers: Headers, { one }: { one: Collection }, id: string) => {
-        const operations = [{ op: 'insert', collection: one.name, body: { to: id } }];
-        return send(headers, 'post', 'batch', { operations });
-      },
-      'batch, update': (headers: Headers, { one, own }: { one: Collection; own: string }, id: string) => {
-        const operations = [{ op: 'update', collection: one.name, id: own, body: { $push: { all: id } } }];
-        return send(headers, 'post', 'batch', { operations });
-      },
-    }),
+    'batch, insert': (headers: Headers, { one }: { one: Collection }, id: string) => {
+      const operations = [{ op: 'insert', collection: one.name, body: { to: id } }];
+      return send(headers, 'post', 'batch', { operations });
+    },
+    'batch, update': (headers: Headers, { one, own }: { one: Collection; own: string }, id: string) => {
+      const operations = [{ op: 'update', collection: one.name, id: own, body: { $push: { all: id } } }];
+      return send(headers, 'post', 'batch', { operations });
+    },
   };
 
   const withoutIds = ({ status, text }: Answer): unknown => [
@@ -209,7 +206,7 @@ describe('the document that a write refers to', () => {
     }
   });
 
-  it.runIf(HAS_TRANSACTIONS)('may be stored, and made readable, by the same batch', async () => {
+  it('may be stored, and made readable, by the same batch', async () => {
     const person = await signUp();
     const name = `rows${++made.count}`;
     const members = await buildCollection(test.app, owner.project, {
@@ -291,10 +288,8 @@ describe('documents that restrict', () => {
   const REMOVALS: Record<string, Removal> = {
     trash: (person, { name }, id) => send(as(person), 'delete', `data/${name}/${id}`),
     removal: (person, { name }, id) => send(as(person), 'delete', `data/${name}/${id}?permanent=true`),
-    ...(HAS_TRANSACTIONS && {
-      batch: (person: Person, { name: collection }: Collection, id: string) =>
-        send(as(person), 'post', 'batch', { operations: [{ op: 'remove', collection, id }] }),
-    }),
+    batch: (person: Person, { name: collection }: Collection, id: string) =>
+      send(as(person), 'post', 'batch', { operations: [{ op: 'remove', collection, id }] }),
   };
   const PRIVATE = { rls: { mode: 'private', ownerField: 'owner' } };
   const refsOf = async (collection: Collection): Promise<unknown[]> =>
@@ -369,7 +364,7 @@ describe('documents that restrict', () => {
     expect((await send(as(person), 'delete', `data/${boards.name}/${board}`)).status).toBe(200);
   });
 
-  it.runIf(HAS_TRANSACTIONS)('hold it by what the same batch stores, and not by what it removes', async () => {
+  it('hold it by what the same batch stores, and not by what it removes', async () => {
     const person = await signUp();
     const boards = await build(['owner:String'], PRIVATE);
     const referring = await build(['by:String', `to:Ref(${boards.name}){onDelete:restrict}`], {

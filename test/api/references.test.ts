@@ -14,8 +14,6 @@ import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
-const HAS_TRANSACTIONS = process.env.BSVC_TEST_TRANSPORT !== 'wire';
-
 let test: TestApp;
 let owner: TestProject;
 let server: Record<string, string>;
@@ -141,7 +139,7 @@ it('clears, trashes or removes what refers to a document that goes, at any depth
   expect(body).toBeDefined();
 });
 
-it.runIf(HAS_TRANSACTIONS)('sees in a batch what stands before, and decides all of it at once', async () => {
+it('sees in a batch what stands before, and decides all of it at once', async () => {
   const boards = await build(['name:String']);
   const cards = await build([`board:Ref(${boards.name})!{onDelete:restrict}`]);
   const id = nobody();
@@ -172,7 +170,7 @@ it.runIf(HAS_TRANSACTIONS)('sees in a batch what stands before, and decides all 
   expect(await isThere(notes, note)).toBe(false);
 });
 
-it.runIf(HAS_TRANSACTIONS)('clears what another comes to refer to at the moment when it goes', async () => {
+it('clears what another comes to refer to at the moment when it goes', async () => {
   const boards = await build(['n:Number']);
   const lists = await build([`board:Ref(${boards.name}){onDelete:trash}`]);
   const cards = await build([`list:Ref(${lists.name}){onDelete:unset}`]);
@@ -193,7 +191,7 @@ it.runIf(HAS_TRANSACTIONS)('clears what another comes to refer to at the moment 
   expect((await api('get', `${cards.name}/${card}`).expect(200)).body.list ?? null).toBe(null);
 });
 
-it.runIf(HAS_TRANSACTIONS)('stores several documents together only while what they refer to is there', async () => {
+it('stores several documents together only while what they refer to is there', async () => {
   const boards = await build(['n:Number']);
   const lists = await build([`board:Ref(${boards.name}){onDelete:remove}`]);
   const board = await store(boards, {});
@@ -221,14 +219,10 @@ it('tells an end user that documents refer to what it removes, not how many nor 
   const remove = () => [
     request(test.server).delete(`/api/data/${boards.name}/${board}`).set(headers),
     request(test.server).delete(`/api/data/${boards.name}/${board}?permanent=true`).set(headers),
-    ...(HAS_TRANSACTIONS
-      ? [
-          request(test.server)
-            .post('/api/batch')
-            .set(headers)
-            .send({ operations: [{ op: 'remove', collection: boards.name, id: board }] }),
-        ]
-      : []),
+    request(test.server)
+      .post('/api/batch')
+      .set(headers)
+      .send({ operations: [{ op: 'remove', collection: boards.name, id: board }] }),
   ];
   const replies: string[] = [];
   for (let count = 0; count < 2; count++) {

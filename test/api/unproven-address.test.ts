@@ -11,7 +11,6 @@ import { bearer, openUserClient, PASSWORD, type UserClient } from '../helpers/us
 // Anybody can sign up with anybody's address: to rules it is known when its owner has proven it.
 
 const VICTIM = 'boss@corp.example';
-const HAS_TRANSACTIONS = process.env.BSVC_TEST_TRANSPORT !== 'wire';
 const MINE = 'doc.assignee = user.email';
 
 let test: TestApp;
@@ -119,8 +118,7 @@ const WAYS: Record<string, () => Promise<boolean>> = {
 };
 
 describe('user.email', () => {
-  const isOffered = (name: string): boolean => name !== 'batch' || HAS_TRANSACTIONS;
-  const all = Object.entries(WAYS).filter(([name]) => isOffered(name));
+  const all = Object.entries(WAYS);
 
   it('admits nobody until the address is proven, and its owner then', async () => {
     const admitted = async (): Promise<Record<string, boolean>> => {

@@ -8,8 +8,6 @@ import { parseBulkQuery } from '../../src/features/documents/query/parse-bulk-qu
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
-const HAS_TRANSACTIONS = process.env.BSVC_TEST_TRANSPORT !== 'wire';
-
 let test: TestApp;
 let owner: TestProject;
 let server: Record<string, string>;
@@ -108,7 +106,7 @@ describe('PATCH /api/data/:collection?<filter>', () => {
     expect(reply.body.error).toMatch(/^Document [0-9a-f]{24}: Validation failed: n must be a number after \$inc/);
     if (changed > 0) expect(reply.body.error).toContain(`${changed} documents were changed before it, and stay so`);
     // Each transaction is whole.
-    if (HAS_TRANSACTIONS) expect(changed % 100).toBe(0);
+    expect(changed % 100).toBe(0);
     expect(documents.every(({ n }) => (n as number) <= 300)).toBe(true);
     expect(documents).toHaveLength(250);
   });
@@ -172,7 +170,7 @@ describe('DELETE /api/data/:collection?<filter>', () => {
       expect.stringMatching(new RegExp(`^Document ${first}: `)),
     ]);
     const left = (await stored(boards)).filter(({ isDeleted }) => isDeleted === false);
-    expect(left.length).toBe(HAS_TRANSACTIONS ? 3 : left.length);
+    expect(left.length).toBe(3);
     expect(left.some(({ n }) => n === 0)).toBe(true);
   });
 });

@@ -139,13 +139,15 @@ func main() {
 		size, got := bucket.DownloadToStream(id, &read)
 		return firstOf(put, got, same(size, int64(600000)), same(read.String() == text, true))
 	})
-	refused("transactions", "Transactions are not available", func() error {
+	works("transactions", func() error {
 		return client.UseSession(ctx, func(session mongo.SessionContext) error {
 			if err := session.StartTransaction(); err != nil {
 				return err
 			}
-			_, err := posts.InsertOne(session, bson.M{"n": -3})
-			return err
+			if _, err := posts.InsertOne(session, bson.M{"n": -3}); err != nil {
+				return err
+			}
+			return session.CommitTransaction(session)
 		})
 	})
 	refused("change streams", "not available", func() error {

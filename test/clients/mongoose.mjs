@@ -49,9 +49,7 @@ await works('GridFS', async () => {
   for await (const chunk of bucket.openDownloadStream(stream.id)) size += chunk.length;
   same(size, 600_000);
 });
-await refused('transactions', /Transactions are not available/, () =>
-  connection.transaction((session) => Book.create([{ title: 'Four' }], { session })),
-);
+await works('transactions', () => connection.transaction((session) => Book.create([{ title: 'Four' }], { session })));
 await refused('capped collections', /capped/, () =>
   connection.model('Log', new mongoose.Schema({}, { capped: 1024 })).createCollection(),
 );

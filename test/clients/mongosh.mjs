@@ -43,8 +43,13 @@ await works('names of databases and collections, getLog', async () => {
   same((await shell(`db.adminCommand({ listDatabases: 1 }).databases.map((one) => one.name)`)).includes('shell'), true);
   same((await shell(`db.adminCommand({ getLog: 'startupWarnings' })`)).ok, 1);
 });
-await refused('transactions', /Transactions are not available/, () =>
-  shell(`s = db.getMongo().startSession()`, `s.startTransaction()`, `s.getDatabase('shell').c.insertOne({ a: 1 })`),
+await works('transactions', () =>
+  shell(
+    `s = db.getMongo().startSession()`,
+    `s.startTransaction()`,
+    `s.getDatabase('shell').c.insertOne({ a: 1 })`,
+    `s.commitTransaction()`,
+  ),
 );
 await refused('replica sets', /no such command|not running with --replSet|NoReplicationEnabled|replSetGetStatus/, () =>
   shell(`rs.status()`),

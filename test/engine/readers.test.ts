@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Core } from '../../src/engine/commands/command.js';
 import { Cursors } from '../../src/engine/commands/read/cursors.js';
+import { Transactions } from '../../src/engine/commands/transactions.js';
 import { runCommand } from '../../src/engine/commands/index.js';
 import { DATA_FILE, type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
 import { ReaderPool } from '../../src/engine/readers/reader-pool.js';
@@ -241,6 +242,7 @@ describe('reader threads', () => {
       const core = {
         storage,
         cursors: new Cursors(),
+        transactions: new Transactions(),
         startedAt: 0,
         commandCounts: new Map<string, number>(),
         readers: pool,

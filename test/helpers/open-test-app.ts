@@ -38,9 +38,8 @@ export interface TestAppOptions {
 }
 
 /**
- * The real application on a new, empty database: the embedded engine, the driver over its wire transport when
- * BSVC_TEST_TRANSPORT=wire, that as a replica set with transactions when it is replica-set, or the server that
- * BSVC_TEST_MONGODB_URI names.
+ * The real application on a new, empty database: the embedded engine, a replica set of one that the driver reaches over
+ * its wire transport when BSVC_TEST_TRANSPORT=wire, or the server that BSVC_TEST_MONGODB_URI names.
  */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { path: dataDir, remove } = await openTempDir();
@@ -114,15 +113,13 @@ function openForeign(uri: string): TestDatabase {
 async function openTestDatabase(dataDir: string): Promise<TestDatabase> {
   const foreign = process.env.BSVC_TEST_MONGODB_URI;
   if (foreign !== undefined) return openForeign(foreign);
-  const transport = process.env.BSVC_TEST_TRANSPORT;
-  if (transport !== 'wire' && transport !== 'replica-set') return { settings: {}, close: () => Promise.resolve() };
+  if (process.env.BSVC_TEST_TRANSPORT !== 'wire') return { settings: {}, close: () => Promise.resolve() };
   const engine = openEngine({ dataDir: join(dataDir, 'wire'), durability: 'relaxed' });
-  const replicaSet = transport === 'replica-set' ? await startReplicaSet(engine) : null;
-  const uri = replicaSet?.uri ?? (await engine.listen('127.0.0.1:0')).uri;
+  const replicaSet = await startReplicaSet(engine);
   return {
-    settings: { MONGODB_URI: uri, BSVC_SECRET_KEY: MASTER_KEY },
+    settings: { MONGODB_URI: replicaSet.uri, BSVC_SECRET_KEY: MASTER_KEY },
     async close() {
-      await replicaSet?.close();
+      await replicaSet.close();
       const { metrics } = await engine.db('admin').command({ serverStatus: 1 });
       await engine.close();
       const { commands } = metrics as { commands: Record<string, { total: number }> };

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { deserialize, serialize, type Binary, type Document } from 'bson';
+import { deserialize, serialize, type Document } from 'bson';
 import type { Engine } from '../../src/engine/index.js';
 
 /** A MongoDB that looks like a replica set of one member, as far as bsvc uses one. */
 export interface ReplicaSet {
   uri: string;
-  /** How transactions have ended, and how often one was told to begin again. */
-  ended: { committed: number; aborted: number; conflicts: number; lostCommits: number };
+  /** How many transactions were told to begin again, and how many answers of commits were lost. */
+  met: { conflicts: number; lostCommits: number };
   close(): Promise<void>;
 }
 
@@ -15,156 +15,68 @@ const HEAD_BYTES = 16;
 const OP_MSG = 2013;
 /** Flags, then the kind of the first section, which is the command. */
 const BODY_AT = HEAD_BYTES + 5;
+/** The size of the command and the type of its first field come before that field's name. */
+const NAME_AT = BODY_AT + 5;
 const SET_NAME = 'rs0';
-const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify']);
-const FREE = new Set(['hello', 'ismaster', 'isMaster', 'ping', 'endSessions', 'buildInfo', 'killCursors', 'getMore']);
-/** Of so many transactions one meets a conflict, at one of its first writes. */
+/** Of so many transactions one meets a conflict, at one of its first commands. */
 const CONFLICT_EVERY = 4;
-const WRITES_BEFORE = 3;
+const COMMANDS_BEFORE = 3;
 /** Of so many commits one is not answered. */
 const LOST_COMMIT_EVERY = 5;
 
-interface Transaction {
-  key: string;
-  /** What the collections held that it has written to. */
-  before: Map<string, Document[]>;
-  /** Writes until one conflicts. */
-  left: number;
-}
-
 /**
- * Puts a gate before the engine's own listener. Transactions are carried out one at a time while nobody else does
- * anything; to abort one, its collections are put back. Now and then a write conflicts, and the answer of a commit is
- * lost.
+ * Puts a gate before the engine's own listener, which carries out the transactions. It says of the engine what a
+ * replica set says; now and then it has a command of a transaction conflict, or loses the answer of a commit.
  */
 export async function startReplicaSet(engine: Engine): Promise<ReplicaSet> {
   const inner = new URL((await engine.listen('127.0.0.1:0')).uri);
   const sockets = new Set<Socket>();
-  const ended = { committed: 0, aborted: 0, conflicts: 0, lostCommits: 0 };
-  let open: Transaction | null = null;
-  let working = 0;
+  const met = { conflicts: 0, lostCommits: 0 };
   let begun = 0;
-  let waiting: (() => void)[] = [];
-  const wake = (): void => {
-    const all = waiting;
-    waiting = [];
-    for (const resume of all) resume();
-  };
-  /** Claims at once: nobody else may come between the look and what follows it. */
-  const claim = async (isFree: () => boolean, take: () => void): Promise<void> => {
-    while (!isFree()) await new Promise<void>((resolve) => waiting.push(resolve));
-    take();
-  };
-  const finish = (how: 'committed' | 'aborted'): void => {
-    open = null;
-    ended[how]++;
-    wake();
-  };
+  let committed = 0;
+  /** Commands until one conflicts, of each transaction for which one will. */
+  const left = new Map<string, number>();
 
-  async function keep({ before }: Transaction, db: string, name: string): Promise<void> {
-    if (before.has(`${db}.${name}`)) return;
-    const rows = (await engine.db(db).collection(name).find({}, { raw: true }).toArray()) as unknown as Buffer[];
-    before.set(
-      `${db}.${name}`,
-      rows.map((row) => deserialize(row, { promoteValues: false })),
-    );
-  }
-  async function putBack({ before }: Transaction): Promise<void> {
-    for (const [ns, documents] of before) {
-      const dot = ns.indexOf('.');
-      const stored = engine.db(ns.slice(0, dot)).collection(ns.slice(dot + 1));
-      await stored.deleteMany({});
-      if (documents.length > 0) await stored.insertMany(documents as never);
-    }
-  }
-
-  /** The answer of the gate itself, or null where the engine answers. */
-  async function decide(command: Document, name: string): Promise<Document | null> {
-    const { lsid, txnNumber, autocommit } = command as {
-      lsid?: { id: Binary };
-      txnNumber?: unknown;
-      autocommit?: boolean;
+  /** The answer of the gate itself in the place of the engine's, null where that stands. */
+  function interfere(command: Document, name: string): Document | null {
+    const { lsid, txnNumber, startTransaction } = command as {
+      lsid: { id: { toString(form: 'hex'): string } };
+      txnNumber: unknown;
+      startTransaction?: boolean;
     };
-    if (autocommit !== false) {
-      if (FREE.has(name)) return null;
-      await claim(
-        () => open === null,
-        () => working++,
-      );
-      return null;
-    }
-    const key = `${lsid!.id.toString('hex')} ${String(txnNumber)}`;
-    if (command.startTransaction === true) {
-      await claim(
-        () => open === null && working === 0,
-        () => {
-          begun++;
-          // The next attempt goes through, however many writes it has.
-          const left = begun % CONFLICT_EVERY === 0 ? 1 + (begun % WRITES_BEFORE) : Infinity;
-          open = { key, before: new Map(), left };
-        },
-      );
-    }
+    if (name === 'abortTransaction') return null;
     if (name === 'commitTransaction') {
-      if (open?.key === key) finish('committed');
-      if (ended.committed % LOST_COMMIT_EVERY !== 0) return { ok: 1 };
-      ended.committed++;
-      ended.lostCommits++;
-      return refusal(91, 'the answer was lost', ['UnknownTransactionCommitResult', 'RetryableWriteError']);
+      if (++committed % LOST_COMMIT_EVERY !== 0) return null;
+      met.lostCommits++;
+      return refusal(262, 'the answer was lost', ['UnknownTransactionCommitResult', 'RetryableWriteError']);
     }
-    if (open?.key !== key) return refusal(251, 'no such transaction', ['TransientTransactionError']);
-    if (name === 'abortTransaction') {
-      await putBack(open);
-      finish('aborted');
-      return { ok: 1 };
-    }
-    if (!WRITES.has(name)) return null;
-    if (--open.left === 0) {
-      ended.conflicts++;
-      await putBack(open);
-      finish('aborted');
-      return refusal(112, 'write conflict', ['TransientTransactionError']);
-    }
-    await keep(open, command.$db as string, command[name] as string);
-    return null;
+    const key = `${lsid.id.toString('hex')} ${String(txnNumber)}`;
+    if (startTransaction === true && ++begun % CONFLICT_EVERY === 0) left.set(key, 1 + (begun % COMMANDS_BEFORE));
+    const count = left.get(key);
+    if (count === undefined) return null;
+    left.set(key, count - 1);
+    if (count > 1) return null;
+    left.delete(key);
+    met.conflicts++;
+    return refusal(112, 'write conflict', ['TransientTransactionError']);
   }
 
   /** The engine's answer to one message of a connection, with what a replica set adds. */
   async function answer(frame: Buffer, ask: (frame: Buffer) => Promise<Buffer>): Promise<Buffer> {
-    if (frame.readInt32LE(12) !== OP_MSG) return withHello(await ask(frame), HEAD_BYTES + 20);
-    const size = frame.readInt32LE(BODY_AT);
-    const command = deserialize(frame.subarray(BODY_AT, BODY_AT + size), { promoteValues: false });
-    const plain = deserialize(frame.subarray(BODY_AT, BODY_AT + size));
-    const name = Object.keys(plain)[0]!;
-    const own = await decide(plain, name);
-    if (own) return reply(frame, own);
-    const isCounted = plain.autocommit !== false && !FREE.has(name);
-    for (const field of [
-      'txnNumber',
-      'autocommit',
-      'startTransaction',
-      'readConcern',
-      '$clusterTime',
-      'commitQuorum',
-    ]) {
-      delete command[field];
-    }
-    const body = serialize(command, { ignoreUndefined: false });
-    const passed = Buffer.concat([frame.subarray(0, BODY_AT), body, frame.subarray(BODY_AT + size)]);
-    passed.writeInt32LE(passed.length, 0);
-    try {
-      const answered = await ask(passed);
-      if (name === 'hello' || name.toLowerCase() === 'ismaster') return withHello(answered, BODY_AT);
-      return name === 'buildInfo' ? withBuild(answered) : answered;
-    } finally {
-      if (isCounted) working--;
-      wake();
-    }
+    const answered = await ask(frame);
+    if (frame.readInt32LE(12) !== OP_MSG) return withFields(answered, HEAD_BYTES + 20, member);
+    const name = frame.toString('latin1', NAME_AT, frame.indexOf(0, NAME_AT));
+    if (name === 'hello' || name.toLowerCase() === 'ismaster') return withFields(answered, BODY_AT, member);
+    if (name === 'buildInfo') return withFields(answered, BODY_AT, MONGODB);
+    if (!frame.includes('\u0008autocommit\0')) return answered;
+    const own = interfere(deserialize(frame.subarray(BODY_AT, BODY_AT + frame.readInt32LE(BODY_AT))), name);
+    return own ? reply(frame, own) : answered;
   }
 
   const server = createServer((socket) => {
     const upstream = connect({ host: inner.hostname, port: Number(inner.port) });
     for (const each of [socket, upstream]) {
+      each.setNoDelay(true);
       sockets.add(each);
       each
         .on('error', () => undefined)
@@ -197,11 +109,9 @@ export async function startReplicaSet(engine: Engine): Promise<ReplicaSet> {
     me: address,
     secondary: false,
   };
-  const withHello = (frame: Buffer, at: number): Buffer => withFields(frame, at, member);
   return {
-    // All others wait for a transaction, each on a connection: what comes next in it needs one more.
-    uri: `mongodb://${address}/?replicaSet=${SET_NAME}&maxPoolSize=1000`,
-    ended,
+    uri: `mongodb://${address}/?replicaSet=${SET_NAME}`,
+    met,
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -211,9 +121,7 @@ export async function startReplicaSet(engine: Engine): Promise<ReplicaSet> {
 }
 
 /** As MongoDB itself says it was built. */
-function withBuild(frame: Buffer): Buffer {
-  return withFields(frame, BODY_AT, { modules: [], javascriptEngine: 'mozjs', allocator: 'tcmalloc' });
-}
+const MONGODB = { modules: [], javascriptEngine: 'mozjs', allocator: 'tcmalloc' };
 
 function withFields(frame: Buffer, at: number, fields: Document): Buffer {
   const body = deserialize(frame.subarray(at), { promoteValues: false });
@@ -237,13 +145,22 @@ function reply(asked: Buffer, body: Document): Buffer {
 }
 
 function readFrames(socket: Socket, take: (frame: Buffer) => void): void {
-  let received = Buffer.alloc(0);
+  let pieces: Buffer[] = [];
+  let size = 0;
   socket.on('data', (chunk) => {
-    received = Buffer.concat([received, chunk]);
+    pieces.push(chunk);
+    size += chunk.length;
+    let received = pieces[0]!;
+    if (received.length < 4 || (size >= received.readInt32LE(0) && pieces.length > 1)) {
+      received = Buffer.concat(pieces);
+      pieces = [received];
+    }
     while (received.length >= HEAD_BYTES && received.length >= received.readInt32LE(0)) {
-      const size = received.readInt32LE(0);
-      take(received.subarray(0, size));
-      received = received.subarray(size);
+      const end = received.readInt32LE(0);
+      take(received.subarray(0, end));
+      received = received.subarray(end);
+      pieces = [received];
+      size = received.length;
     }
   });
 }

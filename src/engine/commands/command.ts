@@ -3,11 +3,13 @@ import { CODES, EngineError, typeMismatch } from '../errors.js';
 import type { Storage } from '../storage/storage.js';
 import { type Option, optionReader, type OptionTable } from './options.js';
 import type { Cursors } from './read/cursors.js';
+import type { Transactions } from './transactions.js';
 
 /** State shared by all commands of one opened engine. */
 export interface Core {
   readonly storage: Storage;
   readonly cursors: Cursors;
+  readonly transactions: Transactions;
   readonly startedAt: number;
   /** How often each command was asked for since the start, unknown ones together under `<UNKNOWN>`. */
   readonly commandCounts: Map<string, number>;

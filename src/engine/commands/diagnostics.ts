@@ -10,7 +10,7 @@ import type { Storage } from '../storage/storage.js';
 import { collStats } from './administration.js';
 import { type Call, command, requireNamespace } from './command.js';
 import { SERVER_VERSION } from './handshake.js';
-import { anything, ignored, NO_TRANSACTIONS, refusedFlag } from './options.js';
+import { anything, ignored, refusedFlag } from './options.js';
 
 const NO_REPAIR = 'this engine does not repair: restore a backup';
 
@@ -111,8 +111,6 @@ export const REFUSED_COMMANDS: Readonly<Record<string, readonly [code: number, t
   saslStart: [CODES.AuthenticationFailed, NO_USERS],
   saslContinue: [CODES.AuthenticationFailed, NO_USERS],
   authenticate: [CODES.AuthenticationFailed, NO_USERS],
-  commitTransaction: [CODES.OperationNotSupportedInTransaction, NO_TRANSACTIONS],
-  abortTransaction: [CODES.OperationNotSupportedInTransaction, NO_TRANSACTIONS],
   top: [
     CODES.CommandNotFound,
     "no such command: 'top'. The embedded engine keeps no times by collection; see serverStatus",

@@ -32,6 +32,7 @@ import {
 import { createIndexes, dropIndexes, listIndexes } from './indexes.js';
 import { insert } from './write/insert.js';
 import { TOO_LONG_HERE } from './pace.js';
+import { abortTransaction, commitTransaction, runInTransaction } from './transaction-commands.js';
 import { update } from './write/update.js';
 
 /** The commands that the engine answers, each as tools read it. */
@@ -49,12 +50,14 @@ const listCommands = command({
 
 /** Every command that the engine answers, by the name that clients send. */
 export const ENGINE_COMMANDS: Readonly<Record<string, Command>> = {
+  abortTransaction,
   aggregate,
   buildInfo,
   buildinfo: buildInfo,
   collMod,
   collStats,
   collstats: collStats,
+  commitTransaction,
   connectionStatus,
   count: countCommand,
   create,
@@ -115,6 +118,7 @@ export function runCommand(call: Call, body: Doc): Promise<Doc> | Doc {
     throw judgeError(call, body[name], error);
   };
   try {
+    if (body['autocommit'] === false && !ENDS.has(name)) return runInTransaction(call, name, body).catch(judge);
     const leaves = readers !== null && command.leaves;
     const reply = leaves ? runOrLeave(readers, command, call, body) : command.run(call, body, name);
     return reply instanceof Promise ? reply.catch(judge) : reply;
@@ -128,6 +132,9 @@ function judgeError({ core, db }: Call, target: unknown, error: unknown): unknow
   if (error instanceof EngineError) return error;
   return core.storage.damage.judge(error, typeof target === 'string' ? `${db}.${target}` : null);
 }
+
+/** What ends a transaction is no part of it. */
+const ENDS: ReadonlySet<string> = new Set(['commitTransaction', 'abortTransaction']);
 
 function runOrLeave(readers: Readers, command: Command, call: Call, body: Doc): Promise<Doc> | Doc {
   const leave = (error: unknown): Promise<Doc> => {

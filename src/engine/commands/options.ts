@@ -20,16 +20,9 @@ export type OptionTable<T> = { readonly [Name in keyof T]: Option<T[Name]> };
 export type ValuesOf<Table> = { [Name in keyof Table]: Table[Name] extends Option<infer T> ? T : never };
 
 /**
- * Of a refused transaction. Its code is not MongoDB's 20: for that of a write drivers put words about retryable writes
- * in the place of these.
- */
-export const NO_TRANSACTIONS =
-  'Transactions are not available: this is a single node of the embedded engine, where every change of one document is atomic. Use a MongoDB replica set for more';
-
-/**
  * A reader of bodies by the table: options that are left out or null have their default. Refuses unknown ones (40415),
- * so that none is silently ignored, and everything that belongs to a transaction (263). `of` is the command's name, or
- * that of its list of statements; fields that `passes` are looked at elsewhere, or nowhere.
+ * so that none is silently ignored. `of` is the command's name, or that of its list of statements; fields that `passes`
+ * are looked at elsewhere, or nowhere.
  */
 export function optionReader<T extends object>(
   table: OptionTable<T>,
@@ -61,9 +54,7 @@ export function optionReader<T extends object>(
 }
 
 function unknownField(of: string, name: string): EngineError {
-  return name === 'startTransaction' || name === 'autocommit'
-    ? new EngineError(CODES.OperationNotSupportedInTransaction, NO_TRANSACTIONS)
-    : new EngineError(CODES.IDLUnknownField, `BSON field '${of}.${name}' is an unknown field.`);
+  return new EngineError(CODES.IDLUnknownField, `BSON field '${of}.${name}' is an unknown field.`);
 }
 
 function wrongType(of: string, name: string, wanted: string): EngineError {

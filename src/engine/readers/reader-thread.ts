@@ -3,6 +3,7 @@ import { constants, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Core } from '../commands/command.js';
 import { Cursors } from '../commands/read/cursors.js';
+import { Transactions } from '../commands/transactions.js';
 import { runCommand } from '../commands/index.js';
 import { openStorage } from '../storage/storage.js';
 import {
@@ -47,6 +48,7 @@ storage.onLongRead = (longRead) => {
 const core: Core = {
   storage,
   cursors: new Cursors(),
+  transactions: new Transactions(),
   startedAt: Date.now(),
   commandCounts: new Map(),
   readers: null,

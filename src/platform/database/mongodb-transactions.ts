@@ -1,5 +1,5 @@
 import type { Db, Document, MongoClient, ClientSession } from 'mongodb';
-import { ObjectId } from 'bson';
+import { EJSON, ObjectId } from 'bson';
 import { conflict } from '../../errors.js';
 
 /** As the engine takes them; only the database's own module knows that. */
@@ -49,12 +49,12 @@ export async function writeInTransaction(
         async () => {
           // The driver alone would try for two minutes.
           if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
-          const modified: WrittenStep[] = [];
+          const written = new WrittenSteps();
           for (const [n, step] of steps.entries()) {
             at = n;
-            modified.push(await carryOut(db, session, step));
+            await carryOut(db, session, step, written);
           }
-          return modified;
+          return written.finish(db, session);
         },
         { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' }, readPreference: 'primary' },
       ),
@@ -81,11 +81,44 @@ function isRefusal(error: unknown): boolean {
   return error instanceof Error && error.name === 'MongoServerError';
 }
 
-async function carryOut(db: Db, session: ClientSession, step: WriteStep): Promise<WrittenStep> {
+/**
+ * The documents before and after each step. What stands after an update is what the next step of its document finds, or
+ * is read once at the end.
+ */
+class WrittenSteps {
+  private readonly steps: WrittenStep[] = [];
+  /** Those whose document afterwards is not known yet, by collection and id. */
+  private readonly open = new Map<string, { collection: string; id: unknown; step: WrittenStep }>();
+
+  add(collection: string, step: WrittenStep, isKnown: boolean): void {
+    this.steps.push(step);
+    const id: unknown = (step.before ?? step.after)?._id;
+    const key = `${collection} ${EJSON.stringify(id)}`;
+    const earlier = this.open.get(key);
+    if (earlier) earlier.step.after = step.before;
+    if (isKnown) this.open.delete(key);
+    else this.open.set(key, { collection, id, step });
+  }
+
+  async finish(db: Db, session: ClientSession): Promise<WrittenStep[]> {
+    const open = [...this.open.values()];
+    for (const name of new Set(open.map(({ collection }) => collection))) {
+      const wanted = open.filter(({ collection }) => collection === name);
+      const filter = { _id: { $in: wanted.map(({ id }) => id) } } as Document;
+      const found = await db.collection(name).find(filter, { session }).toArray();
+      const byId = new Map(found.map((document) => [EJSON.stringify(document._id), document]));
+      for (const { id, step } of wanted) step.after = byId.get(EJSON.stringify(id)) ?? null;
+    }
+    return this.steps;
+  }
+}
+
+async function carryOut(db: Db, session: ClientSession, step: WriteStep, written: WrittenSteps): Promise<void> {
   const stored = db.collection<Document & { _id: unknown }>(step.collection);
   if ('insert' in step) {
     await stored.insertOne(step.insert as Document & { _id: unknown }, { session });
-    return { before: null, after: step.insert };
+    written.add(step.collection, { before: null, after: step.insert }, true);
+    return;
   }
   if ('matches' in step) {
     const found = step.matches
@@ -96,15 +129,15 @@ async function carryOut(db: Db, session: ClientSession, step: WriteStep): Promis
         )
       : await stored.findOne(step.filter, { session, projection: ID });
     if ((found !== null) !== step.matches) throw NOTHING_MATCHED;
-    return { before: null, after: null };
+    written.add(step.collection, { before: null, after: null }, true);
+    return;
   }
   const before =
     'remove' in step
       ? await stored.findOneAndDelete(step.filter, { session })
       : await stored.findOneAndUpdate(step.filter, step.update, { session, returnDocument: 'before' });
   if (before === null) throw NOTHING_MATCHED;
-  const after = 'remove' in step ? null : await stored.findOne({ _id: before._id }, { session });
-  return { before, after };
+  written.add(step.collection, { before, after: null }, 'remove' in step);
 }
 
 const ID = { _id: 1 } as const;

@@ -1,7 +1,7 @@
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileProjection } from '../../query/project.js';
-import { typeMismatch, unsupported } from '../../errors.js';
-import { isDocument } from '../../codec/document.js';
+import { CODES, refusal, typeMismatch, unsupported } from '../../errors.js';
+import { type Doc, isDocument, type Row } from '../../codec/document.js';
 import { numberOf } from '../../query/values/value.js';
 import { type Call, command, requireNamespace } from '../command.js';
 import {
@@ -17,10 +17,12 @@ import {
 } from '../options.js';
 import type { RowSource } from './cursors.js';
 import { FindRows, MAX_BATCH_BYTES, NO_ROWS, type RowsOptions } from './find-rows.js';
-import { openPace } from '../pace.js';
+import { openPace, Pace } from '../pace.js';
+import type { Inside } from '../transactions.js';
 import { NearRows, readNear } from './near-rows.js';
 import { compileQuery } from './query.js';
 import { readVariables } from './variables.js';
+import type { Storage } from '../../storage/storage.js';
 
 const NO_KEYS = 'returnKey and showRecordId are not supported by this engine';
 
@@ -70,7 +72,8 @@ export const find = command({
   run(call, options, target) {
     const ns = requireNamespace(call, target);
     const { limit } = options;
-    const source = openFindRows(call, ns, options);
+    call.core.storage.refresh();
+    const source = openFindRows(call.core.storage, ns, options, openPace(call, options.maxTimeMS));
     const batchSize = limit < 0 ? -limit : options.batchSize;
     const cursor = call.core.cursors.begin(ns, source, batchSize, limit < 0 || options.singleBatch);
     return cursor instanceof Promise ? cursor.then((begun) => ({ cursor: begun })) : { cursor };
@@ -79,8 +82,32 @@ export const find = command({
 
 type FindOptions = ReturnType<typeof find.read>;
 
-function openFindRows(call: Call, ns: string, options: FindOptions): RowSource {
-  const { storage } = call.core;
+/** The command as a part of a transaction: all rows in one batch. */
+export function findRowsInside(call: Call, body: Doc): Inside {
+  const options = find.read(body, 'find');
+  const ns = requireNamespace(call, body['find']);
+  return (storage) => {
+    const source = openFindRows(storage, ns, options, new Unhurried(undefined, undefined));
+    const rows: Row[] = [];
+    do {
+      const next = source.next(Infinity);
+      if (next instanceof Promise) {
+        throw refusal(CODES.ExceededMemoryLimit, 'a find in a transaction has too many rows');
+      }
+      rows.push(...next);
+    } while (!source.finished);
+    return { cursor: { firstBatch: rows, id: 0n, ns } };
+  };
+}
+
+/** Gives no turns to others: a write transaction is under way. */
+class Unhurried extends Pace {
+  override due(): boolean {
+    return false;
+  }
+}
+
+function openFindRows(storage: Storage, ns: string, options: FindOptions, pace: Pace): RowSource {
   const environment = readVariables(options.let, options.collation);
   const near = readNear(options.filter);
   const isSorted = Object.keys(options.sort).length > 0;
@@ -93,8 +120,6 @@ function openFindRows(call: Call, ns: string, options: FindOptions): RowSource {
     batchBytes: Math.min(batchBytes, MAX_BATCH_BYTES),
     ...readProjection(options, environment),
   };
-  const pace = openPace(call, options.maxTimeMS);
-  storage.refresh();
   const collection = storage.catalog.find(ns);
   if (near !== null && !isSorted && collection !== null) {
     return new NearRows(storage, collection, near.nearest, rows, pace, environment);

@@ -1,11 +1,19 @@
 import type { Doc } from '../../codec/document.js';
 import { badValue } from '../../errors.js';
 import { numberOf } from '../../query/values/value.js';
-import { batch, command, requireNamespace, statementReader } from '../command.js';
-import { modifyMany, modifyOne, PartlyModified } from './modify.js';
+import { batch, type Call, command, requireNamespace, statementReader } from '../command.js';
+import {
+  type Modification,
+  modifyAllInside,
+  modifyMany,
+  modifyOne,
+  modifyOneInside,
+  PartlyModified,
+} from './modify.js';
 import { requireWritable } from '../namespaces.js';
 import { anything, collationOption, countOption, documentOption, flagOption, givenDocument } from '../options.js';
 import { Pace } from '../pace.js';
+import type { Inside } from '../transactions.js';
 import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
 import { describeWriteError } from './write-errors.js';
@@ -25,15 +33,9 @@ export const deleteCommand = command({
     let n = 0;
     for (const [index, statement] of readDeletes(options.deletes).entries()) {
       try {
-        const { q: filter } = statement;
-        const limit = numberOf(statement.limit);
-        if (limit !== 0 && limit !== 1) {
-          throw badValue(`The limit field in delete objects must be 0 or 1. Got ${String(limit ?? statement.limit)}`);
-        }
-        const query = compileQuery(filter, {}, statement.hint, readVariables(options.let, statement.collation));
-        const modification = { filter, query, update: null, upsert: false };
+        const { isOne, modification } = readStatement(options.let, statement);
         const pace = new Pace(options.maxTimeMS, call.signal);
-        if (limit === 1) n += (await modifyOne(call.core.storage, ns, modification, pace)) === null ? 0 : 1;
+        if (isOne) n += (await modifyOne(call.core.storage, ns, modification, pace)) === null ? 0 : 1;
         else n += (await modifyMany(call.core.storage, ns, modification, pace)).matched;
       } catch (error) {
         if (error instanceof PartlyModified) n += error.result.matched;
@@ -44,3 +46,31 @@ export const deleteCommand = command({
     return writeErrors.length === 0 ? { n } : { n, writeErrors };
   },
 });
+
+function readStatement(
+  variables: Doc | undefined,
+  { q: filter, limit: given, hint, collation }: ReturnType<typeof readDeletes>[number],
+): { isOne: boolean; modification: Modification } {
+  const limit = numberOf(given);
+  if (limit !== 0 && limit !== 1) {
+    throw badValue(`The limit field in delete objects must be 0 or 1. Got ${String(limit ?? given)}`);
+  }
+  const query = compileQuery(filter, {}, hint, readVariables(variables, collation));
+  return { isOne: limit === 1, modification: { filter, query, update: null, upsert: false } };
+}
+
+/** The command as a part of a transaction. */
+export function deleteInside(call: Call, body: Doc): Inside {
+  const options = deleteCommand.read(body, 'delete') as { deletes: readonly unknown[]; let: Doc | undefined };
+  const ns = requireNamespace(call, body['delete']);
+  requireWritable(ns);
+  const statements = readDeletes(options.deletes).map((statement) => readStatement(options.let, statement));
+  return (storage) => {
+    let n = 0;
+    for (const { isOne, modification } of statements) {
+      if (isOne) n += modifyOneInside(storage, ns, modification) === null ? 0 : 1;
+      else n += modifyAllInside(storage, ns, modification).matched;
+    }
+    return { n };
+  };
+}

@@ -2,11 +2,12 @@ import { decodeDocument } from '../../codec/decode.js';
 import { type Doc, RawDocument } from '../../codec/document.js';
 import { failedToParse } from '../../errors.js';
 import { compileProjection } from '../../query/project.js';
-import { command, requireNamespace } from '../command.js';
-import { type Modification, modifyOne } from './modify.js';
+import { type Call, command, requireNamespace } from '../command.js';
+import { atOneMoment, type Modification, type Modified, modifyOne, modifyOneInside } from './modify.js';
 import { requireWritable } from '../namespaces.js';
 import { anything, countOption, documentOption, flagOption, givenDocument, ignored } from '../options.js';
 import { Pace } from '../pace.js';
+import type { Inside } from '../transactions.js';
 import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
 import { MODIFICATION_OPTIONS, readModification } from './update.js';
@@ -26,27 +27,45 @@ export const findAndModify = command({
   async run(call, options, target) {
     const ns = requireNamespace(call, target);
     requireWritable(ns);
-    const { remove, fields, new: wantsNew } = options;
     const modification = readFindAndModify(options);
-    const projection = Object.keys(fields).length === 0 ? null : compileProjection(fields);
-    const pace = new Pace(options.maxTimeMS, call.signal);
+    const present = presenter(options, modification);
+    return present(await modifyOne(call.core.storage, ns, modification, new Pace(options.maxTimeMS, call.signal)));
+  },
+});
 
-    const modified = await modifyOne(call.core.storage, ns, modification, pace);
+type Options = ReturnType<typeof findAndModify.read>;
+
+/** The command as a part of a transaction. */
+export function findAndModifyInside(call: Call, body: Doc): Inside {
+  const options = findAndModify.read(body, 'findAndModify');
+  const ns = requireNamespace(call, body['findAndModify']);
+  requireWritable(ns);
+  const modification = atOneMoment(readFindAndModify(options));
+  const present = presenter(options, modification);
+  return (storage) => present(modifyOneInside(storage, ns, modification));
+}
+
+/** Makes the reply of what was modified. */
+function presenter(
+  { remove, fields, new: wantsNew }: Options,
+  { query }: Modification,
+): (modified: Modified | null) => Doc {
+  const projection = Object.keys(fields).length === 0 ? null : compileProjection(fields);
+  const present = (bytes: Buffer): Doc => {
+    const doc = decodeDocument(bytes);
+    return projection!.apply(doc, query.filter.match(doc));
+  };
+  return (modified) => {
     const shown = modified === null ? null : wantsNew ? modified.after : modified.before;
     const value = shown === null ? null : projection === null ? new RawDocument(shown) : present(shown);
     if (remove) return { lastErrorObject: { n: modified === null ? 0 : 1 }, value };
     const lastErrorObject: Doc = { n: modified === null ? 0 : 1, updatedExisting: modified?.before != null };
     if (modified !== null && modified.before === null) lastErrorObject['upserted'] = modified.upsertedId;
     return { lastErrorObject, value };
+  };
+}
 
-    function present(bytes: Buffer): Doc {
-      const doc = decodeDocument(bytes);
-      return projection!.apply(doc, modification.query.filter.match(doc));
-    }
-  },
-});
-
-function readFindAndModify(options: ReturnType<typeof findAndModify.read>): Modification {
+function readFindAndModify(options: Options): Modification {
   const { remove, update, upsert, query: filter, sort, hint, new: wantsNew } = options;
   const environment = readVariables(options.let, options.collation);
   if (!remove) {

@@ -5,9 +5,10 @@ import { typeMismatch } from '../../errors.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import { EntryBudget } from '../../storage/keys/entry-budget.js';
 import type { Storage } from '../../storage/storage.js';
-import { batch, command, requireNamespace } from '../command.js';
+import { batch, type Call, command, requireNamespace } from '../command.js';
 import { requireWritable } from '../namespaces.js';
 import { flagOption } from '../options.js';
+import type { Inside } from '../transactions.js';
 import { describeWriteError } from './write-errors.js';
 
 export const insert = command({
@@ -29,6 +30,19 @@ export const insert = command({
     return state.errors.length === 0 ? { n: state.n } : { n: state.n, writeErrors: state.errors };
   },
 });
+
+/** The command as a part of a transaction. */
+export function insertInside(call: Call, body: Doc): Inside {
+  const { documents, bypassDocumentValidation: isCopy } = insert.read(body, 'insert');
+  const ns = requireNamespace(call, body['insert']);
+  requireWritable(ns);
+  const stored = documents.map(storedForm);
+  return (storage) => {
+    const budget = new EntryBudget(isCopy ? Infinity : undefined);
+    for (const bytes of stored) storage.documents.insert(openCollection(storage, ns), bytes, budget);
+    return { n: stored.length };
+  };
+}
 
 /** Inserts as many documents from `from` on as one transaction should take. `isCopy`: of what was stored already. */
 function insertSome(

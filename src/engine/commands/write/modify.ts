@@ -34,6 +34,13 @@ export interface Modification {
   /** Null: delete. */
   readonly update: Update | null;
   readonly upsert: boolean;
+  /** Of one that may be carried out several times, with the same outcome. */
+  readonly moment?: { readonly now: Date; readonly newId: ObjectId };
+}
+
+/** The change as one of a transaction, which repeats it. */
+export function atOneMoment(modification: Modification): Modification {
+  return { ...modification, moment: { now: new Date(), newId: new ObjectId() } };
 }
 
 /** The result for one document. */
@@ -80,19 +87,37 @@ export async function modifyOne(
   }
 }
 
-/** modifyOne inside a transaction that is under way; LATER when the search would take too long for it. */
-export function modifyInside(storage: Storage, ns: string, modification: Modification): Modified | null | typeof LATER {
+/**
+ * modifyOne inside a transaction that is under way; LATER when the search would take too long for it: looks at more
+ * than `most` entries.
+ */
+export function modifyInside(
+  storage: Storage,
+  ns: string,
+  modification: Modification,
+  most = SEARCHED_INSIDE,
+): Modified | null | typeof LATER {
   const collection = storage.catalog.find(ns);
   if (collection !== null) {
-    const found = findInside(storage, collection, modification.query);
+    const found = findInside(storage, collection, modification.query, most);
     if (found === LATER) return LATER;
     if (found !== null) return apply(storage, collection, found.bytes, modification);
   }
   return modification.upsert ? insertUpsert(storage, ns, modification) : null;
 }
 
+/** modifyOne inside a transaction that is under way, however long the search takes. */
+export function modifyOneInside(storage: Storage, ns: string, modification: Modification): Modified | null {
+  return modifyInside(storage, ns, modification, Infinity) as Modified | null;
+}
+
 /** The first document that a query matches, inside a transaction; LATER when the search would take too long for it. */
-export function findInside(storage: Storage, collection: CollectionEntry, query: Query): Found | null | typeof LATER {
+export function findInside(
+  storage: Storage,
+  collection: CollectionEntry,
+  query: Query,
+  most = SEARCHED_INSIDE,
+): Found | null | typeof LATER {
   const id = query.hint === undefined && query.collation === null ? idCondition(query.filter) : undefined;
   const known = id && findById(storage, collection, query.filter, id);
   if (known !== undefined) return known;
@@ -107,8 +132,30 @@ export function findInside(storage: Storage, collection: CollectionEntry, query:
   };
   do {
     if (scan.readChunk(visit, SEARCH_STEP) || scan.finished) return best;
-  } while (scan.keysExamined < SEARCHED_INSIDE && !storage.queue.expired());
+  } while (most === Infinity || (scan.keysExamined < most && !storage.queue.expired()));
   return LATER;
+}
+
+/** Changes every matching document, inside a transaction that is under way; inserts none. */
+export function modifyAllInside(storage: Storage, ns: string, modification: Modification): ModifiedMany {
+  const result: ModifiedMany = { matched: 0, changed: 0 };
+  const collection = storage.catalog.find(ns);
+  if (collection === null) return result;
+  const { query } = modification;
+  const scan = openScan(storage, collection, planQuery(storage, collection, query, 0), query);
+  const found: Buffer[] = [];
+  while (!scan.finished) {
+    scan.readChunk((bytes) => {
+      found.push(keep(bytes));
+      return false;
+    });
+  }
+  for (const bytes of found) {
+    const { changed } = apply(storage, collection, bytes, modification);
+    result.matched++;
+    if (changed) result.changed++;
+  }
+  return result;
 }
 
 /** The document of an `_id` if the filter, which asks for it, admits it; undefined where keys do not tell it. */
@@ -184,7 +231,7 @@ function modifyFound(
 
 /** Changes the stored document `before`, which matches. Inside a transaction. */
 function apply(storage: Storage, collection: CollectionEntry, before: Buffer, modification: Modification): Modified {
-  const { update, query } = modification;
+  const { update, query, moment } = modification;
   const { documents } = storage;
   if (update === null) {
     documents.delete(collection, documents.encodeIdOf(before), before);
@@ -194,7 +241,7 @@ function apply(storage: Storage, collection: CollectionEntry, before: Buffer, mo
   const touched = update.positional ? null : update.touches;
   const doc = decodeDocument(before, 'engine', touched ?? undefined);
   const arrayIndex = update.positional ? query.filter.match(doc)?.arrayIndex : undefined;
-  const updated = update.apply(doc, { arrayIndex, inserting: false, now: new Date() });
+  const updated = update.apply(doc, { arrayIndex, inserting: false, now: moment?.now ?? new Date() });
   if (!updated.changed) return { before, after: before, changed: false };
   const after = touched === null ? encodeDocument(updated.doc, doc['_id']) : spliceDocument(before, doc, updated.doc);
   if (after.equals(before)) return { before, after: before, changed: false };
@@ -202,9 +249,9 @@ function apply(storage: Storage, collection: CollectionEntry, before: Buffer, mo
   return { before, after, changed: true };
 }
 
-function insertUpsert(storage: Storage, ns: string, { filter, update }: Modification): Modified {
-  const doc = update!.upsert(filter, { inserting: true, now: new Date() });
-  const id = doc['_id'] === undefined ? new ObjectId() : doc['_id'];
+function insertUpsert(storage: Storage, ns: string, { filter, update, moment }: Modification): Modified {
+  const doc = update!.upsert(filter, { inserting: true, now: moment?.now ?? new Date() });
+  const id = doc['_id'] === undefined ? (moment?.newId ?? new ObjectId()) : doc['_id'];
   const after = encodeDocument(doc, id);
   storage.documents.insert(openCollection(storage, ns), after);
   return { before: null, after, changed: true, upsertedId: id };

@@ -3,7 +3,16 @@ import { failedToParse, unsupported } from '../../errors.js';
 import type { ExpressionContext } from '../../query/expression.js';
 import { compileUpdate } from '../../query/update/update.js';
 import { batch, type Call, command, requireNamespace, statementReader } from '../command.js';
-import { checkMulti, type Modification, modifyMany, modifyOne, PartlyModified } from './modify.js';
+import {
+  atOneMoment,
+  checkMulti,
+  type Modification,
+  modifyAllInside,
+  modifyMany,
+  modifyOne,
+  modifyOneInside,
+  PartlyModified,
+} from './modify.js';
 import { requireWritable } from '../namespaces.js';
 import {
   anything,
@@ -16,6 +25,7 @@ import {
   listOption,
 } from '../options.js';
 import { Pace } from '../pace.js';
+import type { Inside } from '../transactions.js';
 import { compileQuery } from '../read/query.js';
 import { readVariables } from '../read/variables.js';
 import { describeWriteError } from './write-errors.js';
@@ -79,6 +89,33 @@ export const update = command({
   },
 });
 
+/** The command as a part of a transaction. */
+export function updateInside(call: Call, body: Doc): Inside {
+  const options = update.read(body, 'update');
+  const ns = requireNamespace(call, body['update']);
+  requireWritable(ns);
+  const statements = readUpdates(options.updates).map((statement) => ({
+    isMulti: statement.multi,
+    modification: atOneMoment(readStatement(options, statement)),
+  }));
+  return (storage) => {
+    const reply = { n: 0, nModified: 0 };
+    const upserted: Doc[] = [];
+    for (const [index, { isMulti, modification }] of statements.entries()) {
+      const many = isMulti ? modifyAllInside(storage, ns, modification) : { matched: 0, changed: 0 };
+      reply.n += many.matched;
+      reply.nModified += many.changed;
+      const one =
+        many.matched > 0 || (isMulti && !modification.upsert) ? null : modifyOneInside(storage, ns, modification);
+      if (one === null) continue;
+      reply.n++;
+      if (one.before === null) upserted.push({ index, _id: one.upsertedId });
+      else if (one.changed) reply.nModified++;
+    }
+    return upserted.length === 0 ? reply : { ...reply, upserted };
+  };
+}
+
 /** Reads the parts of a modification that update statements and findAndModify share. */
 export function readModification(
   filter: Doc,
@@ -115,6 +152,15 @@ function checkCollated(change: Doc | readonly unknown[], arrayFilters: readonly 
   }
 }
 
+function readStatement(options: Pick<ReturnType<typeof update.read>, 'let'>, statement: Statement): Modification {
+  // Those of the command and, for pipeline updates, those of the statement.
+  const given = statement.c === undefined ? options.let : { ...options.let, ...statement.c };
+  const variables = readVariables(given, statement.collation);
+  const modification = readModification(statement.q, statement.u, statement, variables);
+  if (statement.multi) checkMulti(modification.update);
+  return modification;
+}
+
 async function runUpdate(
   call: Call,
   ns: string,
@@ -123,13 +169,9 @@ async function runUpdate(
   reply: { n: number; nModified: number },
 ): Promise<{ value: unknown } | undefined> {
   const { storage } = call.core;
-  // Those of the command and, for pipeline updates, those of the statement.
-  const given = statement.c === undefined ? options.let : { ...options.let, ...statement.c };
-  const variables = readVariables(given, statement.collation);
-  const modification = readModification(statement.q, statement.u, statement, variables);
+  const modification = readStatement(options, statement);
   const pace = new Pace(options.maxTimeMS, call.signal);
   if (statement.multi) {
-    checkMulti(modification.update);
     const many = await modifyMany(storage, ns, modification, pace);
     reply.n += many.matched;
     reply.nModified += many.changed;
