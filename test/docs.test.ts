@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { CommandNode } from '../cli/shell/command.js';
 import { COMMANDS } from '../cli/commands/index.js';
+import { listRouteCommands } from '../cli/route-commands.js';
 import { ROUTE_LISTS } from '../src/api.js';
 import { listUnknownSettings } from '../cli/shell/settings.js';
 import { loadConfig, SETTINGS } from '../src/config/config.js';
@@ -194,6 +195,9 @@ describe('compose.yaml and Dockerfile', () => {
   });
 });
 
+/** By method and path, as the build puts them into the console. */
+const ROUTE_COMMANDS = listRouteCommands();
+
 describe('the texts of the console', () => {
   const sources = readdirSync(join(import.meta.dirname, '../src/console'), { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.tsx?$/.test(path) && path !== 'api-routes.ts')
@@ -211,71 +215,40 @@ describe('the texts of the console', () => {
     expect(named.filter((line) => !isThere(line.split(': ')[1]!))).toEqual([]);
   });
 
-  const commands = sources.flatMap(([, text]) =>
-    [...text.matchAll(/[`'>]bsvc (?=[a-z])/g)].flatMap(({ 0: begin, index }) => {
-      const whole = begin.startsWith('`') ? text.slice(index + 1, endOfTemplate(text, index)) : undefined;
-      const said = whole ?? /^[^'<\n]*/.exec(text.slice(index + 1))![0];
-      const words = withoutPlaces(said).slice('bsvc '.length).trim();
-      const own = { words, options: optionsOf(madeOf(said, text.slice(0, index))) };
-      // A command whose last word a function is given.
-      const called = [...text.matchAll(/\bcli\('([a-z-]+)'(.*)/g)].map(([, word, rest]) => ({
-        words: `${words.split(/\s+--/)[0]!} ${word!}`,
-        options: optionsOf(rest!),
-      }));
-      return /^[^`]*\bcli = \(\w+/.test(text.slice(text.lastIndexOf('\n', index), index)) ? [own, ...called] : [own];
-    }),
+  const named = sources.flatMap(([, text]) =>
+    [...text.matchAll(/[`'>]bsvc ([a-z][^`'<\n]*)/g)].map(([, words]) => words!),
   );
 
-  it('name commands by functions too', () => {
-    expect(commands.map(({ words }) => words)).toEqual(expect.arrayContaining(['webhook edit', 'data query']));
-  });
-
-  it.each(commands)('name a command and options that there are: bsvc $words $options', async ({ words, options }) => {
-    const named = words.split(/\s+/).filter((word) => /^[a-z][a-z-]*$/.test(word));
-    const command = findCommand(named);
-    const group = named.reduce<readonly CommandNode[]>(
-      (nodes, word) => nodes.find(({ name }) => name === word)?.commands ?? nodes,
-      COMMANDS,
-    );
-    expect(command ?? (group === COMMANDS ? undefined : group), words).toBeDefined();
-    if (!command) return;
-    const { stdout } = await runCli([...named, ...(command.load ? [] : [command.fallback!]), '--help']);
+  it.each(named)('name a command and options that there are: bsvc %s', async (text) => {
+    const words = text.split(/\s+/).filter((word) => /^[a-z][a-z-]*$/.test(word));
+    const command = findCommand(words);
+    expect(command, text).toBeDefined();
+    const { stdout } = await runCli([...words, ...(command!.load ? [] : [command!.fallback!]), '--help']);
+    const options = [...text.matchAll(/(?<=\s)--[a-z][a-z-]*/g)].map(([option]) => option);
     expect(options.filter((option) => !new RegExp(`${option}\\b`).test(stdout))).toEqual([]);
   });
+
+  it('have the command of every route that names one', () => {
+    const wanted = ROUTE_LISTS.flatMap(({ routes }) => routes).flatMap(({ command }) => command ?? []);
+    expect(wanted.filter((command) => !Object.values(ROUTE_COMMANDS).includes(command))).toEqual([]);
+  });
+
+  it.each(Object.entries(ROUTE_COMMANDS))(
+    'show a command for %s that takes what its path names: bsvc %s',
+    async (route, words) => {
+      const { stdout } = await runCli([...words.split(' '), '--help']);
+      const [, usage = ''] = /^Usage: (.*)/.exec(stdout) ?? [];
+      const [project, ...others] = [...route.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+      const isOfProject = project === 'projectId';
+      const isNamedFirst = words.startsWith('project ');
+      const given = (isOfProject && !isNamedFirst ? [] : [project].flat().filter((name) => name !== undefined)).concat(
+        others,
+      );
+      expect([...usage.matchAll(/[<[](?!options)[\w-]+/g)].length, usage).toBeGreaterThanOrEqual(given.length);
+      if (isOfProject && !isNamedFirst) expect(stdout).toContain('--project <');
+    },
+  );
 });
-
-/** Where the template ends that begins at `start`, those inside its places skipped. */
-function endOfTemplate(text: string, start: number): number {
-  let depth = 0;
-  for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === '`' && depth === 0) return at;
-    if (text[at] === '`') at = endOfTemplate(text, at);
-    else if (text[at] === '{' && (depth > 0 || text[at - 1] === '$')) depth++;
-    else if (text[at] === '}' && depth > 0) depth--;
-  }
-  return text.length;
-}
-
-function withoutPlaces(template: string): string {
-  const inner = template.replace(/\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\}/g, ' ');
-  return inner === template ? inner.split('${')[0]! : withoutPlaces(inner);
-}
-
-/** The text of a command with those of the values of its file that it is put together from. */
-function madeOf(text: string, before: string, seen = new Set<string>()): string {
-  const names = [...text.matchAll(/(?<![.\w'])[a-z]\w*/g)].map(([name]) => name).filter((name) => !seen.has(name));
-  return [...new Set(names)].reduce((all, name) => {
-    const at = before.lastIndexOf(`const ${name} = `);
-    if (at < 0 || seen.has(name)) return all;
-    seen.add(name);
-    const made = before.slice(at, at + before.slice(at).search(/;\n/));
-    return made.includes('=>\n') || made.includes('bsvc ') ? all : `${all} ${madeOf(made, before.slice(0, at), seen)}`;
-  }, text);
-}
-
-const optionsOf = (text: string): string[] => [
-  ...new Set([...text.matchAll(/(?<=[\s'`])--[a-z][a-z-]*/g)].map(([option]) => option)),
-];
 
 describe('templates/bsvc.schema.json', () => {
   it('is the schema of bsvc.yaml that the code checks (npm run docs)', () => {

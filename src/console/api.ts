@@ -90,6 +90,27 @@ type Asked<M extends Method, P extends ApiPath> =
     ? [asked: AskedOf<M, P> & Options]
     : [asked?: AskedOf<M, P> & Options];
 
+/** A request as a value: forms send it, and show it as a command. */
+export interface Prepared<Data = unknown> extends Sendable {
+  readonly method: Method;
+  readonly path: Address<ApiPath>;
+  /** Of the answer; never there. */
+  readonly data?: Data;
+}
+
+/** Makes a request without sending it, typed by the API document. */
+export function prepare<M extends Method, P extends ApiPath<M>>(
+  method: M,
+  path: Address<P>,
+  ...[asked]: Asked<M, P>
+): Prepared<DataOf<M, P>> {
+  return { ...asked, method, path };
+}
+
+export function send<Data>({ method, path, ...asked }: Prepared<Data>): Promise<Data> {
+  return request(method, path, asked) as Promise<Data>;
+}
+
 /**
  * Sends a request to the operators' API and answers its `data`, both typed by the API document. Throws `Refusal`, and
  * with `AbortError` when `signal` ends it. Without a session it waits until somebody signs in again.
@@ -111,7 +132,7 @@ async function request(method: Method, address: string, asked: Sendable): Promis
   // Options that were not given are none, whatever else objects have by their prototype.
   const options = Object.assign(Object.create(null) as Sendable, asked);
   for (;;) {
-    const response = await send(method, address, options);
+    const response = await fetchAnswer(method, address, options);
     const json = (await response.json().catch(() => ({}))) as { data?: unknown } & Partial<ApiSchemas['Error']>;
     if (response.ok) {
       if (trouble.value !== null) trouble.value = null;
@@ -138,7 +159,7 @@ async function request(method: Method, address: string, asked: Sendable): Promis
   }
 }
 
-async function send(
+async function fetchAnswer(
   method: Method,
   address: string,
   { query = {}, body, form, headers, signal }: Sendable,

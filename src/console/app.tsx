@@ -9,7 +9,7 @@ import { useKeys } from './frame/use-keys.js';
 import { Dialog, Notes, tellRefusal } from './parts/basics.js';
 import { PasswordAgain } from './parts/confirm.js';
 import { place } from './routes.js';
-import { SignIn, signInByLink, takeLink } from './screens/service/sign-in.js';
+import { SignIn, signInByLink, takeLink } from './screens/sign-in.js';
 import { loadProjects, me, recallMe, settleMe } from './session.js';
 import { isStale, watchServer, watchVersion } from './stale-page.js';
 

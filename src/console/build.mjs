@@ -1,5 +1,5 @@
 // Builds `dist/console`: hashed names, code that is loaded when it is wanted, and limits of size that hold.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -34,8 +34,33 @@ const papaparseWhole = {
   },
 };
 
+/** The command of each route: the command line's own list, without the commands themselves. */
+async function listRouteCommands() {
+  const outfile = join(OUT, 'route-commands.mjs');
+  await build({
+    entryPoints: ['cli/route-commands.ts'],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'warning',
+    plugins: [
+      {
+        name: 'no-commands',
+        setup: ({ onResolve }) =>
+          onResolve({ filter: /./ }, ({ kind, path }) => (kind === 'dynamic-import' ? { path, external: true } : null)),
+      },
+    ],
+  });
+  const made = await import(new URL(`../../${outfile}`, import.meta.url).href);
+  rmSync(outfile);
+  return made.listRouteCommands();
+}
+
 export async function buildConsole() {
   mkdirSync(OUT, { recursive: true });
+  const commands = JSON.stringify(await listRouteCommands());
   const { metafile } = await build({
     entryPoints: { main: 'src/console/main.tsx', style: 'src/console/styles/style.css' },
     outdir: OUT,
@@ -44,6 +69,7 @@ export async function buildConsole() {
     format: 'esm',
     target: 'es2022',
     minify: true,
+    define: { ROUTE_COMMANDS: JSON.stringify(commands) },
     plugins: [papaparseWhole],
     jsx: 'automatic',
     jsxImportSource: 'preact',

@@ -3,6 +3,8 @@ import type { Address, ApiPath, DataOf } from './api-paths.js';
 import { get, refusalOf, type Refusal } from './api.js';
 
 export interface Loaded<T> {
+  /** What is loaded; null for nothing. */
+  path: Address<ApiPath<'GET'>> | null;
   /** The last answer; stays while the next page of the same list is under way, and when the same is asked in vain. */
   data: T | null;
   error: Refusal | null;
@@ -18,6 +20,21 @@ interface Answered<T> {
   data: T | null;
   error: Refusal | null;
   ms: number;
+}
+
+/** What is loaded by parts of the page that are there. */
+const mounted = new Set<{ path: string; reload: () => void }>();
+
+/** Loads again what a write to an address may have changed: what it is part of, and what is beside and below it. */
+export function invalidate(written: string): void {
+  const beside = written.replace(/\/[^/]*$/, '/');
+  // What the write has closed is gone from the page by then.
+  setTimeout(() => {
+    for (const { path, reload } of mounted) {
+      const [loaded = ''] = path.split('?', 1);
+      if (`${written}/`.startsWith(`${loaded}/`) || `${loaded}/`.startsWith(beside)) reload();
+    }
+  });
 }
 
 const FIRST_WAIT_MS = 2_000;
@@ -60,13 +77,21 @@ export function useLoad<P extends ApiPath<'GET'>>(path: Address<P> | null, every
       clearTimeout(timer);
     };
   }, [path, turn, everyMs]);
+  const reload = (): void => setTurn((n) => n + 1);
+  useLayoutEffect(() => {
+    if (path === null) return undefined;
+    const one = { path, reload };
+    mounted.add(one);
+    return () => mounted.delete(one);
+  }, [path]);
   const isOther = state.path !== path;
   return {
+    path,
+    reload,
     data: isOther && listOf(state.path) !== listOf(path) ? null : state.data,
     error: isOther ? null : state.error,
     loading: path !== null && (isOther || state.turn !== turn),
     ms: state.ms,
-    reload: () => setTurn((n) => n + 1),
   };
 }
 

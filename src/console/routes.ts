@@ -51,6 +51,8 @@ export function linkHere(change: Query): string {
 
 export function goTo(link: string): void {
   location.hash = link;
+  // At once, not with the event that follows: what is left is loaded no more.
+  hash.value = location.hash;
 }
 
 /** Goes there without a step in the history: what was there is not to be come back to. */

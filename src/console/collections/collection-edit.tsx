@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { call } from '../api.js';
+import { call, prepare, type Prepared } from '../api.js';
 import { below } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
-import { type CommandLine, CommandList, ofProject, quote } from '../parts/commands.js';
+import { Commands } from '../parts/commands.js';
 import { Drawer } from '../parts/drawer.js';
 import { Field } from '../parts/form.js';
 import { JsonEditor } from '../parts/json-editor.js';
@@ -85,7 +85,7 @@ function Editor({
     <>
       {!collection && (
         <div class="row" data-kept="">
-          <Field label="Name" value={name} onText={edited.setName} autocomplete="off" required />
+          <Field label="Name" value={name} onChange={edited.setName} autocomplete="off" required />
         </div>
       )}
       <Tabs isJson={isJson} />
@@ -106,10 +106,8 @@ function Editor({
       <Trouble error={error} />
       {changes.length > 0 && <Changes lines={changes} />}
       {report && <Fit {...report} />}
-      <CommandList
-        lines={() =>
-          commandsOf(path ?? base, collection, collection ? (body ?? {}) : { name: named, ...(settings ?? before) })
-        }
+      <Commands
+        of={() => requestsOf(base, path, collection ? (body ?? {}) : { name: named, ...(settings ?? before) })}
       />
       <p class="foot">
         {collection && (
@@ -166,28 +164,13 @@ function useSaving({
   return { looking, look, busy, save, report, error: lookRefused ?? refused };
 }
 
-function commandsOf(
-  path: CommandLine['path'],
-  collection: Collection | null,
+function requestsOf(
+  base: CollectionsPath,
+  path: CollectionPath | null,
   body: Partial<CollectionSettings> & { name?: string },
-): CommandLine[] {
-  if (!collection) {
-    const name = body.name === undefined || body.name === '' ? 'posts' : body.name;
-    const cli = `bsvc collection add ${name} --field title:String! ${accessOptions(body)}${ofProject()}`;
-    return [{ cli, method: 'POST', path, body: { ...body, name } }];
-  }
-  const edit = `bsvc collection edit ${collection.name} --add-field note:String ${ofProject()}`;
-  return [
-    { name: 'See what changes', cli: `${edit} --check`, method: 'PATCH', path, query: { check: true }, body },
-    { name: 'Save', cli: edit, method: 'PATCH', path, body },
-  ];
-}
-
-/** The access as options of `collection add`; server-only needs none. */
-function accessOptions({ access, ownerField }: Partial<CollectionSettings>): string {
-  if (access === 'public') return '--public ';
-  if (access !== 'public-read' && access !== 'private') return '';
-  return `--rls ${access} ${ownerField === undefined || ownerField === 'userId' ? '' : `--owner-field ${quote(ownerField)} `}`;
+): Prepared[] {
+  if (!path) return [prepare('POST', base, { body: { ...body, name: body.name || 'posts' } })];
+  return [prepare('PATCH', path, { query: { check: true }, body }), prepare('PATCH', path, { body })];
 }
 
 function Tabs({ isJson }: { isJson: boolean }) {

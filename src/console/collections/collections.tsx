@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks';
-import { call } from '../api.js';
+import { prepare } from '../api.js';
 import { below, withQuery } from '../api-paths.js';
 import { bytes, moment, number } from '../format.js';
 import { useLoad } from '../load.js';
-import { Dialog, say } from '../parts/basics.js';
-import { Commands, ofProject } from '../parts/commands.js';
+import { Dialog } from '../parts/basics.js';
+import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { Drawer } from '../parts/drawer.js';
 import { PageHead } from '../parts/page-head.js';
@@ -68,15 +68,15 @@ export function Collections() {
           { name: 'Changed', show: ({ updatedAt }) => moment(updatedAt) },
         ]}
       />
-      <Commands cli={`bsvc collection list ${ofProject()}`} path={path} />
+      <Commands of={[prepare('GET', path)]} />
       {open && isRuled && (
         <Dialog key={open.name} title={open.name} onClose={close} wide>
-          <RulesEditor id={id} base={base} collection={open} onSaved={reload} />
+          <RulesEditor id={id} base={base} collection={open} />
         </Dialog>
       )}
       {open && !isRuled && !isEdited && (
         <Drawer key={open.name} title={open.name} onClose={close}>
-          <OneCollection id={id} base={base} collection={open} onDropped={done} />
+          <OneCollection id={id} base={base} collection={open} onDropped={close} />
         </Drawer>
       )}
       {data && (isNew || (open && isEdited && !isRuled)) && (
@@ -89,9 +89,7 @@ export function Collections() {
           onClose={close}
         />
       )}
-      {query.get('schema') === '1' && (
-        <SchemaDialog base={below(projectPath(), '/schema')} onClose={close} onChange={reload} />
-      )}
+      {query.get('schema') === '1' && <SchemaDialog base={below(projectPath(), '/schema')} onClose={close} />}
     </>
   );
 }
@@ -110,7 +108,6 @@ function OneCollection({
   const [dropping, setDropping] = useState(false);
   const { name, fields, indexes } = collection;
   const path = below(base, '/{collection}', { collection: name });
-  const cli = (words: string): string => `bsvc collection ${words} ${name} ${ofProject()}`;
   return (
     <>
       {name !== USERS && (
@@ -145,24 +142,16 @@ function OneCollection({
           )}
         </p>
       )}
-      <Commands
-        name="Show"
-        cli={cli('show')}
-        path={path}
-        more={mayChange.value && name !== USERS ? [{ name: 'Drop', cli: cli('drop'), method: 'DELETE', path }] : []}
-      />
+      <Commands of={[prepare('GET', path)]} />
       {dropping && (
         <Confirm
           title="Drop the collection"
           text="For good, with all its documents."
           name={name}
-          action="Drop the collection"
+          request={prepare('DELETE', path)}
+          done="The collection is dropped"
           onClose={() => setDropping(false)}
-          onConfirm={async () => {
-            await call('DELETE', path);
-            say('The collection is dropped');
-            onDropped();
-          }}
+          onDone={onDropped}
         />
       )}
     </>

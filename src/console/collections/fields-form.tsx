@@ -80,7 +80,7 @@ export function FieldsForm({
           label="Indexes, one a line: views, or status,-views"
           rows={3}
           value={indexes.join('\n')}
-          onText={(text) => onSettings({ ...settings, indexes: text === '' ? [] : text.split('\n') })}
+          onChange={(text) => onSettings({ ...settings, indexes: text === '' ? [] : text.split('\n') })}
         />
       </div>
     </>

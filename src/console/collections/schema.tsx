@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
-import { call } from '../api.js';
+import { prepare, send } from '../api.js';
 import type { Address, AskedOf, DataOf } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
-import { useLoad } from '../load.js';
+import { invalidate, useLoad } from '../load.js';
 import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
-import { CommandList, quote } from '../parts/commands.js';
+import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { JsonEditor, loadEditor } from '../parts/json-editor.js';
 import { mayChange, project } from '../session.js';
@@ -14,36 +14,18 @@ type Schema = ApiSchemas['ProjectSchema'];
 type Change = ApiSchemas['SchemaChange'];
 
 /** All collections of a project as one file: what would change is shown before it is applied. */
-export function SchemaDialog({
-  base,
-  onClose,
-  onChange,
-}: {
-  base: Address<SchemaRoute>;
-  onClose: () => void;
-  onChange: () => void;
-}) {
+export function SchemaDialog({ base, onClose }: { base: Address<SchemaRoute>; onClose: () => void }) {
   useEffect(() => void loadEditor(), []);
   const { data, error, reload } = useLoad(base);
   return (
     <Dialog title="Schema of the project" onClose={onClose} wide>
       <Trouble error={error} onRetry={reload} />
-      {data && <Editor base={base} schema={data} onClose={onClose} onChange={onChange} />}
+      {data && <Editor base={base} schema={data} onClose={onClose} />}
     </Dialog>
   );
 }
 
-function Editor({
-  base,
-  schema,
-  onClose,
-  onChange,
-}: {
-  base: Address<SchemaRoute>;
-  schema: Schema;
-  onClose: () => void;
-  onChange: () => void;
-}) {
+function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema: Schema; onClose: () => void }) {
   const [first] = useState(() => JSON.stringify(schema, null, 2));
   const [text, setText] = useState(first);
   const [prune, setPrune] = useState(false);
@@ -51,19 +33,20 @@ function Editor({
   const [confirming, setConfirming] = useState(false);
   const { body, problem } = read(text);
   const name = project.value?.name ?? '';
-  const send = (options: AskedOf<'PUT', SchemaRoute>['query']): Promise<DataOf<'PUT', SchemaRoute>> =>
+  const applying = (options?: AskedOf<'PUT', SchemaRoute>['query']) =>
     // While the text is no JSON there is no button that sends it.
-    call('PUT', base, { query: { ...options, prune: prune || null }, body: body ?? schema });
+    prepare('PUT', base, { query: { ...options, prune: prune || null }, body: body ?? schema });
   const [looking, look, lookRefused] = useAction(async () => {
-    setLooked({ text, prune, changes: (await send({ dryRun: true })).changes });
+    setLooked({ text, prune, changes: (await send(applying({ dryRun: true }))).changes });
   });
-  const apply = async (confirm?: string): Promise<void> => {
-    const { changes } = await send({ confirm });
-    say(changes.length === 0 ? 'Nothing to change' : 'Schema applied');
-    onChange();
+  const onApplied = (answer: DataOf<'PUT', SchemaRoute>): void => {
+    say(answer.changes.length === 0 ? 'Nothing to change' : 'Schema applied');
     onClose();
   };
-  const [busy, applyNow, refused] = useAction(() => apply());
+  const [busy, applyNow, refused] = useAction(async () => {
+    onApplied(await send(applying()));
+    invalidate(base);
+  });
   const changes = looked?.text === text && looked.prune === prune ? looked.changes : null;
   // What goes for good, or lets more in than before, asks for the name of the project.
   const isRisky = prune || changes?.some(({ loosens }) => (loosens?.length ?? 0) > 0) === true;
@@ -89,7 +72,7 @@ function Editor({
           )}
         </p>
       )}
-      <CommandList lines={() => listCommands(base, name, prune, body ?? schema)} />
+      <Commands of={() => [prepare('GET', base), ...(mayChange.value ? [applying()] : [])]} />
       {confirming && (
         <Confirm
           title="Apply the schema"
@@ -99,9 +82,9 @@ function Editor({
               : 'It loosens access or checks.'
           }
           name={name}
-          action="Apply the schema"
+          request={applying({ confirm: name })}
           onClose={() => setConfirming(false)}
-          onConfirm={() => apply(name)}
+          onDone={onApplied}
         />
       )}
     </>
@@ -125,13 +108,6 @@ function Changes({ changes }: { changes: readonly Change[] }) {
       </ul>
     </section>
   );
-}
-
-function listCommands(path: Address<SchemaRoute>, name: string, prune: boolean, body: Schema) {
-  const exporting = { name: 'Export', cli: `bsvc schema export --project ${quote(name)} > schema.json`, path };
-  if (!mayChange.value) return [exporting];
-  const cli = `bsvc schema apply schema.json --project ${quote(name)}${prune ? ' --prune' : ''}`;
-  return [exporting, { name: 'Apply', cli, method: 'PUT' as const, path, query: { prune: prune || null }, body }];
 }
 
 function read(text: string): { body: Schema | null; problem: string | null } {

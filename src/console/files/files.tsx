@@ -1,10 +1,10 @@
 import { useRef, useState } from 'preact/hooks';
-import { call } from '../api.js';
+import { prepare } from '../api.js';
 import { below, withQuery, type Address } from '../api-paths.js';
 import { bytes, howMany, moment } from '../format.js';
 import { useLoad } from '../load.js';
-import { say, Trouble } from '../parts/basics.js';
-import { Commands, ofProject, quote } from '../parts/commands.js';
+import { Trouble } from '../parts/basics.js';
+import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { Icon } from '../parts/icon.js';
 import { Filters, Pager } from '../parts/filters.js';
@@ -16,8 +16,6 @@ import { mayChange, projectPath } from '../session.js';
 import { FileDrawer } from './file-drawer.js';
 import { isImage, previewAddress, type StoredFile } from './stored-file.js';
 import { Uploads, useUploads } from './uploads.js';
-
-type FilesPath = Address<'/api/projects/{projectId}/files'>;
 
 /** Larger images are not loaded for a line of a table. */
 const MAX_THUMBNAIL = 1024 * 1024;
@@ -90,18 +88,17 @@ export function Files() {
       />
       <Pager before={data?.next ?? null} />
       <FilesUsage path={below(base, '/usage')} />
-      <Commands cli={`bsvc file list ${ofProject()}${name && ` --name ${quote(name)}`}`} path={path} />
+      <Commands of={[prepare('GET', path)]} />
       {open && <FileDrawer file={open} onDelete={() => setDeleting(open)} onClose={close} />}
       {deleting && (
-        <Deletion
-          base={base}
-          file={deleting}
+        <Confirm
+          title="Delete the file"
+          text="For good, with its bytes."
+          name={deleting.name}
+          request={prepare('DELETE', base, { body: { path: deleting.path } })}
+          done="The file is deleted"
           onClose={() => setDeleting(null)}
-          onDone={() => {
-            setDeleting(null);
-            if (open) close();
-            reload();
-          }}
+          onDone={() => open && close()}
         />
       )}
     </>
@@ -114,39 +111,6 @@ function NoFiles({ isFiltered }: { isFiltered: boolean }) {
     <Empty title="No files yet">
       <p>Apps upload them{mayChange.value ? ', and so can you: press Upload…, or drop files on this page.' : '.'}</p>
     </Empty>
-  );
-}
-
-function Deletion({
-  base,
-  file: { path, name },
-  onDone,
-  onClose,
-}: {
-  base: FilesPath;
-  file: StoredFile;
-  onDone: () => void;
-  onClose: () => void;
-}) {
-  return (
-    <Confirm
-      title="Delete the file"
-      text="For good, with its bytes."
-      name={name}
-      commands={{
-        cli: `bsvc file delete ${quote(path)} ${ofProject()}`,
-        method: 'DELETE',
-        path: base,
-        body: { path },
-      }}
-      action="Delete the file"
-      onClose={onClose}
-      onConfirm={async () => {
-        await call('DELETE', base, { body: { path } });
-        say('The file is deleted');
-        onDone();
-      }}
-    />
   );
 }
 

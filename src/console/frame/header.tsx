@@ -45,7 +45,7 @@ export function Header() {
           text={`${howMany(countDrafts(), 'draft')} that you have typed in this browser will be discarded.`}
           action="Sign out and discard"
           onClose={() => setAsking(false)}
-          onConfirm={signOut}
+          request={signOut}
         />
       )}
     </header>

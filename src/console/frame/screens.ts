@@ -3,23 +3,23 @@ import type { IconName } from '../parts/icon.js';
 import { linkTo } from '../routes.js';
 import { Collections } from '../collections/collections.js';
 import { Documents } from '../documents/documents.js';
-import { SignInWays } from '../screens/people/sign-in-ways.js';
-import { Users } from '../screens/people/users.js';
+import { SignInSettings } from '../auth/sign-in-settings.js';
+import { Users } from '../users/users.js';
 import { Files } from '../files/files.js';
 import { Query } from '../query/query.js';
-import { Keys } from '../screens/project/keys.js';
-import { Settings } from '../screens/project/settings.js';
-import { Backups } from '../screens/server/backups.js';
-import { Operators } from '../screens/server/operators.js';
-import { ServerSettings } from '../screens/server/server-settings.js';
-import { Storage } from '../screens/project/storage.js';
-import { Account } from '../screens/service/account.js';
-import { Audit } from '../screens/service/audit.js';
-import { Jobs } from '../screens/service/jobs.js';
-import { Overview } from '../screens/service/overview.js';
-import { Mail } from '../screens/traffic/mail.js';
-import { Requests } from '../screens/traffic/requests.js';
-import { Webhooks } from '../screens/traffic/webhooks.js';
+import { Keys } from '../screens/keys.js';
+import { ProjectSettings } from '../project/project.js';
+import { Backups } from '../screens/backups.js';
+import { Operators } from '../screens/operators.js';
+import { ServerSettings } from '../screens/server-settings.js';
+import { Storage } from '../screens/storage.js';
+import { Account } from '../screens/account.js';
+import { Audit } from '../screens/audit.js';
+import { Jobs } from '../screens/jobs.js';
+import { Overview } from '../screens/overview.js';
+import { Mail } from '../email/mail.js';
+import { Requests } from '../screens/requests.js';
+import { Webhooks } from '../webhooks/webhooks.js';
 
 export interface Screen {
   /** In the address: below the project's for screens of a project. */
@@ -53,7 +53,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
     name: 'People',
     screens: [
       { path: 'users', name: 'Users', icon: 'users', key: 'u', ofProject: true, view: Users },
-      { path: 'sign-in', name: 'Sign-in', icon: 'signin', key: 's', ofProject: true, view: SignInWays },
+      { path: 'sign-in', name: 'Sign-in', icon: 'signin', key: 's', ofProject: true, view: SignInSettings },
       { path: 'operators', name: 'Operators', icon: 'operators', key: 'r', forAll: true, view: Operators },
     ],
   },
@@ -72,7 +72,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
     screens: [
       { path: 'keys', name: 'API keys', icon: 'keys', key: 'k', ofProject: true, view: Keys },
       { path: 'storage', name: 'Storage', icon: 'storage', key: 'b', ofProject: true, view: Storage },
-      { path: 'settings', name: 'Project', icon: 'project', key: 'p', ofProject: true, view: Settings },
+      { path: 'settings', name: 'Project', icon: 'project', key: 'p', ofProject: true, view: ProjectSettings },
       { path: 'backups', name: 'Backups', icon: 'backups', key: 'n', forAll: true, view: Backups },
       { path: 'server', name: 'Server', icon: 'server', key: 'v', forAll: true, view: ServerSettings },
       { path: 'account', name: 'Account', icon: 'account', key: 'y', view: Account },

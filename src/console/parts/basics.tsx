@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import { Refusal, refusalOf } from '../api.js';
+import { Refusal, refusalOf, send, type Prepared } from '../api.js';
+import { invalidate } from '../load.js';
 import { Icon } from './icon.js';
 import { useModal } from './modal.js';
 
@@ -34,6 +35,15 @@ export async function attempt(work: () => Promise<string>): Promise<void> {
   } catch (refusal) {
     tellRefusal(refusal);
   }
+}
+
+/** Sends a request that needs no form, says how it ended, and loads again what it has changed. */
+export async function act(request: Prepared, done: string): Promise<void> {
+  await attempt(async () => {
+    await send(request);
+    invalidate(request.path);
+    return done;
+  });
 }
 
 function describeRefusal(error: unknown): string {

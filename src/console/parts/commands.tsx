@@ -1,46 +1,37 @@
 import { useState } from 'preact/hooks';
-import { queryOf, type Address, type ApiPath } from '../api-paths.js';
+import { queryOf } from '../api-paths.js';
+import type { Prepared } from '../api.js';
 import { project } from '../session.js';
 import { Copy } from './basics.js';
 
-/** One thing that the console does, as the command line and as a request. */
-export interface CommandLine {
-  /** Says what it does, where several are shown. */
-  name?: string;
-  /** Left out where the command line has no such command. */
-  cli?: string;
-  method?: string;
-  path: Address<ApiPath>;
-  query?: object;
-  body?: unknown;
-  headers?: Readonly<Record<string, string>>;
-}
+/** As JSON; the build puts it here, from the routes themselves. */
+declare const ROUTE_COMMANDS: string;
 
-/** Shows the commands and requests behind a screen, so that the console teaches the main tool. */
-export function Commands({ more = [], ...first }: CommandLine & { more?: readonly CommandLine[] }) {
-  return <CommandList lines={() => [first, ...more]} />;
-}
+/** The command of each route that has one. */
+const COMMANDS = Object.entries(JSON.parse(ROUTE_COMMANDS) as Record<string, string>);
 
-/** The same of lines that are made when somebody looks at them. */
-export function CommandList({ lines }: { lines: () => readonly CommandLine[] }) {
+/** Shows the requests behind a screen and the commands that do the same, so that the console teaches the main tool. */
+export function Commands({ of }: { of: readonly Prepared[] | (() => readonly Prepared[]) }) {
   const [isOpen, setOpen] = useState(false);
+  const lines = isOpen ? (typeof of === 'function' ? of() : of) : [];
   return (
     <details class="commands" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>As a command</summary>
-      {isOpen &&
-        lines().map((line) => <Line key={`${line.method ?? ''} ${line.path}${queryOf(line.query ?? {})}`} {...line} />)}
+      {lines.map((line) => (
+        <Line key={`${line.method} ${line.path}${queryOf(line.query ?? {})}`} {...line} />
+      ))}
     </details>
   );
 }
 
-function Line({ name, cli, ...request }: CommandLine) {
+function Line(request: Prepared) {
+  const command = writeCommand(request);
   const curl = writeCurl(request);
   return (
     <>
-      {name && <h3>{name}</h3>}
-      {cli !== undefined && (
+      {command !== null && (
         <p>
-          <code>{cli}</code> <Copy text={cli} what="Command" />
+          <code>{command}</code> <Copy text={command} what="Command" />
         </p>
       )}
       <p>
@@ -50,28 +41,43 @@ function Line({ name, cli, ...request }: CommandLine) {
   );
 }
 
-function writeCurl({
-  method = 'GET',
-  path,
-  query = {},
-  body,
-  headers = {},
-}: Omit<CommandLine, 'name' | 'cli'>): string {
+/** The command with what the path names; its options are those of `--help`. null where there is none. */
+function writeCommand({ method, path }: Prepared): string | null {
+  const parts = path.split('?', 1)[0]!.split('/');
+  for (const [route, command] of COMMANDS) {
+    const [own, template = ''] = route.split(' ');
+    const names = template.split('/');
+    const isParameter = (at: number): boolean => names[at]!.startsWith('{');
+    if (own !== method || names.length !== parts.length) continue;
+    if (parts.some((part, at) => part !== names[at] && !isParameter(at))) continue;
+    const words = parts.flatMap((part, at) =>
+      isParameter(at) && names[at] !== '{projectId}' ? [quote(decodeURIComponent(part))] : [],
+    );
+    const name = quote(project.value?.name ?? '');
+    const isOfProject = template.includes('{projectId}');
+    if (command.startsWith('project ')) return ['bsvc', command, ...(isOfProject ? [name] : [])].join(' ');
+    return ['bsvc', command, ...words, ...(isOfProject ? ['--project', name] : [])].join(' ');
+  }
+  return null;
+}
+
+/** Names of values that nobody is to read over a shoulder, or in the history of a shell. */
+const SECRET = /password|secret|apikey/i;
+
+function writeCurl({ method, path, query = {}, body, headers = {} }: Prepared): string {
   const base = new URL('..', document.baseURI).href.replace(/\/$/, '');
   const sent = { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers };
+  const hide = (name: string, value: unknown): unknown =>
+    typeof value === 'string' && SECRET.test(name) ? '…' : value;
   return [
     'curl',
     ...(method === 'GET' ? [] : ['-X', method]),
     '-H "Authorization: Bearer $TOKEN"',
     ...Object.entries(sent).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : ['-d', quote(JSON.stringify(body))]),
+    ...(body === undefined ? [] : ['-d', quote(JSON.stringify(body, hide))]),
     quote(base + path + queryOf(query)),
   ].join(' ');
 }
-
-/** The project of this place, as a word of a command. */
-export const projectWord = (): string => quote(project.value?.name ?? '');
-export const ofProject = (): string => `--project ${projectWord()}`;
 
 /** A word of a shell. */
 export const quote = (text: string): string =>

@@ -1,37 +1,47 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { call } from '../api.js';
+import { call, send, type Prepared } from '../api.js';
 import { pathTo } from '../api-paths.js';
-import { Copy, Dialog, Trouble, useAction } from './basics.js';
-import { Commands, type CommandLine } from './commands.js';
+import { invalidate } from '../load.js';
+import { Copy, Dialog, say, Trouble, useAction } from './basics.js';
+import { Commands } from './commands.js';
 import { Field, Form, PasswordField } from './form.js';
 
 const PROOF = pathTo('/api/admin/me/confirm');
 
 /** Something that cannot be undone: the name of what it ends has to be typed, for some of it the own password too. */
-export function Confirm({
-  title,
-  text,
-  name,
-  asksPassword = false,
-  action,
-  commands,
-  children,
-  onConfirm,
-  onClose,
-}: {
+export interface Question<Data = unknown> {
   title: string;
   text: string;
   /** Left out where nothing ends for good. */
   name?: string;
   /** The server asks for it, of sessions of the console. */
   asksPassword?: boolean;
-  action: string;
-  /** Shown here where no list of the screen has it. */
-  commands?: CommandLine;
+  /** What the button says, where it is not the title. */
+  action?: string;
+  /** Sent when it is confirmed, and shown as a command; or what is done instead. */
+  request: Prepared<Data> | (() => Promise<Data>);
+  /** Said when it is done; nothing where what comes next says it. */
+  done?: string;
+}
+
+/** Asks, sends the request of the question, and loads again what it has changed. */
+export function Confirm<Data>({
+  title,
+  text,
+  name,
+  asksPassword = false,
+  action = title,
+  request,
+  done,
+  children,
+  onDone,
+  onClose,
+}: Question<Data> & {
   /** What else can be chosen. */
   children?: ComponentChildren;
-  onConfirm: () => Promise<void>;
+  /** Called when it is done, after the question has closed. */
+  onDone?: (data: Data) => void;
   onClose: () => void;
 }) {
   const [typed, setTyped] = useState('');
@@ -39,7 +49,11 @@ export function Confirm({
   const mayGo = (name === undefined || typed === name) && (!asksPassword || password !== '');
   const [busy, run, error] = useAction(async () => {
     if (asksPassword) await call('POST', PROOF, { body: { password } });
-    await onConfirm();
+    const data = await (typeof request === 'function' ? request() : send(request));
+    if (done !== undefined) say(done);
+    onClose();
+    onDone?.(data);
+    if (typeof request !== 'function') invalidate(request.path);
   });
   return (
     <Dialog title={title} onClose={onClose}>
@@ -55,16 +69,16 @@ export function Confirm({
             }
             autocomplete="off"
             value={typed}
-            onText={setTyped}
+            onChange={setTyped}
           />
         )}
-        {asksPassword && <PasswordField label="Your password" value={password} onText={setPassword} />}
+        {asksPassword && <PasswordField label="Your password" value={password} onChange={setPassword} />}
         <Trouble error={error} />
         <button class="danger" disabled={!mayGo || busy}>
           {action}
         </button>
       </Form>
-      {commands && <Commands {...commands} />}
+      {typeof request !== 'function' && <Commands of={[request]} />}
     </Dialog>
   );
 }
@@ -92,7 +106,7 @@ export function PasswordAgain({ onDone }: { onDone: (isGiven: boolean) => void }
     <Dialog title="Your password once more" onClose={() => onDone(false)}>
       <Form onSubmit={() => void (password !== '' && run())}>
         <p>What you are about to do outlives this session.</p>
-        <PasswordField label="Your password" value={password} onText={setPassword} />
+        <PasswordField label="Your password" value={password} onChange={setPassword} />
         <Trouble error={error} />
         <button disabled={password === '' || busy}>Go on</button>
       </Form>

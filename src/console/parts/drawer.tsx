@@ -1,6 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import { Dialog } from './basics.js';
+import { send, type Prepared } from '../api.js';
+import { invalidate } from '../load.js';
+import { Dialog, say, Trouble, useAction } from './basics.js';
+import { Commands } from './commands.js';
+import { Form } from './form.js';
 import { Icon } from './icon.js';
 import { useModal } from './modal.js';
 
@@ -66,5 +70,59 @@ export function Drawer({
         </Dialog>
       )}
     </dialog>
+  );
+}
+
+/**
+ * A drawer with one form, whose action stays in sight. It sends its requests one after the other, shows them as
+ * commands, and loads again what they have changed.
+ */
+export function DrawerForm<Data>({
+  title,
+  action = 'Save',
+  requests,
+  done,
+  isDirty,
+  mayGo = isDirty,
+  onDone,
+  onClose,
+  children,
+}: {
+  title: string;
+  /** What the button says. */
+  action?: string;
+  requests: readonly Prepared<Data>[];
+  /** Said when all are done. */
+  done: string;
+  /** Whether something would be lost by leaving. */
+  isDirty: boolean;
+  /** Whether there is something to send: by default, whatever would be lost. */
+  mayGo?: boolean;
+  /** Called with the last answer, instead of closing. */
+  onDone?: (data: Data) => void;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
+  const [busy, save, error] = useAction(async () => {
+    let last: Data | undefined;
+    for (const request of requests) last = await send(request);
+    say(done);
+    if (onDone) onDone(last as Data);
+    else onClose();
+    for (const { path } of requests) invalidate(path);
+  });
+  return (
+    <Drawer title={title} isDirty={isDirty} onClose={onClose}>
+      <Form onSubmit={() => void (mayGo && save())}>
+        {children}
+        {requests.length > 0 && <Commands of={requests} />}
+        <Trouble error={error} />
+        <p class="foot">
+          <button class="primary" disabled={busy || !mayGo}>
+            {action}
+          </button>
+        </p>
+      </Form>
+    </Drawer>
   );
 }

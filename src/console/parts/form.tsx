@@ -1,4 +1,32 @@
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+
+/** What ties an input to its value. */
+export interface Bound<Value> {
+  value: Value;
+  onChange: (value: Value) => void;
+}
+
+/** The values of a form by name: `at` ties an input to one, `changed` are those that differ from the first ones. */
+export function useForm<Values extends object>(initial: Values) {
+  const [first] = useState(initial);
+  const [values, setValues] = useState(initial);
+  const changed = Object.fromEntries(
+    Object.entries(values).filter(([name, value]) => !isSame(value, first[name as keyof Values])),
+  ) as Partial<Values>;
+  return {
+    values,
+    changed,
+    isDirty: Object.keys(changed).length > 0,
+    at: <Name extends keyof Values>(name: Name): Bound<Values[Name]> => ({
+      value: values[name],
+      onChange: (value) => setValues((before) => ({ ...before, [name]: value })),
+    }),
+    reset: () => setValues(first),
+  };
+}
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** A form that stays on the page. */
 export function Form({
@@ -28,17 +56,15 @@ export function Choice<Value extends string>({
   label,
   value,
   choices,
-  onChoose,
+  onChange,
 }: {
   label: string;
-  value: Value;
   choices: readonly (readonly [value: Value, name: string])[];
-  onChoose: (value: Value) => void;
-}) {
+} & Bound<Value>) {
   return (
     <label>
       {label}
-      <select value={value} onChange={(event) => onChoose(event.currentTarget.value as Value)}>
+      <select value={value} onChange={(event) => onChange(event.currentTarget.value as Value)}>
         {choices.map(([each, name]) => (
           <option key={each} value={each}>
             {name}
@@ -50,10 +76,10 @@ export function Choice<Value extends string>({
 }
 
 /** A labelled box to tick. */
-export function Tick({ label, isOn, onTick }: { label: string; isOn: boolean; onTick: (isOn: boolean) => void }) {
+export function Tick({ label, value, onChange }: { label: string } & Bound<boolean>) {
   return (
     <label class="tickable">
-      <input type="checkbox" checked={isOn} onChange={(event) => onTick(event.currentTarget.checked)} />
+      <input type="checkbox" checked={value} onChange={(event) => onChange(event.currentTarget.checked)} />
       {label}
     </label>
   );
@@ -72,18 +98,16 @@ export function TextArea({
   value,
   rows = 8,
   hint,
-  onText,
+  onChange,
 }: {
   label: string;
-  value: string;
   rows?: number;
   hint?: string;
-  onText: (text: string) => void;
-}) {
+} & Bound<string>) {
   return (
     <label>
       {label}
-      <textarea rows={rows} spellcheck={false} value={value} onInput={(event) => onText(event.currentTarget.value)} />
+      <textarea rows={rows} spellcheck={false} value={value} onInput={(event) => onChange(event.currentTarget.value)} />
       {hint !== undefined && <span class="hint">{hint}</span>}
     </label>
   );
@@ -93,22 +117,18 @@ export function TextArea({
 export function PasswordField({
   label,
   isNew = false,
-  value,
-  onText,
+  ...bound
 }: {
   label: string;
   isNew?: boolean;
-  value: string;
-  onText: (text: string) => void;
-}) {
+} & Bound<string>) {
   return (
     <Field
       label={label}
       type="password"
       required
       autocomplete={isNew ? 'new-password' : 'current-password'}
-      value={value}
-      onText={onText}
+      {...bound}
     />
   );
 }
@@ -116,7 +136,7 @@ export function PasswordField({
 /** A labelled line of text. */
 export function Field({
   label,
-  onText,
+  onChange,
   type = 'text',
   isWhole = false,
   hint,
@@ -124,15 +144,13 @@ export function Field({
 }: {
   label: ComponentChildren;
   hint?: string;
-  value: string;
-  onText: (text: string) => void;
   type?: 'text' | 'email' | 'password' | 'url';
   placeholder?: string;
   /** A whole number in digits. */
   isWhole?: boolean;
   required?: boolean;
   autocomplete?: 'username' | 'current-password' | 'new-password' | 'off';
-}) {
+} & Bound<string>) {
   return (
     <label>
       {label}
@@ -141,7 +159,7 @@ export function Field({
         {...input}
         {...(isWhole && { inputMode: 'numeric' as const, pattern: '\\d{1,15}' })}
         {...({ type } as { type: 'text' })}
-        onInput={(event) => onText(event.currentTarget.value)}
+        onInput={(event) => onChange(event.currentTarget.value)}
       />
       {hint !== undefined && <span class="hint">{hint}</span>}
     </label>

@@ -1,6 +1,7 @@
 import { addressOf } from '../api.js';
 import { Copy } from '../parts/basics.js';
-import { ofProject, quote } from '../parts/commands.js';
+import { quote } from '../parts/commands.js';
+import { project } from '../session.js';
 import { queryIn, type QueryKind } from './use-run.js';
 
 /** The same query as an app, a script or a terminal asks it. */
@@ -22,6 +23,8 @@ export function CodeSamples({ kind, name, text }: { kind: QueryKind; name: strin
     </details>
   );
 }
+
+const ofProject = (): string => `--project ${quote(project.value?.name ?? '')}`;
 
 type Sample = readonly [label: string, code: string];
 

@@ -38,7 +38,7 @@ export function AccessMatrix({ id, collection }: { id: string; collection: strin
         </table>
       </div>
       <Form class="row" onSubmit={add}>
-        <Field label="Another user: address or id" value={typed} onText={setTyped} autocomplete="off" />
+        <Field label="Another user: address or id" value={typed} onChange={setTyped} autocomplete="off" />
         <button>Show what this user may do</button>
       </Form>
       <p class="muted">“depends”: on the document. The tab “Access” of a document says it for that one.</p>

@@ -1,9 +1,10 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import { Refusal, call } from '../api.js';
+import { Refusal, call, prepare, send } from '../api.js';
 import { below, pathTo } from '../api-paths.js';
 import type { Collection, CollectionsPath } from '../collection.js';
+import { invalidate } from '../load.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
-import { CommandList, ofProject, quote } from '../parts/commands.js';
+import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
 import { Form } from '../parts/form.js';
 import { mayChange, project } from '../session.js';
@@ -28,13 +29,11 @@ export function RulesEditor({
   id,
   base,
   collection,
-  onSaved,
 }: {
   /** Of the project. */
   id: string;
   base: CollectionsPath;
   collection: Collection;
-  onSaved: () => void;
 }) {
   const { name, rules } = collection;
   const [typed, setTyped] = useState<Typed>(() => textsOf(rules));
@@ -43,12 +42,19 @@ export function RulesEditor({
   const [review, setReview] = useState<Review | null>(null);
   const path = below(base, '/{collection}/rules', { collection: name });
   const body = { rules: rulesOf(typed) };
-  const send = async (confirm?: string): Promise<void> => {
-    await call('PUT', path, { query: { confirm }, body });
-    say('Rules changed');
-    onSaved();
-  };
-  const [busy, save, error] = useAction(() => saveReviewed(send, typed, setReview, setConfirming));
+  const saving = (confirm?: string) => prepare('PUT', path, { query: { confirm }, body });
+  const [busy, save, error] = useAction(() =>
+    saveReviewed(
+      async () => {
+        await send(saving());
+        say('Rules changed');
+        invalidate(path);
+      },
+      typed,
+      setReview,
+      setConfirming,
+    ),
+  );
   const [checking, check, unchecked] = useAction(async () => {
     const asked = pathTo('/api/projects/{projectId}/rules/{collection}/check', { projectId: id, collection: name });
     setReview(await call('POST', asked, { body: { ...body, data: true } }));
@@ -77,19 +83,16 @@ export function RulesEditor({
       </Form>
       <Reviewed review={review} texts={typed} />
       {!isDirty && <AccessMatrix id={id} collection={name} />}
-      <CommandList
-        lines={() => [
-          { cli: `bsvc collection rules ${name} ${optionsOf(typed)} ${ofProject()}`, method: 'PUT', path, body },
-        ]}
-      />
+      <Commands of={[saving()]} />
       {confirming !== null && (
         <Confirm
           title="Let somebody do more"
           text={confirming}
           name={owner}
           action="Change the rules"
+          request={saving(owner)}
+          done="Rules changed"
           onClose={() => setConfirming(null)}
-          onConfirm={() => send(owner)}
         />
       )}
     </>
@@ -198,11 +201,6 @@ const textsOf = (rules: Collection['rules']): Typed => ({
   delete: rules?.delete ?? '',
   updateTo: rules?.updateTo ?? '',
 });
-
-const optionsOf = (typed: Typed): string =>
-  RULES.filter((rule) => typed[rule].trim() !== '')
-    .map((rule) => `${rule === 'updateTo' ? '--update-to' : `--${rule}`} ${quote(typed[rule])}`)
-    .join(' ');
 
 /** What is left empty is `nobody`. */
 const rulesOf = (typed: Typed): Partial<Typed> =>

@@ -34,6 +34,7 @@ export const BUCKET_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/bucket', {
       id: 'getBucket',
+      command: 'byok bucket show',
       summary: 'Get the bucket, without its secret',
       access: PROJECT_OPERATOR,
       answers: ok(BUCKET, 'Bucket'),

@@ -105,6 +105,7 @@ export const COLLECTION_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/collections', {
       id: 'listCollections',
+      command: 'collection list',
       summary: 'List collections',
       access: PROJECT_OPERATOR,
       query: { sizes: flagParameter('Documents and bytes of each too, which costs a question to the database') },
@@ -172,6 +173,7 @@ export const COLLECTION_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/collections/:collection', {
       id: 'getCollection',
+      command: 'collection show',
       summary: 'Get a collection',
       access: PROJECT_OPERATOR,
       answers: ok(MEASURED_COLLECTION, 'Collection'),

@@ -51,6 +51,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/collections/:collection/documents', {
       ...LISTING,
       id: 'browseDocuments',
+      command: 'data query',
       summary: 'List documents, filtered, sorted, in pages',
       description: `${LISTING.description} With \`as\` it is the list that this user is shown, and the audit log notes \`play as\`.`,
       access: PROJECT_OPERATOR,
@@ -89,6 +90,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/collections/:collection/documents/export', {
       id: 'exportDocuments',
+      command: 'data export',
       summary: 'Get all documents, or those that match, one JSON object a line',
       description: `In the order of their ids. An answer that breaks off before its end was not whole. ${FILTERING.description}`,
       access: PROJECT_OPERATOR,

@@ -31,6 +31,7 @@ export const PROJECT_FILE_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/files', {
       id: 'listFiles',
+      command: 'file list',
       summary: 'List files, the newest first',
       access: PROJECT_OPERATOR,
       query: {

@@ -42,6 +42,7 @@ export const KEY_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/keys', {
       id: 'listKeys',
+      command: 'key list',
       summary: 'List keys, ended ones too',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(KEY), 'Keys'),

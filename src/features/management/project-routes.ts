@@ -73,6 +73,7 @@ export const PROJECT_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects', {
       id: 'listProjects',
+      command: 'project list',
       summary: 'List the projects that the operator sees',
       access: OPERATOR,
       answers: ok(listOf(PROJECT), 'Projects'),
@@ -104,6 +105,7 @@ export const PROJECT_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId', {
       id: 'getProject',
+      command: 'project show',
       summary: 'Get a project',
       access: PROJECT_OPERATOR,
       answers: ok(PROJECT_DETAILS, 'Project'),
@@ -179,6 +181,7 @@ export const PROJECT_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/usage', {
       id: 'getUsage',
+      command: 'project usage',
       summary: 'Count what a project holds, beside what its plan grants',
       description: 'Bytes for storage and database; null is unlimited.',
       access: PROJECT_OPERATOR,

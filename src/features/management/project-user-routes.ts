@@ -76,6 +76,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/users', {
       id: 'listUsers',
+      command: 'user list',
       summary: 'List users, the newest first',
       access: PROJECT_OPERATOR,
       query: {
@@ -203,6 +204,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/users/:user/identities', {
       id: 'listUserIdentities',
+      command: 'user identities',
       summary: 'List the identities at sign-in providers that open the account',
       description: 'The oldest first.',
       access: USER_OPERATOR,
@@ -213,6 +215,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/users/:user/sessions', {
       id: 'listSessions',
+      command: 'user sessions',
       summary: 'List a user’s live sessions',
       access: USER_OPERATOR,
       answers: ok(listOf(SESSION), 'Sessions'),

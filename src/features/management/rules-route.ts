@@ -160,6 +160,7 @@ export const RULES_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/rules/:collection/explain', {
       id: 'explainRules',
+      command: 'rules explain',
       summary: 'Explain what the rules of a collection come to for somebody',
       description:
         'Each rule with its conditions: `yes` or `no` for the user, or `depends` (on the document). With `id` each is decided for that document; without, the answer has the filter that is left, and how a list is read.',

@@ -37,6 +37,7 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/schema', {
       id: 'exportSchema',
+      command: 'schema export',
       summary: 'Get all collections as one declaration',
       description: 'The declaration that PUT takes, for this or another project.',
       access: PROJECT_OPERATOR,

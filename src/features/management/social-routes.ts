@@ -34,6 +34,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/social', {
       id: 'listSocialProviders',
+      command: 'user social list',
       summary: 'List sign-in providers',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(PROVIDER), 'Providers'),

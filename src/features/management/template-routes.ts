@@ -19,6 +19,7 @@ export const TEMPLATE_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/mail/templates', {
       id: 'listTemplates',
+      command: 'mail template list',
       summary: 'List templates, the system’s too',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(object({ ...HEAD, subject: TEXT }, 'TemplateSummary')), 'Templates'),
@@ -28,6 +29,7 @@ export const TEMPLATE_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/mail/templates/:name', {
       id: 'getTemplate',
+      command: 'mail template show',
       summary: 'Get the template that mails of this name use',
       access: PROJECT_OPERATOR,
       answers: ok(object({ ...HEAD, key: TEXT, ...SHOWN }, 'UsedTemplate'), 'Template'),

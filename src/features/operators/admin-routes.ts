@@ -40,6 +40,7 @@ export const ADMIN_ROUTES: RouteList = {
     ...OPERATOR_ACCOUNT_ROUTES,
     route('GET /api/admin/audit', {
       id: 'listActs',
+      command: 'audit',
       summary: 'List audit entries, the newest first',
       description: 'Without `project` for operators who see all projects.',
       access: OPERATOR,

@@ -30,6 +30,7 @@ const mayManage = (action: string) => ofAllProjects(owner(action, { asksPassword
 export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
   route('GET /api/admin/operators', {
     id: 'listOperators',
+    command: 'operator list',
     summary: 'List the operators by address',
     access: ofAllProjects(OPERATOR),
     answers: ok(listOf(OPERATOR_SCHEMA), 'Operators'),

@@ -141,6 +141,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
     routes: [
       route('GET /api/admin/status', {
         id: 'getStatus',
+        command: 'doctor',
         summary: 'The state of the service, all its processes together',
         access: ofAllProjects(OPERATOR),
         answers: ok(STATUS, 'Status'),
@@ -156,6 +157,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
     routes: [
       route('GET /api/admin/settings', {
         id: 'listSettings',
+        command: 'settings',
         summary: 'The settings of this process, secrets masked, with where each came from',
         access: ofAllProjects(OPERATOR),
         answers: ok(listOf(SETTING), 'Settings'),
@@ -203,6 +205,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
     routes: [
       route('GET /api/admin/jobs', {
         id: 'listJobs',
+        command: 'jobs list',
         summary: 'List background jobs that are not done, those that run soonest first',
         access: ofAllProjects(OPERATOR),
         query: {

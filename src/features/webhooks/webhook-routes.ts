@@ -173,6 +173,7 @@ export const WEBHOOK_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/webhooks', {
       id: 'listWebhooks',
+      command: 'webhook list',
       summary: 'List webhooks',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(WEBHOOK), 'Webhooks'),
@@ -241,6 +242,7 @@ export const WEBHOOK_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/webhooks/:id/deliveries', {
       id: 'listDeliveries',
+      command: 'webhook deliveries',
       summary: 'List deliveries, the newest first',
       access: PROJECT_OPERATOR,
       query: {

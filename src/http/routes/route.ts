@@ -213,6 +213,8 @@ export interface RouteDefinition<
 > {
   /** `operationId`: unique in the whole API. */
   id: string;
+  /** The command that does the same; absent where there is none, or where it is the action of `access`. */
+  command?: string;
   summary: string;
   description?: string;
   access: Access<Given>;

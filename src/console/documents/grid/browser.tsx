@@ -1,9 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
+import { prepare } from '../../api.js';
 import { below, withQuery } from '../../api-paths.js';
-import type { Collection, CollectionPath, CollectionsPath, DocumentsPath } from '../../collection.js';
+import type { Collection, CollectionPath, CollectionsPath } from '../../collection.js';
 import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
-import { Commands, ofProject, quote } from '../../parts/commands.js';
+import { Commands } from '../../parts/commands.js';
 import { Empty } from '../../parts/page-head.js';
 import { goTo, linkHere, place } from '../../routes.js';
 import { PlayedAs } from '../../rules/play-as.js';
@@ -93,7 +94,12 @@ export function Browser({
         onSort={(next) => goTo(linkHere({ sort: next, cursor: null }))}
       />
       <PageBar page={page} listing={listing} />
-      <ListCommands collection={collection} documents={documents} listing={listing} columns={columns} />
+      <Commands
+        of={() => [
+          prepare('GET', withQuery(documents, pageQuery(listing, columns))),
+          prepare('GET', withQuery(below(documents, '/export'), filterQuery(listing))),
+        ]}
+      />
     </>
   );
 }
@@ -159,35 +165,5 @@ function Nothing({ listing: { filters, isTrash, cursor } }: { listing: Listing }
         </p>
       )}
     </Empty>
-  );
-}
-
-function ListCommands({
-  collection: { name },
-  documents,
-  listing,
-  columns,
-}: {
-  collection: Collection;
-  documents: DocumentsPath;
-  listing: Listing;
-  columns: readonly GridColumn[];
-}) {
-  const { filters, sort, isTrash } = listing;
-  const filtered = filters.map(([field, value]) => ` --filter ${quote(`${field}=${value}`)}`).join('');
-  const options = `${filtered}${isTrash ? ' --only-deleted' : ''}`;
-  return (
-    <Commands
-      name="List"
-      cli={`bsvc data query ${name} ${ofProject()}${options}${sort && ` --sort ${sort}`}`}
-      path={withQuery(documents, pageQuery(listing, columns))}
-      more={[
-        {
-          name: 'Export',
-          cli: `bsvc data export ${name} ${ofProject()}${options}`,
-          path: withQuery(below(documents, '/export'), filterQuery(listing)),
-        },
-      ]}
-    />
   );
 }

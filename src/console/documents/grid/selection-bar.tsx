@@ -40,7 +40,6 @@ export function SelectionBar({
       await call('DELETE', below(documents, '/{document}', { document }), { query: { permanent: true } });
     }
     say(`${howMany(ids.length, 'document')} deleted for good`);
-    setErasing(false);
     onDone();
   };
   return (
@@ -66,7 +65,7 @@ export function SelectionBar({
           name={String(ids.length)}
           action="Delete for good"
           onClose={() => setErasing(false)}
-          onConfirm={erase}
+          request={erase}
         />
       )}
     </div>

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
-import { call } from '../../api.js';
+import { call, prepare } from '../../api.js';
 import { below } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
 import type { Collection, DocumentsPath } from '../../collection.js';
 import { howMany, number } from '../../format.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
-import { Commands, ofProject, quote } from '../../parts/commands.js';
+import { Commands } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
 import { MappingTable } from './mapping-table.js';
 import type { Mapping, ReadFile } from './read-file.js';
@@ -62,11 +62,12 @@ export function ImportDrawer({
       <Trouble error={lookRefused ?? refused} />
       {looked && <Looked {...looked} />}
       <Commands
-        cli={`bsvc data import ${name} ${quote(chosen?.name ?? 'documents.ndjson')} --dry-run ${ofProject()}`}
-        method="POST"
-        path={below(base, '/import')}
-        query={{ dryRun: true }}
-        body={{ documents: chosen ? chosen.documents(mapping, fields, 2) : [{}] }}
+        of={() => [
+          prepare('POST', below(base, '/import'), {
+            query: { dryRun: true },
+            body: { documents: chosen ? chosen.documents(mapping, fields, 2) : [{}] },
+          }),
+        ]}
       />
       {chosen && (
         <div class="foot">

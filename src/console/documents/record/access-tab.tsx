@@ -20,7 +20,7 @@ export function AccessTab({ collection, record }: RecordView) {
   return (
     <>
       <Form class="row" onSubmit={() => setAs(typed.trim() || ANYONE)}>
-        <Field label="User: address or id, empty for anyone" value={typed} onText={setTyped} autocomplete="off" />
+        <Field label="User: address or id, empty for anyone" value={typed} onChange={setTyped} autocomplete="off" />
         <button>Look as this user</button>
       </Form>
       <Trouble error={error} onRetry={reload} />

@@ -1,11 +1,11 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { call } from '../../api.js';
+import { call, prepare, type Prepared } from '../../api.js';
 import { below } from '../../api-paths.js';
 import type { DocumentsPath } from '../../collection.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say, tellRefusal, Trouble } from '../../parts/basics.js';
-import { CommandList } from '../../parts/commands.js';
+import { Commands } from '../../parts/commands.js';
 import { Confirm } from '../../parts/confirm.js';
 import { Drawer } from '../../parts/drawer.js';
 import { loadEditor } from '../../parts/json-editor.js';
@@ -13,7 +13,6 @@ import { linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 import { Conflict } from './conflict.js';
 import type { ShownFields } from '../document-fields.js';
-import { recordCommands } from './record-commands.js';
 import { RECORD_TABS } from './record-tabs.js';
 import type { RecordPlace } from './record-view.js';
 import { useRecord, type EditedRecord } from './use-record.js';
@@ -135,7 +134,7 @@ function OpenRecord({
           {isTrashed && `, in the trash since ${moment(stored.deletedAt)}`}
         </p>
       )}
-      <CommandList lines={() => recordCommands(base, record)} />
+      <Commands of={() => requestsOf(base, record)} />
       <Foot base={base} record={record} isTrashed={isTrashed} onChange={onChange} onClose={onClose} />
     </>
   );
@@ -195,10 +194,10 @@ function Foot({
           text="It cannot be taken back."
           name={id.slice(-4)}
           action="Delete for good"
+          request={prepare('DELETE', path, { query: { permanent: true } })}
+          done="Document deleted for good"
           onClose={() => setErasing(false)}
-          onConfirm={async () => {
-            await call('DELETE', path, { query: { permanent: true } });
-            say('Document deleted for good');
+          onDone={() => {
             onChange();
             onClose();
           }}
@@ -206,4 +205,15 @@ function Foot({
       )}
     </div>
   );
+}
+
+/** What the record's buttons send. */
+function requestsOf(base: DocumentsPath, { stored, fields, change, isSame }: EditedRecord): Prepared[] {
+  if (!stored) return [prepare('POST', base, { body: fields })];
+  const path = below(base, '/{document}', { document: stored._id });
+  const headers = { 'if-match': `"${String(stored.updatedAt)}"` };
+  return [
+    isSame ? prepare('GET', path) : prepare('PATCH', path, { body: change, headers }),
+    stored.isDeleted ? prepare('POST', below(path, '/recover')) : prepare('DELETE', path),
+  ];
 }

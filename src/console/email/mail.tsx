@@ -1,0 +1,196 @@
+import { useState } from 'preact/hooks';
+import { call, prepare } from '../api.js';
+import { below, withQuery, type Address } from '../api-paths.js';
+import type { ApiSchemas } from '../api-routes.js';
+import { moment } from '../format.js';
+import { invalidate, useLoad } from '../load.js';
+import { say, Trouble, useAction } from '../parts/basics.js';
+import { Commands } from '../parts/commands.js';
+import { CrudScreen, opens } from '../parts/crud-screen.js';
+import { Drawer, DrawerForm } from '../parts/drawer.js';
+import { Field, Form, Tick, useForm } from '../parts/form.js';
+import { Pairs } from '../parts/page-head.js';
+import { chosenOf, goTo, linkHere, place } from '../routes.js';
+import { mayChange, projectPath } from '../session.js';
+import { Templates } from './templates.js';
+
+type ProjectPath = Address<'/api/projects/{projectId}'>;
+type MailLog = ApiSchemas['MailLog'];
+
+const STATUSES = (['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'] as const).map(
+  (each) => [each, each] as const,
+);
+const BAD = new Set(['bounced', 'complained', 'failed']);
+
+export function Mail() {
+  const { query } = place.value;
+  const project = projectPath();
+  const page = Number(query.get('page') ?? 1) || 1;
+  const status = chosenOf('status', STATUSES) ?? '';
+  const to = query.get('to') ?? '';
+  const list = useLoad(withQuery(below(project, '/mail/logs'), { status, to, page: page > 1 ? page : null }));
+  const { data: settings } = useLoad(project);
+  return (
+    <>
+      <CrudScreen
+        title="Mail"
+        label="Mails"
+        count={list.data?.total}
+        actions={
+          <a class="button" href={linkHere({ edit: '1' })}>
+            Provider and sender…
+          </a>
+        }
+        filters={[
+          { name: 'to', label: 'To' },
+          { name: 'status', label: 'Status', choices: STATUSES },
+        ]}
+        list={list}
+        names={['mail', 'mails']}
+        keyOf={({ id }) => id}
+        empty="No mails yet."
+        columns={[
+          { name: 'To', show: (mail) => [mail.to].flat().join(', ') },
+          { name: 'Subject', show: ({ id, subject }) => opens(id, subject) },
+          { name: 'Status', show: (mail) => <span class={BAD.has(mail.status) ? 'bad' : ''}>{fateOf(mail)}</span> },
+          { name: 'Why', show: ({ reason }) => reason ?? '' },
+          { name: 'At', show: ({ sentAt }) => moment(sentAt) },
+        ]}
+        view={(mail, close) => <MailDrawer key={mail.id} project={project} mail={mail} onClose={close} />}
+      >
+        {settings && (
+          <p class="muted">
+            {settings.providerApiKey
+              ? `Sent by the project’s own Resend key (${settings.providerApiKey})`
+              : 'Sent by the server’s provider'}
+            {settings.providerFromEmail && `, from ${settings.providerFromEmail}`}.
+          </p>
+        )}
+      </CrudScreen>
+      <Templates base={below(project, '/mail/templates')} />
+      {mayChange.value && <TestMail path={below(project, '/mail/test')} />}
+      {settings && query.get('edit') && mayChange.value && (
+        <MailSettings path={project} stored={settings} onClose={() => goTo(linkHere({ edit: null }))} />
+      )}
+    </>
+  );
+}
+
+function TestMail({ path }: { path: Address<'/api/projects/{projectId}/mail/test'> }) {
+  const [to, setTo] = useState('');
+  const [busy, send, error] = useAction(async () => {
+    await call('POST', path, { body: { to } });
+    say(`A test mail to ${to} is on its way`);
+    invalidate(path);
+  });
+  return (
+    <>
+      <h2>Test mail</h2>
+      <Form class="row" onSubmit={() => void send()}>
+        <Field label="To" type="email" required value={to} onChange={setTo} />
+        <button disabled={busy}>Send</button>
+      </Form>
+      <Trouble error={error} />
+      <Commands of={[prepare('POST', path, { body: { to: to || 'me@example.com' } })]} />
+    </>
+  );
+}
+
+/** Its status, but for mails that the outbox has taken: it names them by our own id, and sends none. */
+const fateOf = ({ id, providerEmailId, status }: MailLog): string =>
+  status === 'sent' && providerEmailId === id ? 'kept' : status;
+
+/** One mail: what became of it, and its text where it is still kept. HTML is shown as text. */
+function MailDrawer({ project, mail, onClose }: { project: ProjectPath; mail: MailLog; onClose: () => void }) {
+  const path = below(project, '/mail/logs/{id}/text', { id: mail.id });
+  const [kept, setKept] = useState<ApiSchemas['MailText'] | null>(null);
+  const [busy, read, error] = useAction(async () => setKept(await call('POST', path)));
+  return (
+    <Drawer title={mail.subject} onClose={onClose}>
+      <Pairs
+        of={{
+          From: kept?.from,
+          To: [mail.to].flat().join(', '),
+          Status: fateOf(mail),
+          At: moment(mail.sentAt),
+          Why: mail.reason || null,
+        }}
+      />
+      <Trouble error={error} />
+      {mayChange.value && !kept && (
+        <>
+          <p class="muted">Mails carry codes that open accounts: reading one is recorded in the audit log.</p>
+          <p class="row">
+            <button disabled={busy} onClick={() => void read()}>
+              Read the mail
+            </button>
+          </p>
+        </>
+      )}
+      {kept && kept.text !== null && <pre tabIndex={0}>{kept.text}</pre>}
+      {kept && kept.html !== null && (
+        <>
+          <h3>HTML</h3>
+          <pre tabIndex={0}>{kept.html}</pre>
+        </>
+      )}
+      {mayChange.value && <Commands of={[prepare('POST', path)]} />}
+    </Drawer>
+  );
+}
+
+/** The project's own provider and sender: what is left empty stays as it is, a box takes it away. */
+function MailSettings({
+  path,
+  stored,
+  onClose,
+}: {
+  path: ProjectPath;
+  stored: ApiSchemas['ProjectDetails'];
+  onClose: () => void;
+}) {
+  const form = useForm({ sender: stored.providerFromEmail ?? '', key: '', secret: '', isRemoved: false });
+  const { isRemoved } = form.values;
+  const [sender, key, secret] = [form.values.sender.trim(), form.values.key.trim(), form.values.secret.trim()];
+  const body: ApiSchemas['ProjectChanges'] = {
+    ...(sender !== (stored.providerFromEmail ?? '') && { providerFromEmail: sender || null }),
+    ...(isRemoved
+      ? { providerApiKey: null, providerWebhookSecret: null }
+      : { ...(key !== '' && { providerApiKey: key }), ...(secret !== '' && { providerWebhookSecret: secret }) }),
+  };
+  return (
+    <DrawerForm
+      title="Mail of the project"
+      requests={[prepare('PATCH', path, { query: { verify: (key !== '' && !isRemoved) || null }, body })]}
+      done="The mail settings are changed"
+      isDirty={Object.keys(body).length > 0}
+      onClose={onClose}
+    >
+      <Field
+        label="Sender"
+        autocomplete="off"
+        hint="An address, or Name <address>; empty is the server’s."
+        {...form.at('sender')}
+      />
+      <Field
+        label="Own key at Resend"
+        type="password"
+        autocomplete="off"
+        hint={
+          stored.providerApiKey
+            ? `There is one (${stored.providerApiKey}); it is tried before it replaces that.`
+            : 'Begins with re_; without one mails leave by the server’s provider. It is tried before it is stored.'
+        }
+        {...form.at('key')}
+      />
+      <Field
+        label="Secret of its events"
+        type="password"
+        autocomplete="off"
+        hint={stored.providerWebhookSecret ? 'There is one.' : 'Begins with whsec_; bounces become known by it.'}
+        {...form.at('secret')}
+      />
+      {stored.providerApiKey && <Tick label="Take the own provider away" {...form.at('isRemoved')} />}
+    </DrawerForm>
+  );
+}
