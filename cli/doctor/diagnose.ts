@@ -18,7 +18,6 @@ import { requireSealingKeys } from '../../src/platform/secrets/sealing-keys.js';
 import { failed, passed, unreachable, type CheckResult } from './check.js';
 import type { Context } from '../shell/context.js';
 import { checkChanges } from './check-changes.js';
-import { checkTransactions } from './check-transactions.js';
 import { checkExposed } from './check-access.js';
 import { checkAccessRules } from './check-rules.js';
 import { checkClock } from './check-clock.js';
@@ -121,7 +120,6 @@ async function checkDatabase(context: Context, config: Config, options: { fix: b
     await checkChanges(app),
     await checkExposed(app),
     await checkAccessRules(app),
-    ...(await checkTransactions(app)),
     await checkClock(app),
     ...(await checkCookies(app)),
     await checkBackups(app),

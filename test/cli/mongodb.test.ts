@@ -88,47 +88,15 @@ describe('a secondary that is named alone', () => {
 });
 
 describe('a standalone MongoDB', () => {
-  /** The embedded engine, passing for one. */
-  async function openStandalone(): Promise<string> {
-    const engine = openEngine({ dataDir: `${home.dir}/standalone`, durability: 'relaxed' });
-    cleanUps.push(() => engine.close());
-    vi.spyOn(buildInfo, 'run').mockReturnValue(MONGODB);
-    return (await engine.listen('127.0.0.1:0')).uri;
-  }
-
-  it('works; bsvc doctor says what is missing', async () => {
-    const uri = await openStandalone();
-    expect((await bsvc(uri, 'project', 'create', 'shop')).code).toBe(0);
-    const { code, json } = await bsvc(uri, 'doctor', '--json');
-    expect(code).toBe(0);
-    expect(databaseCheck(json())).toMatchObject({
-      ok: true,
-      detail: 'MongoDB 7.0.14, standalone answers',
-      hint: expect.stringContaining('Run it as a replica set') as string,
-    });
-    const { checks } = json<{ checks: object[] }>();
-    expect(checks).toContainEqual({
-      ...{ name: 'batches', ok: true, detail: 'the database has no transactions' },
-      hint: expect.stringContaining('409 TRANSACTIONS_UNAVAILABLE') as string,
-    });
-    expect(checks).not.toContainEqual(expect.objectContaining({ name: 'references' }));
-    await bsvc(uri, 'collection', 'add', 'cards', '--project', 'shop', '--field', 'board:Ref(boards){check}');
-    const again = await bsvc(uri, 'doctor', '--json');
-    expect(again.json<{ checks: object[] }>().checks).toContainEqual(
-      expect.objectContaining({ name: 'references', detail: '1 reference, checked, not locked' }),
-    );
-  });
-
-  it('makes bsvc serve warn once in its log, and other commands say nothing', async () => {
-    const uri = await openStandalone();
-    const stop = new AbortController();
-    const env = { MONGODB_URI: uri, BSVC_SECRET_KEY: SECRET, BSVC_LOG_LEVEL: 'warn' };
-    const serving = home.bsvc(['serve', '--port', '0', '--no-worker'], { env, stop: stop.signal });
-    stop.abort('SIGTERM');
-    const { stderr } = await serving;
-    expect(stderr.match(/Run it as a replica set/g)).toHaveLength(1);
-    expect((await bsvc(uri, 'project', 'list')).stderr).toBe('');
-  });
+  it.each([[['project', 'list']], [['serve', '--port', '0']], [['worker']], [['doctor']]])(
+    'is refused by %j with exit 3 and the commands that mend it',
+    async (words) => {
+      const double = await openDouble({ hello: { ...PRIMARY, maxWireVersion: 21 }, buildInfo: MONGODB });
+      const { code, stdout, stderr } = await bsvc(double.uri, ...words);
+      expect(code).toBe(3);
+      expect(stdout + stderr).toMatch(/standalone.*mongod --replSet rs0.*rs\.initiate\(\)/s);
+    },
+  );
 });
 
 describe('a replica set', () => {

@@ -74,15 +74,13 @@ async function searchSchema({ test, owner, call, random, reached }: Search, roun
       const count = await storedDocuments(test.app, collection).countDocuments({ isDeleted: false });
       return { isStored: id !== '' && (await send('patch', path + count, body!)).status === 200 };
     },
-    ...(test.app.db.writeTogether && {
-      async batch([first, second], id) {
-        const operations = [
-          { op: 'insert', collection: name, body: first },
-          { op: 'update', collection: name, id, body: second },
-        ];
-        return { isStored: (await send('post', 'batch', { operations })).status === 200 };
-      },
-    }),
+    async batch([first, second], id) {
+      const operations = [
+        { op: 'insert', collection: name, body: first },
+        { op: 'update', collection: name, id, body: second },
+      ];
+      return { isStored: (await send('post', 'batch', { operations })).status === 200 };
+    },
   };
   const takesTwo = new Set(['bulk', 'batch']);
   const fits = (document: Fields): boolean =>

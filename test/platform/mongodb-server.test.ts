@@ -77,7 +77,6 @@ describe('a server that is not MongoDB itself', () => {
 
 describe('a MongoDB that bsvc works with and warns about', () => {
   it.each<[string, Given, RegExp]>([
-    ['a standalone', { hello: PRIMARY }, /standalone.*replica set; one member is enough/],
     [
       'two members with an arbiter',
       { hello: { ...REPLICA_SET, hosts: ['a:27017', 'b:27017'], arbiters: ['c:27017'] } },
@@ -106,6 +105,7 @@ describe('a MongoDB that bsvc cannot work with', () => {
       { hello: { ...REPLICA_SET, isWritablePrimary: false, secondary: true } },
       /secondary.*directConnection/,
     ],
+    ['a standalone', { hello: PRIMARY }, /standalone.*"mongod --replSet rs0".*'rs\.initiate\(\)'/],
     ['an arbiter', { hello: { ...REPLICA_SET, isWritablePrimary: false, arbiterOnly: true } }, /arbiter/],
     ['a set without a primary', { hello: { ...REPLICA_SET, isWritablePrimary: false } }, /has a primary/],
     ['one that was started read-only', { hello: { ...PRIMARY, readOnly: true } }, /read-only/],

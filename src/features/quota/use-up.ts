@@ -11,8 +11,7 @@ export interface Uses {
 }
 
 /**
- * Uses something up and stores what it gives, by one transaction where the database has them; otherwise one after the
- * other, so that a crash in between costs it and gives nothing. Throws the refusal, with nothing stored, when one of
+ * Uses something up and stores what it gives, by one transaction. Throws the refusal, with nothing stored, when one of
  * the writes matches no more.
  */
 export async function useUp(
@@ -20,23 +19,11 @@ export async function useUp(
   { steps, refusal }: Uses,
   given: { collection: string; insert: Document } | null = null,
 ): Promise<void> {
-  if (db.writeTogether && steps.length + (given ? 1 : 0) > 1) {
-    try {
-      await db.writeTogether([...steps, ...(given ? [given] : [])]);
-    } catch (error) {
-      const { step, cause } = error as { step?: number; cause?: Error | null };
-      if (step === undefined || cause === undefined) throw error;
-      throw cause ?? refusal();
-    }
-    return;
+  try {
+    await db.writeTogether([...steps, ...(given ? [given] : [])]);
+  } catch (error) {
+    const { step, cause } = error as { step?: number; cause?: Error | null };
+    if (step === undefined || cause === undefined) throw error;
+    throw cause ?? refusal();
   }
-  for (const step of steps) {
-    const stored = db.collection(step.collection);
-    const matched =
-      'remove' in step
-        ? (await stored.deleteOne(step.filter)).deletedCount
-        : (await stored.updateOne(step.filter, step.update)).matchedCount;
-    if (matched === 0) throw refusal();
-  }
-  if (given) await db.collection(given.collection).insertOne(given.insert);
 }

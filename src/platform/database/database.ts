@@ -28,7 +28,7 @@ import { type AppError, conflict, invalid, unavailable } from '../../errors.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
-import { writeInTransaction } from './mongodb-transactions.js';
+import { insertInTransaction, writeInTransaction } from './mongodb-transactions.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
 import { findOutage } from './outages.js';
 import { SlowReads, type TimedRead } from './slow-reads.js';
@@ -51,14 +51,14 @@ export interface Database {
   collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
   /**
    * Stores new documents, each with its `_id`, so that every reader sees all or none, also after a crash; a refusal
-   * leaves none, nor does a condition that does not hold then (the error's `step` is its number). The engine's alone.
+   * leaves none, nor does a condition that does not hold then (the error's `step` is its number).
    */
-  insertTogether?(name: string, documents: readonly Document[], conditions?: readonly AppCondition[]): Promise<void>;
+  insertTogether(name: string, documents: readonly Document[], conditions?: readonly AppCondition[]): Promise<void>;
   /**
    * The same for writes in their order, each seeing those before it. A refusal is an error with `step`, the position of
-   * the write, and its `cause`, null where no document matched. A MongoDB has it as a replica set or sharded cluster.
+   * the write, and its `cause`, null where no document matched.
    */
-  writeTogether?(steps: readonly AppStep[]): Promise<AppModified[]>;
+  writeTogether(steps: readonly AppStep[]): Promise<AppModified[]>;
   /**
    * The logs of the embedded engine, which it writes with the changes themselves, of any process. Of a MongoDB's
    * changes the application has to keep its own.
@@ -197,15 +197,16 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     await client.close();
     throw unavailable('DATABASE_UNSUITABLE', server.refusal);
   }
-  const hasMembers = server.topology === 'replica set' || server.topology === 'sharded cluster';
   let patient: Promise<MongoClient> | null = null;
   const slowReads = new SlowReads(db, async (filter) => (await loadMatchers())(filter).conditions);
   const database = {
     kind: 'mongodb',
     summary: server.summary,
     warnings: server.warnings,
-    ...(server.hasTransactions && { writeTogether: (steps) => writeInTransaction(client, db, steps) }),
-    confirmedReads: hasMembers ? { readConcern: { level: 'majority' } } : {},
+    insertTogether: (collection, documents, conditions) =>
+      insertInTransaction(client, db, collection, documents, conditions),
+    writeTogether: (steps) => writeInTransaction(client, db, steps),
+    confirmedReads: { readConcern: { level: 'majority' } },
     collection: (collection, options) => db.collection(collection, options),
     async createIndexes(collection, indexes) {
       patient ??= connectMongodb(uri, PATIENT_OPTIONS).catch((error: unknown) => {
@@ -216,7 +217,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
       await connected
         .db(databaseInAddress(uri))
         .collection(collection)
-        .createIndexes(indexes, hasMembers ? { commitQuorum: 'majority' } : {});
+        .createIndexes(indexes, { commitQuorum: 'majority' });
     },
     measure: async (collection) => readSize(await db.command({ collStats: collection })),
     listNames: async () => (await db.listCollections({}, { nameOnly: true }).toArray()).map((entry) => entry.name),

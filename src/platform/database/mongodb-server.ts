@@ -37,8 +37,6 @@ export interface ServerJudgement {
   refusal: string | null;
   /** Shortcomings that do not stop bsvc from working. */
   warnings: string[];
-  /** Whether several writes can be one there; servers that are only like MongoDB are not trusted with it. */
-  hasTransactions: boolean;
 }
 
 /** The name under which the embedded engine's wire transport introduces itself. */
@@ -58,7 +56,6 @@ export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswer
     summary,
     refusal,
     warnings,
-    hasTransactions: (topology === 'replica set' || topology === 'sharded cluster') && isMongodbItself(build),
   });
   if ((hello.maxWireVersion ?? 0) < MIN_WIRE_VERSION) {
     return judge(
@@ -80,13 +77,17 @@ export function judgeServer({ hello, build, compatibilityVersion }: ServerAnswer
         : 'MongoDB takes no writes just now: check that its replica set is initiated and has a primary, and that it was not started read-only.',
     );
   }
+  if (topology === 'standalone') return judge(NO_REPLICA_SET);
   const warnings = listWarnings(topology, version, hello, compatibilityVersion);
   if (topology !== 'engine' && !isMongodbItself(build)) warnings.push(NOT_MONGODB);
   return judge(null, warnings);
 }
 
+const NO_REPLICA_SET =
+  'MongoDB runs as a standalone, which has no transactions. Make it a replica set of one: start it with "mongod --replSet rs0", then run "mongosh --eval \'rs.initiate()\'" once; what it holds stays.';
+
 const NOT_MONGODB =
-  'This server speaks the protocol of MongoDB without being one. bsvc is made for MongoDB: try all that you need, and keep backups.';
+  'This server speaks the protocol of MongoDB without being one. bsvc is made for MongoDB and depends on its transactions: try all that you need, and keep backups.';
 
 /** MongoDB says what it was built with; servers that are compatible with it do not, or name themselves. */
 function isMongodbItself(build: ServerAnswers['build']): boolean {
@@ -112,11 +113,6 @@ function listWarnings(
   compatibilityVersion: string | null,
 ): string[] {
   const warnings: string[] = [];
-  if (topology === 'standalone') {
-    warnings.push(
-      'MongoDB runs as a standalone: a write whose connection breaks cannot be repeated safely and nothing is replicated. Run it as a replica set; one member is enough to begin with.',
-    );
-  }
   if (topology === 'replica set' && (hello.arbiters?.length ?? 0) > 0 && (hello.hosts?.length ?? 0) < 3) {
     warnings.push(
       'The replica set has an arbiter and only two members with data: while one of them is down, no write can reach a majority. Replace the arbiter with a member that holds data.',

@@ -32,7 +32,7 @@ class StepRefused extends Error {
 const HELD_PATH = '_bsvc.held';
 
 /**
- * Carries writes out together by a transaction of a MongoDB that has them, as `Database.writeTogether` says. What
+ * Carries writes out together by a transaction, as `Database.writeTogether` says. What
  * others change at the same moment has the driver begin the transaction again, 409 DOCUMENT_CHANGING after twenty
  * times; a commit whose answer was lost it repeats.
  */
@@ -63,6 +63,25 @@ export async function writeInTransaction(
     if (error === NOTHING_MATCHED) throw new StepRefused(at, null);
     // Of the others the one who asked makes a refusal or a fault.
     throw isRefusal(error) ? new StepRefused(at, error) : error;
+  }
+}
+
+/**
+ * Stores all of the documents or none, if the conditions hold then: `Database.insertTogether`. A refused document is
+ * the driver's own error.
+ */
+export async function insertInTransaction(
+  client: MongoClient,
+  db: Db,
+  collection: string,
+  documents: readonly Document[],
+  conditions: readonly Extract<WriteStep, { matches: boolean }>[] = [],
+): Promise<void> {
+  const inserts = documents.map((insert) => ({ collection, insert }));
+  try {
+    await writeInTransaction(client, db, [...conditions, ...inserts]);
+  } catch (error) {
+    throw error instanceof StepRefused && error.cause !== null ? error.cause : error;
   }
 }
 

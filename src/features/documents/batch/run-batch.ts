@@ -28,9 +28,8 @@ const MAX_ATTEMPTS = 5;
 
 /**
  * Carries out 1 to 100 operations in their order, all or none, each seeing those before it (writes.md 4). The first
- * refusal refuses all with its own status, and `details` name the operation. 409 TRANSACTIONS_UNAVAILABLE on a MongoDB
- * without transactions. With an idempotency key a repeated batch is carried out once, and answered by what is stored
- * then.
+ * refusal refuses all with its own status, and `details` name the operation. With an idempotency key a repeated batch is
+ * carried out once, and answered by what is stored then.
  */
 export async function runBatch(
   app: App,
@@ -38,7 +37,6 @@ export async function runBatch(
   operations: readonly BatchOperation[],
   idempotencyKey: string | null,
 ): Promise<OperationResult[]> {
-  if (!app.db.writeTogether) await writeRecordsTogether(app, []);
   const plan = (ids?: readonly ObjectId[]): Promise<PlannedOperation[]> => planAll(app, caller, operations, ids);
   if (idempotencyKey === null) return carryOut(app, plan);
   const places = await placesOf(app, caller, operations);
@@ -66,7 +64,6 @@ export async function runBatch(
  * step that never matches.
  */
 export async function tryBatch(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<void> {
-  if (!app.db.writeTogether) await writeRecordsTogether(app, []);
   const last = { collection: REPEATED_REQUESTS, filter: { _id: null }, matches: true };
   await carryOut(app, () => planAll(app, caller, operations), { last, otherwise: () => Promise.resolve([]) });
 }

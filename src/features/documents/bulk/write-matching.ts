@@ -8,7 +8,7 @@ import type { BulkQuery } from '../query/parse-bulk-query.js';
 import { listError } from '../reply/query-errors.js';
 import { readAgain } from '../reply/read-again.js';
 import { visibleDocuments } from '../store/document.js';
-import { changeDocumentRecord, documentStore, removeDocumentRecord } from '../store/document-store.js';
+import { documentStore } from '../store/document-store.js';
 import type { RecordWrite } from '../store/record-update.js';
 import { findVisible } from '../store/shown-documents.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
@@ -44,8 +44,8 @@ interface Planned {
 /**
  * Changes every active document that matches, with the secret key's rights, and answers how many (writes.md 4). The
  * body is that of an update, operators included. 409 COUNT_DIFFERS with the true count unless `confirm` says it, 413
- * TOO_MANY_DOCUMENTS. Carried out in batches, each whole, on a MongoDB of one document each: a refusal ends it and says
- * how many were changed before. A document that no longer matches when its turn comes is left out.
+ * TOO_MANY_DOCUMENTS. Carried out in batches, each whole: a refusal ends it and says how many were changed
+ * before. A document that no longer matches when its turn comes is left out.
  */
 export async function updateMatching(
   app: App,
@@ -115,7 +115,7 @@ async function writeMatching(
 ): Promise<number> {
   const ids = await readAgain(() => findConfirmed(app, collection, query, signal));
   const most = Math.max(1, Math.min(BATCH, Math.floor(BATCH_BYTES / Math.max(1, planned.bytes))));
-  let size = app.db.writeTogether ? most : 1;
+  let size = most;
   let done = 0;
   const turn = takeTurns();
   for (let at = 0; at < ids.length;) {
@@ -179,8 +179,7 @@ async function writeBatch(
       );
       return left.length;
     } catch (error) {
-      const isAlone = error instanceof AppError && !app.db.writeTogether;
-      if (!(error instanceof WriteRefused)) throw isAlone ? ofDocument(error, left[0]!) : error;
+      if (!(error instanceof WriteRefused)) throw error;
       const id = left[error.index]!;
       if (error.cause) throw ofDocument(error.cause, id);
       const found = await findMoment(app, collection, matching(id));
@@ -199,19 +198,8 @@ async function writeBatch(
 
 async function carryOut(app: App, writes: readonly RecordChanged[]): Promise<void> {
   const makesRoom = writes.every((write) => 'removed' in write || write.record.action === 'delete');
-  const run = (): Promise<unknown> =>
-    app.db.writeTogether ? writeRecordsTogether(app, writes) : writeOne(app, writes[0]!);
+  const run = (): Promise<unknown> => writeRecordsTogether(app, writes);
   await (makesRoom ? app.db.useReserve(run) : run());
-}
-
-/** Without transactions each document is a batch of its own. */
-async function writeOne(app: App, write: RecordChanged): Promise<void> {
-  const filter = { ...write.filter, _id: write.id };
-  const written =
-    'removed' in write
-      ? await removeDocumentRecord(app, write.collection, filter)
-      : await changeDocumentRecord(app, write.collection, filter, write.record);
-  if (!written) throw new WriteRefused(0, null);
 }
 
 function ofDocument(error: AppError, id: ObjectId): AppError {

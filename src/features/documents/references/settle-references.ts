@@ -153,25 +153,19 @@ function writeFor({ reference, id }: Settling, _id: ObjectId, now: Date): Record
   return { collection, id: _id, filter, record: { action: 'update', set: { updatedAt: now }, ...taken, isOwn: true } };
 }
 
-/** The write as long as the referred document is gone; in one transaction where there are such. */
+/** The write as long as the referred document is gone. */
 async function writeWhileGone(
   app: App,
   { collection, id }: Settling,
   write: RecordChanged,
 ): Promise<StoredDocument | null> {
-  if (app.db.writeTogether) {
-    const isGone = { collection: documentsName(collection), filter: active(id), matches: false };
-    try {
-      const [document] = await app.db.useReserve(() => writeRecordsTogether(app, [write], isGone));
-      return document ?? null;
-    } catch (error) {
-      if (!(error instanceof WriteRefused)) throw error;
-      if (error.cause) throw error.cause;
-      return null;
-    }
+  const isGone = { collection: documentsName(collection), filter: active(id), matches: false };
+  try {
+    const [document] = await app.db.useReserve(() => writeRecordsTogether(app, [write], isGone));
+    return document ?? null;
+  } catch (error) {
+    if (!(error instanceof WriteRefused)) throw error;
+    if (error.cause) throw error.cause;
+    return null;
   }
-  if (await isActive(app, collection, id)) return null;
-  const filter = { ...write.filter, _id: write.id };
-  if ('removed' in write) return removeDocumentRecord(app, write.collection, filter);
-  return changeDocumentRecord(app, write.collection, filter, write.record);
 }

@@ -86,7 +86,7 @@ async function insertReferring(
   const conditions: WriteCondition[] = [];
   for (const check of checks) conditions.push(await conditionOf(app, check));
   try {
-    await app.db.insertTogether!(documentsName(collection), [document], conditions);
+    await app.db.insertTogether(documentsName(collection), [document], conditions);
   } catch (error) {
     const { step, cause } = error as { step?: unknown; cause?: unknown };
     throw typeof step === 'number' && cause === null ? await checks[step]!.refusal() : error;
@@ -160,7 +160,7 @@ export async function insertRecordsTogether(
   await writeNew(app, collection, documents, {
     async run(_, withEvents) {
       try {
-        await app.db.insertTogether!(documentsName(collection), withEvents);
+        await app.db.insertTogether(documentsName(collection), withEvents);
       } catch (error) {
         if ((error as { code?: unknown }).code !== TRANSACTION_TOO_LARGE) throw error;
         throw batchTooLarge();

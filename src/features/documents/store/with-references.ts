@@ -2,13 +2,11 @@ import type { App } from '../../../app.js';
 import type { StoredDocument } from './document.js';
 import type { RecordWrite } from './record-update.js';
 import { checkReferences, concernsReferences, requireReferences, type ReferenceCheck } from './reference-checks.js';
-import { settleLater } from './settle-later.js';
 import { writeRecordsTogether, WriteRefused } from './write-together.js';
 
 /**
- * Carries one write out with what references ask of it: an insert into the embedded engine by `plain` with these checks
- * as its conditions, else in one transaction where the database has them, else checked before `plain` writes. Null
- * where no document matched, or where others came between.
+ * Carries one write out with what references ask of it: an insert by `plain` with these checks as its conditions,
+ * another write in one transaction. Null where no document matched, or where others came between.
  */
 export async function withReferences<W extends RecordWrite>(
   app: App,
@@ -16,15 +14,8 @@ export async function withReferences<W extends RecordWrite>(
   plain: (write: W, checks: readonly ReferenceCheck[]) => Promise<StoredDocument | null>,
 ): Promise<StoredDocument | null> {
   if (!(await concernsReferences(app, write))) return plain(write, []);
-  if (app.db.insertTogether && 'insert' in write) return plain(write, (await checkReferences(app, write)).checks);
-  if (app.db.writeTogether) return writeInTransaction(app, write);
-  const checked = await checkReferences(app, write);
-  if (!(await requireReferences(app, checked))) return null;
-  const settle = await settleLater(app, [checked]);
-  // A checked write is of the kind that it was.
-  const written = await plain(checked.write as W, []);
-  await settle();
-  return written;
+  if ('insert' in write) return plain(write, (await checkReferences(app, write)).checks);
+  return writeInTransaction(app, write);
 }
 
 /** Checks what references ask of a new document by reads, before it is written. */

@@ -1,6 +1,6 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, conflict, tooLarge } from '../../../errors.js';
+import { AppError, tooLarge } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
 import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName } from '../../collections/collection.js';
@@ -44,15 +44,13 @@ export const TOGETHER_MS = 2;
 /**
  * Carries writes out in one transaction, in their order, each seeing those before it; answers the documents as they are
  * afterwards, a removed one as it was. All or, as a WriteRefused says, none; followers and webhooks are told of each,
- * in order. `last` is a step of the service's own that has to match too. 409 TRANSACTIONS_UNAVAILABLE where there are
- * no transactions.
+ * in order. `last` is a step of the service's own that has to match too.
  */
 export async function writeRecordsTogether(
   app: App,
   wanted: readonly RecordWrite[],
   last?: WriteStep,
 ): Promise<StoredDocument[]> {
-  if (!app.db.writeTogether) throw transactionsUnavailable();
   const writes = wanted.map(withFoldedValues);
   const plan: PlannedStep[] = [];
   const checked: CheckedWrite[] = [];
@@ -194,8 +192,3 @@ async function readRefusal(
 
 const TOO_MANY_TOGETHER =
   'Too large: what is written together may have 10000 index entries, one for each item of an indexed array';
-
-function transactionsUnavailable(): AppError {
-  const text = 'A batch needs transactions, which a MongoDB has as a replica set only: send its operations one by one';
-  return conflict('TRANSACTIONS_UNAVAILABLE', text);
-}
