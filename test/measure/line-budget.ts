@@ -39,7 +39,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/migrations': 300,
   'src/platform': 8450,
   test: 1100,
-  'test/api': 34600,
+  'test/api': 34900,
   'test/bench': 3800,
   'test/cli': 9650,
   'test/client': 3600,

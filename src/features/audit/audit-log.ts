@@ -4,6 +4,7 @@ import { AppError } from '../../errors.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findOutage } from '../../platform/database/outages.js';
 import { sha256Hex } from '../../platform/ids.js';
+import { MASK, maskAddress, maskCredentials } from '../../platform/secrets/mask-address.js';
 
 /** An administrative act as recorded: who did what with which words, and how it ended. Never a secret. */
 export interface AuditEntry {
@@ -131,7 +132,6 @@ const SECRET_NAME = /passw|secret|token|api_?key|authorization|^headers?$/i;
  * own types.
  */
 const MISREAD = /^\$|^__proto__$|^_bsontype$|[.\0]/g;
-const MASK = '********';
 const MAX_LEVELS = 6;
 export const MAX_AUDITED_VALUES = 300;
 const MAX_NAME = 100;
@@ -156,7 +156,9 @@ function shorten(input: Record<string, unknown>): Record<string, unknown> {
       .slice(0, MAX_ITEMS)
       .map(([name, inner]): [string, unknown] => [
         name.slice(0, MAX_NAME).replace(MISREAD, '_'),
-        SECRET_NAME.test(name) && mayTell(inner) ? MASK : shortenValue(maskAddress(name, inner), level + 1),
+        SECRET_NAME.test(name) && mayTell(inner)
+          ? MASK
+          : shortenValue(name === 'url' ? maskReceiver(inner) : inner, level + 1),
       ]);
     const cut = entries.slice(MAX_ITEMS);
     return Object.fromEntries(cut.length > 0 ? [...kept, ['…', describeCut(Object.fromEntries(cut))]] : kept);
@@ -164,14 +166,12 @@ function shorten(input: Record<string, unknown>): Record<string, unknown> {
   return shortenValue(input, 1) as Record<string, unknown>;
 }
 
-/** The address of a receiver may hold a token in its path or query: only its origin is kept. */
-function maskAddress(name: string, value: unknown): unknown {
-  if (name !== 'url' || typeof value !== 'string' || !URL.canParse(value)) return value;
-  const { origin, pathname, search } = new URL(value);
-  return pathname === '/' && search === '' ? value : `${origin}/${MASK}`;
+function maskReceiver(value: unknown): unknown {
+  return typeof value === 'string' && URL.canParse(value) ? maskAddress(value) : value;
 }
 
-function shortenText(text: string): string {
+function shortenText(given: string): string {
+  const text = maskCredentials(given);
   return text.length > MAX_AUDITED_CHARACTERS
     ? `${text.slice(0, MAX_AUDITED_CHARACTERS)}${describeCut(text.slice(MAX_AUDITED_CHARACTERS))}`
     : text;

@@ -1,4 +1,5 @@
 import type { Delivery } from './deliveries/delivery.js';
+import { maskAddress } from '../../platform/secrets/mask-address.js';
 import type { Webhook } from './webhook.js';
 
 /** A webhook as HTTP and command line show it: never its secret. */
@@ -17,6 +18,11 @@ export function presentWebhook(webhook: Webhook) {
     createdAt: webhook.createdAt.toISOString(),
     updatedAt: webhook.updatedAt.toISOString(),
   };
+}
+
+/** A webhook as somebody is shown it who may not change it: with whom its address is, but not how to send to it. */
+export function presentToViewer(webhook: Webhook) {
+  return { ...presentWebhook(webhook), url: maskAddress(webhook.url) };
 }
 
 export function presentDelivery(delivery: Delivery) {

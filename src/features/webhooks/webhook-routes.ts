@@ -27,6 +27,7 @@ import {
   WHOLE,
 } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import type { ActingOperator } from '../access/require-operator.js';
 import { addWebhook, MAX_DESCRIPTION_CHARACTERS } from './add-webhook.js';
 import { editWebhook } from './edit-webhook.js';
 import {
@@ -40,7 +41,7 @@ import {
 } from './deliveries/list-deliveries.js';
 import { readPayload } from './deliveries/payload.js';
 import { listWebhooks } from './list-webhooks.js';
-import { presentDelivery, presentWebhook } from './present-webhook.js';
+import { presentDelivery, presentToViewer, presentWebhook } from './present-webhook.js';
 import { removeWebhook } from './remove-webhook.js';
 import { replayDelivery } from './deliveries/replay-delivery.js';
 import { rotateSecret } from './rotate-secret.js';
@@ -51,7 +52,7 @@ import { HEADERS } from './webhook-target.js';
 
 const FIELDS = {
   id: ID,
-  url: TEXT,
+  url: { ...TEXT, description: 'Whole for owners; for viewers without its path and query.' },
   headers: { ...arrayOf(TEXT), description: 'Names of the headers that are sent besides.' },
   events: arrayOf(TEXT),
   description: TEXT,
@@ -62,6 +63,7 @@ const FIELDS = {
   createdAt: MOMENT,
   updatedAt: MOMENT,
 };
+const presentFor = ({ role }: ActingOperator) => (role === 'owner' ? presentWebhook : presentToViewer);
 const WEBHOOK = object(FIELDS, 'Webhook');
 const SECRET = text({ pattern: '^whsec_', description: 'Shown only now.' });
 
@@ -177,8 +179,8 @@ export const WEBHOOK_ROUTES: RouteList = {
       summary: 'List webhooks',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(WEBHOOK), 'Webhooks'),
-      async handle({ app, project }) {
-        return wholeList((await listWebhooks(app, project)).map(presentWebhook));
+      async handle({ app, project, operator }) {
+        return wholeList((await listWebhooks(app, project)).map(presentFor(operator)));
       },
     }),
     route('GET /api/projects/:projectId/webhooks/:id', {
@@ -186,8 +188,8 @@ export const WEBHOOK_ROUTES: RouteList = {
       summary: 'Get a webhook',
       access: PROJECT_OPERATOR,
       answers: ok(WEBHOOK, 'Webhook'),
-      async handle({ app, project, params }) {
-        return presentWebhook(await requireWebhook(app, project._id, params.id));
+      async handle({ app, project, operator, params }) {
+        return presentFor(operator)(await requireWebhook(app, project._id, params.id));
       },
     }),
     route('PATCH /api/projects/:projectId/webhooks/:id', {

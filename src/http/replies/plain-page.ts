@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { prefersHtml } from '../requests/negotiate.js';
+import { prefersHtml } from './negotiate.js';
 
 /** The page may load the style of the docs and nothing else. */
 const POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

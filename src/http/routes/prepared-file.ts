@@ -4,7 +4,7 @@ import { gzip } from 'node:zlib';
 import type { Context } from 'koa';
 import { TEXT, type JsonSchema } from '../../platform/schema/schema.js';
 import { evaluateConditions } from '../requests/conditions.js';
-import { readsGzip } from '../requests/negotiate.js';
+import { readsGzip } from '../replies/negotiate.js';
 import { own, parameter } from './route.js';
 
 const gzipped = promisify(gzip);

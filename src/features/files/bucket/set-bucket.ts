@@ -3,6 +3,7 @@ import { invalid, missing, unavailable } from '../../../errors.js';
 import { requirePublicTarget } from '../../../platform/network/require-public-target.js';
 import type { BucketAccess } from '../../../platform/object-store/s3-client.js';
 import type { S3Store } from '../../../platform/object-store/s3-store.js';
+import { maskCredentials } from '../../../platform/secrets/mask-address.js';
 import type { Project } from '../../projects/project.js';
 import { updateProjectRecord } from '../../projects/project-store.js';
 import { checkAccess } from './check-bucket.js';
@@ -96,7 +97,8 @@ function readUrl(text: string, protocols: readonly string[]): URL {
   const url = text.length <= MAX_URL_CHARACTERS && URL.canParse(text) ? new URL(text) : null;
   if (!url || !protocols.includes(url.protocol) || url.username || url.password || url.search || url.hash) {
     const schemes = protocols.map((protocol) => `${protocol}//`).join(' or ');
-    throw invalid('INVALID_URL', `"${text}" must be an ${schemes} address without a password, query or fragment`);
+    const words = `must be an ${schemes} address without a password, query or fragment`;
+    throw invalid('INVALID_URL', `"${maskCredentials(text)}" ${words}`);
   }
   return url;
 }
