@@ -69,6 +69,22 @@ describe('bsvc doctor', () => {
   });
 
   it.each([
+    [
+      {},
+      ['without a user 100 requests in 15 minutes', '20 sign-ins in 15 minutes', 'each signed-in user 3000 requests'],
+    ],
+    [
+      { BSVC_AUTH_RATE_LIMIT: '500/1h' },
+      ['500 sign-ins in 1 hour (BSVC_AUTH_RATE_LIMIT), for all people of an office'],
+    ],
+    [{ BSVC_USER_RATE_LIMIT: 'off' }, ['without a user 100 requests', 'each signed-in user any number of requests']],
+    [{ BSVC_RATE_LIMIT: 'off', BSVC_AUTH_RATE_LIMIT: 'off' }, ['any number of requests', 'any number of sign-ins']],
+  ])('says what the limits mean for those behind one address: %j', async (env, said) => {
+    const { stdout } = await home.bsvc(['doctor', '--json'], { env });
+    for (const part of said) expect(find(stdout, 'limits').detail).toContain(part);
+  });
+
+  it.each([
     [{}, 'for this machine alone', null],
     [{ BSVC_HOST: '0.0.0.0' }, 'listens on 0.0.0.0, and no https address is known', 'in the clear'],
     [{ BSVC_HOST: '::', BSVC_PUBLIC_URL: 'http://api.example.com' }, 'no https address is known', 'in the clear'],
