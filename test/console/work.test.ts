@@ -341,7 +341,8 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
       .split('\n');
     expect(lines.map((line) => (JSON.parse(line) as { views: number }).views)).toEqual([0, 1, 2, 3, 4, 5, 6]);
     await page.getByText('As a command').click();
-    await page.getByText('bsvc data export posts --project shop').waitFor();
+    await page.getByText(/^bsvc data export posts --project shop --filter views_lt=7$/).waitFor();
+    await page.getByText(/^bsvc data query posts --project shop --filter views_lt=7 .*--limit \d+$/).waitFor();
   });
 
   it('moves many documents to the trash at once and takes them back', async () => {

@@ -1,8 +1,10 @@
 import { useState } from 'preact/hooks';
 import { queryOf } from '../api-paths.js';
 import type { Prepared } from '../api.js';
+import { shownOptions } from '../query/list-samples.js';
 import { project } from '../session.js';
 import { Copy } from './basics.js';
+import { quote } from './shell-word.js';
 
 /** As JSON; the build puts it here, from the routes themselves. */
 declare const ROUTE_COMMANDS: string;
@@ -41,8 +43,14 @@ function Line(request: Prepared) {
   );
 }
 
-/** The command with what the path names; its options are those of `--help`. null where there is none. */
-function writeCommand({ method, path }: Prepared): string | null {
+/** Commands of lists, which take what narrows and orders them as options. */
+const LISTS: ReadonlySet<string> = new Set(['data query', 'data export']);
+
+/**
+ * The command with what the path names, and of a list with what is shown; other options are those of `--help`. null
+ * where there is none.
+ */
+function writeCommand({ method, path, query = {} }: Prepared): string | null {
   const parts = path.split('?', 1)[0]!.split('/');
   for (const [route, command] of COMMANDS) {
     const [own, template = ''] = route.split(' ');
@@ -56,7 +64,10 @@ function writeCommand({ method, path }: Prepared): string | null {
     const name = quote(project.value?.name ?? '');
     const isOfProject = template.includes('{projectId}');
     if (command.startsWith('project ')) return ['bsvc', command, ...(isOfProject ? [name] : [])].join(' ');
-    return ['bsvc', command, ...words, ...(isOfProject ? ['--project', name] : [])].join(' ');
+    const options = LISTS.has(command)
+      ? shownOptions([...new URLSearchParams(path.split('?')[1] ?? queryOf(query))])
+      : '';
+    return ['bsvc', command, ...words, ...(isOfProject ? ['--project', name] : []), options].join(' ').trimEnd();
   }
   return null;
 }
@@ -78,7 +89,3 @@ function writeCurl({ method, path, query = {}, body, headers = {} }: Prepared): 
     quote(base + path + queryOf(query)),
   ].join(' ');
 }
-
-/** A word of a shell. */
-export const quote = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
