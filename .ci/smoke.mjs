@@ -47,7 +47,7 @@ try {
   for (const page of ['/', '/console/', '/api/docs', '/api/client.js', '/api/openapi.json']) {
     assert.equal((await fetch(url + page)).status, 200, page);
   }
-  bsvc('backup', 'make', '--out', join(home, 'all.bak'));
+  bsvc('backup', '--out', join(home, 'all.bak'));
   bsvc('restore', join(home, 'all.bak'), '--verify');
   bsvc('doctor');
   server.kill('SIGTERM');

@@ -2,8 +2,11 @@ import type { CommandNode } from './shell/command.js';
 import { COMMANDS } from './commands/index.js';
 import { ROUTE_LISTS } from '../src/api.js';
 
-/** Its command takes the session as an option: the words of the path would not do. */
-const LEFT_OUT = 'DELETE /api/projects/:projectId/users/:user/sessions/:session';
+/** Their commands take the last name of the path as an option, or after other words. */
+const LEFT_OUT = [
+  'DELETE /api/projects/:projectId/users/:user/sessions/:session',
+  'PATCH /api/projects/:projectId/collections/:collection/documents/:document',
+];
 
 /**
  * The command that does what an operators' route does, by method and path as the API document writes it: the console
@@ -12,12 +15,14 @@ const LEFT_OUT = 'DELETE /api/projects/:projectId/users/:user/sessions/:session'
 export function listRouteCommands(): Record<string, string> {
   const known = new Set(listNames(COMMANDS));
   const routes = ROUTE_LISTS.flatMap(({ routes }) => routes).filter(
-    ({ method, path }) => /^\/api\/(admin|projects)\b/.test(path) && `${method} ${path}` !== LEFT_OUT,
+    ({ method, path }) => /^\/api\/(admin|projects)\b/.test(path) && !LEFT_OUT.includes(`${method} ${path}`),
   );
   return Object.fromEntries(
     routes.flatMap(({ method, path, command, access }) => {
       const name = command ?? access.action;
-      return name !== undefined && known.has(name) ? [[`${method} ${path.replace(/[:*](\w+)/g, '{$1}')}`, name]] : [];
+      return name !== undefined && known.has(name.replace(/ --.*/, ''))
+        ? [[`${method} ${path.replace(/[:*](\w+)/g, '{$1}')}`, name]]
+        : [];
     }),
   );
 }

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { COMMANDS, ROOT_EXAMPLES } from './commands/index.js';
+import { COMMANDS, GROUPS, ROOT_EXAMPLES } from './commands/index.js';
 import {
   collectInput,
   declareParameters,
@@ -57,10 +57,13 @@ export function buildProgram(path: readonly CommandNode[], loaded: LoadedCommand
     .helpOption('-h, --help', 'show this help')
     .helpCommand(false)
     .exitOverride()
-    .configureHelp({ showGlobalOptions: true, helpWidth: 100 });
+    .configureHelp({ helpWidth: 100 });
   program.addHelpText('after', presentExamples(ROOT_EXAMPLES));
   const built: Program = { program, selected: null };
-  addNodes(program, COMMANDS, path, loaded, built);
+  for (const [group, nodes] of Object.entries(GROUPS)) {
+    program.commandsGroup(`${group}:`);
+    addNodes(program, nodes, path, loaded, built);
+  }
   return built;
 }
 
@@ -76,20 +79,20 @@ function addNodes(
   path: readonly CommandNode[],
   loaded: LoadedCommand | null,
   built: Program,
-  fallback?: string,
 ): void {
   for (const node of nodes) {
     const command = parent
-      .command(node.name, { isDefault: node.name === fallback })
+      .command(node.name)
       .summary(node.summary)
       .description(`${node.summary.charAt(0).toUpperCase()}${node.summary.slice(1)}.`)
       .helpCommand(false);
     if (node.commands) {
-      addNodes(command, node.commands, path, loaded, built, node.fallback);
+      addNodes(command, node.commands, path, loaded, built);
       command.addHelpText('after', presentExamples(node.examples));
       continue;
     }
     command.action(() => void (built.selected = command));
+    command.addHelpText('after', '\nGlobal options: bsvc --help');
     if (loaded && path.at(-1) === node) declareParameters(command, loaded);
     else command.allowUnknownOption().allowExcessArguments();
   }
@@ -213,9 +216,7 @@ function findPath(argv: readonly string[]): CommandNode[] {
     path.push(node);
     nodes = node.commands;
   }
-  const last = path.at(-1);
-  const fallback = last?.commands?.find(({ name }) => name === last.fallback);
-  return fallback ? [...path, fallback] : path;
+  return path;
 }
 
 /** Commander's wording: `option '--limit <n>' argument 'x' is invalid. it must be a number`. */

@@ -1,22 +1,31 @@
 import { defineCommand, flag } from '../shell/command.js';
-import { EXIT } from '../view/exit.js';
+import { EXIT, UsageError } from '../view/exit.js';
+import type { Result } from '../view/output.js';
 import { checkContent, CONTENT } from '../doctor/check-content.js';
 import { checkUploads, UPLOADED } from '../doctor/check-uploads.js';
 import { diagnose } from '../doctor/diagnose.js';
+import { repair } from '../doctor/repair.js';
 
 /** Where the detail of a check begins. */
 const INDENT = 21;
 
 export default defineCommand({
-  details:
+  details: [
     'Looks at settings, data directory, database, master key, migrations, indexes, clock, bucket, cache, mail and wire protocol. Changes nothing without --fix. With --deep it reads the whole embedded store and all uploaded files, and names what is damaged.',
-  examples: ['bsvc doctor', 'bsvc doctor --deep', 'bsvc doctor --json'],
-  audited: ({ fix }) => fix,
+    '--repair copies every whole document of a damaged embedded store into a new file, builds damaged indexes again, checks the result and puts it into place. It reports what is lost, by collection and id; documents that may have been deleted or changed since are left out and named. The damaged file stays beside the new one: delete it when you no longer need it.',
+    'Stop "bsvc serve" and "bsvc worker" first. If --repair is interrupted, the store is unchanged: run it again. A recent backup ("bsvc restore") brings back what it cannot.',
+  ].join('\n'),
+  examples: ['bsvc doctor', 'bsvc doctor --deep', 'bsvc doctor --json', 'bsvc doctor --repair --dry-run'],
+  audited: ({ fix, repair: repairs, dryRun }) => fix || (repairs && !dryRun),
   parameters: {
     fix: flag('--fix', 'make missing indexes, let browsers upload to the bucket'),
+    repair: flag('--repair', 'recover intact data from a damaged embedded store'),
+    dryRun: flag('--dry-run', 'with --repair: only say what would be lost'),
     deep: flag('--deep', 'read the whole embedded store and all uploaded files, also while a server runs'),
   },
-  async run(context, { fix, deep }) {
+  async run(context, { fix, deep, repair: repairs, dryRun }): Promise<Result> {
+    if (dryRun && !repairs) throw new UsageError('--dry-run goes with --repair.');
+    if (repairs) return repair(context, { dryRun });
     const checks = await diagnose(context, { fix });
     if (deep) checks.push(await checkContent(context), await checkUploads(context));
     const failed = checks.filter(({ ok }) => !ok);

@@ -28,7 +28,7 @@ export default defineCommand({
   parameters: {
     file: argument(
       'file',
-      'backup to restore: a file, a name from "bsvc backup list", latest, or s3://bucket/prefix/name',
+      'backup to restore: a file, a name from "bsvc backup --list", latest, or s3://bucket/prefix/name',
     ),
     verify: flag('--verify', 'only check the file'),
   },

@@ -9,7 +9,7 @@ import { Interrupted, presentFailure } from '../view/exit.js';
 
 export const CONTENT = 'content';
 const RESTORE =
-  'Stop what serves it, then "bsvc repair" saves what is whole and says what is not; "bsvc restore" into a new data directory (--data-dir) brings a backup back.';
+  'Stop what serves it, then "bsvc doctor --repair" saves what is whole and says what is not; "bsvc restore" into a new data directory (--data-dir) brings a backup back.';
 
 /** Reads the whole embedded store, as of one moment, and names what is damaged: `bsvc doctor --deep`. */
 export async function checkContent(context: Context): Promise<CheckResult> {

@@ -9,7 +9,7 @@ import { failed, passed, type CheckResult } from './check.js';
 /** Different findings that are shown. */
 const MOST_DAMAGE = 5;
 const DAMAGE_HINT =
-  '"bsvc doctor --deep" looks at everything, and forgets this when all is whole. "bsvc repair" saves what is not damaged, "bsvc restore" brings a backup back.';
+  '"bsvc doctor --deep" looks at everything, and forgets this when all is whole. "bsvc doctor --repair" saves what is not damaged, "bsvc restore" brings a backup back.';
 
 /** The age beyond which a snapshot is not an ordinary read's. */
 const HELD_MS = 1_000;

@@ -233,8 +233,6 @@ export interface CommandGroup {
   examples: readonly string[];
   commands: readonly CommandNode[];
   load?: undefined;
-  /** The command that `bsvc <group> …` without a verb runs, for example `migrate` = `migrate up`. */
-  fallback?: string;
 }
 
 export type CommandNode = CommandEntry | CommandGroup;

@@ -18,7 +18,7 @@ const NEXT_STEPS: Readonly<Record<string, string>> = {
   SESSION_NOT_FOUND: '"bsvc user sessions" shows them.',
   PROVIDER_NOT_FOUND: '"bsvc user social list" shows them.',
   OPERATOR_NOT_FOUND: '"bsvc operator list" shows them.',
-  OPERATOR_SESSION_NOT_FOUND: '"bsvc operator sessions" shows them.',
+  OPERATOR_SESSION_NOT_FOUND: '"bsvc operator token --list" shows them.',
   TEMPLATE_NOT_FOUND: '"bsvc mail template list" shows them.',
   WEBHOOK_NOT_FOUND: '"bsvc webhook list" shows them.',
   WEBHOOK_LIMIT: 'Remove one with "bsvc webhook remove", or give the project another plan with "bsvc project update".',

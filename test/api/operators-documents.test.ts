@@ -152,7 +152,7 @@ describe('one document of a project, for operators', () => {
   it('stays out of the audit log, which tells the act and the id', async () => {
     await call('patch', `${path}/${ids[0]!}`, { title: 'nobody’s business' }).expect(200);
     const [act] = await listActs(test.app, { limit: 1 });
-    expect(act).toMatchObject({ action: 'data change', outcome: 'done', input: { document: ids[0] } });
+    expect(act).toMatchObject({ action: 'data update', outcome: 'done', input: { document: ids[0] } });
     expect(JSON.stringify(act)).not.toContain('business');
   });
 });

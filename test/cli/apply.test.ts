@@ -411,7 +411,7 @@ it('a mark that makes unique values equal is told by a rehearsal, and is kept on
   }
   const found = await bsvc(['data', 'query', 'people', '--filter', 'email=ANN', '--project', 'cased', '--json']);
   const { items } = found.json<{ items: { _id: string }[] }>();
-  await bsvc(['data', 'trash', 'people', items[0]!._id, '--project', 'cased']);
+  await bsvc(['data', 'delete', 'people', items[0]!._id, '--project', 'cased']);
   expect(await apply(file('email:String&@nocase'))).toMatchObject([{ what: ['~ email'] }]);
   expect(await insert('ann')).toMatchObject({ code: 1 });
   await expect(apply(file('email:String&'))).rejects.toThrow('email: no longer unique without regard to case');

@@ -82,7 +82,7 @@ describe('bsvc backup and restore', () => {
     const kept = path(`other.${owner}.part`);
     for (const file of [...left, kept]) writeFileSync(file, 'part');
     const folder = mkdtempSync(join(tmpdir(), `bsvc-work-${owner}-`));
-    expect((await home.bsvc(['backup', 'make', '--out', 'left.backup'])).code).toBe(0);
+    expect((await home.bsvc(['backup', '--out', 'left.backup'])).code).toBe(0);
     expect([...left, folder].filter(existsSync)).toEqual([]);
     expect(existsSync(kept)).toBe(true);
   });
@@ -117,7 +117,7 @@ describe('bsvc backup and restore', () => {
     }
     expect((await other.bsvc(['restore', path('absent.backup'), '--yes'])).code).toBe(1);
     const folder = await other.bsvc(['restore', home.dir, '--yes']);
-    expect(folder.stderr).toContain(`bsvc backup list --from ${home.dir}`);
+    expect(folder.stderr).toContain(`bsvc backup --list --to ${home.dir}`);
     expect(await exportOf(other)).toBe(before);
   });
 

@@ -116,7 +116,7 @@ describe('bsvc byok bucket', () => {
     expect(await saidOfAttached()).toBe('are refused: anybody can read the objects of this bucket');
     double.closeBucket();
     expect(await saidOfAttached()).toBe('nobody reads the objects without a link');
-    expect((await bucket(['cors', '--origin', 'https://shop.example'])).code).toBe(0);
+    expect((await bucket(['check', '--origin', 'https://shop.example', '--fix'])).code).toBe(0);
     expect((await bucket(['check', '--origin', 'https://shop.example'])).code).toBe(0);
     expect((await bucket(['check', '--origin', 'https://evil.example'])).code).toBe(1);
     expect(double.objects.size).toBe(0);
@@ -124,7 +124,7 @@ describe('bsvc byok bucket', () => {
 
   it('is exit 1 when it answers and refuses', async () => {
     await bucket(setWords(['--endpoint', double.url, '--no-verify']), DEVELOPMENT, 'wrong');
-    const refused = await bucket(['cors', '--origin', 'https://shop.example']);
+    const refused = await bucket(['check', '--origin', 'https://shop.example', '--fix']);
     expect({ code: refused.code, stderr: refused.stderr }).toEqual({
       code: 1,
       stderr: expect.stringContaining('SignatureDoesNotMatch') as string,

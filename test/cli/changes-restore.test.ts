@@ -10,7 +10,7 @@ const bsvc = home.bsvc;
 beforeAll(async () => {
   await bsvc(['project', 'create', 'shop']);
   await bsvc(['collection', 'add', 'posts', '--project', 'shop', '--field', 'title:String']);
-  await bsvc(['collection', 'changes', 'posts', '--on', '--project', 'shop']);
+  await bsvc(['collection', 'edit', 'posts', '--changes', 'on', '--project', 'shop']);
 });
 afterAll(() => home.remove());
 

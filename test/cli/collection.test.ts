@@ -475,13 +475,13 @@ projects:
   });
 });
 
-describe('bsvc collection rules', () => {
+describe('bsvc collection rls', () => {
   it('tells a mistake in a rule before it asks about loosening', async () => {
     await inShop(['collection', 'add', 'lists', '--field', 'owner:String', '--server-only']);
-    const { code, stderr } = await inShop(['collection', 'rules', 'lists', '--read', 'doc.owner = user.idd']);
+    const { code, stderr } = await inShop(['collection', 'rls', 'lists', '--read', 'doc.owner = user.idd']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('there is no user.idd')]);
     expect(stderr).not.toContain('--yes');
-    const asked = await inShop(['collection', 'rules', 'lists', '--read', 'doc.owner = user.id']);
+    const asked = await inShop(['collection', 'rls', 'lists', '--read', 'doc.owner = user.id']);
     expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('--yes')]);
     const file = join(home.dir, 'rules.json');
     const collections = [{ name: 'lists', rules: { read: 'doc.owner = user.idd' } }];

@@ -54,7 +54,7 @@ describe('a store of which LMDB has lost free pages', () => {
     const whole = 'every page, document, index entry and count is as it was stored';
     const noted = `${whole}; 3 pages of the file can no longer be used, which is harmless: a restored backup has none`;
     expect(await look('data')).toMatchObject([0, { ok: true, detail: noted }]);
-    expect((await home.bsvc(['backup', 'make', '--out', 'leaky.backup'])).code).toBe(0);
+    expect((await home.bsvc(['backup', '--out', 'leaky.backup'])).code).toBe(0);
     expect((await home.bsvc(['restore', 'leaky.backup', '--data-dir', 'restored'])).code).toBe(0);
     expect(await look('restored')).toMatchObject([0, { ok: true, detail: whole }]);
     const stored = await home.bsvc([
@@ -71,7 +71,7 @@ describe('a damaged store', () => {
     expect(contentOf(found.json())).toMatchObject({ ok: true });
     const { json } = await home.bsvc(['doctor', '--json']);
     expect([contentOf(json()), checkOf(json(), 'damage')]).toEqual([undefined, undefined]);
-    expect((await home.bsvc(['backup', 'make', '--out', 'whole.backup'])).code).toBe(0);
+    expect((await home.bsvc(['backup', '--out', 'whole.backup'])).code).toBe(0);
   });
 
   it('is told by every command that reads what is damaged, with collection and id', async () => {
@@ -98,7 +98,7 @@ describe('a damaged store', () => {
   });
 
   it('is not written into a backup', async () => {
-    const { code, stderr } = await home.bsvc(['backup', 'make', '--out', 'damaged.backup']);
+    const { code, stderr } = await home.bsvc(['backup', '--out', 'damaged.backup']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/The store is damaged, so it was not copied: .*the document [0-9a-f]{24} is damaged/);
     expect(existsSync(join(home.dir, 'damaged.backup'))).toBe(false);

@@ -218,7 +218,7 @@ describe('bsvc data export', () => {
       const stdin = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
       await inShop(['data', 'import', name, '-', '--format', 'ndjson'], { stdin });
       const [, gone] = await exported(name);
-      await inShop(['data', 'trash', name, String(gone!['_id'])]);
+      await inShop(['data', 'delete', name, String(gone!['_id'])]);
       const file = `whole.${format}`;
       await inShop(['data', 'export', name, '--include-deleted', '--bom', '--out', file]);
       await home.bsvc(['project', 'create', 'copy', '--if-not-exists']);
@@ -301,7 +301,7 @@ describe('bsvc data query', () => {
     const insert = async (title: string): Promise<string> =>
       (await inShop(['data', 'insert', name, JSON.stringify({ title }), '--quiet'])).stdout.trim();
     const [kept, trashed] = [await insert('kept'), await insert('trashed')];
-    await inShop(['data', 'trash', name, trashed]);
+    await inShop(['data', 'delete', name, trashed]);
     const list = async (...words: string[]): Promise<string[]> =>
       (await inShop(['data', 'query', name, '--sort', '_id', '--quiet', ...words])).stdout.trim().split('\n');
     expect(await list()).toEqual([kept]);
@@ -366,7 +366,7 @@ describe('bsvc data watch', () => {
     ]);
     expect((await watch()).stdout).toBe('');
     const added = await insert({ state: 'open' });
-    await inShop(['data', 'trash', name, open]);
+    await inShop(['data', 'delete', name, open]);
     expect(linesOf((await watch()).stdout)).toMatchObject([
       { type: 'upsert', id: added },
       { type: 'gone', id: open },
@@ -386,11 +386,11 @@ describe('bsvc data watch', () => {
     const file = join(home.dir, `${name}.cursor`);
     const watch = () => inShop(['data', 'watch', name, '--once', '--cursor-file', file]);
     await watch();
-    await inShop(['collection', 'changes', name, '--off']);
+    await inShop(['collection', 'edit', name, '--changes', 'off']);
     const { code, stderr } = await watch();
     expect(code).toBe(1);
-    expect(stderr).toContain('bsvc collection changes');
-    const kept = await inShop(['collection', 'changes', name, '--on', '--keep', '7d']);
+    expect(stderr).toContain('bsvc collection edit');
+    const kept = await inShop(['collection', 'edit', name, '--changes', '7d']);
     expect(kept.stdout).toBe(`${name}: changes on, kept for 7d.\n`);
     expect(linesOf((await watch()).stdout)).toEqual([{ type: 'reset' }]);
   });
@@ -447,10 +447,10 @@ describe('an interrupted read', () => {
     ['data', 'query'],
     ['data', 'query', '--count'],
     ['data', 'query', '--explain'],
-    ['data', 'get', '665f1c2e9b1d8a0012ab34cd'],
+    ['data', 'query', '665f1c2e9b1d8a0012ab34cd'],
     ['data', 'aggregate', '[{"$match":{}}]'],
     ['data', 'aggregate', '[{"$match":{}}]', '--explain'],
-    ['rules', 'explain', '--as', 'anyone'],
+    ['rules', 'check', '--as', 'anyone'],
   ];
 
   it.each(READS.map((words) => [words.join(' '), words] as const))(

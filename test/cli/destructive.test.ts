@@ -14,13 +14,12 @@ const TAKING = /\b(delete|remove|clear|revoke|drop|purge|forget|prune|(?<!the )t
 
 /** Commands with such words that do not ask, and why (decision 54). */
 const KEPT: Record<string, string> = {
-  'collection edit': 'values of a dropped field stay stored; declaring it again shows them',
-  'collection changes': 'no document goes: a follower reads the collection anew',
-  'data trash': 'bsvc data recover brings it back',
+  'collection edit':
+    'values of a dropped field stay stored, declaring it again shows them; of changes that go a follower reads the collection again',
   'rules check': 'nothing is changed: it says what a change would do',
-  'user roles': 'a role that was taken away can be given again',
+  'user update': 'a role that was taken away can be given again; a reset of MFA waits for the delay of the project',
   'user sessions': 'a user signs in again',
-  'operator sessions': 'an operator signs in again; tokens, which end by themselves, are given out anew',
+  'operator token': 'an operator signs in again; tokens, which end by themselves, are given out anew',
 };
 
 interface Leaf {
@@ -115,9 +114,9 @@ describe('a command that takes something away at times', () => {
   };
   const CASES: Record<string, () => Promise<string[]>> = {
     apply: () => Promise.resolve(['-f', write('bsvc.json', declared), '--prune']),
-    'collection rules': async () => {
-      await bsvc('collection', 'rules', 'posts', '--project', 'shop', '--server-only');
-      return ['posts', '--project', 'shop', '--off'];
+    'collection rls': async () => {
+      await bsvc('collection', 'rls', 'posts', '--project', 'shop', '--server-only');
+      return ['posts', '--project', 'shop', '--public'];
     },
     'schema apply': () =>
       Promise.resolve([
@@ -126,8 +125,8 @@ describe('a command that takes something away at times', () => {
         'shop',
         '--prune',
       ]),
-    'data change-matching': async () => ['posts', '{"n":2}', '--filter', 'n=1', ...(await insertOne())],
-    'data trash-matching': async () => ['posts', '--filter', 'n=1', ...(await insertOne())],
+    'data update': async () => ['posts', '{"n":2}', '--filter', 'n=1', ...(await insertOne())],
+    'data delete': async () => ['posts', '--filter', 'n=1', ...(await insertOne())],
     restore: async () => {
       await bsvc('backup', '--out', 'all.backup');
       return ['all.backup'];
@@ -135,10 +134,10 @@ describe('a command that takes something away at times', () => {
   };
 
   /** What they ask about can be taken back, but opens data to others, or is much at once. */
-  const REVERSIBLE = new Set(['collection rules', 'data trash-matching']);
+  const REVERSIBLE = new Set(['collection rls', 'data delete']);
 
   /** One asks about deliveries that wait, the other needs a user: test/cli/webhook.test.ts, test/cli/erase.test.ts. */
-  const ELSEWHERE = ['webhook edit', 'data erase'];
+  const ELSEWHERE = ['webhook edit', 'user delete'];
 
   it('is tried here', () => {
     const sometimes = ASKING.filter(({ command }) => command.destroys === 'at times').map(({ words }) => words);

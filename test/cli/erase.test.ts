@@ -63,8 +63,8 @@ beforeAll(async () => {
 });
 afterAll(() => home.remove());
 
-describe('bsvc data erase', () => {
-  const words = ['data', 'erase', 'ann@example.com', '--also', 'votes.voter', '--json'];
+describe('bsvc user delete --erase', () => {
+  const words = ['user', 'delete', 'ann@example.com', '--erase', '--also', 'votes.voter', '--json'];
   const removed = [
     { kind: 'files', place: 'files', count: 1 },
     { kind: 'documents', place: 'notes.userId', count: 211 },
@@ -97,8 +97,8 @@ describe('bsvc data erase', () => {
   });
 });
 
-describe('bsvc data erase among references that keep what they refer to', () => {
-  const erase = ['data', 'erase', 'bob@example.com', '--yes', '--json'];
+describe('bsvc user delete --erase among references that keep what they refer to', () => {
+  const erase = ['user', 'delete', 'bob@example.com', '--erase', '--yes', '--json'];
   const put = (collection: string, document: object) =>
     bsvc(['data', 'import', collection, '-', '--format', 'ndjson'], { stdin: JSON.stringify(document) });
 
@@ -113,7 +113,7 @@ describe('bsvc data erase among references that keep what they refer to', () => 
     expect((await put('albums', { _id: album, title: 'a', userId: bob })).code).toBe(0);
     expect((await put('songs', { album, userId: bob })).code).toBe(0);
     await put('seats', { guest: bob });
-    const asked = await bsvc(['data', 'erase', 'bob@example.com', '--dry-run', '--json']);
+    const asked = await bsvc(['user', 'delete', 'bob@example.com', '--erase', '--dry-run', '--json']);
     expect(asked.json<{ mentioned: object[] }>().mentioned).toContainEqual({
       ...{ kind: 'documents', place: 'seats.guest', count: 1, onDelete: 'restrict' },
     });

@@ -100,20 +100,20 @@ async function aboutCollections(): Promise<void> {
   await bsvc('data query', ['posts', '--count']);
   await bsvc('data watch', ['posts', '--once']);
   const { _id } = await bsvc<{ _id: string }>('data insert', ['posts', '{"title":"three"}']);
-  await bsvc('data get', ['posts', _id]);
+  await bsvc('data query', ['posts', _id]);
   await bsvc('data aggregate', ['posts', '[{"$count":"all"}]']);
-  await bsvc('data change', ['posts', _id, '-'], '{"title":"changed"}');
-  await bsvc('data trash', ['posts', _id]);
-  await bsvc('data change-matching', ['posts', '{"title":"more"}', '--filter', 'title=one', '--yes']);
-  await bsvc('data trash-matching', ['posts', '--filter', 'title=none', '--dry-run']);
+  await bsvc('data update', ['posts', '-', _id], '{"title":"changed"}');
+  await bsvc('data delete', ['posts', _id]);
+  await bsvc('data update', ['posts', '{"title":"more"}', '--filter', 'title=one', '--yes']);
+  await bsvc('data delete', ['posts', '--filter', 'title=none', '--dry-run']);
   await bsvc('data batch', ['-', '--dry-run'], '[{"op":"insert","collection":"posts","body":{"title":"four"}}]');
-  await bsvc('data recover', ['posts', _id]);
+  await bsvc('data delete', ['posts', _id, '--undo']);
   await bsvc('data export', ['posts']);
   await bsvc('data export', ['posts', '--out', 'posts.csv']);
-  await bsvc('collection rules', ['posts', '--server-only']);
-  await bsvc('collection rules', ['posts', '--off', '--yes']);
+  await bsvc('collection rls', ['posts', '--server-only']);
+  await bsvc('collection rls', ['posts', '--public', '--yes']);
   await bsvc('rules check', ['--data']);
-  await bsvc('rules explain', ['posts', '--as', 'anyone', '--filter', 'title=one']);
+  await bsvc('rules check', ['posts', '--as', 'anyone', '--filter', 'title=one']);
   await bsvc('data query', ['posts', '--as', 'anyone']);
   await bsvc('data watch', ['posts', '--once', '--as', 'anyone']);
   await bsvc('rules test', [join(import.meta.dirname, '../../templates/examples/board/rules.test.yaml')]);
@@ -122,7 +122,7 @@ async function aboutCollections(): Promise<void> {
   await bsvc('collection edit', ['posts', '--set-field', 'title:String', '--check']);
   await bsvc('collection edit', ['posts', '--add-field', 'views:Number=0']);
   await bsvc('collection rls', ['posts', '--mode', 'public-read']);
-  await bsvc('collection changes', ['posts', '--keep', '7d']);
+  await bsvc('collection edit', ['posts', '--changes', '7d']);
   await bsvc('project export', ['shop']);
   await bsvc('project export', ['shop', '--out', 'project.yaml']);
   await bsvc('schema export');
@@ -145,18 +145,16 @@ async function aboutUsers(): Promise<void> {
   await bsvc('user create', ['--email', ann, '--if-not-exists']);
   await bsvc('user list');
   await bsvc('user sessions', [ann]);
-  await bsvc('user identities', [ann]);
+  await bsvc('user show', [ann]);
   await bsvc('user sessions', [ann, '--revoke', 'all']);
   await bsvc('user set-password', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
   await bsvc('user disable', [ann]);
-  await bsvc('user enable', [ann]);
-  await bsvc('user roles', [ann, '--add', 'editor']);
-  await bsvc('user mfa', [ann]);
+  await bsvc('user update', [ann, '--enable', '--add-role', 'editor']);
   await bsvc('project update', ['shop', '--redirect', 'https://shop.example.com/join']);
   await bsvc('user invite', ['grace@example.com', '--role', 'editor']);
   const grace = '{"_id":"grace","email":"grace@example.com","emailVerified":true}\n';
   await bsvc('user import', ['-', '--from', 'parse'], grace);
-  await bsvc('data erase', ['grace@example.com', '--yes']);
+  await bsvc('user delete', ['grace@example.com', '--erase', '--yes']);
   await bsvc('user delete', [ann, '--yes']);
   const place = ['--client-id', 'shop', '--redirect-url', 'https://shop.example.com/in'];
   await bsvc('user social set', ['github', ...place, '--client-secret-env', 'SOCIAL_SECRET']);
@@ -165,8 +163,8 @@ async function aboutUsers(): Promise<void> {
   await bsvc('operator add', ['--email', ann, '--password-env', 'PASSWORD']);
   await bsvc('operator list');
   await bsvc('operator token', [ann, '--ttl', '1h']);
-  await bsvc('operator sessions', [ann]);
-  await bsvc('operator sessions', [ann, '--revoke', 'all']);
+  await bsvc('operator token', [ann, '--list']);
+  await bsvc('operator token', [ann, '--revoke', 'all']);
   await bsvc('operator set-password', [ann, '--password-stdin'], `${SECRETS.PASSWORD}-again\n`);
   await bsvc('console', [ann, '--no-open']);
   await bsvc('operator remove', [ann, '--yes']);
@@ -181,7 +179,7 @@ async function aboutMail(): Promise<void> {
   await bsvc('mail test', ['--to', 'me@example.com']);
   await bsvc('mail logs');
   await bsvc('byok set', ['--mail-key-env', 'MAIL_KEY', '--no-verify']);
-  await bsvc('byok webhook-secret', ['--secret-stdin'], SECRETS.EVENTS_SECRET);
+  await bsvc('byok set', ['--webhook-secret-stdin'], SECRETS.EVENTS_SECRET);
   await bsvc('byok show');
   await bsvc('byok clear', ['--yes']);
   const { bucket: name, region, accessKeyId } = bucket.access;
@@ -195,8 +193,7 @@ async function aboutMail(): Promise<void> {
     '--no-verify',
   ]);
   await bsvc('byok bucket show');
-  await bsvc('byok bucket cors', ['--origin', 'https://shop.example.com']);
-  await bsvc('byok bucket check', ['--origin', 'https://shop.example.com']);
+  await bsvc('byok bucket check', ['--origin', 'https://shop.example.com', '--fix']);
   await bsvc('byok bucket clear', ['--yes']);
 }
 
@@ -211,7 +208,6 @@ async function aboutHooks(): Promise<void> {
   await bsvc('webhook remove', [id, '--yes']);
   await bsvc('jobs list');
   await bsvc('jobs retry', ['--dead']);
-  await bsvc('jobs purge', ['--yes']);
 }
 
 async function aboutTheHouse(): Promise<void> {
@@ -222,8 +218,9 @@ async function aboutTheHouse(): Promise<void> {
   await bsvc('file list');
   await aboutFiles();
   await bsvc('doctor');
-  await bsvc('repair', ['--dry-run']);
-  await bsvc('migrate up');
+  await bsvc('doctor', ['--repair', '--dry-run']);
+  await bsvc('migrate');
+  await bsvc('migrate', ['status']);
   await bsvc('completion', ['bash']);
   await bsvc('service install', ['--print']);
   await bsvc('service install', ['--out', 'units', '--worker']);
@@ -255,10 +252,10 @@ async function aboutFiles(): Promise<void> {
 /** What changes or replaces everything comes late. */
 async function aboutTheStore(): Promise<void> {
   await Promise.all([runService('serve', ['--port', '0']), runService('worker', [])]);
-  await bsvc('secrets rotate-tokens', ['--grace', '0s']);
+  await bsvc('secrets rotate', ['--tokens', '--grace', '0s']);
   await bsvc('secrets rotate');
-  await bsvc('backup make', ['--out', 'all.backup']);
-  await bsvc('backup list', ['--from', '.']);
+  await bsvc('backup', ['--out', 'all.backup']);
+  await bsvc('backup', ['--list', '--to', '.']);
   await bsvc('restore', ['all.backup', '--verify']);
   await bsvc('restore', ['all.backup', '--yes']);
 }

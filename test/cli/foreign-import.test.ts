@@ -316,7 +316,7 @@ describe('data import --from pocketbase', () => {
       stderr: 'bsvc: Interrupted. 1000 stored. Run it again to go on: what is there already stays as it is.',
     });
     const id = idOf('post00001');
-    await bsvc(['data', 'change', 'posts', id, '{"title":"changed here"}']);
+    await bsvc(['data', 'update', 'posts', '{"title":"changed here"}', id]);
     const again = await bsvc(words);
     expect(again.json()).toMatchObject({
       collections: [
@@ -324,7 +324,7 @@ describe('data import --from pocketbase', () => {
         { name: 'tags', stored: 2, present: 0 },
       ],
     });
-    expect((await bsvc(['data', 'get', 'posts', id, '--json'])).json()).toMatchObject({ title: 'changed here' });
+    expect((await bsvc(['data', 'query', 'posts', id, '--json'])).json()).toMatchObject({ title: 'changed here' });
     expect((await bsvc(['data', 'query', 'posts', '--count', '--json'])).stdout).toContain('1201');
     expect(await documents('tags')).toHaveLength(2);
   });
@@ -536,7 +536,7 @@ describe('what other programs export', () => {
     return { stored, rejected, notes: report.changed ?? report.notes ?? [], code: outcome.code };
   };
   const get = async (collection: string, id: string): Promise<Record<string, unknown>> =>
-    (await project.bsvc(['data', 'get', collection, id, '--json'])).json();
+    (await project.bsvc(['data', 'query', collection, id, '--json'])).json();
   const hex = (n: number): string => `66f1a2b3c4d5e6f7081900${10 + n}`;
 
   it('the hosted service: a list under the name of the collection, with what Mongoose keeps', async () => {

@@ -45,7 +45,7 @@ describe('bsvc backup --to', () => {
     const { file } = made.json<{ file: string }>();
     const stored = readFileSync(join(to, file));
     expect([statSync(join(to, file)).mode & 0o777, stored.includes('whale')]).toEqual([0o600, false]);
-    const listed = await home.bsvc(['backup', 'list', '--from', to, '--json']);
+    const listed = await home.bsvc(['backup', '--list', '--to', to, '--json']);
     expect(listed.json()).toEqual([{ name: file, at: expect.any(String), bytes: stored.length }]);
     for (const named of [file, 'latest', join(to, file)]) {
       const other = newHome();
@@ -122,7 +122,7 @@ describe('bsvc backup --to', () => {
     ['BSVC_BACKUP_KEEP', 'forever'],
     ['BSVC_BACKUP_KEEP', '0d'],
   ])('refuses %s=%s', async (name, value) => {
-    const refused = await home.bsvc(['backup', 'list'], { env: { [name]: value } });
+    const refused = await home.bsvc(['backup', '--list'], { env: { [name]: value } });
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(name)]);
   });
 });

@@ -80,15 +80,15 @@ describe('bsvc operator add', () => {
   });
 });
 
-describe('bsvc operator sessions', () => {
+describe('bsvc operator token --list', () => {
   const list = async (operator: string) =>
-    (await bsvc(['operator', 'sessions', operator, '--json'])).json<{ id: string; console: boolean }[]>();
+    (await bsvc(['operator', 'token', operator, '--list', '--json'])).json<{ id: string; console: boolean }[]>();
 
   it('lists tokens and sessions of one operator without anything that opens one, the newest first', async () => {
     await add('seen@example.test');
     const token = (await bsvc(['operator', 'token', 'seen@example.test', '--quiet'])).stdout.trim();
     const link = (await bsvc(['console', 'seen@example.test', '--no-open', '--quiet'])).stdout.trim();
-    const { stdout } = await bsvc(['operator', 'sessions', 'seen@example.test']);
+    const { stdout } = await bsvc(['operator', 'token', 'seen@example.test', '--list']);
     expect(stdout).toMatch(/^id +used +ends +by +opened\n[0-9a-f]{24} +- +\S+ +token +\S+\n$/);
     expect(stdout).not.toContain(token);
     expect(stdout).not.toContain(link.split('/').at(-1));
@@ -102,17 +102,17 @@ describe('bsvc operator sessions', () => {
     }
     expect((await bsvc(['console', 'ended@example.test', '--no-open'])).code).toBe(0);
     const [first, ...others] = await list('ended@example.test');
-    const one = await bsvc(['operator', 'sessions', 'ended@example.test', '--revoke', first!.id], { terminal: true });
+    const one = await bsvc(['operator', 'token', 'ended@example.test', '--revoke', first!.id], { terminal: true });
     expect(one.stderr).toContain('1 session has ended.');
     expect(await list('ended@example.test')).toEqual(others);
-    const foreign = await bsvc(['operator', 'sessions', 'kept@example.test', '--revoke', others[0]!.id]);
+    const foreign = await bsvc(['operator', 'token', 'kept@example.test', '--revoke', others[0]!.id]);
     expect(foreign).toMatchObject({
       code: 1,
-      stderr: 'bsvc: The operator has no such session. "bsvc operator sessions" shows them.\n',
+      stderr: 'bsvc: The operator has no such session. "bsvc operator token --list" shows them.\n',
     });
-    const all = await bsvc(['operator', 'sessions', 'ended@example.test', '--revoke', 'all'], { terminal: true });
+    const all = await bsvc(['operator', 'token', 'ended@example.test', '--revoke', 'all'], { terminal: true });
     expect(all.stderr).toContain('3 sessions have ended.');
-    expect(all.stdout).toBe('Signed in nowhere.\n');
+    expect(all.stdout).toBe('No active sessions.\n');
     expect(await list('kept@example.test')).toHaveLength(1);
   });
 });
@@ -127,7 +127,7 @@ describe('bsvc operator set-password', () => {
       code: 0,
       stdout: 'Operator changed@example.test has a new password; all sessions and tokens have ended.\n',
     });
-    expect((await bsvc(['operator', 'sessions', 'changed@example.test', '--json'])).json()).toEqual([]);
+    expect((await bsvc(['operator', 'token', 'changed@example.test', '--list', '--json'])).json()).toEqual([]);
     const audit = await bsvc(['audit', '--action', 'operator set-password', '--json']);
     expect(audit.stdout).toContain('changed@example.test');
     expect(audit.stdout).not.toMatch(/incorrect horse/);

@@ -28,7 +28,7 @@ interface Repair {
 }
 
 const repair = async (...options: string[]): Promise<Repair> =>
-  JSON.parse(await runOrThrow(['repair', '--json', ...options], env)) as Repair;
+  JSON.parse(await runOrThrow(['doctor', '--repair', '--json', ...options], env)) as Repair;
 
 /** Changes a bit of every copy of the text. */
 function damage(text: string): void {
@@ -62,7 +62,7 @@ function bringBack(): void {
   copyFileSync(join(dir.path, 'whole', 'bsvc.mdb'), file());
 }
 
-describe('bsvc repair', () => {
+describe('bsvc doctor --repair', () => {
   it('leaves a whole store alone', async () => {
     const before = readFileSync(file());
     expect(await repair()).toMatchObject({ whole: true, problems: [], damagedFile: null });
@@ -73,11 +73,11 @@ describe('bsvc repair', () => {
     damage('text number 777 of all');
     const server = await startService(['serve'], env);
     const doctor = await runBinary(['doctor', '--deep'], { env });
-    expect([doctor.code, doctor.stdout]).toEqual([1, expect.stringContaining('bsvc repair')]);
+    expect([doctor.code, doctor.stdout]).toEqual([1, expect.stringContaining('bsvc doctor --repair')]);
     expect(doctor.stdout).toContain('notes of project shop');
     const read = await runBinary(['data', 'export', 'notes'], { env });
-    expect([read.code, read.stderr]).toEqual([1, expect.stringContaining('bsvc repair')]);
-    const refused = await runBinary(['repair'], { env });
+    expect([read.code, read.stderr]).toEqual([1, expect.stringContaining('bsvc doctor --repair')]);
+    const refused = await runBinary(['doctor', '--repair'], { env });
     expect(refused.code).toBe(3);
     expect(refused.stderr).toContain(`is open in other processes (${server.process.pid}): end them, then repair it.`);
     await server.stop();
@@ -90,7 +90,7 @@ describe('bsvc repair', () => {
 
   it('keeps everything but the document that is damaged, names it, and keeps the damaged file', async () => {
     const before = readFileSync(file());
-    const { code, stdout } = await runBinary(['repair'], { env });
+    const { code, stdout } = await runBinary(['doctor', '--repair'], { env });
     expect(code).toBe(0);
     expect(stdout).toContain('Lost of notes of project shop: ');
     expect(stdout).toMatch(/The damaged file is \S+bsvc\.mdb\.damaged-\d{8}T\d{6}Z\./);
@@ -101,7 +101,7 @@ describe('bsvc repair', () => {
     expect((await exportNotes()).split('\n')).toEqual(exported.split('\n').filter((line) => line !== lost));
     expect((await runBinary(['doctor', '--deep', '--json'], { env })).stdout).not.toMatch(/"content","ok":false/);
     const audit = JSON.parse(await runOrThrow(['audit', '--json'], env)) as { data: { action: string }[] };
-    expect(JSON.stringify(audit)).toContain('"repair"');
+    expect(JSON.stringify(audit)).toContain('"doctor"');
     const server = await startService(['serve'], env);
     expect(await server.stop()).toBe(0);
   });
@@ -113,7 +113,7 @@ describe('bsvc repair', () => {
     flipBit(data, firstEntryAt(data, free.at(-1)!.number) + 8 + 8 + 8, 1);
     const { stdout } = await runBinary(['doctor', '--deep', '--json'], { env });
     expect(stdout).toMatch(
-      /list of free pages is damaged.*To repair it, stop what serves it and run \\"bsvc repair\\"/,
+      /list of free pages is damaged.*To repair it, stop what serves it and run \\"bsvc doctor --repair\\"/,
     );
     expect(await exportNotes()).toBe(exported);
     const { collections, damagedFile } = await repair();
@@ -129,7 +129,7 @@ describe('bsvc repair', () => {
     flipBit(data, leaves[Math.floor(leaves.length / 2)]!.number * 4096 + 18, 4);
     flipBit(data, 25, 3);
     const read = await runBinary(['data', 'export', 'notes'], { env });
-    expect([read.code, read.stderr]).toEqual([3, expect.stringContaining('bsvc repair')]);
+    expect([read.code, read.stderr]).toEqual([3, expect.stringContaining('bsvc doctor --repair')]);
     await repair();
     expect(await exportNotes()).toBe(exported);
   });
@@ -144,7 +144,7 @@ describe('bsvc repair', () => {
       writeFileSync(file(), damaged);
       // From its first trace on, a number of turns later.
       let turns = random.below(60);
-      const run = runBinary(['repair', '--json'], {
+      const run = runBinary(['doctor', '--repair', '--json'], {
         env,
         onStart(child) {
           const look = (): void => {
@@ -174,7 +174,7 @@ describe('bsvc repair', () => {
     bringBack();
     damage('text number 999 of all');
     let beside: Promise<{ code: number | null; stderr: string }> | undefined;
-    const run = runBinary(['repair', '--json'], {
+    const run = runBinary(['doctor', '--repair', '--json'], {
       env,
       onStart(child) {
         void eventually('it has begun', () => readdirSync(data).includes('repairing')).then(() => {
@@ -193,7 +193,7 @@ describe('bsvc repair', () => {
   });
 
   it('has nothing to do where there is no store', async () => {
-    const { code, stderr } = await runBinary(['repair', '--data-dir', join(dir.path, 'none')], { env });
+    const { code, stderr } = await runBinary(['doctor', '--repair', '--data-dir', join(dir.path, 'none')], { env });
     expect([code, stderr]).toEqual([1, expect.stringContaining('There is no store in')]);
   });
 });

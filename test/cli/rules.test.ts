@@ -161,12 +161,12 @@ describe('bsvc rules check', () => {
     const sound = await inShop('rules', 'check', '--data');
     expect([sound.code, sound.stderr], sound.stdout).toEqual([0, '']);
     expect(sound.stdout).toContain(
-      'posts: everyone can read all documents. To close it: bsvc collection rules posts --project shop --server-only',
+      'posts: everyone can read all documents. To close it: bsvc collection rls posts --project shop --server-only',
     );
     expect(sound.stdout).toContain(
       'sign-up: everyone can sign up with email and password. To close it: bsvc key revoke',
     );
-    await inShop('collection', 'rules', 'posts', '--read', 'doc.owner = user.id');
+    await inShop('collection', 'rls', 'posts', '--read', 'doc.owner = user.id');
     const file = join(home.dir, 'loose.json');
     const projects = [{ name: 'shop', collections: [{ name: 'posts', rules: { read: 'anyone' } }] }];
     writeFileSync(file, JSON.stringify({ format: 'bsvc/1', projects }));
@@ -222,7 +222,7 @@ describe('bsvc rules check', () => {
       '--field',
       'open:Boolean',
     );
-    await inShop('collection', 'rules', 'notes', '--read', 'doc.open');
+    await inShop('collection', 'rls', 'notes', '--read', 'doc.open');
     await inShop('data', 'insert', 'notes', '{"owner":["a","b"]}');
     const wider = await check('notes', '--read', 'doc.open or doc.owner = user.id');
     expect([wider.code, wider.stdout]).toEqual([1, expect.stringContaining('loosens rule read: doc.open -> doc.open')]);
@@ -258,7 +258,7 @@ describe('bsvc rules check', () => {
   });
 });
 
-describe('bsvc collection rules', () => {
+describe('bsvc collection rls', () => {
   it('points at a mistake of a file that is applied or checked', async () => {
     const collections = [{ name: 'posts', rules: { read: 'user and doc.ownr = user.id' } }];
     writeFileSync(
@@ -276,8 +276,7 @@ describe('bsvc collection rules', () => {
   });
 
   it('points at a mistake, of a long rule at what is around it', async () => {
-    const set = async (read: string) =>
-      (await inShop('collection', 'rules', 'posts', '--read', read)).stderr.split('\n');
+    const set = async (read: string) => (await inShop('collection', 'rls', 'posts', '--read', read)).stderr.split('\n');
     expect((await set('doc.owner == user.id')).slice(1, 3)).toEqual(['  doc.owner == user.id', `${' '.repeat(12)}^`]);
     const [, shown, caret] = await set(`${'doc.owner = user.id or '.repeat(7)}doc.ownr = user.id`);
     expect(shown!.slice(caret!.indexOf('^'))).toBe('doc.ownr = user.id');
@@ -288,7 +287,7 @@ describe('bsvc collection rules', () => {
 describe('looking as somebody', () => {
   it('is in the audit log, with the id of the user and how it ended', async () => {
     const look = (...argv: string[]) => inShop('data', ...argv);
-    await inShop('collection', 'rules', 'posts', '--yes', '--read', 'doc.owner = user.id');
+    await inShop('collection', 'rls', 'posts', '--yes', '--read', 'doc.owner = user.id');
     expect((await look('query', 'posts', '--as', 'anyone')).stderr).toContain('Sign in first');
     expect((await look('query', 'posts', '--as', 'ann@example.com', '--explain')).code).toBe(0);
     expect((await look('watch', 'posts', '--once', '--as', 'ann@example.com')).code).toBe(0);
@@ -304,15 +303,15 @@ describe('looking as somebody', () => {
   });
 });
 
-describe('bsvc rules explain', () => {
+describe('bsvc rules check', () => {
   it('says what is left of a rule for somebody', async () => {
-    const explain = (...argv: string[]) => inShop('rules', 'explain', 'posts', ...argv);
+    const explain = (...argv: string[]) => inShop('rules', 'check', 'posts', ...argv);
     const { stdout, stderr } = await explain('--as', 'ann@example.com');
     expect(stderr).toBe('');
     expect(stdout).toContain('? read: doc.owner = user.id');
     expect(stdout).toContain('- create: nobody');
     expect((await explain('--as', 'anyone')).stdout).toContain('A list is refused: AUTH_REQUIRED');
-    expect((await explain()).code).toBe(2);
+    expect((await explain('--id', '66f0c0ffee0ddba11c0de001')).code).toBe(2);
     expect((await explain('--as', 'bob@example.com')).stderr).toContain('no user');
   });
 });

@@ -21,8 +21,7 @@ const ARGUMENTS: Record<string, string[]> = {
   'data watch': ['posts'],
   'data aggregate': ['posts'],
   'data insert': ['posts'],
-  'data change': ['posts', '665f1c2e9b1d8a0012ab34cd'],
-  'data change-matching': ['posts'],
+  'data update': ['posts'],
   'mail template set': ['welcome'],
   'user create': ['--email', 'new{n}@example.test'],
   'user set-password': ['ann@example.test'],
@@ -37,7 +36,7 @@ const MORE: Record<string, string[]> = {
   'generate types': OF_SERVER,
   'generate openapi': OF_SERVER,
   'data watch': ['--once'],
-  'data change-matching': ['--filter', 'title=x', '--yes'],
+  'data update': ['--filter', 'title=x', '--yes'],
   'user import': ['--from', 'parse'],
   'mail template set': ['--subject', 'x'],
 };

@@ -35,7 +35,7 @@ afterAll(async () => {
 /** Every command that draws its progress, by its file below cli; and one that draws a table. */
 const COMMANDS: Record<string, (columns: number) => { argv: string[]; code?: number; stdin?: string }> = {
   'commands/data/export.ts': () => ({ argv: ['data', 'export', 'notes'] }),
-  'commands/repair.ts': () => ({ argv: ['repair', '--dry-run'] }),
+  'commands/repair.ts': () => ({ argv: ['doctor', '--repair', '--dry-run'] }),
   'commands/data/import.ts': () => ({
     argv: ['data', 'import', 'notes', '-', '--format', 'ndjson'],
     stdin: '{"n":1}\n',

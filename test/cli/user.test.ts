@@ -148,7 +148,7 @@ describe('bsvc user', () => {
     const { user } = (await create('close@example.com')).json<{ user: Account }>();
     const disabled = await bsvc(['user', 'disable', user._id, '--json']);
     expect(disabled.json<Account>()).toMatchObject({ email: 'close@example.com', disabled: true });
-    const enabled = await bsvc(['user', 'enable', 'close@example.com', '--json']);
+    const enabled = await bsvc(['user', 'update', 'close@example.com', '--enable', '--json']);
     expect(enabled.json<Account>()).toMatchObject({ disabled: false });
     expect((await bsvc(['user', 'delete', 'close@example.com'])).code).toBe(2);
     expect((await bsvc(['user', 'delete', 'close@example.com', '--yes'])).code).toBe(0);
@@ -161,16 +161,19 @@ describe('bsvc user', () => {
 
   it('shows and changes roles', async () => {
     await create('roles@example.com');
-    const roles = async (...words: string[]) =>
-      (await bsvc(['user', 'roles', 'roles@example.com', ...words, '--json'])).json<{ roles: string[] }>().roles;
+    const update = (...words: string[]) => bsvc(['user', 'update', 'roles@example.com', ...words]);
+    const roles = async (...words: string[]) => {
+      if (words.length > 0) expect((await update(...words)).code).toBe(0);
+      return (await bsvc(['user', 'show', 'roles@example.com', '--json'])).json<{ roles: string[] }>().roles;
+    };
     expect(await roles()).toEqual([]);
-    expect(await roles('--add', 'editor', '--add', 'team:7')).toEqual(['editor', 'team:7']);
-    expect(await roles('--remove', 'editor', '--add', 'guest')).toEqual(['team:7', 'guest']);
-    expect(await roles('--none', '--add', 'owner')).toEqual(['owner']);
-    const bad = await bsvc(['user', 'roles', 'roles@example.com', '--add', 'Chief']);
+    expect(await roles('--add-role', 'editor', '--add-role', 'team:7')).toEqual(['editor', 'team:7']);
+    expect(await roles('--remove-role', 'editor', '--add-role', 'guest')).toEqual(['team:7', 'guest']);
+    expect(await roles('--no-roles', '--add-role', 'owner')).toEqual(['owner']);
+    const bad = await update('--add-role', 'Chief');
     expect([bad.code, bad.stderr]).toEqual([1, expect.stringContaining('roles must be a list') as string]);
-    const both = await bsvc(['user', 'roles', 'roles@example.com', '--add', 'a', '--remove', 'a']);
-    expect(both.code).toBe(2);
+    expect((await update('--add-role', 'a', '--remove-role', 'a')).code).toBe(2);
+    expect((await update()).code).toBe(2);
   });
 
   it('sets a password', async () => {
@@ -227,9 +230,9 @@ describe('bsvc user social', () => {
   });
 });
 
-describe('bsvc secrets rotate-tokens', () => {
+describe('bsvc secrets rotate', () => {
   it('answers the new key’s id', async () => {
-    const { code, stdout } = await bsvc(['secrets', 'rotate-tokens', '-q']);
+    const { code, stdout } = await bsvc(['secrets', 'rotate', '--tokens', '-q']);
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^[\w-]{12}\n$/) as string]);
   });
 });

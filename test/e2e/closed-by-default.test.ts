@@ -204,7 +204,7 @@ describe('a collection about whose access nothing was said', () => {
     await command('collection', 'add', 'asked', '--flexible');
     const refused = await send('GET', '/api/data/asked', { key: project.publishable });
     const { message } = JSON.parse(refused.text) as { message: string };
-    const words = /bsvc (collection rules asked --public)/.exec(message)![1]!.split(' ');
+    const words = /bsvc (collection rls asked --public)/.exec(message)![1]!.split(' ');
     expect((await runBinary(words, { env })).code).toBe(2);
     await command(...words, '--yes');
     expect((await send('GET', '/api/data/asked', { key: project.publishable })).status).toBe(200);

@@ -103,7 +103,7 @@ describe('uploaded files that are not as they were stored', { timeout: 300_000 }
     }
     const doctor = await runBinary(['doctor', '--deep', '--json'], { env });
     expect(checkOf(doctor.stdout)).toMatchObject({ ok: true });
-    const made = await runBinary(['backup', 'make', '--out', join(dir.path, 'whole.backup'), '--json'], { env });
+    const made = await runBinary(['backup', '--out', join(dir.path, 'whole.backup'), '--json'], { env });
     expect([made.code, JSON.parse(made.stdout)]).toMatchObject([0, { files: FILES, damagedFiles: 0 }]);
   });
 
@@ -143,11 +143,11 @@ describe('uploaded files that are not as they were stored', { timeout: 300_000 }
 
   it('are named by a backup, which is made and exits with 1 unless told otherwise', async () => {
     const out = join(dir.path, 'damaged.backup');
-    const made = await runBinary(['backup', 'make', '--out', out, '--json'], { env });
+    const made = await runBinary(['backup', '--out', out, '--json'], { env });
     const report = JSON.parse(made.stdout) as { damagedFiles: number; damage: string[] };
     expect([made.code, report.damagedFiles]).toEqual([1, damaged.size]);
     for (const { path } of damaged.keys()) expect(report.damage.join('\n')).toContain(path);
-    const allowed = await runBinary(['backup', 'make', '--out', out, '--allow-damaged-files'], { env });
+    const allowed = await runBinary(['backup', '--out', out, '--allow-damaged-files'], { env });
     expect([allowed.code, (await stat(out)).size > 0]).toEqual([0, true]);
   });
 
@@ -165,7 +165,7 @@ describe('uploaded files that are not as they were stored', { timeout: 300_000 }
     await rm(folder, { recursive: true });
     expect((await read(files[0]!.url)).status).toBe(500);
     expect(checkOf((await runBinary(['doctor', '--deep', '--json'], { env })).stdout)).toMatchObject({ ok: false });
-    const made = await runBinary(['backup', 'make', '--out', join(dir.path, 'empty.backup'), '--json'], { env });
+    const made = await runBinary(['backup', '--out', join(dir.path, 'empty.backup'), '--json'], { env });
     expect([made.code, JSON.parse(made.stdout)]).toMatchObject([1, { files: 0, damagedFiles: FILES }]);
   });
 });

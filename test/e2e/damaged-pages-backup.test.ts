@@ -55,7 +55,7 @@ describe('a backup of a store with damaged pages', { timeout: 300_000 }, () => {
       const what = damage(dataDir);
       const isWhole = (await verifyDataFile(dataDir)).length === 0;
       const env = { BSVC_DATA_DIR: dataDir, BSVC_DURABILITY: 'relaxed' };
-      const made = await runBinary(['backup', 'make', '--out', out], { env });
+      const made = await runBinary(['backup', '--out', out], { env });
       const ended = `${what}: ${made.code} ${made.stderr}`;
       // A signal would be null.
       expect([0, 1, 3], ended).toContain(made.code);

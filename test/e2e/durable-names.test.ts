@@ -64,7 +64,7 @@ describe.skipIf(!compiled)('files that a command or a reply has promised', { tim
     problems.push(...findUnsynced('serve'));
     await service.stop('SIGKILL');
 
-    await run('backup', ['backup', 'make', '--out', join(root, 'one.backup')]);
+    await run('backup', ['backup', '--out', join(root, 'one.backup')]);
     await run('kept', ['backup', '--to', join(root, 'deep', 'kept')]);
     await run('restore', ['restore', join(root, 'one.backup')], { BSVC_DATA_DIR: join(root, 'other', 'data') });
     expect(problems).toEqual([]);

@@ -172,7 +172,7 @@ describe('the first fifteen minutes with bsvc', () => {
         moved(readGuide('webhooks').find(({ file }) => file === 'receiver.mjs')!.text),
       );
       const [start, project] = examples.filter(({ language }) => language === 'sh');
-      const shared = examples.find(({ text }) => text.includes('collection rules shopping'));
+      const shared = examples.find(({ text }) => text.includes('collection rls shopping'));
       shell = paste(
         `exec > printed.log 2>&1
 ${moved(start!.text)}

@@ -88,7 +88,7 @@ describe('a store whose process ended by a signal', () => {
       flipBit(dataDir, at, n % 3);
       await expect(lookAfterKill(dataDir, 60_000), `page ${page.number}`).rejects.toMatchObject({
         code: 'DAMAGED',
-        message: expect.stringMatching(/\(page \d+: .*bsvc repair/) as string,
+        message: expect.stringMatching(/\(page \d+: .*bsvc doctor --repair/) as string,
       });
       flipBit(dataDir, at, n % 3);
     }

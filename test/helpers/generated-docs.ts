@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { COMMANDS } from '../../cli/commands/index.js';
+import { GROUPS } from '../../cli/commands/index.js';
 import type { CommandNode } from '../../cli/shell/command.js';
 import { buildProgram } from '../../cli/run.js';
 import { SETTINGS } from '../../src/config/config.js';
@@ -11,11 +11,8 @@ const MADE = '<!-- made by npm run docs -->';
 /** The guide of all commands, made from the code and formatted as the repository is. */
 export async function renderCommandsPage(): Promise<string> {
   const chapters: string[] = [];
-  const single: string[] = [];
-  for (const node of COMMANDS) {
-    const items = await listCommands([node], []);
-    if (node.commands) chapters.push(`## ${node.name}\n\n${items.join('\n')}`);
-    else single.push(...items);
+  for (const [group, nodes] of Object.entries(GROUPS)) {
+    chapters.push(`## ${group}\n\n${(await listCommands(nodes, [])).join('\n')}`);
   }
   return formatPage(`# Command line
 
@@ -28,10 +25,6 @@ ${MADE}
 - Missing values are asked for at a terminal; elsewhere they are an error.
 - Every command works while the server runs.
 - Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 a dependency cannot be reached, 130 interrupted.
-
-## Service
-
-${single.join('\n')}
 
 ${chapters.join('\n\n')}
 `);

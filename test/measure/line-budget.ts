@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12500,
+  cli: 12300,
   src: 850,
   'src/client': 3500,
   'src/config': 800,
@@ -37,11 +37,11 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/webhooks': 2500,
   'src/http': 3600,
   'src/migrations': 300,
-  'src/platform': 8450,
+  'src/platform': 8300,
   test: 1100,
   'test/api': 34900,
   'test/bench': 3800,
-  'test/cli': 9650,
+  'test/cli': 9600,
   'test/client': 3600,
   'test/clients': 650,
   'test/console': 3000,

@@ -1,25 +1,38 @@
 import { checkMailKey, setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { verifyMailKey } from '../../../src/features/mail/verify-mail-key.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { flag, secret } from '../../shell/command.js';
+import { flag, secret, type SecretSource } from '../../shell/command.js';
 import { readSecret } from '../../shell/read-secret.js';
 import { presentByok } from './present.js';
 
 export default defineProjectCommand({
-  details: 'The key is checked with a live call and stored sealed; nothing shows it again.',
+  details: [
+    'The key is checked with a live call and stored encrypted; it is not shown again.',
+    'The webhook secret signs the events of this account, which then go to /api/mail/webhook?project=<id>.',
+  ].join('\n'),
   examples: [
     'bsvc byok set --project shop --mail-key-stdin < key.txt',
     'bsvc byok set --project shop --mail-key-env RESEND_KEY --no-verify',
+    'bsvc byok set --project shop --webhook-secret-env WEBHOOK_SECRET',
   ],
   audited: true,
   parameters: {
     mailKey: secret('mail-key', 'key of the project’s own mail provider account (re_…)'),
+    webhookSecret: secret('webhook-secret', 'secret that signs the provider’s events (whsec_…)'),
     noVerify: flag('--no-verify', 'store the key without a live call'),
   },
-  async run(context, { app, project, mailKey, noVerify }) {
+  async run(context, { app, project, mailKey, webhookSecret: events, noVerify }) {
+    const webhookSecret = isGiven(events) ? (await readSecret(context, events, 'Webhook secret')).trim() : undefined;
+    if (webhookSecret !== undefined && !isGiven(mailKey)) {
+      return presentByok(await setMailSettings(app, project, { webhookSecret }));
+    }
     const providerApiKey = (await readSecret(context, mailKey, 'Mail provider key')).trim();
     checkMailKey(providerApiKey);
     if (!noVerify) await verifyMailKey(app, providerApiKey);
-    return presentByok(await setMailSettings(app, project, { providerApiKey }));
+    return presentByok(
+      await setMailSettings(app, project, { providerApiKey, ...(webhookSecret && { webhookSecret }) }),
+    );
   },
 });
+
+const isGiven = ({ stdin, env }: SecretSource): boolean => stdin || env !== undefined;

@@ -17,7 +17,7 @@ export default defineCommand({
   details: [
     'A field is written name:Type[!][&][=default]: ! required, & unique, @nocase without regard to case, =user.id@fixed the user who stored it. Types: String, Number, Boolean, Date, Object, Array, Ref.',
     'Ref(users) names a target; Object{a:String!,b:Number} and Array(String) nest.',
-    'Access: the secret key only (--server-only, the default), --public (every key reads, the secret key writes), --rls public-read|private, or rules (bsvc collection rules).',
+    'Access: the secret key only (--server-only, the default), --public (every key reads, the secret key writes), --rls public-read|private, or rules (bsvc collection rls).',
     'Without fields or access, at a terminal, it asks for them.',
   ].join('\n'),
   examples: [

@@ -1,3 +1,6 @@
+import { lifetime, presentDuration } from '../../../src/config/setting-readers.js';
+import { setChanges } from '../../../src/features/changes/set-changes.js';
+import type { Collection } from '../../../src/features/collections/collection.js';
 import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
 import { requireSoundChange } from '../../../src/features/collections/change-collection.js';
 import { requireStoredFit } from '../../../src/features/collections/stored-fit.js';
@@ -7,21 +10,25 @@ import { checkStoredDocuments } from '../../../src/features/documents/fit/check-
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { askForEdit } from '../../ask/ask-for-edit.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { choice, defineCommand, flag, list } from '../../shell/command.js';
+import { choice, defineCommand, flag, list, option } from '../../shell/command.js';
 import { EXIT, UsageError } from '../../view/exit.js';
+import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
 import { splitNames } from '../../ask/split-names.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { presentCollectionText } from './present.js';
 
 export default defineCommand({
-  details:
+  details: [
     'Without options, at a terminal, it asks for the change. Stored documents are left as they are: one that no longer fits is refused when it is next written. A constraint that stored documents break changes nothing and names ten of them, unless it is --for-new-writes. --check reports all such documents, those in the trash too, and changes nothing.',
+    'Clients that follow a collection miss nothing while they are away, as long as --changes keeps them. On the embedded engine it is on by default; on a MongoDB it costs two more writes for each change and is off. After --changes off followers start over.',
+  ].join('\n'),
   examples: [
     'bsvc collection edit posts --project shop --add-field subtitle:String',
     "bsvc collection edit posts --project shop --set-field 'title:String!&' --check",
     "bsvc collection edit posts --project shop --set-field 'status:String{enum:draft|public}'",
     'bsvc collection edit posts --project shop --drop-field subtitle',
+    'bsvc collection edit posts --project shop --changes 7d',
   ],
   audited: ({ check }) => !check,
   parameters: {
@@ -33,6 +40,11 @@ export default defineCommand({
     mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
     indexes: list('--index <fields>', 'replace the indexes (repeatable)'),
     uniques: list('--unique <fields>', 'replace the fields that are unique together (repeatable)', splitNames),
+    changes: option(
+      '--changes <on|off|duration>',
+      'keep the change log, and for how long (default: BSVC_KEEP)',
+      readChanges,
+    ),
     forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
     check: flag('--check', 'only report the stored documents that would not fit'),
   },
@@ -46,12 +58,14 @@ export default defineCommand({
       ...(input.uniques.length > 0 && { uniques: input.uniques }),
     };
     const bare = Object.values({ ...words }).every((part) => part === undefined || part.length === 0);
-    if (bare && !context.ask.possible) {
+    if (input.changes && (!bare || input.check)) throw new UsageError('--changes goes with no other change.');
+    if (bare && !input.changes && !context.ask.possible) {
       throw new UsageError(
-        'Nothing to change: give --add-field, --set-field, --drop-field, --mode, --index or --unique.',
+        'Nothing to change: give --add-field, --set-field, --drop-field, --mode, --index, --unique or --changes.',
       );
     }
     const { app, project, collection } = await chooseCollection(context, input);
+    if (input.changes) return presentLogged(await setChanges(app, project._id, collection.name, input.changes));
     const edit = bare ? await askForEdit(context, collection) : words;
     if (input.check) {
       const changed = { ...collection, ...applyEdit(collection, edit) };
@@ -94,3 +108,14 @@ export default defineCommand({
     return { json: changed, quiet: changed.id, text: (view) => presentCollectionText(view, changed) };
   },
 });
+
+function readChanges(text: string): { on: boolean; keepMs?: number } {
+  return text === 'on' || text === 'off' ? { on: text === 'on' } : { on: true, keepMs: lifetime(text) };
+}
+
+function presentLogged(collection: Collection): Result {
+  const shown = presentCollection(collection);
+  const { on, keepMs } = shown.changes ?? {};
+  const kept = on === false || keepMs === undefined ? '' : `, kept for ${presentDuration(keepMs)}`;
+  return { json: shown, quiet: shown.id, text: () => `${shown.name}: changes ${on === false ? 'off' : 'on'}${kept}.` };
+}

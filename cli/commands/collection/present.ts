@@ -48,9 +48,9 @@ const ACCESS_TEXTS: Readonly<Record<Shown['access'], string>> = {
 /** Who may access the collection, in words, and the commands that change it. */
 export function presentAccessText({ name, access }: Shown): string {
   const others = [
-    access === 'public' ? `bsvc collection rules ${name} --server-only` : `bsvc collection rules ${name} --public`,
+    access === 'public' ? `bsvc collection rls ${name} --server-only` : `bsvc collection rls ${name} --public`,
     ...(access === 'server-only' ? [`bsvc collection rls ${name} --mode private`] : []),
-    ...(access === 'public' || access === 'server-only' ? [] : [`bsvc collection rules ${name} --server-only`]),
+    ...(access === 'public' || access === 'server-only' ? [] : [`bsvc collection rls ${name} --server-only`]),
   ];
   return `Access: ${access}: ${ACCESS_TEXTS[access]}\nTo change it: ${others.join(', or ')}`;
 }

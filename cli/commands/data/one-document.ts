@@ -8,7 +8,7 @@ import { readTextStream } from '../../../src/text.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { MAX_ENTRY_BYTES } from '../../formats/entry.js';
 import { projectOption } from '../../ask/choose-project.js';
-import { argument, defineCommandOn } from '../../shell/command.js';
+import { argument, defineCommandOn, optionalArgument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';
 import type { Result } from '../../view/output.js';
 
@@ -18,7 +18,7 @@ export const targetParameters = {
   project: projectOption,
 };
 
-export const documentArgument = argument('document', 'id of the document');
+export const documentArgument = optionalArgument('id', 'id of the document');
 
 /** Fields of a document. They are a project's own business, so the audit log does not have them. */
 export const fieldsArgument = { ...argument('json', 'fields as a JSON object; - for standard input'), isContent: true };

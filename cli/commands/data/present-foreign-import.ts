@@ -58,7 +58,7 @@ export function presentForeignImport(done: readonly ForeignImport[], dryRun: boo
       const noted = changed.flatMap((each) => [`Changed on the way to ${each.name}:`, ...presentNotes(each.changed)]);
       const lines = [await view.table(head, rows), ...noted, ...presentRejects(done)];
       if (!dryRun && done.some(({ created }) => created)) {
-        lines.push('Collections registered now are readable by the secret key alone: bsvc collection rules <name>.');
+        lines.push('Collections registered now are readable by the secret key alone: bsvc collection rls <name>.');
       }
       if (dryRun) lines.push('Nothing was stored (--dry-run); unique values were not compared.');
       return lines.join('\n');

@@ -1,26 +1,30 @@
-import { forbidden } from '../../../src/errors.js';
+import { forbidden, missing } from '../../../src/errors.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { explainList, listDocuments } from '../../../src/features/documents/read/list-documents.js';
+import { requireDocumentId } from '../../../src/features/documents/write/write-target.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { playedOption, readAs } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { presentExplained } from './present-explained.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
+import { documentArgument, presentOne } from './one-document.js';
 
 export default defineCommand({
   details:
-    'Filters are those of the REST API: status=live, views_gt=10, tags_in=a,b, name_regex=^A, deletedOn_exists=false. One document per line; at a terminal, indented.',
+    'With an id it shows that document, in the trash too. Filters are those of the REST API: status=live, views_gt=10, tags_in=a,b, name_regex=^A, deletedOn_exists=false. One document per line; at a terminal, indented.',
   examples: [
     'bsvc data query posts --project shop --filter status=live --sort -views --limit 5',
     'bsvc data query posts --project shop --filter views_gte=10 --fields title,views --quiet',
     'bsvc data query posts --project shop --only-deleted --sort -updatedAt',
+    'bsvc data query posts 665f1c2e9b1d8a0012ab34cd --project shop',
     'bsvc data query posts --project shop --count',
     'bsvc data query posts --project shop --filter status=live --sort -views --explain',
     'bsvc data query posts --project shop --as ann@example.com',
   ],
   parameters: {
     collection: collectionArgument,
+    id: documentArgument,
     project: projectOption,
     as: playedOption,
     filters: filterOption(['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted']),
@@ -45,6 +49,13 @@ export default defineCommand({
     const { app, project, collection } = await chooseCollection(context, input);
     if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not listed as documents.');
     const asked = { project, collection: collection.name, as: input.as };
+    if (input.id !== undefined) {
+      const one = `_id=${requireDocumentId(input.id).toHexString()}&include_deleted=true&limit=1`;
+      const page = await readAs(app, asked, (caller) => listDocuments(app, caller, collection.name, one, context.stop));
+      const [found] = 'items' in page ? page.items : [];
+      if (!found) throw missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the collection');
+      return presentOne(context, found);
+    }
     if (input.explain) {
       const explained = await readAs(app, asked, (caller) =>
         explainList(app, caller, collection.name, query.toString(), context.stop),

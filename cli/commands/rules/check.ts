@@ -24,6 +24,8 @@ import { hasStore } from '../../../src/platform/database/database.js';
 import { conflict, invalid } from '../../../src/errors.js';
 import { chooseProject, findNamed, projectOption } from '../../ask/choose-project.js';
 import { presentExposed } from '../../doctor/check-access.js';
+import { playedOption } from '../../ask/choose-user.js';
+import { filterOption } from '../../ask/filter-option.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/declared-secrets.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
@@ -33,6 +35,7 @@ import { withThrowAwayStore } from '../../shell/throw-away-store.js';
 import { pointAt, presentFailure, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
+import { explainRules } from './explain.js';
 
 interface Found {
   /** What was looked at. */
@@ -47,22 +50,34 @@ export default defineCommand({
   details: [
     'Looks at the rules of all collections of a project, or of one: grammar, names and types, and alternatives that no index serves (UNINDEXED, a warning). With --data stored documents too: whether they hold what the rules take them for.',
     'Rules that are not saved yet are looked at before they are: those of a collection with --read and so on (a rule that is not given stays as it is), those of a file with --file. Then it says besides what saving or applying them would let somebody do more than now. Nothing is changed; a project that is not there yet is looked at as the file says, and so is all of it where there is no store. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Ends with 1 when something is wrong or would be loosened, for CI.',
+    'With --as it explains the rules of one collection for that user instead: + holds, - does not, ? depends on the document. With --id each is decided for that document; without, it shows the filter that is left, and how a list is read.',
   ].join('\n'),
   examples: [
     'bsvc rules check --project board',
     'bsvc rules check --project board --data',
     "bsvc rules check cards --project board --read 'user.id in doc.members' --data",
     'bsvc rules check -f bsvc.yaml',
+    'bsvc rules check cards --project board --as ada@example.com',
+    'bsvc rules check cards --project board --as anyone --id 66f0c0ffee0ddba11c0de001',
+    'bsvc rules check cards --project board --as ada@example.com --filter board=66f0c0ffee0ddba11c0de002',
   ],
   parameters: {
     collection: optionalArgument('collection', 'name of the collection; all of them when left out'),
     project: projectOption,
     ...RULE_OPTIONS,
     data: flag('--data', 'look at stored documents too'),
+    as: playedOption,
+    id: option('--id <document>', 'with --as: the document that is asked about'),
+    filters: filterOption(['as', 'id']),
     file: option('-f, --file <file>', 'YAML or JSON file that is going to be applied'),
   },
-  async run(context, { project: named, collection, data, file, ...texts }): Promise<Result> {
+  async run(context, { project: named, collection, data, file, as, id, filters, ...texts }): Promise<Result> {
     const given = givenRules(texts);
+    if (as !== undefined) {
+      if (collection === undefined) throw new UsageError('--as explains one collection: name it.');
+      return explainRules(context, { collection, project: named }, { as, id, filters });
+    }
+    if (id !== undefined || filters.length > 0) throw new UsageError('Say for whom: --as <user>, or --as anyone.');
     const isGiven = Object.keys(given).length > 0;
     if (isGiven && collection === undefined) throw new UsageError('Say of which collection the rules are to be.');
     if (file !== undefined && collection !== undefined) {

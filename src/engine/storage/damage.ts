@@ -2,7 +2,7 @@ import { StorageError } from './storage-error.js';
 import { presentIdKey } from './encoding/present-key.js';
 
 const ADVICE =
-  '"bsvc doctor --deep" names everything that is hurt, "bsvc repair" saves what is not; a backup brings the rest back.';
+  '"bsvc doctor --deep" names everything that is hurt, "bsvc doctor --repair" saves what is not; a backup brings the rest back.';
 
 /** A document that is not as it was stored. `idBytes`: its encoded `_id`. */
 export function damagedDocument(ns: string, idBytes: Buffer): StorageError {

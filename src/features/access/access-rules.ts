@@ -179,8 +179,8 @@ export async function changeableFilter(
 /** 403 READ_BLOCKED: no caller with a publishable key reads anything of the collection. */
 export function readBlocked({ name, ...access }: Collection): Error {
   const opens = isServerOnly(access)
-    ? `To let every key read it: bsvc collection rules ${name} --public, or choose who with --read`
-    : `To choose who may read it: bsvc collection rules ${name} --read <rule>`;
+    ? `To let every key read it: bsvc collection rls ${name} --public, or choose who with --read`
+    : `To choose who may read it: bsvc collection rls ${name} --read <rule>`;
   const message = 'Nothing of this collection is readable with a publishable key';
   return forbidden('READ_BLOCKED', `${message}. ${opens}`);
 }

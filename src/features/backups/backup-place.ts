@@ -134,4 +134,4 @@ function named(files: readonly { name: string; bytes: number }[]): KeptBackup[] 
 }
 
 const notFound = (name: string, address: string): Error =>
-  missing('BACKUP_NOT_FOUND', `There is no backup ${name} in ${address}: "bsvc backup list" shows those there are`);
+  missing('BACKUP_NOT_FOUND', `There is no backup ${name} in ${address}: "bsvc backup --list" shows those there are`);

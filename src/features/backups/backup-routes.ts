@@ -44,7 +44,7 @@ export const BACKUP_ROUTES: RouteList = {
   routes: [
     route('GET /api/admin/backups', {
       id: 'listBackups',
-      command: 'backup list',
+      command: 'backup --list',
       summary: 'List the backups in the place that the settings name, the newest first',
       access: ofAllProjects(OPERATOR),
       answers: ok(BACKUPS, 'Backups'),

@@ -25,7 +25,7 @@ export async function withPlainBackup<T>(
   if (isFile && isFile.isDirectory()) {
     throw missing(
       'BACKUP_NOT_FOUND',
-      `${path} is a directory, and a backup is a file: "bsvc backup list --from ${named}" shows those in it`,
+      `${path} is a directory, and a backup is a file: "bsvc backup --list --to ${named}" shows those in it`,
     );
   }
   if (isFile && !(await beginsSealed(path))) return work(path);
@@ -56,4 +56,4 @@ async function fetchNamed(app: Pick<App, 'config'>, named: string, path: string)
 }
 
 const noSuchFile = (named: string): Error =>
-  missing('BACKUP_NOT_FOUND', `There is no file ${named}: give a file, or a name that "bsvc backup list" shows`);
+  missing('BACKUP_NOT_FOUND', `There is no file ${named}: give a file, or a name that "bsvc backup --list" shows`);

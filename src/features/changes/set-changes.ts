@@ -49,6 +49,6 @@ export function requireChanges(app: Pick<App, 'db'>, collection: Collection): vo
   if (offersChanges(app, collection)) return;
   throw conflict(
     'CHANGES_OFF',
-    `The changes of "${collection.name}" are not kept: switch it on with "bsvc collection changes ${collection.name} --on"`,
+    `The changes of "${collection.name}" are not kept: switch it on with "bsvc collection edit ${collection.name} --changes on"`,
   );
 }

@@ -245,7 +245,7 @@ export const COLLECTION_ROUTES: RouteList = {
       id: 'setChanges',
       summary: 'Switch the keeping of changes on or off, or set for how long they are kept',
       description: 'Off removes what was kept: whoever follows starts over when it is on again.',
-      access: projectOwner('collection changes'),
+      access: projectOwner('collection edit'),
       body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_DURATION_MS } }),
       example: { on: true, keepMs: 604_800_000 },
       answers: ok(COLLECTION, 'Changes updated'),

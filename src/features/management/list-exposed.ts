@@ -26,7 +26,7 @@ export async function listExposed(app: App, project: Project): Promise<Exposed[]
   const collections = (await listCollections(app, project._id)).filter(({ name }) => name !== USERS);
   const open = collections.flatMap((collection): Exposed[] => {
     const what = presentExposures(listExposures(collection));
-    const closes = `bsvc collection rules ${collection.name} ${of} --server-only`;
+    const closes = `bsvc collection rls ${collection.name} ${of} --server-only`;
     return what === '' ? [] : [{ kind: 'collection', name: collection.name, what, closes }];
   });
   const { codeLogin, anonymous } = signInOf(project);

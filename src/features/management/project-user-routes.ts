@@ -173,7 +173,8 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/users/:user/enable', {
       id: 'enableUser',
       summary: 'Enable an account again',
-      access: userOwner('user enable', { asksPassword: true }),
+      access: userOwner('user update', { asksPassword: true }),
+      command: 'user update --enable',
       answers: ok(ACCOUNT, 'User enabled'),
       async handle({ app, project, user }) {
         return presentAccount(await enableUser(app, project, user));
@@ -182,7 +183,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('PUT /api/projects/:projectId/users/:user/roles', {
       id: 'setUserRoles',
       summary: 'Set the roles of a user',
-      access: userOwner('user roles', { asksPassword: true }),
+      access: userOwner('user update', { asksPassword: true }),
       body: object({ roles: ROLE_LIST }),
       example: { roles: ['editor'] },
       answers: ok(ACCOUNT, 'Roles set'),
@@ -195,7 +196,8 @@ export const PROJECT_USER_ROUTES: RouteList = {
       id: 'resetUserFactors',
       summary: 'Take the second factors off an account, after the project’s delay',
       description: 'The address is told by mail; sessions end when it takes effect.',
-      access: userOwner('user mfa', { asksPassword: true }),
+      access: userOwner('user update', { asksPassword: true }),
+      command: 'user update --reset-mfa',
       answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
       refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] },
       async handle({ app, project, user }) {
@@ -204,7 +206,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/users/:user/identities', {
       id: 'listUserIdentities',
-      command: 'user identities',
+      command: 'user show',
       summary: 'List the identities at sign-in providers that open the account',
       description: 'The oldest first.',
       access: USER_OPERATOR,

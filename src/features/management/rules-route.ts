@@ -56,7 +56,7 @@ export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:co
   summary: 'Say who may read, create, update and delete what with a publishable key',
   description:
     'Replaces all rules, and row-level security; a rule that is not given is `nobody`. Null makes the collection public: every key reads, the secret key writes.',
-  access: projectOwner('collection rules', { asksPassword: ({ rules }) => rules === null }),
+  access: projectOwner('collection rls', { asksPassword: ({ rules }) => rules === null }),
   query: { confirm: parameter('Name of the project: agrees to what lets somebody do more than before', TEXT) },
   body: object({ rules: orNull(RULE_TEXTS) }),
   example: { rules: { read: 'anyone' } },
@@ -160,7 +160,7 @@ export const RULES_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/rules/:collection/explain', {
       id: 'explainRules',
-      command: 'rules explain',
+      command: 'rules check',
       summary: 'Explain what the rules of a collection come to for somebody',
       description:
         'Each rule with its conditions: `yes` or `no` for the user, or `depends` (on the document). With `id` each is decided for that document; without, the answer has the filter that is left, and how a list is read.',

@@ -109,7 +109,8 @@ const forEach = (
     id,
     summary,
     description: 'Each stands for itself: what is refused is told with its reason, the others are done.',
-    access: writes(`data ${path}`),
+    access: writes('data delete'),
+    command: path === 'trash' ? 'data delete' : 'data delete --undo',
     body: IDS,
     example: { ids: ['66f0c0ffee0ddba11c0de001'] },
     answers: ok(EACH, answer),
@@ -190,7 +191,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
     summary: 'Change fields of a document',
     description:
       'Only the given fields change; a dotted key (`meta.views`) changes that nested one. `If-Match` takes its `ETag`, the `updatedAt` in quotes.',
-    access: writes('data change'),
+    access: writes('data update'),
     headers: IF_MATCH,
     openBody: FIELDS,
     example: { title: 'Hello again', 'meta.views': 1 },
@@ -211,7 +212,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
   route(`DELETE ${PATH}/:document`, {
     id: 'removeDocument',
     summary: 'Move a document to the trash, or delete it for good',
-    access: writes('data trash'),
+    access: writes('data delete'),
     headers: IF_MATCH,
     query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
     answers: ok(object({ id: ID }), 'Document moved to trash'),
@@ -235,7 +236,8 @@ export const SINGLE_DOCUMENT_ROUTES = [
   route(`POST ${PATH}/:document/recover`, {
     id: 'takeBackDocument',
     summary: 'Take a document back from the trash',
-    access: writes('data recover'),
+    access: writes('data delete'),
+    command: 'data delete --undo',
     headers: IF_MATCH,
     answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
     refuses: {

@@ -366,7 +366,7 @@ function describeCopyError(error: unknown): unknown {
   if ((error as { code?: unknown }).code !== 'DAMAGED') return describeStorageError(error);
   return conflict(
     'STORE_DAMAGED',
-    `The store is damaged, so it was not copied: ${(error as Error).message} "bsvc doctor --deep" lists all damage, "bsvc repair" saves what is whole.`,
+    `The store is damaged, so it was not copied: ${(error as Error).message} "bsvc doctor --deep" lists all damage, "bsvc doctor --repair" saves what is whole.`,
     { cause: error },
   );
 }

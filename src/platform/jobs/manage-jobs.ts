@@ -56,12 +56,6 @@ function requeued(deps: JobDependencies): { $set: Partial<JobRecord>; $unset: Re
   return { $set: { state: 'queued', runAt: now, attempts: 0, updatedAt: now }, $unset: { expireAt: '' } };
 }
 
-/** Removes dead jobs that died before `before`, of one name if given. How many. */
-export async function purgeDeadJobs(deps: JobDependencies, before: Date, name?: string): Promise<number> {
-  const filter = { state: 'dead' as const, updatedAt: { $lte: before }, ...(name && { name }) };
-  return (await jobStore(deps).deleteMany(filter)).deletedCount;
-}
-
 /** Removes finished and dead jobs whose time of being kept is over. How many. */
 export async function removeExpiredJobs(deps: JobDependencies): Promise<number> {
   return (await jobStore(deps).deleteMany({ expireAt: { $lte: new Date(deps.clock.now()) } })).deletedCount;

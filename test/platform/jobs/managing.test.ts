@@ -4,7 +4,6 @@ import { jobStore, type JobRecord } from '../../../src/platform/jobs/job.js';
 import {
   listJobs,
   presentJob,
-  purgeDeadJobs,
   retryDeadJobs,
   retryJob,
 } from '../../../src/platform/jobs/manage-jobs.js';
@@ -147,14 +146,6 @@ describe('all dead jobs', () => {
     expect(await retryDeadJobs(world.test.app)).toBe(2);
     works = true;
     expect(await world.openWorker([job, other]).drain()).toBe(3);
-    expect(numbers(await world.allJobs())).toEqual([3]);
-  });
-
-  it('are removed if they died before a moment, of one kind or of every kind', async () => {
-    const diedAt = world.clock.now();
-    expect(await purgeDeadJobs(world.test.app, new Date(diedAt - 1))).toBe(0);
-    expect(await purgeDeadJobs(world.test.app, new Date(diedAt), other.name)).toBe(1);
-    expect(await purgeDeadJobs(world.test.app, new Date(diedAt))).toBe(2);
     expect(numbers(await world.allJobs())).toEqual([3]);
   });
 });

@@ -1,19 +1,26 @@
 import { checkBucket, SOME_ORIGIN } from '../../../../src/features/files/bucket/check-bucket.js';
-import { requireBucket } from '../../../../src/features/files/bucket/set-bucket.js';
+import { applyBucketCors, requireBucket } from '../../../../src/features/files/bucket/set-bucket.js';
 import { defineProjectCommand } from '../../../ask/choose-project.js';
-import { option } from '../../../shell/command.js';
+import { flag, list } from '../../../shell/command.js';
 import { EXIT } from '../../../view/exit.js';
 
 export default defineProjectCommand({
-  details: 'Tries put, head, delete, a signed upload and the CORS rules, on objects of its own.',
-  examples: ['bsvc byok bucket check --project shop --origin https://shop.example'],
+  details:
+    'Tries put, head, delete, a signed upload and the CORS rules, on objects of its own. --fix first replaces the CORS rules of the bucket, so that browsers can upload.',
+  examples: [
+    'bsvc byok bucket check --project shop --origin https://shop.example',
+    'bsvc byok bucket check --project shop --origin https://shop.example --fix',
+  ],
+  audited: ({ fix }) => fix,
   parameters: {
-    origin: option('--origin <origin>', `origin of the pages that upload (default: ${SOME_ORIGIN})`),
+    origins: list('--origin <origin>', 'origin of the pages that upload (repeatable, default: any)'),
+    fix: flag('--fix', 'set the CORS rules of the bucket'),
   },
-  async run(context, { app, project, origin }) {
-    const checks = await checkBucket(await requireBucket(app, project), origin ?? SOME_ORIGIN);
+  async run(_context, { app, project, origins, fix }) {
+    if (fix) await applyBucketCors(app, project, origins.length > 0 ? origins : ['*']);
+    const checks = await checkBucket(await requireBucket(app, project), origins[0] ?? SOME_ORIGIN);
     for (const check of checks) {
-      if (check.hint && check.name === 'cors') check.hint += ' "bsvc byok bucket cors" does so.';
+      if (check.hint && check.name === 'cors') check.hint += ' "bsvc byok bucket check --fix" does so.';
     }
     const failed = checks.filter((check) => !check.ok);
     return {

@@ -34,7 +34,7 @@ export function HistoryTab({ base, collection, record }: RecordView) {
           </button>
         )}
         <p class="muted">
-          <code>bsvc collection changes {collection.name} --on</code>
+          <code>bsvc collection edit {collection.name} --changes on</code>
         </p>
       </div>
     );

@@ -30,7 +30,7 @@ const PLACE_MS = 100;
 const REPLACED =
   ', or its lock file, was removed or replaced while it was open. Nothing is written to it any more; start again with the right data directory.';
 /** What can be done about a file that is not opened. */
-const SAVE = '"bsvc repair" saves what is left of it, a backup brings everything back.';
+const SAVE = '"bsvc doctor --repair" saves what is left of it, a backup brings everything back.';
 /** Processes that read and views that their commands hold; LMDB's own number is 126. */
 const MAX_READERS = 1024;
 /**

@@ -1,14 +1,15 @@
-import { fullAddress, openBackupPlace } from '../../../src/features/backups/backup-place.js';
-import { keepBackup } from '../../../src/features/backups/keep-backup.js';
-import { backUp, type BackupReport } from '../../../src/features/store-copies/back-up.js';
-import { filesDamaged } from '../../../src/features/store-copies/files-damaged.js';
-import { defineCommand, flag, option } from '../../shell/command.js';
-import { tellFullDisk } from '../../formats/replace-file.js';
-import type { Context } from '../../shell/context.js';
-import { presentFailure, UsageError } from '../../view/exit.js';
-import type { Result } from '../../view/output.js';
-import { countOf, presentBytes } from '../../view/present-amount.js';
-import { resolveOutput } from '../../shell/resolve-output.js';
+import { fullAddress, openBackupPlace } from '../../src/features/backups/backup-place.js';
+import { keepBackup } from '../../src/features/backups/keep-backup.js';
+import { backUp, type BackupReport } from '../../src/features/store-copies/back-up.js';
+import { filesDamaged } from '../../src/features/store-copies/files-damaged.js';
+import { defineCommand, flag, option } from '../shell/command.js';
+import { tellFullDisk } from '../formats/replace-file.js';
+import type { Context } from '../shell/context.js';
+import { presentFailure, UsageError } from '../view/exit.js';
+import type { Result } from '../view/output.js';
+import { countOf, presentBytes } from '../view/present-amount.js';
+import { presentList } from '../view/present-list.js';
+import { resolveOutput } from '../shell/resolve-output.js';
 
 export default defineCommand({
   details: [
@@ -16,19 +17,23 @@ export default defineCommand({
     'It holds the generated master key too: keep it as safe as the data directory. Files in a bucket are not in it.',
     'When uploaded files are damaged or missing the backup is made all the same, names them and exits with 1.',
     'With --to it is sealed, stored in that place under a name with its time, read back, and older ones go as BSVC_BACKUP_KEEP says.',
+    '--list shows the backups in that place, or in BSVC_BACKUP_TO. "bsvc restore" takes their names.',
   ].join('\n'),
   examples: [
     'bsvc backup',
     'bsvc backup --out /var/backups/bsvc-$(date +%F).bsvc --quiet',
     'bsvc backup --to /var/backups/bsvc',
+    'bsvc backup --list --to /var/backups/bsvc',
   ],
-  audited: true,
+  audited: ({ list }) => !list,
   parameters: {
     out: option('--out <file>', 'file to write (default: bsvc-<time>.backup)'),
     allowDamagedFiles: flag('--allow-damaged-files', 'exit with 0 although uploaded files are damaged'),
     to: option('--to <place>', 'directory or s3://bucket/prefix that keeps backups'),
+    list: flag('--list', 'list the backups of that place'),
   },
-  async run(context, { out, to, allowDamagedFiles }) {
+  async run(context, { out, to, list, allowDamagedFiles }) {
+    if (list) return listBackups(context, to);
     if (out !== undefined && to !== undefined) throw new UsageError('Give either --out or --to, not both.');
     if (to !== undefined) return keepIn(context, to, allowDamagedFiles);
     const given = out === undefined ? null : await resolveOutput(context, out);
@@ -73,6 +78,21 @@ async function keepIn(context: Context, to: string, allowDamagedFiles: boolean):
     progress.stop();
     place.close();
   }
+}
+
+async function listBackups(context: Context, to: string | undefined): Promise<Result> {
+  const { config } = context.settings();
+  const address = to === undefined ? config.backupTo : fullAddress(to, context.io.cwd);
+  if (address === null) throw new UsageError('No place given: add --to <place> or set BSVC_BACKUP_TO.');
+  const place = await openBackupPlace({ config }, address);
+  const backups = await place.list().finally(() => place.close());
+  const shown = backups.map(({ name, at, bytes }) => ({ name, at: at.toISOString(), bytes }));
+  return presentList(shown, {
+    name: ({ name }) => name,
+    empty: `No backups in ${place.address}.`,
+    head: ['name', 'made', 'size'],
+    row: ({ name, at, bytes }) => [name, at.slice(0, 16), presentBytes(bytes)],
+  });
 }
 
 /** What makes the command fail although it wrote a backup. */
