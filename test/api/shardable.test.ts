@@ -141,12 +141,3 @@ describe('collections that must stay on one shard', () => {
     expect(guide).toContain(unique.map((name) => `\`${name}\``).join(', '));
   });
 });
-
-describe('transactions', () => {
-  it('are never asked for', () => {
-    expect(commands.seen.length).toBeGreaterThan(50);
-    const inTransaction = ({ body }: { body: object }): boolean => 'startTransaction' in body || 'autocommit' in body;
-    expect(commands.seen.filter(inTransaction)).toEqual([]);
-    expect(commands.named('commitTransaction', 'abortTransaction')).toEqual([]);
-  });
-});

@@ -28,8 +28,8 @@ const MAX_ATTEMPTS = 5;
 
 /**
  * Carries out 1 to 100 operations in their order, all or none, each seeing those before it (writes.md 4). The first
- * refusal refuses all with its own status, and `details` name the operation. With an idempotency key a repeated batch is
- * carried out once, and answered by what is stored then.
+ * refusal refuses all with its own status, and `details` name the operation. With an idempotency key a repeated batch
+ * is carried out once, and answered by what is stored then.
  */
 export async function runBatch(
   app: App,

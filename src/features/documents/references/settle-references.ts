@@ -7,7 +7,7 @@ import { documentsName, type Collection } from '../../collections/collection.js'
 import { findReferences, type Reference } from '../../collections/references/reference.js';
 import { USERS } from '../../collections/users-collection.js';
 import type { StoredDocument } from '../store/document.js';
-import { changeDocumentRecord, documentStore, removeDocumentRecord } from '../store/document-store.js';
+import { changeDocumentRecord, documentStore } from '../store/document-store.js';
 import type { RecordWrite } from '../store/record-update.js';
 import { referringTo, TRASHED_WITH } from '../store/reference-checks.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
