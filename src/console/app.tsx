@@ -1,8 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { call, passwordAgain, Refusal, signInAgain, trouble } from './api.js';
 import { pathTo } from './api-paths.js';
-import { Header } from './frame/header.js';
-import { Menu } from './frame/menu.js';
+import { Header, Menu } from './frame/frame.js';
 import { Palette } from './frame/palette.js';
 import { screenAt } from './frame/screens.js';
 import { useKeys } from './frame/use-keys.js';

@@ -1,7 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
-import { call } from './api.js';
 import { pathTo } from './api-paths.js';
 import type { ApiSchemas } from './api-routes.js';
+import { call } from './api.js';
 import { place } from './routes.js';
 
 /** What the page goes by of who is signed in. */
@@ -57,6 +57,9 @@ export async function loadProjects(): Promise<void> {
   projects.value = (await call('GET', pathTo('/api/projects'))).items;
 }
 
+/** Problems as they were last told, by whichever part of the page asked. */
+export const problems = signal<ApiSchemas['ServiceStatus']['problems'] | null>(null);
+
 type Theme = 'auto' | 'light' | 'dark';
 export const theme = signal<Theme>((read('theme') as Theme | null) ?? 'auto');
 /** Times as the browser's, or UTC as the server's logs have them. */
@@ -81,5 +84,33 @@ function keep(name: string, value: string | null): void {
     else localStorage.setItem(`bsvc.${name}`, value);
   } catch {
     // A browser that keeps nothing shows the defaults.
+  }
+}
+
+/** What this browser keeps for a place: columns, the collection seen last. */
+const STORE = 'bsvc.setting.';
+
+export function readSetting<T>(name: string): T | null {
+  try {
+    const text = localStorage.getItem(STORE + name);
+    return text === null ? null : (JSON.parse(text) as T);
+  } catch {
+    return null;
+  }
+}
+
+export function keepSetting(name: string, value: unknown): void {
+  try {
+    localStorage.setItem(STORE + name, JSON.stringify(value));
+  } catch {
+    // The next page begins with the defaults.
+  }
+}
+
+export function forgetSetting(name: string): void {
+  try {
+    localStorage.removeItem(STORE + name);
+  } catch {
+    // Nothing was kept.
   }
 }

@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks';
-import { call, prepare, type Prepared } from '../api.js';
 import { below } from '../api-paths.js';
 import type { ApiSchemas } from '../api-routes.js';
+import { call, prepare, type Prepared } from '../api.js';
+import type { Collection, CollectionPath, CollectionsPath } from '../collection.js';
+import { howMany, number } from '../format.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Drawer } from '../parts/drawer.js';
@@ -9,10 +11,13 @@ import { Field } from '../parts/form.js';
 import { JsonEditor } from '../parts/json-editor.js';
 import { linkHere, place } from '../routes.js';
 import { FieldsForm } from './fields-form.js';
-import { Fit } from './fit-report.js';
-import { changedOf, describeChanges } from './settings-changes.js';
-import { useSettings, type EditedSettings, type CollectionSettings } from './use-settings.js';
-import type { Collection, CollectionPath, CollectionsPath } from '../collection.js';
+import {
+  changedOf,
+  describeChanges,
+  useSettings,
+  type EditedSettings,
+  type CollectionSettings,
+} from './use-settings.js';
 
 /**
  * Fields, mode, indexes and access of a collection. What stored documents would break is shown before it is saved:
@@ -201,4 +206,28 @@ function Changes({ lines }: { lines: readonly string[] }) {
 function CollectionJson({ edited }: { edited: EditedSettings }) {
   const [first] = useState(edited.writeText);
   return <JsonEditor text={first} label="Collection as JSON" onChange={edited.setText} />;
+}
+
+/** How many stored documents would not be let in as they are. */
+function Fit({ checked, misfits, examples }: ApiSchemas['FitReport']) {
+  return (
+    <section role="status">
+      <p class={misfits > 0 ? 'bad' : 'good'}>
+        {misfits === 0
+          ? checked === 0
+            ? 'No document is stored that would not fit.'
+            : `All of ${howMany(checked, 'stored document')} fit.`
+          : `${number(misfits)} of ${howMany(checked, 'stored document')} would not fit: they stay, and are refused when somebody changes them.`}
+      </p>
+      {examples.length > 0 && (
+        <ul>
+          {examples.map(({ id, message }) => (
+            <li key={id}>
+              <code>{id}</code> {message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
 }

@@ -6,9 +6,9 @@ import { useLoad } from '../load.js';
 import { Dialog } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
+import { CrudScreen, opens } from '../parts/crud-screen.js';
 import { Drawer } from '../parts/drawer.js';
-import { PageHead } from '../parts/page-head.js';
-import { List, Table } from '../parts/table.js';
+import { Table } from '../parts/table.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
 import { mayChange, projectPath } from '../session.js';
 import { CollectionEditor } from './collection-edit.js';
@@ -20,8 +20,7 @@ export function Collections() {
   const { parts, query } = place.value;
   const id = parts[1] ?? '';
   const base = below(projectPath(), '/collections');
-  const path = withQuery(base, { sizes: true });
-  const list = useLoad(path);
+  const list = useLoad(withQuery(base, { sizes: true }));
   const { data, reload } = list;
   const open = data?.items.find(({ name }) => name === query.get('open'));
   const isEdited = query.get('edit') === '1' && mayChange.value;
@@ -35,30 +34,23 @@ export function Collections() {
   };
   return (
     <>
-      <PageHead title="Collections" count={data?.items.length}>
-        <a class="button" href={linkHere({ schema: '1' })}>
-          {mayChange.value ? 'Schema as a file…' : 'Schema as a file'}
-        </a>
-        {mayChange.value && (
-          <a class="button primary" href={linkHere({ new: '1' })}>
-            Register a collection…
-          </a>
-        )}
-      </PageHead>
-      <List
-        label="Collections"
-        of={list}
+      <CrudScreen
+        title="Collections"
+        count={data?.items.length}
+        actions={
+          <>
+            <SchemaLink />
+            <a class="button primary" href={linkHere({ new: '1' })}>
+              Register a collection…
+            </a>
+          </>
+        }
+        buttons={<SchemaLink />}
+        list={list}
         keyOf={({ name }) => name}
         empty="No collections."
         columns={[
-          {
-            name: 'Name',
-            show: ({ name }) => (
-              <a class="opens" href={linkHere({ open: name })}>
-                {name}
-              </a>
-            ),
-          },
+          { name: 'Name', show: ({ name }) => opens(name, name) },
           { name: 'Mode', show: ({ mode }) => mode },
           { name: 'Documents', isNumber: true, show: ({ size }) => (size ? number(size.documents) : '') },
           { name: 'Size', isNumber: true, show: ({ size }) => (size ? bytes(size.bytes) : '') },
@@ -68,7 +60,6 @@ export function Collections() {
           { name: 'Changed', show: ({ updatedAt }) => moment(updatedAt) },
         ]}
       />
-      <Commands of={[prepare('GET', path)]} />
       {open && isRuled && (
         <Dialog key={open.name} title={open.name} onClose={close} wide>
           <RulesEditor id={id} base={base} collection={open} />
@@ -93,6 +84,12 @@ export function Collections() {
     </>
   );
 }
+
+const SchemaLink = () => (
+  <a class="button" href={linkHere({ schema: '1' })}>
+    {mayChange.value ? 'Schema as a file…' : 'Schema as a file'}
+  </a>
+);
 
 function OneCollection({
   id,

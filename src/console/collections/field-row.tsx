@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { DeclaredField } from '../collection.js';
+import { Field, Tick } from '../parts/form.js';
 import { readNumber, writeScalar } from '../parts/schema-form/scalar-inputs.js';
 
 const TYPES = ['String', 'Number', 'Boolean', 'Date', 'Object', 'Array', 'Ref'] as const;
@@ -56,22 +57,11 @@ export function FieldRow({ field, isStored, collections, isAdded, onField, onRem
         ))}
       </select>
       <Inside field={field} shown={shown} collections={collections} onField={onField} />
-      <label class="tickable">
-        <input type="checkbox" checked={required} onChange={(event) => mark('required', event.currentTarget.checked)} />
-        required
-      </label>
+      <Tick label="required" value={required} onChange={(isSet) => mark('required', isSet)} />
       {type !== 'Object' && type !== 'Array' && (
-        <label class="tickable">
-          <input type="checkbox" checked={unique} onChange={(event) => mark('unique', event.currentTarget.checked)} />
-          unique
-        </label>
+        <Tick label="unique" value={unique} onChange={(isSet) => mark('unique', isSet)} />
       )}
-      {type === 'String' && (
-        <label class="tickable">
-          <input type="checkbox" checked={nocase} onChange={(event) => mark('nocase', event.currentTarget.checked)} />
-          any case
-        </label>
-      )}
+      {type === 'String' && <Tick label="any case" value={nocase} onChange={(isSet) => mark('nocase', isSet)} />}
       <button class="small quiet end" aria-label={`Remove ${shown}`} onClick={onRemove}>
         Remove
       </button>
@@ -144,30 +134,27 @@ function Rules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & 
       <summary>Rules of {shown}</summary>
       <div class="row">
         {rules.map(([key, label, , isNumber]) => (
-          <label key={key}>
-            {label}
-            <input
-              autocomplete="off"
-              value={writeScalar(field[key])}
-              onInput={({ currentTarget: { value } }) => {
-                const number = isNumber || type === 'Number';
-                // What is no number stays typed, and the server says so.
-                onField(
-                  withRule(field, key, value === '' ? undefined : number ? (readNumber(value).value ?? value) : value),
-                );
-              }}
-            />
-          </label>
+          <Field
+            key={key}
+            label={label}
+            autocomplete="off"
+            value={writeScalar(field[key])}
+            onChange={(value) => {
+              const number = isNumber || type === 'Number';
+              // What is no number stays typed, and the server says so.
+              onField(
+                withRule(field, key, value === '' ? undefined : number ? (readNumber(value).value ?? value) : value),
+              );
+            }}
+          />
         ))}
         {(type === 'String' || type === 'Number') && (
-          <label>
-            One of (commas between)
-            <input
-              autocomplete="off"
-              value={field.enum?.join(',') ?? ''}
-              onInput={({ currentTarget: { value } }) => onField(withRule(field, 'enum', readChoices(value, type)))}
-            />
-          </label>
+          <Field
+            label="One of (commas between)"
+            autocomplete="off"
+            value={field.enum?.join(',') ?? ''}
+            onChange={(value) => onField(withRule(field, 'enum', readChoices(value, type)))}
+          />
         )}
       </div>
     </details>

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { DeclaredField } from '../collection.js';
-import { TextArea } from '../parts/form.js';
+import { Choice, Field, TextArea } from '../parts/form.js';
 import { linkHere, place, replaceWith } from '../routes.js';
 import { FieldRow } from './field-row.js';
 import type { AccessWord, CollectionSettings } from './use-settings.js';
@@ -10,6 +10,11 @@ const ACCESS: readonly (readonly [AccessWord, string])[] = [
   ['private', 'signed-in users, each their own documents'],
   ['public-read', 'everyone reads, signed-in users write their own documents'],
   ['public', 'everyone reads, only your server writes'],
+];
+
+const MODES: readonly (readonly [CollectionSettings['mode'], string])[] = [
+  ['enforced', 'are refused'],
+  ['flexible', 'are stored as they come'],
 ];
 
 /** Fields, indexes, mode and access of a collection, each edited in its place. */
@@ -62,18 +67,12 @@ export function FieldsForm({
       <button onClick={add}>Add a field</button>
       <div class="schema-form settings">
         <div class="row">
-          <label>
-            Other fields
-            <select
-              value={mode}
-              onChange={({ currentTarget: { value } }) =>
-                onSettings({ ...settings, mode: value === 'flexible' ? value : 'enforced' })
-              }
-            >
-              <option value="enforced">are refused</option>
-              <option value="flexible">are stored as they come</option>
-            </select>
-          </label>
+          <Choice
+            label="Other fields"
+            value={mode}
+            choices={MODES}
+            onChange={(next) => onSettings({ ...settings, mode: next })}
+          />
           {!hasRules && <AccessChoice settings={settings} onSettings={onSettings} />}
         </div>
         <TextArea
@@ -104,25 +103,14 @@ function AccessChoice({
     });
   return (
     <>
-      <label>
-        Who may access it
-        <select value={access} onChange={({ currentTarget: { value } }) => set(value as AccessWord)}>
-          {ACCESS.map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice label="Who may access it" value={access} choices={ACCESS} onChange={set} />
       {isOwned && (
-        <label>
-          Field of the owner
-          <input
-            value={ownerField}
-            autocomplete="off"
-            onInput={(event) => onSettings({ ...settings, ownerField: event.currentTarget.value })}
-          />
-        </label>
+        <Field
+          label="Field of the owner"
+          value={ownerField}
+          autocomplete="off"
+          onChange={(text) => onSettings({ ...settings, ownerField: text })}
+        />
       )}
     </>
   );

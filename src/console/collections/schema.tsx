@@ -6,6 +6,7 @@ import { invalidate, useLoad } from '../load.js';
 import { Dialog, say, Trouble, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
+import { Tick } from '../parts/form.js';
 import { JsonEditor, loadEditor } from '../parts/json-editor.js';
 import { mayChange, project } from '../session.js';
 
@@ -58,10 +59,7 @@ function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema:
       {changes && <Changes changes={changes} />}
       {mayChange.value && (
         <p class="row">
-          <label class="tickable">
-            <input type="checkbox" checked={prune} onChange={(event) => setPrune(event.currentTarget.checked)} /> Drop
-            what the file leaves out
-          </label>
+          <Tick label="Drop what the file leaves out" value={prune} onChange={setPrune} />
           <button disabled={looking || body === null} onClick={() => void look()}>
             See what would change
           </button>

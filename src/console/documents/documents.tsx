@@ -3,10 +3,10 @@ import { below } from '../api-paths.js';
 import { USERS } from '../collection.js';
 import { useLoad } from '../load.js';
 import { Trouble } from '../parts/basics.js';
+import { NameChoice } from '../parts/form.js';
 import { Empty, PageHead } from '../parts/page-head.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
-import { mayChange, projectPath } from '../session.js';
-import { keepSetting, readSetting } from '../settings.js';
+import { mayChange, projectPath, keepSetting, readSetting } from '../session.js';
 import { Browser } from './grid/browser.js';
 import { ImportDrawer } from './import/import-documents.js';
 import { RecordDrawer } from './record/record.js';
@@ -32,7 +32,13 @@ export function Documents() {
     <>
       <PageHead title="Documents">
         {listed.length > 0 && (
-          <CollectionChoice names={listed.map((each) => each.name)} chosen={collection?.name} project={id} />
+          <NameChoice
+            label="Collection"
+            value={collection?.name}
+            names={listed.map((each) => [each.name, each.name])}
+            unchosen="Choose a collection"
+            onChange={(chosen) => goTo(linkTo(['p', id, 'documents', chosen]))}
+          />
         )}
         {collection && (
           <a href={linkTo(['p', id, 'collections'], { open: collection.name, edit: mayChange.value ? '1' : null })}>
@@ -86,32 +92,5 @@ export function Documents() {
         />
       )}
     </>
-  );
-}
-
-function CollectionChoice({
-  names,
-  chosen,
-  project,
-}: {
-  names: readonly string[];
-  chosen: string | undefined;
-  project: string;
-}) {
-  return (
-    <label>
-      <span class="hidden">Collection</span>
-      <select
-        value={chosen ?? ''}
-        onChange={(event) => goTo(linkTo(['p', project, 'documents', event.currentTarget.value]))}
-      >
-        {chosen === undefined && <option value="">Choose a collection</option>}
-        {names.map((each) => (
-          <option key={each} value={each}>
-            {each}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }

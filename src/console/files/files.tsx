@@ -4,17 +4,12 @@ import { below, withQuery, type Address } from '../api-paths.js';
 import { bytes, howMany, moment } from '../format.js';
 import { useLoad } from '../load.js';
 import { Trouble } from '../parts/basics.js';
-import { Commands } from '../parts/commands.js';
-import { Confirm } from '../parts/confirm.js';
+import { CrudScreen } from '../parts/crud-screen.js';
 import { Icon } from '../parts/icon.js';
-import { Filters, Pager } from '../parts/filters.js';
-import { Empty, PageHead } from '../parts/page-head.js';
-import { List } from '../parts/table.js';
-import { Usage } from '../parts/usage.js';
-import { goTo, linkHere, place } from '../routes.js';
+import { Empty, Usage } from '../parts/page-head.js';
+import { linkHere, place } from '../routes.js';
 import { mayChange, projectPath } from '../session.js';
-import { FileDrawer } from './file-drawer.js';
-import { isImage, previewAddress, type StoredFile } from './stored-file.js';
+import { FileDrawer, isImage, previewAddress, type StoredFile } from './stored-file.js';
 import { Uploads, useUploads } from './uploads.js';
 
 /** Larger images are not loaded for a line of a table. */
@@ -42,21 +37,16 @@ export function Files() {
   const { query } = place.value;
   const base = below(projectPath(), '/files');
   const name = query.get('name') ?? '';
-  const path = withQuery(base, { name, before: query.get('before') });
-  const list = useLoad(path);
-  const { data, reload } = list;
-  const [deleting, setDeleting] = useState<StoredFile | null>(null);
-  const uploads = useUploads(base, reload);
-  const open = data?.items.find((file) => file.path === query.get('open'));
-  const close = (): void => goTo(linkHere({ open: null }));
+  const list = useLoad(withQuery(base, { name, before: query.get('before') }));
+  const uploads = useUploads(base, list.reload);
   return (
     <>
-      <PageHead title="Files">{mayChange.value && <UploadButton onFiles={uploads.add} />}</PageHead>
-      {mayChange.value && <Uploads of={uploads} />}
-      <Filters fields={[{ name: 'name', label: 'Name holds' }]} />
-      <List
-        label="Files"
-        of={list}
+      <CrudScreen
+        title="Files"
+        actions={<UploadButton onFiles={uploads.add} />}
+        filters={[{ name: 'name', label: 'Name holds' }]}
+        list={list}
+        before={list.data?.next ?? null}
         keyOf={(file) => file.path}
         empty={<NoFiles isFiltered={name !== ''} />}
         columns={[
@@ -75,32 +65,20 @@ export function Files() {
           { name: 'Size', isNumber: true, show: ({ size }) => bytes(size) },
           { name: 'Where', show: ({ provider }) => provider },
           { name: 'Created', show: ({ createdAt }) => moment(createdAt) },
-          {
-            name: 'Delete',
-            show: (file) =>
-              mayChange.value ? (
-                <button class="small danger" aria-label={`Delete ${file.name}`} onClick={() => setDeleting(file)}>
-                  Delete…
-                </button>
-              ) : null,
-          },
         ]}
-      />
-      <Pager before={data?.next ?? null} />
+        view={(file, close, ask) => <FileDrawer file={file} onDelete={ask} onClose={close} />}
+        remove={({ path, name: called }) => ({
+          title: 'Delete the file',
+          label: `Delete ${called}`,
+          text: 'For good, with its bytes.',
+          name: called,
+          request: prepare('DELETE', base, { body: { path } }),
+          done: 'The file is deleted',
+        })}
+      >
+        {mayChange.value && <Uploads of={uploads} />}
+      </CrudScreen>
       <FilesUsage path={below(base, '/usage')} />
-      <Commands of={[prepare('GET', path)]} />
-      {open && <FileDrawer file={open} onDelete={() => setDeleting(open)} onClose={close} />}
-      {deleting && (
-        <Confirm
-          title="Delete the file"
-          text="For good, with its bytes."
-          name={deleting.name}
-          request={prepare('DELETE', base, { body: { path: deleting.path } })}
-          done="The file is deleted"
-          onClose={() => setDeleting(null)}
-          onDone={() => open && close()}
-        />
-      )}
     </>
   );
 }

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useId, useState } from 'preact/hooks';
+import { useId, useState, useLayoutEffect, useRef } from 'preact/hooks';
 import { Refusal, refusalOf, send, type Prepared } from '../api.js';
 import { invalidate } from '../load.js';
+import { renewPage } from '../stale-page.js';
 import { Icon } from './icon.js';
-import { useModal } from './modal.js';
 
 /** A note on an event, with the means to answer it. */
 interface Note {
@@ -147,4 +147,34 @@ export function Copy({ text, what }: { text: string; what: string }) {
       Copy
     </button>
   );
+}
+
+const TYPED = 'label input:not([type=checkbox], [type=file], [readonly]), label textarea';
+
+/** Opens a dialog of the browser's own when it is drawn: it keeps the focus and gives it back, and Esc closes it. */
+export function useModal() {
+  const ref = useRef<HTMLDialogElement>(null);
+  // Before anybody can see it or press a key: one that is shown a moment later misses an Esc of that moment.
+  useLayoutEffect(() => {
+    const opener = document.activeElement as HTMLElement | null;
+    ref.current?.showModal();
+    // What is to be typed, rather than the button that closes.
+    ref.current?.querySelector<HTMLElement>(TYPED)?.focus();
+    return () => {
+      if (opener?.isConnected) opener.focus();
+    };
+  }, []);
+  return ref;
+}
+
+/** Code that few screens want, loaded when one does; null when it cannot be, which the page says. */
+export async function loadPart<T>(load: () => Promise<T>): Promise<T | null> {
+  try {
+    return await load();
+  } catch {
+    // A newer server has other parts.
+    await renewPage();
+    say('A part of this page could not be loaded: load the page again when the server is back', { isBad: true });
+    return null;
+  }
 }

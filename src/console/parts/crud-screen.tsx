@@ -75,8 +75,8 @@ export function CrudScreen<Row>({
   opened?: string;
   /** The button that opens the form without a row. */
   add?: string;
-  /** The open row, for those who may only look. */
-  view?: (row: Row, close: () => void) => ComponentChildren;
+  /** The open row, for those who may only look; `ask` asks whether to remove it. */
+  view?: (row: Row, close: () => void, ask: () => void) => ComponentChildren;
   /** The open row, or null for a new one, for those who may change it. */
   form?: (row: Row | null, close: () => void) => ComponentChildren;
   /** The question before a row is removed, with the button’s label for readers of the page; null where it stays. */
@@ -127,7 +127,7 @@ export function CrudScreen<Row>({
       {before !== undefined && <Pager before={before} />}
       <Commands of={[...(list.path === null ? [] : [prepare('GET', list.path)]), ...(mayChange.value ? more : [])]} />
       {open !== null && form && mayChange.value && (row || (open === NEW && add)) && form(row, close)}
-      {row && view && !(form && mayChange.value) && view(row, close)}
+      {row && view && !(form && mayChange.value) && view(row, close, () => setRemoving(remove?.(row) ?? null))}
       {removing && <Confirm {...removing} onClose={() => setRemoving(null)} />}
     </>
   );

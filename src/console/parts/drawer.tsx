@@ -2,11 +2,10 @@ import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { send, type Prepared } from '../api.js';
 import { invalidate } from '../load.js';
-import { Dialog, say, Trouble, useAction } from './basics.js';
+import { Dialog, say, Trouble, useAction, useModal } from './basics.js';
 import { Commands } from './commands.js';
 import { Form } from './form.js';
 import { Icon } from './icon.js';
-import { useModal } from './modal.js';
 
 /**
  * A sheet at the right, for one record or form; dialogs are for questions alone. With `isDirty` it asks before Esc or

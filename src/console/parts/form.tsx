@@ -75,6 +75,36 @@ export function Choice<Value extends string>({
   );
 }
 
+/** A choice of one of many names, with a label for readers of the page. */
+export function NameChoice({
+  label,
+  value,
+  names,
+  unchosen,
+  onChange,
+}: {
+  label: string;
+  value: string | undefined;
+  names: readonly (readonly [value: string, name: string])[];
+  /** Shown while none is chosen. */
+  unchosen: string;
+  onChange: (value: string) => void;
+}) {
+  return (
+    <label>
+      <span class="hidden">{label}</span>
+      <select value={value ?? ''} onChange={(event) => onChange(event.currentTarget.value)}>
+        {value === undefined && <option value="">{unchosen}</option>}
+        {names.map(([each, name]) => (
+          <option key={each} value={each}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /** A labelled box to tick. */
 export function Tick({ label, value, onChange }: { label: string } & Bound<boolean>) {
   return (

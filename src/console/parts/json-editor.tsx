@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { loadPart } from './load-part.js';
+import { loadPart } from './basics.js';
 
 /** The editor's code: asked for early, it comes beside what is to be shown in it. */
 export const loadEditor = () => loadPart(() => import('./code-mirror.js'));

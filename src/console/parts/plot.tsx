@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { bytes, number } from '../format.js';
 import { theme, utc } from '../session.js';
 import type { Line } from './draw-plot.js';
-import { loadPart } from './load-part.js';
+import { loadPart } from './basics.js';
 
 /** The code that draws: asked for early, it comes beside the figures. */
 export const loadDrawing = () => loadPart(() => import('./draw-plot.js'));

@@ -1,16 +1,13 @@
 import { useId, useRef, useState } from 'preact/hooks';
+import { below, pathTo, withQuery } from '../api-paths.js';
 import { Refusal, call, prepare, send } from '../api.js';
-import { below, pathTo } from '../api-paths.js';
 import type { Collection, CollectionsPath } from '../collection.js';
-import { invalidate } from '../load.js';
+import { invalidate, useLoad } from '../load.js';
 import { say, Trouble, useAction } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
 import { Confirm } from '../parts/confirm.js';
-import { Form } from '../parts/form.js';
+import { Form, Field } from '../parts/form.js';
 import { mayChange, project } from '../session.js';
-import { AccessMatrix } from './access-matrix.js';
-import { findMistake, type Mistake } from './mistake.js';
-import { mistakesOf, Reviewed, type Review } from './review.js';
 
 const RULES = ['read', 'create', 'update', 'delete', 'updateTo'] as const;
 type RuleName = (typeof RULES)[number];
@@ -205,3 +202,135 @@ const textsOf = (rules: Collection['rules']): Typed => ({
 /** What is left empty is `nobody`. */
 const rulesOf = (typed: Typed): Partial<Typed> =>
   Object.fromEntries(RULES.filter((rule) => typed[rule].trim() !== '').map((rule) => [rule, typed[rule]]));
+
+/** A mistake in a rule, with the text around it. */
+interface Mistake {
+  rule: string;
+  /** The whole text that it was found in. */
+  text: string;
+  message: string;
+  /** The position of its character. */
+  at: number;
+  before: string;
+  marked: string;
+  after: string;
+}
+
+/** Characters that are shown before and after a mistake. */
+const AROUND = 40;
+
+/** The mistake that a refusal or a finding places in one of the rules; null where it is about something else. */
+function findMistake(
+  { code, details = [] }: Pick<Refusal, 'code'> & Partial<Pick<Refusal, 'details'>>,
+  texts: Readonly<Record<string, string>>,
+): Mistake | null {
+  const [detail] = details;
+  const rule = detail?.field.replace(/^rules\./, '') ?? '';
+  const text = texts[rule];
+  const at = Number(detail?.rule);
+  if (code !== 'INVALID_RULE' || text === undefined || !Number.isInteger(at)) return null;
+  const message = detail!.message.replace(/^\w+: /, '').replace(/ \(at character \d+\)$/, '');
+  const from = Math.max(0, at - AROUND);
+  return {
+    rule,
+    text,
+    message,
+    at,
+    before: (from > 0 ? '…' : '') + text.slice(from, at),
+    // At its end something is missing.
+    marked: text.slice(at, at + 1) || ' ',
+    after: text.slice(at + 1, at + AROUND) + (text.length > at + AROUND ? '…' : ''),
+  };
+}
+
+/** What the server says of rules that are not saved. */
+interface Review {
+  findings: (Pick<Refusal, 'code' | 'message'> & Partial<Pick<Refusal, 'details'>>)[];
+  loosens: string[];
+}
+
+type Texts = Readonly<Record<string, string>>;
+
+function mistakesOf(review: Review | null, texts: Texts): Mistake[] {
+  return (review?.findings ?? []).flatMap((each) => findMistake(each, texts) ?? []);
+}
+
+/** What stands in the way of the rules besides mistakes, and what they would loosen. */
+function Reviewed({ review, texts }: { review: Review | null; texts: Texts }) {
+  if (!review) return null;
+  const { findings, loosens } = review;
+  if (findings.length + loosens.length === 0) return <p role="status">Nothing is wrong with these rules.</p>;
+  const others = findings.filter((each) => !findMistake(each, texts)).map(({ message }) => message);
+  const lines = [...others, ...loosens.map((line) => `Lets somebody do more than now: ${line}`)];
+  return (
+    <div role="status">
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </div>
+  );
+}
+
+const ANYONE = 'anyone';
+const TONES = { yes: 'good', no: 'bad', depends: 'warn' } as const;
+
+/** Who may do what in a collection: a row for each user who was asked about. */
+function AccessMatrix({ id, collection }: { id: string; collection: string }) {
+  const [who, setWho] = useState<readonly string[]>([ANYONE]);
+  const [typed, setTyped] = useState('');
+  const add = (): void => {
+    const user = typed.trim();
+    if (user !== '' && !who.includes(user)) setWho([...who, user]);
+    setTyped('');
+  };
+  return (
+    <section aria-label="Who may do what">
+      <h3>Who may do what</h3>
+      <div class="scroll" role="region" aria-label="Who may do what, as a table" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              {['Who', 'read', 'create', 'update', 'delete', 'Memberships'].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {who.map((user) => (
+              <MatrixRow key={user} id={id} collection={collection} user={user} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Form class="row" onSubmit={add}>
+        <Field label="Another user: address or id" value={typed} onChange={setTyped} autocomplete="off" />
+        <button>Show what this user may do</button>
+      </Form>
+      <p class="muted">“depends”: on the document. The tab “Access” of a document says it for that one.</p>
+    </section>
+  );
+}
+
+function MatrixRow({ id, collection, user }: { id: string; collection: string; user: string }) {
+  const path = pathTo('/api/projects/{projectId}/rules/{collection}/explain', { projectId: id, collection });
+  const { data, error, reload } = useLoad(withQuery(path, { as: user }));
+  const sets = new Map(data?.rules.flatMap((rule) => rule.sets.map(({ text, values }) => [text, values] as const)));
+  return (
+    <tr>
+      <th scope="row">{user === ANYONE ? 'anyone, not signed in' : user}</th>
+      {error && (
+        <td colSpan={5}>
+          <Trouble error={error} onRetry={reload} />
+        </td>
+      )}
+      {!error &&
+        ['read', 'create', 'update', 'delete'].map((rule) => {
+          const admits = data?.rules.find((each) => each.rule === rule)?.admits;
+          return <td key={rule}>{admits && <span class={`tag ${TONES[admits]}`}>{admits}</span>}</td>;
+        })}
+      {!error && <td class="wrapped">{[...sets].map(([text, values]) => `${text}: ${values}`).join(' · ')}</td>}
+    </tr>
+  );
+}

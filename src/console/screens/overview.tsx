@@ -6,12 +6,11 @@ import type { ApiSchemas } from '../api-routes.js';
 import { useLoad } from '../load.js';
 import { Trouble } from '../parts/basics.js';
 import { Commands } from '../parts/commands.js';
-import { problems } from '../parts/health.js';
 import { Icon } from '../parts/icon.js';
 import { Empty, PageHead } from '../parts/page-head.js';
 import { loadDrawing, Plot } from '../parts/plot.js';
 import { goTo, linkHere, linkTo, place } from '../routes.js';
-import { mayChange, projects, seesAll } from '../session.js';
+import { mayChange, problems, projects, seesAll } from '../session.js';
 import { NewProject } from '../project/project-edit.js';
 
 const STATUS = pathTo('/api/admin/status');

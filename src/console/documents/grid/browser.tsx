@@ -1,22 +1,31 @@
 import { useMemo, useState } from 'preact/hooks';
-import { prepare } from '../../api.js';
 import { below, withQuery } from '../../api-paths.js';
-import type { Collection, CollectionPath, CollectionsPath } from '../../collection.js';
+import { prepare, call } from '../../api.js';
+import type { Collection, CollectionPath, CollectionsPath, DocumentsPath } from '../../collection.js';
+import { number, howMany } from '../../format.js';
 import { useLoad } from '../../load.js';
-import { Trouble } from '../../parts/basics.js';
+import { Trouble, say, tellRefusal } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
+import { Confirm } from '../../parts/confirm.js';
 import { Empty } from '../../parts/page-head.js';
 import { goTo, linkHere, place } from '../../routes.js';
 import { PlayedAs } from '../../rules/play-as.js';
 import { mayChange, played } from '../../session.js';
-import { Grid } from './grid.js';
 import { GridBar } from './grid-bar.js';
 import { columnFields, forgetColumns, keepColumns, readColumns, TRASHED, type GridColumn } from './grid-columns.js';
-import { filterQuery, isIndexed, pageQuery, readListing, sortOf, type Listing } from './listing.js';
-import { PageBar } from './page-bar.js';
-import { SelectionBar } from './selection-bar.js';
-import { usePage } from './use-page.js';
-import { useRefTitles } from './use-ref-titles.js';
+import { Grid } from './grid.js';
+import {
+  filterQuery,
+  isIndexed,
+  pageQuery,
+  readListing,
+  sortOf,
+  type Listing,
+  usePage,
+  useRefTitles,
+  PAGE_SIZES,
+  type Page,
+} from './listing.js';
 
 /** The documents of a collection as a grid, with what narrows and orders them. */
 export function Browser({
@@ -165,5 +174,128 @@ function Nothing({ listing: { filters, isTrash, cursor } }: { listing: Listing }
         </p>
       )}
     </Empty>
+  );
+}
+
+/** Where earlier pages of a walk began, by the cursor that led on from them; lists go forwards alone. */
+const STORE = 'bsvc.pages';
+const MAX_NOTED = 500;
+
+function readNoted(): Record<string, string> {
+  try {
+    return JSON.parse(sessionStorage.getItem(STORE) ?? '{}') as Record<string, string>;
+  } catch {
+    return {};
+  }
+}
+
+function notePage(cursor: string, before: string): void {
+  try {
+    const noted = Object.entries({ ...readNoted(), [cursor]: before }).slice(-MAX_NOTED);
+    sessionStorage.setItem(STORE, JSON.stringify(Object.fromEntries(noted)));
+  } catch {
+    // Then it is only gone back to the first page.
+  }
+}
+
+/** From page to page, back too, and how many rows a page has. */
+function PageBar({ page: { rows, total, next, ms }, listing }: { page: Page; listing: Listing }) {
+  const { cursor, size } = listing;
+  const before = cursor === null ? undefined : readNoted()[cursor];
+  return (
+    <p class="pages">
+      {before !== undefined && <a href={linkHere({ cursor: before === '' ? null : before })}>← Previous page</a>}
+      {cursor !== null && <a href={linkHere({ cursor: null })}>First page</a>}
+      {next !== null && (
+        <a href={linkHere({ cursor: next })} onClick={() => notePage(next, cursor ?? '')}>
+          Next page →
+        </a>
+      )}
+      {rows && (
+        <span class="muted">
+          {number(rows.length)} shown{total !== null && total > rows.length && ` of ${number(total)}`}
+          {ms > 0 && ` · ${ms} ms`}
+        </span>
+      )}
+      <label class="end">
+        <span class="hidden">Rows of a page</span>
+        <select
+          value={String(size)}
+          onChange={(event) => goTo(linkHere({ limit: event.currentTarget.value, cursor: null }))}
+        >
+          {PAGE_SIZES.map((each) => (
+            <option key={each} value={String(each)}>
+              {each} a page
+            </option>
+          ))}
+        </select>
+      </label>
+    </p>
+  );
+}
+
+/** What can be done with the chosen rows. */
+function SelectionBar({
+  documents,
+  ids,
+  isTrash,
+  onDone,
+  onNone,
+}: {
+  documents: DocumentsPath;
+  ids: readonly string[];
+  isTrash: boolean;
+  onDone: () => void;
+  onNone: () => void;
+}) {
+  const [isErasing, setErasing] = useState(false);
+  const all = async (act: 'trash' | 'recover', chosen: readonly string[]): Promise<void> => {
+    try {
+      const path = act === 'trash' ? below(documents, '/trash') : below(documents, '/recover');
+      const { done, refused } = await call('POST', path, { body: { ids: [...chosen] } });
+      const left = refused.length > 0 ? `, ${refused.length} refused: ${refused[0]!.message}` : '';
+      say(`${done.length} ${act === 'trash' ? 'moved to the trash' : 'taken back'}${left}`, {
+        isBad: refused.length > 0,
+        ...(done.length > 0 && { undo: () => void all(act === 'trash' ? 'recover' : 'trash', done) }),
+      });
+      onDone();
+    } catch (error) {
+      tellRefusal(error);
+    }
+  };
+  const erase = async (): Promise<void> => {
+    for (const document of ids) {
+      await call('DELETE', below(documents, '/{document}', { document }), { query: { permanent: true } });
+    }
+    say(`${howMany(ids.length, 'document')} deleted for good`);
+    onDone();
+  };
+  return (
+    <div class="selection" role="toolbar" aria-label="Selected documents">
+      <b>{ids.length} selected</b>
+      {isTrash ? (
+        <>
+          <button onClick={() => void all('recover', ids)}>Take back</button>
+          <button class="danger" onClick={() => setErasing(true)}>
+            Delete for good…
+          </button>
+        </>
+      ) : (
+        <button onClick={() => void all('trash', ids)}>Move to the trash</button>
+      )}
+      <button class="quiet" onClick={onNone}>
+        Select none
+      </button>
+      {isErasing && (
+        <Confirm
+          title={`Delete ${howMany(ids.length, 'document')} for good`}
+          text="They cannot be taken back."
+          name={String(ids.length)}
+          action="Delete for good"
+          onClose={() => setErasing(false)}
+          request={erase}
+        />
+      )}
+    </div>
   );
 }

@@ -1,5 +1,5 @@
 import type { Collection, CollectionField, FieldShape } from '../../collection.js';
-import { forgetSetting, keepSetting, readSetting } from '../../settings.js';
+import { forgetSetting, keepSetting, readSetting } from '../../session.js';
 
 /** A column of the grid: a field of the documents, or one that the service keeps. */
 export interface GridColumn {

@@ -2,11 +2,19 @@ import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Collection, CollectionField, DocumentsPath } from '../../collection.js';
 import { isTyping, Skeleton } from '../../parts/table.js';
-import type { ShownFields } from '../document-fields.js';
+import type { ShownFields } from '../record/use-record.js';
 import type { GridColumn } from './grid-columns.js';
 import { GridHead } from './grid-head.js';
-import { GridRow } from './grid-row.js';
-import { forgetCell, isEditable, keepCell, readCell, storeCell, textOfCell, type CellEdit } from './inline-edit.js';
+import {
+  GridRow,
+  forgetCell,
+  isEditable,
+  keepCell,
+  readCell,
+  storeCell,
+  textOfCell,
+  type CellEdit,
+} from './grid-row.js';
 
 const ID_WIDTH = 116;
 const TICK_WIDTH = 40;

@@ -1,13 +1,12 @@
 import { useState } from 'preact/hooks';
-import { call, prepare } from '../../api.js';
 import { below } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
-import type { Collection, DocumentsPath } from '../../collection.js';
-import { howMany, number } from '../../format.js';
+import { call, prepare } from '../../api.js';
+import type { Collection, DocumentsPath, CollectionField } from '../../collection.js';
+import { howMany, number, cell } from '../../format.js';
 import { say, Trouble, useAction } from '../../parts/basics.js';
 import { Commands } from '../../parts/commands.js';
 import { Drawer } from '../../parts/drawer.js';
-import { MappingTable } from './mapping-table.js';
 import type { Mapping, ReadFile } from './read-file.js';
 
 type Outcome = Required<Pick<ApiSchemas['ImportOutcome'], 'inserted' | 'rejected' | 'notes'>>;
@@ -177,4 +176,60 @@ function* inParts(documents: readonly object[]): Generator<object[]> {
     characters += length;
   }
   if (part.length > 0) yield part;
+}
+
+/** Where each column of a file goes, with what stands in its first row. */
+function MappingTable({
+  file,
+  mapping,
+  fields,
+  onMapping,
+}: {
+  file: ReadFile;
+  mapping: Mapping;
+  fields: readonly CollectionField[];
+  onMapping: (next: Mapping) => void;
+}) {
+  return (
+    <div class="scroll" role="region" aria-label="Columns of the file" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Column</th>
+            <th scope="col">First row</th>
+            <th scope="col">Field</th>
+          </tr>
+        </thead>
+        <tbody>
+          {file.columns.map((column) => {
+            const chosen = mapping.get(column) ?? null;
+            const names = [...new Set([...fields.map(({ name }) => name), ...(chosen === null ? [] : [chosen])])];
+            return (
+              <tr key={column}>
+                <th scope="row">{column}</th>
+                <td dir="auto">{cell(file.sample(column), 60)}</td>
+                <td>
+                  <select
+                    aria-label={`Field for ${column}`}
+                    value={chosen ?? ''}
+                    onChange={({ currentTarget: { value } }) =>
+                      onMapping(new Map(mapping).set(column, value === '' ? null : value))
+                    }
+                  >
+                    <option value="">Leave it out</option>
+                    {names.map((name) => (
+                      <option key={name} value={name}>
+                        {name}
+                      </option>
+                    ))}
+                    {!names.includes(column) && <option value={column}>{column}</option>}
+                  </select>
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
 }

@@ -5,7 +5,7 @@ import { useLoad } from '../../load.js';
 import { Trouble } from '../../parts/basics.js';
 import { Field, Form } from '../../parts/form.js';
 import { played, projectPath } from '../../session.js';
-import type { RecordView } from './record-view.js';
+import type { RecordView } from './use-record.js';
 
 const ANYONE = 'anyone';
 

@@ -1,5 +1,5 @@
 import { moment } from '../../format.js';
-import { OF_SERVER, type ShownFields } from '../document-fields.js';
+import { OF_SERVER, type ShownFields } from './use-record.js';
 
 /** A document that somebody else changed while it was being edited: both versions, field by field. */
 export function Conflict({

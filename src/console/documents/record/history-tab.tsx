@@ -5,8 +5,7 @@ import { cell, moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { attempt, Trouble } from '../../parts/basics.js';
 import { mayChange, projectPath } from '../../session.js';
-import { OF_SERVER, type ShownFields } from '../document-fields.js';
-import type { RecordView } from './record-view.js';
+import { OF_SERVER, type ShownFields, type RecordView } from './use-record.js';
 
 type HistoryRoute = '/api/projects/{projectId}/collections/{collection}/documents/{document}/history';
 type Change = DataOf<'GET', HistoryRoute>['items'][number];

@@ -12,10 +12,8 @@ import { loadEditor } from '../../parts/json-editor.js';
 import { linkHere, place } from '../../routes.js';
 import { mayChange } from '../../session.js';
 import { Conflict } from './conflict.js';
-import type { ShownFields } from '../document-fields.js';
+import { type ShownFields, type RecordPlace, useRecord, type EditedRecord } from './use-record.js';
 import { RECORD_TABS } from './record-tabs.js';
-import type { RecordPlace } from './record-view.js';
-import { useRecord, type EditedRecord } from './use-record.js';
 
 interface Props extends RecordPlace {
   /** `new` for one that is not stored yet. */

@@ -5,7 +5,7 @@ import { Trouble } from '../../parts/basics.js';
 import { titleField } from '../../parts/schema-form/form-place.js';
 import { linkTo, place } from '../../routes.js';
 import { projectPath } from '../../session.js';
-import type { RecordView } from './record-view.js';
+import type { RecordView } from './use-record.js';
 
 const SHOWN = 10;
 

@@ -1,11 +1,11 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
-import { Refusal, call } from '../../api.js';
 import { below } from '../../api-paths.js';
-import type { DocumentsPath } from '../../collection.js';
+import type { ApiSchemas } from '../../api-routes.js';
+import { Refusal, call } from '../../api.js';
+import type { DocumentsPath, Collection } from '../../collection.js';
 import { say, useAction } from '../../parts/basics.js';
 import { findLostNumber } from '../../parts/json-editor.js';
-import { useDraft } from '../../use-draft.js';
-import { differences, fieldsOf, writeFields, type ShownFields } from '../document-fields.js';
+import { useDraft } from '../../drafts.js';
 
 type JsonObject = Record<string, unknown>;
 
@@ -144,4 +144,40 @@ function parseFields(text: string): { fields: JsonObject | null; problem: string
   } catch (error) {
     return { fields: null, problem: `This is not JSON: ${(error as Error).message}` };
   }
+}
+
+/** A document as the operators' API answers it. */
+export type ShownFields = ApiSchemas['ShownDocument'];
+
+/** Kept by the server: shown, never sent. */
+export const OF_SERVER: ReadonlySet<string> = new Set(['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt']);
+
+function fieldsOf(document: ShownFields | null): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(document ?? {}).filter(([name]) => !OF_SERVER.has(name)));
+}
+
+/**
+ * Only what was changed is sent, so that others' changes to other fields stay; a field that was taken out becomes null.
+ */
+function differences(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
+  const changed = Object.entries(after).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+  );
+  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  return Object.fromEntries([...changed, ...gone.map((name) => [name, null] as const)]);
+}
+
+const writeFields = (fields: Record<string, unknown>): string => JSON.stringify(fields, null, 2);
+
+export interface RecordPlace {
+  base: DocumentsPath;
+  collection: Collection;
+  /** Of the project. */
+  collections: readonly Collection[];
+}
+
+/** What a tab of a record is given. */
+export interface RecordView extends RecordPlace {
+  record: EditedRecord;
+  isFixed: boolean;
 }

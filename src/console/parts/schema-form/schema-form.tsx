@@ -2,9 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import type { CollectionField, FieldShape } from '../../collection.js';
 import { describeRules, describeType, useFormPlace, type InputProps } from './form-place.js';
-import { RefPicker } from './ref-picker.js';
+import { RefPicker, ChoicesInput, TagsInput } from './pickers.js';
 import { DateInput, EnumInput, JsonInput, NumberInput, SwitchInput, TextInput } from './scalar-inputs.js';
-import { ChoicesInput, TagsInput } from './tags-input.js';
 
 type JsonObject = Record<string, unknown>;
 
