@@ -8,7 +8,6 @@ import { foldDocumentsJob } from './features/collections/fold-documents.job.js';
 import { forgetAnswersJob } from './features/documents/write/forget-idempotency-keys.job.js';
 import { purgeTrashJob } from './features/documents/write/purge-trash.job.js';
 import { settleReferencesJob } from './features/documents/references/settle-references.job.js';
-import { settleBatchesJob } from './features/documents/bulk/settle-batches.job.js';
 import { removeAttachedJob, sweepAttachedJob } from './features/files/attached/attached.job.js';
 import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
 import { finishUserDeletionJob } from './features/users/accounts/finish-user-deletion.job.js';
@@ -48,7 +47,6 @@ const DEFAULT_CONCURRENCY = 10;
 const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredJobsJob,
   purgeTrashJob,
-  settleBatchesJob,
   settleReferencesJob,
   forgetAnswersJob,
   mailCodeJob,
@@ -82,7 +80,6 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
 export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredJobsJob, cron: '17 * * * *' },
   { job: purgeTrashJob, cron: '41 * * * *' },
-  { job: settleBatchesJob, cron: '* * * * *' },
   { job: forgetAnswersJob, cron: '53 * * * *' },
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
   { job: removeGuestsJob, cron: '43 * * * *' },

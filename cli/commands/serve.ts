@@ -124,7 +124,7 @@ function connectionBounds(app: App): ConnectionBounds {
 
 /** The API, and unless `noWorker` the background work, in this process. */
 async function listen(app: App, config: Config, noWorker: boolean): Promise<{ url: string; stop(): Promise<void> }> {
-  const endSettling = await clearLeftovers(app);
+  await clearLeftovers(app);
   const timeouts = {
     headersMs: config.headersTimeoutMs,
     requestMs: config.requestTimeoutMs,
@@ -146,7 +146,7 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
           drainMs: config.drainMs,
           untilNobodyListens: () => app.processGroup?.waitForAll() ?? Promise.resolve(),
         });
-      await Promise.all([stopServing(), worker?.stop(), endSettling()]);
+      await Promise.all([stopServing(), worker?.stop()]);
     },
   };
 }

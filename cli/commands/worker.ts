@@ -34,7 +34,7 @@ async function work(context: Context, { concurrency, port }: WorkerInput): Promi
   const app = await context.app('service');
   const server = port === undefined ? null : await startServer(createMonitoringApi(app), config.host, port);
   const worker = createWorker(app, { concurrency });
-  const endSettling = await clearLeftovers(app);
+  await clearLeftovers(app);
   const endWatch = watchSnapshots(app);
   await context.out.print({
     json: { pid: process.pid, ...(server && { url: server.url }) },
@@ -44,7 +44,6 @@ async function work(context: Context, { concurrency, port }: WorkerInput): Promi
   });
   await whenStopped(context, app.db);
   endWatch();
-  await endSettling();
   app.readiness.end();
   await worker.stop();
   await server?.stop(config.shutdownGraceMs);

@@ -2,7 +2,6 @@ import { OPERATOR_SESSIONS } from '../../src/features/access/operator.js';
 import { AUDIT_LOG, MAX_AUDITED_CHARACTERS, MAX_AUDITED_VALUES } from '../../src/features/audit/audit-log.js';
 import { DRAFT_MS } from '../../src/features/backups/backup-place.js';
 import { KEPT_RECORDS } from '../../src/features/backups/keep-backup.js';
-import { FORGOTTEN_AFTER_MS } from '../../src/features/documents/bulk/settle-batches.js';
 import { UNCONFIRMED_MS } from '../../src/features/files/file.js';
 import { MOST_SEEN } from '../../src/features/series/requests/recent-requests.js';
 import { KEPT_DAYS, MOST_KEPT } from '../../src/features/series/requests/kept-requests.js';
@@ -76,12 +75,6 @@ export const KEPT_DATA: readonly KeptData[] = [
     what: 'sessions, tickets, mailed codes, counts of mails, failed sign-ins',
     stores: WITH_AN_END,
     time: `${hours(KEPT_AFTER_END_MS)} after their end`,
-    size: NO_BOUND,
-  },
-  {
-    what: 'bulk inserts under way, as earlier versions noted them',
-    stores: ['insert_batches'],
-    time: hours(FORGOTTEN_AFTER_MS),
     size: NO_BOUND,
   },
   { what: 'sessions of operators', stores: [OPERATOR_SESSIONS], time: 'until their end', size: NO_BOUND },

@@ -31,7 +31,6 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
     { key: { projectId: 1, size: 1 }, name: 'project_size' },
     { key: { by: 1 }, name: 'by', sparse: true },
   ],
-  insert_series: [{ key: { 'hidden.at': 1 }, name: 'hidden_at', sparse: true }],
   audit_log: [{ key: { at: -1 }, name: 'at', expireAfterSeconds: 400 * DAYS }],
   stream_tickets: [BY_END, BY_PROJECT],
 

@@ -5,10 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
-import { batchStore } from '../../src/features/documents/bulk/insert-batch.js';
-import { readNewDocument } from '../../src/features/documents/write/new-document.js';
 import { hasParallelArrays } from '../../src/features/documents/store/parallel-arrays.js';
-import { settleBatches } from '../../src/features/documents/bulk/settle-batches.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -18,7 +15,7 @@ const ONE = { tags: ['a'], labels: 'b' };
 let test: TestApp;
 let owner: TestProject;
 let items: Collection;
-let now = Date.UTC(2026, 10, 21);
+const now = Date.UTC(2026, 10, 21);
 beforeAll(async () => {
   test = await openTestApp({ clock: { now: () => now } });
   owner = await buildProject(test.app);
@@ -44,7 +41,6 @@ describe('a document with arrays in two fields of one index', () => {
       REFUSAL,
     );
     expect(await count()).toBe(before);
-    expect(await batchStore(test.app).countDocuments({})).toBe(0);
     expect(await importDocuments(test.app, items, [BOTH, ONE])).toEqual({
       inserted: 1,
       rejected: [{ index: 0, message: expect.stringContaining('only one of them') as string }],
@@ -56,30 +52,6 @@ describe('a document with arrays in two fields of one index', () => {
     await request(test.server).post(`/api/data/${name}`).set('x-api-key', owner.secret).send(BOTH).expect(201);
     const making = editCollection(test.app, owner.project._id, name, { indexes: ['tags,labels'] });
     await expect(making).rejects.toMatchObject({ kind: 'conflict', code: 'INDEX_REFUSED' });
-  });
-
-  it('keeps no other bulk insert of an earlier version from being finished', async () => {
-    const batches = [BOTH, ONE].map((fields) => [readNewDocument(items, fields, null, now)]);
-    for (const documents of batches) {
-      const ids = documents.map(({ _id }) => _id);
-      await storedDocuments(test.app, items).insertMany(
-        documents.map((one) => ({ ...one, isDeleted: 'pending' as const })),
-      );
-      await batchStore(test.app).insertOne({
-        _id: ids[0]!,
-        projectId: items.projectId,
-        collectionId: items._id,
-        ids,
-        state: 'decided',
-        createdAt: new Date(now),
-      });
-    }
-    now += 120_000;
-    expect(await settleBatches(test.app)).toBe(1);
-    expect(await storedDocuments(test.app, items).findOne({ _id: batches[1]![0]!._id })).toMatchObject({
-      isDeleted: false,
-    });
-    expect(test.logLines.join('')).toContain('a bulk insert cannot be settled');
   });
 
   it('is judged as the database judges it', async () => {

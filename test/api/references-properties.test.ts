@@ -7,7 +7,7 @@ import { AppError } from '../../src/errors.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { referencesOf } from '../../src/features/collections/references/reference.js';
 import { insertDocuments } from '../../src/features/documents/bulk/insert-documents.js';
-import { findVisible } from '../../src/features/documents/store/shown-documents.js';
+import { visibleDocuments } from '../../src/features/documents/store/document.js';
 import { insertDocument } from '../../src/features/documents/write/insert-document.js';
 import { recoverDocument } from '../../src/features/documents/write/recover-document.js';
 import { deleteDocument, trashDocument } from '../../src/features/documents/write/trash-document.js';
@@ -177,7 +177,5 @@ async function listDangling(app: App, all: readonly Collection[]): Promise<strin
 }
 
 async function listVisible(app: App, collection: Collection): Promise<(Record<string, unknown> & { _id: ObjectId })[]> {
-  return storedDocuments(app, collection)
-    .find(await findVisible(app, collection))
-    .toArray();
+  return storedDocuments(app, collection).find(visibleDocuments()).toArray();
 }

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addCollection } from '../../src/features/collections/add-collection.js';
 import { documentsName } from '../../src/features/collections/collection.js';
 import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
-import { settleBatches } from '../../src/features/documents/bulk/settle-batches.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
 import { listenToCommands, type CommandLog } from '../helpers/command-log.js';
@@ -51,7 +50,6 @@ beforeAll(async () => {
   await call('DELETE', `/api/data/posts/${two}`);
   await call('DELETE', `/api/data/posts/${one}?permanent=true`);
   await settleWebhooks(test.app);
-  await settleBatches(test.app);
   clock.advance(40 * DAY_MS);
   await purgeTrash(test.app, new AbortController().signal);
   await settleWebhooks(test.app);

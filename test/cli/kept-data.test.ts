@@ -32,7 +32,6 @@ const LASTING = [
     'clock_watch',
     'collections',
     'files',
-    'insert_series',
     'mail_pace',
     'mail_templates',
     'mail_usage',

@@ -6,7 +6,7 @@ import { openRandom } from '../helpers/random.js';
 import { temporaryDir } from './transports.js';
 
 const SETTINGS = { first: ['owner'], omit: ['hidden'] };
-const EVERYTHING = { filter: {}, earlierAccess: {}, earlierConditions: {}, hold: null, limit: 1000, maxBytes: 1e9 };
+const EVERYTHING = { filter: {}, earlierAccess: {}, earlierConditions: {}, limit: 1000, maxBytes: 1e9 };
 const SEED = 20_261_122;
 const ROUNDS = 500;
 
@@ -206,17 +206,6 @@ describe('the log of changes', () => {
     expect((await found(5))?.changes).toEqual([]);
     await items.deleteOne({ _id: 1004 });
     expect((await found(1004))?.changes).toMatchObject([{ operation: 'remove' }, { operation: 'insert' }]);
-  });
-
-  it('stops before a document that nobody may be told of yet', async () => {
-    await items.insertOne({ _id: 1 });
-    const start = await begin();
-    await items.insertOne({ _id: 2 });
-    await items.insertOne({ _id: 3, batch: 7 });
-    await items.insertOne({ _id: 4 });
-    const held = await read(start, { hold: { batch: 7 } });
-    expect(held).toMatchObject({ changes: [{ id: 2 }], seq: start.seq + 1, isEnd: true });
-    expect(await idsOf(start)).toEqual(['2', '3', '4']);
   });
 
   it('is another one after an end, and refuses positions of the one before', async () => {

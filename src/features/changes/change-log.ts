@@ -18,8 +18,6 @@ export interface ChangeSearch {
   /** The rules alone; null where everybody sees everything. */
   readable: Document | null;
   conditions: readonly Document[];
-  /** Matches documents of bulk inserts that do not stand yet; null when there can be none, or the log finds them. */
-  hidden: Document | null;
   limit: number;
   /** Of the documents; one alone may be larger. */
   maxBytes: number;
@@ -44,7 +42,6 @@ export interface ChangeWatch {
   after: LogPosition;
   /** The condition that a document meets which anybody may be shown. */
   visible: Document;
-  hidden: Document | null;
   limit: number;
   maxBytes: number;
 }

@@ -33,14 +33,13 @@ export function openEngineLog(
       const end = logs.position(name);
       return end && { epoch: String(end.epoch), seq: end.seq };
     },
-    async read({ after, filter, readable, conditions, hidden, limit, maxBytes }) {
+    async read({ after, filter, readable, conditions, limit, maxBytes }) {
       const found = await logs.read(name, {
         epoch: Number(after.epoch),
         after: after.seq,
         filter,
         earlierAccess: { $and: [{ isDeleted: false }, ...(readable ? [readable] : [])] },
         earlierConditions: conditions.length === 0 ? {} : { $and: conditions },
-        hold: hidden,
         limit,
         maxBytes,
       });
@@ -48,14 +47,13 @@ export function openEngineLog(
       const changes = found.changes.map(({ id, at, document }) => ({ id: String(id), at: new Date(at), document }));
       return { ...found, changes };
     },
-    async watch({ after, visible, hidden, limit, maxBytes }) {
+    async watch({ after, visible, limit, maxBytes }) {
       const found = await logs.read(name, {
         epoch: Number(after.epoch),
         after: after.seq,
         filter: visible,
         earlierAccess: {},
         earlierConditions: {},
-        hold: hidden,
         limit,
         maxBytes,
         earlierOf: MAX_WATCHED_ENTRIES,

@@ -4,7 +4,6 @@ import type { App } from '../../app.js';
 import { isDuplicateKey, loadMatchers, type Store, unlessDuplicate } from '../../platform/database/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { readingFields } from '../collections/rules/log-settings.js';
-import { findShown } from '../collections/indexes/insert-series.js';
 import { documentIdOf } from './document-id.js';
 import type {
   ChangeLog,
@@ -300,8 +299,7 @@ async function findEntries(
 
 /**
  * The documents of entries as they are now, null where they do not meet the filter (any more), with their owners. A
- * document that is told of as gone may be one that its owner has never seen. Which batches are hidden is asked after
- * the entries were read: a document of one that came to stand in between would be passed over for good.
+ * document that is told of as gone may be one that its owner has never seen.
  */
 async function readEntries(
   app: Database,
@@ -311,13 +309,12 @@ async function readEntries(
   { after, limit, maxBytes }: { after: LogPosition; limit: number; maxBytes: number },
 ): Promise<WatchedChanges> {
   const found = new Map<string, WatchedChange>();
-  const shown = entries.length > 0 ? { $and: [filter, await findShown(app, collection._id)] } : filter;
   let seq = after.seq;
   let bytes = 0;
   let size = CHUNK;
   for (let at = 0; at < entries.length && bytes < maxBytes;) {
     const chunk = entries.slice(at, at + size);
-    const rows = await readDocuments(app, collection, chunk, shown, chunk.length === 1 ? Infinity : maxBytes - bytes);
+    const rows = await readDocuments(app, collection, chunk, filter, chunk.length === 1 ? Infinity : maxBytes - bytes);
     if (!rows) {
       // Too much at once: the first of them alone is never too much.
       size = Math.max(1, size >> 2);

@@ -11,13 +11,11 @@ import { requireChanges } from '../changes/set-changes.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
 import { rulesOf } from '../collections/rules/collection-rules.js';
-import { BATCH_NUMBER, mayHide, readSeries } from '../collections/indexes/insert-series.js';
 import { allOf } from '../documents/query/keyset-filter.js';
 import { requireReadableNames } from '../documents/reply/conceal-fields.js';
 import { decodeMeta } from '../documents/reply/encode-document.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import { documentStore } from '../documents/store/document-store.js';
-import { findVisible } from '../documents/store/shown-documents.js';
 import { relayWaiting } from '../webhooks/outbox/relay-waiting.js';
 import { readRows, ReplySize } from '../documents/reply/reply-size.js';
 import { findSameView, openSets, readSetView, endTransition, type FollowedSets, type SetView } from './set-view.js';
@@ -136,21 +134,10 @@ export async function findStart({ app, scope, query, log, sets }: Following): Pr
   return { ...(await log.begin()), shown: null, isListing: since === null, ...(sets && { sets: sets.at }) };
 }
 
-/**
- * Prepares the reading of a log, so that a page is never behind a list. `visible` leaves out batches that are `hidden`
- * at this moment; the log of a MongoDB sees to them itself.
- */
-export async function prepareRead(
-  app: App,
-  collection: Collection,
-): Promise<{ visible: Document; hidden: Document | null }> {
-  if (!app.db.changeLogs) {
-    // What was written before this moment must be in the log.
-    await relayWaiting(app, collection);
-    return { visible: visibleDocuments(), hidden: null };
-  }
-  const hidden = (await mayHide(app)) ? hiddenBy(await readSeries(app, collection._id)) : null;
-  return { visible: await findVisible(app, collection), hidden };
+/** Prepares the reading of a log, so that a page is never behind a list. */
+export async function prepareRead(app: App, collection: Collection): Promise<void> {
+  // What was written before this moment must be in the log.
+  if (!app.db.changeLogs) await relayWaiting(app, collection);
 }
 
 /**
@@ -164,7 +151,8 @@ export async function readPage(
   pageBytes = MAX_PAGE_BYTES,
 ): Promise<FeedPage> {
   const { app, collection, query, sets } = following;
-  const { visible, hidden } = await prepareRead(app, collection);
+  await prepareRead(app, collection);
+  const visible = visibleDocuments();
   const view = sets && (findSameView(sets, following.readable, from) ?? (await readSetView(app, sets, from)));
   const { readable, earlier } = view ?? { readable: following.readable, earlier: following.readable };
   const shown = (access: Document | null, there = visible): Document =>
@@ -183,7 +171,7 @@ export async function readPage(
     }
   }
   if (from.isListing) {
-    const filter = shown(readable, await findVisible(app, collection));
+    const filter = shown(readable, visibleDocuments());
     const listed = await readListed(following, filter, from, { size, pageBytes });
     for (const item of listed.items) items.set(item.id, item);
     bytes += listed.bytes;
@@ -195,7 +183,7 @@ export async function readPage(
   if (limit <= 0 || bytes >= pageBytes) return { readable, items: [...items.values()], position, more: true };
   const { conditions } = query;
   const maxBytes = Math.min(pageBytes - bytes, size.batchBytes);
-  const search = { after: position, filter: shown(readable), readable: earlier, conditions, hidden, limit, maxBytes };
+  const search = { after: position, filter: shown(readable), readable: earlier, conditions, limit, maxBytes };
   const found = await following.log.read(search);
   if (!found) throw cursorExpired();
   if (!found.isEnd && maxBytes < pageBytes - bytes && found.changes.length < limit) size.requireWhole();
@@ -241,10 +229,6 @@ async function readTransition(
   ];
   // What changes from now on is told by the log under the new sets.
   return { items, bytes, until: (await log.begin()).seq };
-}
-
-function hiddenBy({ next, hidden }: { next: number; hidden: readonly number[] }): Document {
-  return { $or: [{ [BATCH_NUMBER]: { $gte: next } }, { [BATCH_NUMBER]: { $in: [...hidden] } }] };
 }
 
 interface Listed {

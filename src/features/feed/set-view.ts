@@ -231,7 +231,7 @@ async function readTouched(
   const touched = new Set<string>();
   const befores: Document[] = [];
   for (let seq = since; seq < end;) {
-    const search = { visible: NOTHING, hidden: null, limit: CHUNK, maxBytes: CHUNK_BYTES };
+    const search = { visible: NOTHING, limit: CHUNK, maxBytes: CHUNK_BYTES };
     const found = await log.watch({ after: { epoch, seq }, ...search });
     if (!found || found.seq === seq) throw cursorExpired();
     for (const { id, earlier } of found.changes) {

@@ -4,7 +4,7 @@ import type { JobDefinition } from '../../platform/jobs/job.js';
 import { forgetOperators, operatorStore } from '../access/operator.js';
 import { removeProjectCollections } from '../collections/remove-project-collections.js';
 import { LATE_WRITER_PASSES_MS, nextPass } from '../collections/finish-drop.job.js';
-import { removeProjectWrites } from '../documents/bulk/remove-project-writes.js';
+import { removeProjectRecords } from '../documents/write/idempotency.js';
 import { dropProjectFiles } from '../files/delete-file.js';
 import { removeProjectMail } from '../mail/remove-project-mail.js';
 import type { Project } from '../projects/project.js';
@@ -70,7 +70,7 @@ export async function removeProjectContents(
   await removeProjectWebhooks(app, _id, webhookIds);
   await deleteProjectUsers(app, _id);
   await removeProjectCollections(app, _id);
-  await removeProjectWrites(app, _id);
+  await removeProjectRecords(app, _id);
   await removeProjectMail(app, _id);
   await dropProjectFiles(app, project);
   await operatorStore(app).updateMany({ projects: _id }, { $pull: { projects: _id } });

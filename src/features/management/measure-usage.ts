@@ -4,7 +4,7 @@ import { listBoundedLogs, presentLog } from '../changes/log-bound.js';
 import { documentsName } from '../collections/collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { CHANGE_LOG_SIZE } from '../collections/schema/describe-collection.js';
-import { findVisible } from '../documents/store/shown-documents.js';
+import { visibleDocuments } from '../documents/store/document.js';
 import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
 import { readSlots } from '../mail/sending/mail-slots.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
@@ -41,7 +41,7 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
     const store = app.db.collection(documentsName(collection));
     collections.push({
       name: collection.name,
-      documents: await store.countDocuments(await findVisible(app, collection)),
+      documents: await store.countDocuments(visibleDocuments()),
       trashed: await store.countDocuments({ isDeleted: true }),
       bytes: (await app.db.measure(documentsName(collection))).bytes,
       log: presentLog(logs.get(collection._id.toHexString()) ?? null),

@@ -17,7 +17,6 @@ import { VERSION } from '../../package.js';
 import { type ArchiveLine, BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
 import { fileStore } from '../files/file-store.js';
 import { objectOf, pathsOf, storedBytesOf } from '../files/file.js';
-import { SERIES } from '../collections/indexes/insert-series.js';
 import { readIndexes, readRaw } from './copy-collection.js';
 import { freezeWhole } from './freeze-whole.js';
 import { listFiles, localFilesDir } from './local-files.js';
@@ -72,13 +71,8 @@ export async function backUp(
   });
 }
 
-/**
- * Batches that are hidden come first: of documents that are read later it is known then whether they stood at that
- * moment.
- */
 function inOrder(names: string[]): string[] {
-  const others = names.filter((name) => name !== RESTORES && name !== SERIES && name !== CHANGE_LOG).sort();
-  return names.includes(SERIES) ? [SERIES, ...others] : others;
+  return names.filter((name) => name !== RESTORES && name !== CHANGE_LOG).sort();
 }
 
 async function* writeLines(

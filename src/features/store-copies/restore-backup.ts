@@ -17,7 +17,6 @@ import {
 import { makeDirectory, syncPath } from '../../platform/durable-files.js';
 import { openSecretBox, type SecretBox } from '../../platform/secrets/secret-box.js';
 import { deletion, pathsOf } from '../files/file.js';
-import { isShown, SERIES, type KnownSeries } from '../collections/indexes/insert-series.js';
 import { fileStore } from '../files/file-store.js';
 import { SEALED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
@@ -161,7 +160,6 @@ class Restore {
   readonly #gone: string[] = [];
   /** Directories that got files. */
   readonly #filled = new Set<string>();
-  readonly #series = new Map<string, KnownSeries>();
   #collection = '';
   #batch: Document[] = [];
   #batchBytes = 0;
@@ -179,9 +177,7 @@ class Restore {
       if (this.#batch.length >= BATCH_DOCUMENTS || this.#batchBytes + raw.length > COPY_BATCH_BYTES) {
         await this.#store();
       }
-      const document = this.#asRestored(readExactly(raw));
-      if (!document) return;
-      this.#batch.push(document);
+      this.#batch.push(readExactly(raw));
       this.#batchBytes += raw.length;
       this.report.documents++;
       // Unlike write(), writeFile() goes on until every byte is taken, or fails.
@@ -195,21 +191,6 @@ class Restore {
       else if ('file' in line) await this.#openFile(line.file);
       else if ('gone' in line) this.#gone.push(line.gone);
     }
-  }
-
-  /**
-   * The document without what was under way when the backup was made: documents of bulk inserts that did not stand are
-   * left out, as null.
-   */
-  #asRestored(document: Document): Document | null {
-    if (this.#collection === SERIES) {
-      // The archive may hold figures as Long.
-      const { _id, next, hidden } = document as { _id: unknown; next: unknown; hidden: { number: unknown }[] };
-      this.#series.set(String(_id), { next: Number(next), hidden: hidden.map(({ number }) => Number(number)) });
-      return { ...document, hidden: [] };
-    }
-    const collectionId = this.#collection.startsWith('documents_') ? this.#collection.split('_').at(-1)! : null;
-    return collectionId === null || isShown(document, this.#series.get(collectionId) ?? null) ? document : null;
   }
 
   /** Removes what the archive does not name; the mark goes last, when all is there. */

@@ -32,8 +32,6 @@ export interface LogQuery {
   earlierAccess: Filter;
   /** The same for all its other fields; taken as met where a field that it reads is not known. */
   earlierConditions: Filter;
-  /** Documents that nobody may be told of yet: the search ends before the first change of one. */
-  hold: Filter | null;
   limit: number;
   /** Of the documents found; one alone may be larger. */
   maxBytes: number;
@@ -161,7 +159,6 @@ class Turn {
     const idBytes = documents.encodeIdOf(entry.earlier);
     const key = idBytes.latin1Slice();
     const current = documents.read(this.collection, idBytes);
-    if (current !== undefined && search.hold !== null && matches(search.hold, current)) return null;
     const known = found.get(key);
     const isFound = current !== undefined && matches(search.filter, current);
     const document = isFound ? current : null;

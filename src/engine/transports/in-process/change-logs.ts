@@ -20,8 +20,6 @@ export interface LogSearch {
   earlierAccess: object;
   /** The same for all its other fields; taken as met where a field that it names is not known. */
   earlierConditions: object;
-  /** Documents that nobody may be told of yet: the search ends before the first change of one. */
-  hold: object | null;
   limit: number;
   maxBytes: number;
   /** Instead of the judgement by `earlier…`: what documents were before, and the most entries to read for it. */
@@ -92,14 +90,13 @@ export function openChangeLogs(storage: Storage, db: string): ChangeLogs {
       return logPosition(storage, ns(name));
     },
     async read(name, search) {
-      const { filter, earlierAccess, earlierConditions, hold, ...rest } = search;
+      const { filter, earlierAccess, earlierConditions, ...rest } = search;
       try {
         const found = await readChanges(storage, ns(name), {
           ...rest,
           filter: compile(filter),
           earlierAccess: compile(earlierAccess),
           earlierConditions: compile(earlierConditions),
-          hold: hold && compile(hold),
         });
         return found && { ...found, changes: found.changes.map((change) => ({ ...change, id: toApp(change.id) })) };
       } catch (error) {

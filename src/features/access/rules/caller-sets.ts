@@ -4,7 +4,6 @@ import { forbidden } from '../../../errors.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
-import { findShown, mayHide } from '../../collections/indexes/insert-series.js';
 import { ID_PATH, OWN_ID, type CallerSet, type Literal } from '../../collections/rules/rule.js';
 import type { Caller } from '../caller.js';
 import { keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
@@ -41,10 +40,8 @@ export async function answerQuestions(
       answers.set(key, value === undefined ? [] : false);
       continue;
     }
-    // Documents of a bulk insert come to stand without being changed, of which no log says anything.
-    const isKept = !app.db.changeLogs || !(await mayHide(app));
     const path = storedPath(set.path).split('.');
-    const own = isKept && userSet(collection, set, members, attributes);
+    const own = userSet(collection, set, members, attributes);
     const added = beside?.(collection, members).flatMap((document) => valuesAt(document, path)) ?? [];
     if (value === undefined) {
       const load = (): Promise<Literal[]> => readValues(app, collection, members, question);
@@ -87,7 +84,7 @@ async function holds(
   const stored = path === ID_PATH ? typeof value === 'string' && findObjectId(value) : value;
   if (stored === false && path === ID_PATH) return false;
   const wanted = { [storedPath(path)]: stored };
-  const filter = { $and: [members, wanted], isDeleted: false, ...(await findShown(app, collection._id)) };
+  const filter = { $and: [members, wanted], isDeleted: false };
   const options = { ...app.db.confirmedReads, projection: { _id: 1 } };
   return (await app.db.collection(documentsName(collection)).findOne(filter, options)) !== null;
 }
@@ -101,7 +98,7 @@ async function readValues(
 ): Promise<Literal[]> {
   const { set } = question;
   const most = app.config.ruleSet;
-  const filter = { $and: [members], isDeleted: false, ...(await findShown(app, collection._id)) };
+  const filter = { $and: [members], isDeleted: false };
   const field = storedPath(set.path);
   const found = await app.db
     .collection(documentsName(collection))

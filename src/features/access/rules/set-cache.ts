@@ -200,7 +200,6 @@ async function findConcerned(
     filter: {},
     earlierAccess: {},
     earlierConditions: {},
-    hold: null,
     limit: CHUNK,
     maxBytes: CHUNK_BYTES,
     earlierOf: CHUNK,

@@ -10,7 +10,6 @@ import { readAgain } from '../reply/read-again.js';
 import { visibleDocuments } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import type { RecordWrite } from '../store/record-update.js';
-import { findVisible } from '../store/shown-documents.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 import { nextVersion } from '../write/if-match.js';
 import { findMoment, type StoredMoment } from '../write/stored-moment.js';
@@ -98,7 +97,7 @@ export async function removeMatching(
 
 /** The number of documents that match, as `confirm` has to say it. */
 export async function countWhatMatches(app: App, { collection }: WriteTarget, query: BulkQuery): Promise<number> {
-  const visible = await findVisible(app, collection, query.includeDeleted);
+  const visible = visibleDocuments(query.includeDeleted);
   const options = { maxTimeMS: app.config.queryTimeoutMs };
   const filter = allOf([visible, ...query.conditions]);
   return readAgain(() => documentStore(app, collection).countDocuments(filter, options)).catch((error: unknown) =>
@@ -141,7 +140,7 @@ async function findConfirmed(
   { conditions, includeDeleted, confirm }: BulkQuery,
   signal: AbortSignal | undefined,
 ): Promise<ObjectId[]> {
-  const filter = allOf([await findVisible(app, collection, includeDeleted), ...conditions]);
+  const filter = allOf([visibleDocuments(includeDeleted), ...conditions]);
   const maxTimeMS = app.config.queryTimeoutMs;
   const stored = documentStore(app, collection);
   try {

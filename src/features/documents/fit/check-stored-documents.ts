@@ -4,7 +4,7 @@ import type { Collection } from '../../collections/collection.js';
 import { comparedValue } from '../../collections/fields/nocase.js';
 import { asStored } from '../../collections/users-collection.js';
 import { documentStore } from '../store/document-store.js';
-import { findVisible } from '../store/shown-documents.js';
+import { visibleDocuments } from '../store/document.js';
 import { documentShape } from '../store/document-shape.js';
 import { presentDocument } from '../reply/present-document.js';
 import { Problems } from '../reply/problems.js';
@@ -33,7 +33,7 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
     names,
     values: new Set<string>(),
   }));
-  const visible = await findVisible(app, collection, true);
+  const visible = visibleDocuments(true);
   for await (const document of documentStore(app, collection).find(visible).sort({ _id: 1 })) {
     stop.throwIfAborted();
     const { _id, ...fields } = presentDocument(document, false);

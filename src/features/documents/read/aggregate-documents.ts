@@ -10,7 +10,7 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import { documentStore } from '../store/document-store.js';
 import { encodeResults } from '../reply/encode-results.js';
 import { guardPipeline, joinedNames } from '../pipeline/guard-pipeline.js';
-import { findVisible } from '../store/shown-documents.js';
+import { visibleDocuments } from '../store/document.js';
 import type { PipelineSource } from '../pipeline/pipeline-scope.js';
 import { pipelineError } from '../reply/query-errors.js';
 import { type ExplainedList, readExplained } from './explained-plan.js';
@@ -147,7 +147,7 @@ async function visibleSource(
 ): Promise<PipelineSource> {
   const readable = await readFilter(app, collection, caller, scope);
   const sight = await findSight(app, collection, caller);
-  const active = await findVisible(app, collection, scope.trash);
+  const active = visibleDocuments(scope.trash);
   return {
     collection,
     storedName: documentsName(collection),

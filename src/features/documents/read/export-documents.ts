@@ -7,7 +7,7 @@ import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
 import { allOf } from '../query/keyset-filter.js';
 import { documentStore } from '../store/document-store.js';
-import { findVisible } from '../store/shown-documents.js';
+import { visibleDocuments } from '../store/document.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 
 const BATCH_SIZE = 500;
@@ -65,7 +65,7 @@ export async function* exportDocuments(
   collection: Collection,
   { includeDeleted, conditions = [], signal }: ExportOptions,
 ): AsyncGenerator<PresentedDocument> {
-  const visible = await findVisible(app, collection, includeDeleted);
+  const visible = visibleDocuments(includeDeleted);
   const filter = allOf([visible, ...conditions]);
   const cursor = documentStore(app, collection).find(filter, { signal }).sort({ _id: 1 }).batchSize(BATCH_SIZE);
   for await (const document of cursor) {

@@ -7,7 +7,6 @@ import { decodeStored } from '../reply/encode-document.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { visibleDocuments } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
-import { matchShown } from '../store/shown-documents.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
 
 /** Entries of the log that one request looks at, of whatever document. */
@@ -43,9 +42,7 @@ export async function findHistory(
 ): Promise<ShownHistory> {
   const id = requireDocumentId(idText);
   const wanted = { _id: id, ...visibleDocuments(true) };
-  const found = await matchShown(app, collection, (inBatch) =>
-    documentStore(app, collection).findOne({ $and: [wanted, inBatch] }, { projection: { _id: 1 } }),
-  );
+  const found = await documentStore(app, collection).findOne(wanted, { projection: { _id: 1 } });
   if (!found) throw documentNotFound();
   // On a MongoDB what was written before this moment must be in the log.
   if (!app.db.changeLogs) await relayWaiting(app, collection);

@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
 import { failList } from '../reply/query-errors.js';
 import { documentStore } from '../store/document-store.js';
-import { findVisible } from '../store/shown-documents.js';
+import { visibleDocuments } from '../store/document.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 
 export interface ShapedField {
@@ -24,7 +24,7 @@ const OF_ALL = new Set(['_id', 'isDeleted', 'deletedAt', 'createdAt', 'updatedAt
  */
 export async function findShape(app: App, collection: Collection): Promise<{ looked: number; fields: ShapedField[] }> {
   const store = documentStore(app, collection);
-  const visible = await findVisible(app, collection);
+  const visible = visibleDocuments();
   // Each kind of value by its type alone: of a large document nothing but names and types is read.
   const kinds = { $map: { input: { $objectToArray: '$$ROOT' }, in: { k: '$$this.k', t: { $type: '$$this.v' } } } };
   const look = (direction: 1 | -1, limit: number): Promise<Looked[]> =>

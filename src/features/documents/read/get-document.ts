@@ -12,7 +12,6 @@ import { documentPaths } from '../../collections/rules/rule.js';
 import { visibleDocuments } from '../store/document.js';
 import { findHeld } from '../store/find-held.js';
 import { documentStore } from '../store/document-store.js';
-import { matchShown } from '../store/shown-documents.js';
 import { parseGetQuery } from '../query/parse-list-query.js';
 import { encodeStoredJson, encodeInParts } from '../reply/encode-document.js';
 import { readWithin, SMALL_REPLY_BYTES } from '../reply/reply-size.js';
@@ -45,15 +44,7 @@ export async function getDocument(
   const visible = visibleDocuments(query.includeDeleted);
   const options = shown ? { raw: true, projection: projectionOf(shown) } : RAW;
   const findWith = (access: readonly Document[]): Promise<Buffer | null> =>
-    matchShown(
-      app,
-      collection,
-      (inBatch) =>
-        documentStore(app, collection).findOne(
-          { $and: [...access, { ...wanted, ...inBatch }, visible] },
-          options,
-        ) as Promise<Buffer | null>,
-    );
+    documentStore(app, collection).findOne({ $and: [...access, wanted, visible] }, options) as Promise<Buffer | null>;
   const find = async (): Promise<Buffer> => {
     const found = asksSets(collection, caller)
       ? await findSettled(app, collection, caller, { ...wanted, ...visible }, scope, findWith)
@@ -107,9 +98,7 @@ async function findSettled(
   const paths = [...new Set(rules.flatMap(({ singlePaths }) => singlePaths))];
   const openMatcher = await loadMatchers();
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const stored = await matchShown(app, collection, (inBatch) =>
-      findHeld(app, collection, { ...wanted, ...inBatch }, [...documentPaths(rules), 'isDeleted']),
-    );
+    const stored = await findHeld(app, collection, wanted, [...documentPaths(rules), 'isDeleted']);
     const held = stored ?? standIn(paths);
     const conditions = heldBy(held, paths);
     const readable = await readFilter(app, collection, caller, { ...scope, conditions: () => conditions });

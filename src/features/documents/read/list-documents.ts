@@ -7,7 +7,7 @@ import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { openCursor, sealCursor } from '../query/cursor.js';
 import { documentStore } from '../store/document-store.js';
-import { findVisible } from '../store/shown-documents.js';
+import { visibleDocuments } from '../store/document.js';
 import { allOf, keysetFilters } from '../query/keyset-filter.js';
 import { parseListQuery, type ListQuery } from '../query/parse-list-query.js';
 import type { PresentedDocument } from '../reply/present-document.js';
@@ -136,11 +136,11 @@ function openReading(
     };
     const scope = { trash: true, conditions: () => query.conditions };
     const access = query.includeDeleted ? readAccess(app, collection, caller, scope) : active;
-    const visible = findVisible(app, collection, query.includeDeleted);
-    if (!(access instanceof Promise) && !(visible instanceof Promise) && !(seeing instanceof Promise)) {
+    const visible = visibleDocuments(query.includeDeleted);
+    if (!(access instanceof Promise) && !(seeing instanceof Promise)) {
       return showing(access, visible, seeing);
     }
-    return Promise.all([access, visible, seeing]).then(([readable, shown, sight]) => showing(readable, shown, sight));
+    return Promise.all([access, seeing]).then(([readable, sight]) => showing(readable, visible, sight));
   };
   const known = peekCollection(app, projectId, collectionName);
   return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);

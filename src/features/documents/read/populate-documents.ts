@@ -16,7 +16,7 @@ import { concealInRow } from '../reply/conceal-fields.js';
 import { listError } from '../reply/query-errors.js';
 import { badQuery, quoted } from '../reply/query-text.js';
 import { readRows, type ReplySize } from '../reply/reply-size.js';
-import { findVisible } from '../store/shown-documents.js';
+import { visibleDocuments } from '../store/document.js';
 import { projectionOf } from '../reply/select-fields.js';
 
 /** Distinct documents that one request may pull in from one collection. */
@@ -95,7 +95,7 @@ async function findReadable(
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
   const sight = await findSight(app, collection, caller);
-  const visible = await findVisible(app, collection, includeDeleted);
+  const visible = visibleDocuments(includeDeleted);
   const cursor = documentStore(app, collection)
     .find(
       { $and: [...(readable ? [readable] : []), wanted, visible] },

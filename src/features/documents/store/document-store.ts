@@ -4,10 +4,8 @@ import { AppError, tooLarge } from '../../../errors.js';
 import type { Store } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
-import { PENDING } from '../../collections/indexes/document-indexes.js';
-import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { withFolded, withFoldedPaths } from '../../collections/fields/nocase.js';
-import { BATCH_NUMBER } from '../../collections/indexes/insert-series.js';
 import { referencesOf } from '../../collections/references/reference.js';
 import {
   OUTBOX_SINCE,
@@ -23,11 +21,10 @@ import { writeWithImage, type Changed } from './image-before.js';
 import { describeRefusal, EXPLAINED_CODES, TRANSACTION_TOO_LARGE, type WriteRefusal } from './refused-writes.js';
 import { removedFields, together, updateOf, type DocumentUpdate } from './record-update.js';
 import type { RecordChange, RecordWrite } from './record-update.js';
-import { conditionOf, type ReferenceCheck, type WriteCondition } from './reference-checks.js';
-import { matchShown } from './shown-documents.js';
-import { tellOf, type ChangedDocuments } from './tell-of.js';
+import { conditionOf, type ReferenceCheck } from './reference-checks.js';
+import type { ChangedDocuments } from './tell-of.js';
 import { write, writeNew } from './write.js';
-import { requireReferred, withReferences } from './with-references.js';
+import { withReferences } from './with-references.js';
 import { writeRecordsTogether, WriteRefused } from './write-together.js';
 
 type Filter = Record<string, unknown>;
@@ -83,10 +80,8 @@ async function insertReferring(
   document: StoredDocument,
   checks: readonly ReferenceCheck[],
 ): Promise<void> {
-  const conditions: WriteCondition[] = [];
-  for (const check of checks) conditions.push(await conditionOf(app, check));
   try {
-    await app.db.insertTogether(documentsName(collection), [document], conditions);
+    await app.db.insertTogether(documentsName(collection), [document], checks.map(conditionOf));
   } catch (error) {
     const { step, cause } = error as { step?: unknown; cause?: unknown };
     throw typeof step === 'number' && cause === null ? await checks[step]!.refusal() : error;
@@ -187,47 +182,6 @@ function batchTooLarge(): AppError {
   return tooLarge('BATCH_TOO_LARGE', text);
 }
 
-/**
- * Stores documents of a batch that is hidden; their unique values are taken from now on. After an error some of them
- * may be there. Nobody is told before they are shown (relayInserted).
- */
-export async function insertHiddenRecords(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-  batchNumber: number,
-  referrer: Referrer | null = null,
-): Promise<void> {
-  for (const insert of documents) await requireReferred(app, { collection, referrer, insert });
-  const hide = (document: StoredDocument): StoredDocument => ({
-    ...document,
-    [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), batch: batchNumber },
-  });
-  await writeNew(app, collection, documents, {
-    run: (stored, withEvents) => stored.insertMany(withEvents.map(hide), { ordered: true }),
-    changed: () => null,
-  });
-}
-
-/** Has the events of documents relayed that were stored hidden and are shown now by a write of their batch's record. */
-export async function relayInserted(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
-  await tellOf(app, collection, 'insert', { ids });
-}
-
-/** Removes the documents of a batch that never came to stand. */
-export async function removeHiddenRecords(
-  app: App,
-  collection: Collection,
-  { ids, number }: { ids: readonly ObjectId[]; number: number },
-): Promise<void> {
-  await removeUnseen(app, collection, { _id: { $in: [...ids] }, [BATCH_NUMBER]: number });
-}
-
-/** Removes those of the documents that are still pending. */
-export async function removePendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
-  await removeUnseen(app, collection, { _id: { $in: [...ids] }, isDeleted: PENDING });
-}
-
 /** Removes documents that nobody sees, or that everybody was told of as gone: so nobody is told. Their number. */
 async function removeUnseen(app: App, collection: Collection, filter: Filter): Promise<number> {
   const removed = await write(app, collection, {
@@ -238,20 +192,6 @@ async function removeUnseen(app: App, collection: Collection, filter: Filter): P
     changed: () => null,
   });
   return removed.deletedCount;
-}
-
-/**
- * Makes pending documents active. Harmless to repeat; 400 when an index that was made since cannot hold one of
- * them.
- */
-export async function publishPendingRecords(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
-  const pending = { _id: { $in: [...ids] }, isDeleted: PENDING } as const;
-  await write(app, collection, {
-    action: 'insert',
-    adds: null,
-    run: (stored) => stored.updateMany(pending, { $set: { isDeleted: false } }),
-    changed: () => ({ ids }),
-  });
 }
 
 /**
@@ -319,7 +259,7 @@ export async function noteInDocument(
   return document;
 }
 
-/** Updates the one shown document that matches; where somebody is told of it, with what it was before. */
+/** Updates the one document that matches; where somebody is told of it, with what it was before. */
 async function updateOne(
   app: App,
   collection: Collection,
@@ -332,14 +272,8 @@ async function updateOne(
   const read = (wanted: Filter): Promise<StoredDocument | null> => byPath.findOne(wanted);
   const write = (wanted: Filter, event: OutboxEntry | null): Promise<StoredDocument | null> =>
     byPath.findOneAndUpdate(wanted, together(outboxOperators(event), update), { returnDocument: 'after' });
-  const changed = await matchShown(app, collection, async (shown) => {
-    const wanted = { ...filter, ...shown };
-    const tried = entry
-      ? await writeWithImage(app, collection, entry, wanted, { read, write })
-      : { document: await write(wanted, null) };
-    return tried.document && tried;
-  });
-  return changed ?? { document: null };
+  if (entry) return writeWithImage(app, collection, entry, filter, { read, write });
+  return { document: await write(filter, null) };
 }
 
 /**
@@ -367,9 +301,7 @@ async function removePlain(app: App, collection: Collection, filter: Filter): Pr
       if (entry) {
         return updateOne(app, collection, filter, { $set: removedFields(entry) }, entry);
       }
-      const remove = (shown: Filter): Promise<StoredDocument | null> =>
-        stored.findOneAndDelete({ ...filter, ...shown });
-      return { document: await matchShown(app, collection, remove) };
+      return { document: await stored.findOneAndDelete(filter) };
     },
     changed: changedOne,
   });

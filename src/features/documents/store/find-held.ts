@@ -4,7 +4,6 @@ import { storedPath } from '../../access/rules/pins.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { StoredDocument } from './document.js';
 import { writtenId, type RecordWrite } from './record-update.js';
-import { matchShown } from './shown-documents.js';
 
 /** What the document that meets a filter holds at the paths that rules name; null when there is none. */
 export function findHeld(
@@ -37,9 +36,8 @@ export async function findImage(
   const [first] = own;
   if (!first) return null;
   if ('insert' in first) return imageOfNew(first.insert, own.slice(1));
-  const stored = await matchShown(app, collection, (shown) =>
-    app.db.collection<StoredDocument>(documentsName(collection)).findOne({ _id: id, ...shown }, app.db.confirmedReads),
-  );
+  const documents = app.db.collection<StoredDocument>(documentsName(collection));
+  const stored = await documents.findOne({ _id: id }, app.db.confirmedReads);
   return stored && { ...changed(stored, own), isNew: false };
 }
 

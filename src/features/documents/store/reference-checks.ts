@@ -6,7 +6,6 @@ import { findObjectId } from '../../../platform/ids.js';
 import { findCollection, peekCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { findShown } from '../../collections/indexes/insert-series.js';
 import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
 import {
   changeableFilter,
@@ -347,23 +346,6 @@ async function referredTo(
 export type WriteCondition = Extract<WriteStep, { matches: boolean }>;
 
 /** A check as a condition of a write. */
-export async function conditionOf(app: App, { collection, filter, matches }: ReferenceCheck): Promise<WriteCondition> {
-  const shown = matches ? await findShown(app, collection._id) : {};
-  return { collection: documentsName(collection), filter: { ...filter, ...shown }, matches };
-}
-
-/**
- * The checks by reads before the write, for a database without transactions: what others change in between is not
- * seen. False where the write matches nothing, or has to be planned again.
- */
-export async function requireReferences(app: App, { write, checks }: CheckedWrite): Promise<boolean> {
-  // Whether the writer may at all comes first.
-  if ('filter' in write && !(await hasMatch(app, write.collection, write.filter))) return false;
-  for (const { collection, filter, matches, refusal } of checks) {
-    if ((await hasMatch(app, collection, filter)) === matches) continue;
-    const error = await refusal();
-    if (error) throw error;
-    return false;
-  }
-  return true;
+export function conditionOf({ collection, filter, matches }: ReferenceCheck): WriteCondition {
+  return { collection: documentsName(collection), filter, matches };
 }

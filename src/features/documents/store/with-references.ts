@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import type { StoredDocument } from './document.js';
 import type { RecordWrite } from './record-update.js';
-import { checkReferences, concernsReferences, requireReferences, type ReferenceCheck } from './reference-checks.js';
+import { checkReferences, concernsReferences, type ReferenceCheck } from './reference-checks.js';
 import { writeRecordsTogether, WriteRefused } from './write-together.js';
 
 /**
@@ -16,11 +16,6 @@ export async function withReferences<W extends RecordWrite>(
   if (!(await concernsReferences(app, write))) return plain(write, []);
   if ('insert' in write) return plain(write, (await checkReferences(app, write)).checks);
   return writeInTransaction(app, write);
-}
-
-/** Checks what references ask of a new document by reads, before it is written. */
-export async function requireReferred(app: App, write: RecordWrite & { insert: StoredDocument }): Promise<void> {
-  if (await concernsReferences(app, write)) await requireReferences(app, await checkReferences(app, write));
 }
 
 /** So often a write is planned again that others came between. */

@@ -5,7 +5,6 @@ import type { WriteStep } from '../../../platform/database/database.js';
 import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName } from '../../collections/collection.js';
 import { withFolded, withFoldedPaths } from '../../collections/fields/nocase.js';
-import { findShown } from '../../collections/indexes/insert-series.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
@@ -68,7 +67,7 @@ export async function writeRecordsTogether(
         const { collection, filter } = step;
         plan.push({ index, step: { collection, filter, matches: true } });
       }
-      for (const check of planned.checks) plan.push({ index, step: await conditionOf(app, check), check });
+      for (const check of planned.checks) plan.push({ index, step: conditionOf(check), check });
       plan.push({ index, step, isWrite: true, growth });
     });
   }
@@ -125,7 +124,7 @@ async function readStep(app: App, write: RecordWrite, growth: Document | null): 
     await requireRoomFor(app, collection.projectId, { documents: [write.insert] });
     return { collection: name, insert: withOutbox(write.insert, await queueEvents(app, collection, 'insert')) };
   }
-  const filter = { ...write.filter, ...(await findShown(app, collection._id)) };
+  const { filter } = write;
   if ('removed' in write) {
     const entry = await queueEvents(app, collection, 'delete');
     return { collection: name, filter, ...(entry ? { update: removedUpdate(entry) } : { remove: true }) };

@@ -53,7 +53,7 @@ export interface RepeatableSteps<T> {
 const REFUSALS: ReadonlySet<ErrorKind> = new Set(['invalid', 'forbidden', 'conflict', 'tooLarge']);
 
 /** Code of the 409 for a request whose first attempt may still succeed. */
-export const UNDER_WAY = 'REQUEST_UNDER_WAY';
+const UNDER_WAY = 'REQUEST_UNDER_WAY';
 
 /** Bytes of a record with its index entries, and of each id in it. */
 const RECORD_BYTES = 400;

@@ -4,7 +4,6 @@ import type { Caller } from '../../access/caller.js';
 import type { Collection } from '../../collections/collection.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
-import { matchShown } from '../store/shown-documents.js';
 import { matching, requireDocumentId, requireWriteTarget, writeRuled } from './write-target.js';
 
 /**
@@ -23,15 +22,7 @@ export async function requireUpdatable(
   const state = { _id, isDeleted: false };
   const nothing = { set: {}, unset: [] };
   const find = (filters: readonly Document[]): Promise<StoredDocument | null> =>
-    matchShown(
-      app,
-      collection,
-      async (shown) =>
-        await documentStore(app, collection).findOne(
-          { ...matching(state, filters), ...shown },
-          { projection: { createdAt: 1 } },
-        ),
-    );
+    documentStore(app, collection).findOne(matching(state, filters), { projection: { createdAt: 1 } });
   const ruled = { action: 'update', change: nothing } as const;
   const { createdAt } = await writeRuled(app, place, state, ruled, find, () => undefined);
   return { collection, createdAt: createdAt ?? null };

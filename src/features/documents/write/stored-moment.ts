@@ -5,7 +5,6 @@ import type { Collection } from '../../collections/collection.js';
 import { decodeStored } from '../reply/encode-document.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
-import { matchShown } from '../store/shown-documents.js';
 
 /**
  * A document as one read found it. Everything that is said about a refused write is judged by it: two reads can find
@@ -24,11 +23,7 @@ export async function findMoment(
   state: Record<string, unknown>,
 ): Promise<StoredMoment | null> {
   const openMatcher = await loadMatchers();
-  const stored = await matchShown(
-    app,
-    collection,
-    (shown) => documentStore(app, collection).findOne({ ...state, ...shown }, { raw: true }) as Promise<Buffer | null>,
-  );
+  const stored = (await documentStore(app, collection).findOne(state, { raw: true })) as Buffer | null;
   return (
     stored && {
       document: decodeStored(stored) as StoredDocument,

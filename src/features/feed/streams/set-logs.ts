@@ -73,7 +73,7 @@ export class SetLogs {
 async function findConcerned({ set, at, userPaths }: FollowedLog, end: LogPosition): Promise<Set<unknown> | null> {
   if (at.epoch !== end.epoch || end.seq - at.seq > MAX_FOLLOWED) return null;
   const users = new Set<unknown>();
-  const search = { visible: {}, hidden: null, limit: CHUNK, maxBytes: CHUNK_BYTES };
+  const search = { visible: {}, limit: CHUNK, maxBytes: CHUNK_BYTES };
   for (let seq = at.seq; seq < end.seq;) {
     const found = await set.log.watch({ after: { epoch: at.epoch, seq }, ...search });
     if (!found || found.seq === seq) return null;

@@ -9,6 +9,7 @@ import type { Collection } from '../../collections/collection.js';
 import type { FeedPosition } from '../feed-cursor.js';
 import { digest } from '../feed-query.js';
 import { waitForAny } from '../wait-for-any.js';
+import { visibleDocuments } from '../../documents/store/document.js';
 import { prepareRead, type Following } from '../read-page.js';
 import { Batch, type SharedChange } from './batch.js';
 import { GroupIndex } from './group-index.js';
@@ -138,9 +139,14 @@ export class Watcher {
       this.#dismiss();
       return true;
     }
-    const { visible, hidden } = await prepareRead(this.app, this.collection);
+    await prepareRead(this.app, this.collection);
     const after = this.#position;
-    const found = await this.#log.watch({ after, visible, hidden, limit: MAX_CHANGES, maxBytes: MAX_BYTES });
+    const found = await this.#log.watch({
+      after,
+      visible: visibleDocuments(),
+      limit: MAX_CHANGES,
+      maxBytes: MAX_BYTES,
+    });
     if (this.#stop.signal.aborted) return true;
     // The rules may have changed while it was read.
     if (!found || !(await this.#isSame())) {

@@ -1,7 +1,6 @@
 import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { PENDING } from '../../collections/indexes/document-indexes.js';
-import { findShown } from '../../collections/indexes/insert-series.js';
 import { OUTBOX_SINCE } from './outbox-field.js';
 import { relayDocuments } from './relay-outbox.js';
 
@@ -18,7 +17,7 @@ export async function relayWaiting(
   since: readonly object[] = ANY_TIME,
   isOver: () => boolean = () => false,
 ): Promise<void> {
-  const stored = { isDeleted: { $ne: PENDING }, ...(await findShown(app, collection._id)) };
+  const stored = { isDeleted: { $ne: PENDING } };
   const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
   for (const condition of since) {
     for (;;) {
