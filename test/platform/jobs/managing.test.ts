@@ -1,12 +1,7 @@
 import { ObjectId } from 'bson';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { jobStore, type JobRecord } from '../../../src/platform/jobs/job.js';
-import {
-  listJobs,
-  presentJob,
-  retryDeadJobs,
-  retryJob,
-} from '../../../src/platform/jobs/manage-jobs.js';
+import { listJobs, presentJob, retryDeadJobs, retryJob } from '../../../src/platform/jobs/manage-jobs.js';
 import { eventually } from '../../helpers/eventually.js';
 import { defineJob, gate, openJobWorld, type JobWorld } from '../../helpers/job-world.js';
 

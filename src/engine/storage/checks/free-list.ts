@@ -6,7 +6,8 @@ const NUMBER_BYTES = 8;
 const NEGATIVE_FROM = 2 ** 63;
 
 /** What to do about a broken list: a copy gets a list of its own. */
-export const REPAIR = 'To repair it, stop what serves it and run "bsvc doctor --repair": it copies everything into a new file.';
+export const REPAIR =
+  'To repair it, stop what serves it and run "bsvc doctor --repair": it copies everything into a new file.';
 
 /** The list of free pages, as its records say; a page in it that is in use is overwritten by the next writes. */
 export class FreeList {
