@@ -138,7 +138,7 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     rls.type(RETURN);
     await rls.shows('owner');
     rls.type(RETURN);
-    await rls.shows('posts: private, owner field userId.');
+    await rls.shows('posts: private, owner field userId');
     expect((await rls.end()).code).toBe(0);
   });
 

@@ -104,7 +104,8 @@ function planState(app: App, place: BatchPlace, operation: BatchOperation, idTex
   const _id = requireDocumentId(idText);
   const expected = readIfMatch(operation.ifMatch);
   if (operation.body !== undefined) throw invalid('INVALID_BODY', `"${operation.op}" takes no body`);
-  const now = nextVersion(app.clock.now(), _id, expected);
+  const now = app.clock.now();
+  const updatedAt = nextVersion(now, _id, expected);
   const inVersion = {
     own: [versionFilter(expected)],
     explain: ({ document }: StoredMoment) => requireVersion(document, expected),
@@ -117,7 +118,7 @@ function planState(app: App, place: BatchPlace, operation: BatchOperation, idTex
       {
         ...inVersion,
         ruled: { action: 'delete' },
-        record: { action: 'delete', set: { isDeleted: true, deletedAt: now, updatedAt: now }, isOwn: true },
+        record: { action: 'delete', set: { isDeleted: true, deletedAt: new Date(now), updatedAt }, isOwn: true },
       },
     );
   }
@@ -125,7 +126,7 @@ function planState(app: App, place: BatchPlace, operation: BatchOperation, idTex
   return planRuled(app, place, trashed, {
     ...inVersion,
     ruled: { action: 'update', change: { set: {}, unset: [] } },
-    record: { action: 'recover', set: { isDeleted: false, deletedAt: null, updatedAt: now }, isOwn: true },
+    record: { action: 'recover', set: { isDeleted: false, deletedAt: null, updatedAt }, isOwn: true },
     notFound: notInTrash,
   });
 }

@@ -128,29 +128,35 @@ function nextBatch(
 
 async function settleDocument(app: App, settling: Settling, _id: ObjectId): Promise<boolean> {
   const { reference, isBack, id } = settling;
-  const now = nextVersion(app.clock.now(), _id);
+  const now = app.clock.now();
+  const moments = { deletedAt: new Date(now), updatedAt: nextVersion(now, _id) };
   if (isBack) {
     const filter = { ...referringTo(reference, id), _id, isDeleted: true, [TRASHED_WITH]: { $exists: true } };
-    const set = { isDeleted: false, deletedAt: null, updatedAt: now };
+    const set = { ...moments, isDeleted: false, deletedAt: null };
     const back = await changeDocumentRecord(app, reference.collection, filter, { action: 'recover', set, isOwn: true });
     return back !== null;
   }
-  return (await writeWhileGone(app, settling, writeFor(settling, _id, now))) !== null;
+  return (await writeWhileGone(app, settling, writeFor(settling, _id, moments))) !== null;
 }
 
 type RecordChanged = Exclude<RecordWrite, { insert: StoredDocument }>;
 
-function writeFor({ reference, id }: Settling, _id: ObjectId, now: Date): RecordChanged {
+function writeFor(
+  { reference, id }: Settling,
+  _id: ObjectId,
+  moments: { deletedAt: Date; updatedAt: Date },
+): RecordChanged {
   const { collection, field, isList, onDelete } = reference;
   const filter = { ...referringTo(reference, id), _id };
   const text = id.toHexString();
   if (onDelete === 'remove') return { collection, id: _id, filter, removed: true };
   if (onDelete === 'trash') {
-    const set = { isDeleted: true, deletedAt: now, updatedAt: now, [TRASHED_WITH]: text };
+    const set = { ...moments, isDeleted: true, [TRASHED_WITH]: text };
     return { collection, id: _id, filter, record: { action: 'delete', set, isOwn: true } };
   }
   const taken = isList ? { operators: { $pull: { [field]: text } } } : { unset: [field] };
-  return { collection, id: _id, filter, record: { action: 'update', set: { updatedAt: now }, ...taken, isOwn: true } };
+  const set = { updatedAt: moments.updatedAt };
+  return { collection, id: _id, filter, record: { action: 'update', set, ...taken, isOwn: true } };
 }
 
 /** The write as long as the referred document is gone. */

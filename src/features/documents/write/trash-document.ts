@@ -26,8 +26,8 @@ export async function trashDocument(
   const id = requireDocumentId(idText);
   const { expected = null } = options;
   return removeOnce(app, place, { id: idText, permanent: false }, options, async () => {
-    const now = nextVersion(app.clock.now(), id, expected);
-    const set = { isDeleted: true, deletedAt: now, updatedAt: now };
+    const now = app.clock.now();
+    const set = { isDeleted: true, deletedAt: new Date(now), updatedAt: nextVersion(now, id, expected) };
     await writeInState(app, place, { _id: id, isDeleted: false }, { action: 'delete', expected }, (filter) =>
       changeDocumentRecord(app, place.collection, filter, { action: 'delete', set, isOwn: true }, referrerOf(place)),
     );
