@@ -8,6 +8,7 @@ import { openCliHome } from '../helpers/run-cli.js';
 /** Where another thing is meant by a project, and why. */
 const WITHOUT = new Map([
   ['project delete', 'deletes none that was named for other work'],
+  ['secrets rotate', 'makes a new key for all projects, and names one with --tokens alone'],
   ['audit', 'looks for all unless told otherwise'],
   ['completion', 'asks in the shell, when a name is completed'],
 ]);

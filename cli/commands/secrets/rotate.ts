@@ -29,6 +29,7 @@ export default defineCommand({
       const text = `Access tokens of ${project.name} are signed with a new secret.`;
       return { json: { kid }, quiet: kid, text: () => text };
     }
+    if (named !== undefined) throw new UsageError('--project goes with --tokens.');
     if (grace !== undefined) throw new UsageError('--grace goes with --tokens.');
     const result = await rotateSecrets(await context.app());
     return {
