@@ -142,11 +142,12 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
       route.request().method() === 'GET' && !/export/.test(route.request().url()) ? route.continue() : route.abort(),
     );
     const met = new Set<string>();
+    // What a screen has in several states is pressed in one of them.
+    const pressed = new Set<string>();
     for (const [state, hash] of Object.entries(states)) {
-      const pressed = new Set<string>();
       for (;;) {
         await openState(page, hash());
-        const button = await findButton(page, pressed);
+        const button = await findButton(page, screenOf(hash()), pressed);
         if (button === null) break;
         const before = await page.getByRole('dialog').count();
         await button.click();
@@ -195,13 +196,16 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
   }
 
   /** A button of a name that was not pressed yet; rows have the same ones. Below a dialog nothing can be pressed. */
-  async function findButton(page: Page, pressed: Set<string>): Promise<Locator | null> {
+  async function findButton(page: Page, screen: string, pressed: Set<string>): Promise<Locator | null> {
     const dialogs = page.getByRole('dialog');
-    const place = (await dialogs.count()) > 0 ? dialogs.last() : page.getByRole('main');
+    const isDialog = (await dialogs.count()) > 0;
+    const place = isDialog ? dialogs.last() : page.getByRole('main');
+    const title = isDialog ? await place.getByRole('heading').first().innerText() : '';
     for (const button of await place.locator('button:enabled:visible').all()) {
       const name = (await button.getAttribute('aria-label')) ?? (await button.innerText()).trim();
-      if (name === '' || pressed.has(name) || /^(Close|Sign out|Copy)/.test(name)) continue;
-      pressed.add(name);
+      const key = `${screen} ${title} ${name}`;
+      if (name === '' || pressed.has(key) || /^(Close|Sign out|Copy)/.test(name)) continue;
+      pressed.add(key);
       return place.getByRole('button', { name, exact: true }).first();
     }
     return null;

@@ -117,9 +117,7 @@ it('enter and leave are told exactly while members and rules change and serving 
   await migrate(app.db);
   const random = openRandom(SEED);
   const world = await buildMemberWorld({ app });
-  const service = await startService(['serve', '--port', String(await findFreePort()), '--processes', '2'], env, {
-    constants: { streamsPerAddress: 1000 },
-  });
+  const service = await startService(['serve', '--port', String(await findFreePort()), '--processes', '2'], env);
   const { url } = service.ready;
   const run: Run = { url, steps: new EventEmitter().setMaxListeners(0), isOver: false, rules: 0, wrong: [] };
   let kills = 0;

@@ -64,11 +64,12 @@ async function startLook(dataDir: string, mark: string): Promise<Look> {
   const execArgv = IS_SOURCE ? ['--import', pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href] : [];
   const child = fork(ENTRY, [dataDir, mark], { execArgv, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
   const looked = new Promise<string | null>((resolve) => {
-    child.once('message', (report) => {
-      resolve((report as LookReport).damage);
-    });
+    let report: LookReport | null = null;
+    child.once('message', (told) => (report = told as LookReport));
+    // Not before: until then the store is open in another process.
     child.once('exit', (_code, signal) => {
-      resolve(OWN_SIGNALS.has(signal) ? `the process that looked through it ended by ${signal}` : null);
+      const ended = OWN_SIGNALS.has(signal) ? `the process that looked through it ended by ${signal}` : null;
+      resolve(report ? report.damage : ended);
     });
     // What keeps it from starting says nothing about the store.
     child.once('error', () => {
