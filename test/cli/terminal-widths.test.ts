@@ -35,7 +35,7 @@ afterAll(async () => {
 /** Every command that draws its progress, by its file below cli; and one that draws a table. */
 const COMMANDS: Record<string, (columns: number) => { argv: string[]; code?: number; stdin?: string }> = {
   'commands/data/export.ts': () => ({ argv: ['data', 'export', 'notes'] }),
-  'commands/repair.ts': () => ({ argv: ['doctor', '--repair', '--dry-run'] }),
+  'doctor/repair.ts': () => ({ argv: ['doctor', '--repair', '--dry-run'] }),
   'commands/data/import.ts': () => ({
     argv: ['data', 'import', 'notes', '-', '--format', 'ndjson'],
     stdin: '{"n":1}\n',
@@ -44,7 +44,7 @@ const COMMANDS: Record<string, (columns: number) => { argv: string[]; code?: num
     argv: ['data', 'import', 'notes', '-', '--from', 'supabase'],
     stdin: `{"id":"${columns}","n":1}\n`,
   }),
-  'commands/backup/make.ts': (columns) => ({ argv: ['backup', '--out', join(home.dir, `${columns}.backup`)] }),
+  'commands/backup.ts': (columns) => ({ argv: ['backup', '--out', join(home.dir, `${columns}.backup`)] }),
   'commands/restore.ts': (columns) => ({
     argv: ['restore', backup, '--data-dir', join(home.dir, `restored-${columns}`), '--yes'],
   }),

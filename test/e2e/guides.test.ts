@@ -14,6 +14,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'BSVC_PUBLIC_URL=https://api.shop.example': 'needs a domain and a certificate',
   },
   'files.md': {
+    'BSVC_S3_URL=s3://KEY:SECRET@s3.amazonaws.com/my-bucket?region=eu-central-1': 'needs an account at a provider',
     'bsvc byok bucket set --project shop --bucket shop-files --region auto \\': 'needs an account at a provider',
     '[': 'a rule for the provider’s console; test/e2e/browser-upload.test.ts has a bucket that keeps such rules',
   },
@@ -21,7 +22,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'BSVC_BACKUP_TO=/var/backups/bsvc': 'the schedule has tests of its own, with a clock that can be moved',
   },
   'mongodb.md': {
-    'MONGODB_URI=mongodb://db1.internal,db2.internal,db3.internal/?replicaSet=rs0': 'needs a MongoDB',
+    'MONGODB_URI=mongodb://db1.internal,db2.internal,db3.internal/bsvc?replicaSet=rs0': 'needs a MongoDB',
     "sh.enableSharding('bsvc');": 'needs a sharded MongoDB',
   },
   'telemetry.md': {

@@ -110,12 +110,19 @@ describe('mongoose over the wire transport', () => {
     expect(result).toEqual({ _id: 'Cleo', books: 10, pages: 290 });
   });
 
-  it('refuses a transaction instead of running its parts at once', async () => {
-    const session = await connection.startSession();
-    session.startTransaction();
-    await expect(authors.create([{ name: 'Tom', email: 'tom@x.test' }], { session })).rejects.toThrow();
-    await session.abortTransaction().catch(() => undefined);
-    await session.endSession();
-    expect(await authors.countDocuments({ name: 'Tom' })).toBe(0);
+  it('undoes what a transaction wrote that is aborted, and keeps what one wrote that is committed', async () => {
+    for (const [name, outcome] of [
+      ['Tom', 'abort'],
+      ['Tess', 'commit'],
+    ] as const) {
+      const session = await connection.startSession();
+      session.startTransaction();
+      await authors.create([{ name, email: `${name}@x.test` }], { session });
+      expect(await authors.findOne({ name })).toBeNull();
+      expect(await authors.findOne({ name }, null, { session })).not.toBeNull();
+      await (outcome === 'abort' ? session.abortTransaction() : session.commitTransaction());
+      await session.endSession();
+      expect(await authors.countDocuments({ name })).toBe(outcome === 'abort' ? 0 : 1);
+    }
   });
 });
