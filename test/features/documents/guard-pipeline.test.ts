@@ -15,6 +15,7 @@ const source = (name: string, fields: Collection['fields']): PipelineSource => (
   storedName: `stored_${name}`,
   unseen: new Set<string>(),
   visible: { visibleIn: name },
+  isRestricted: true,
 });
 const posts = source('posts', [
   { name: 'title', type: 'String' },
@@ -41,6 +42,8 @@ const refusal = (...stages: unknown[]): { code: string; kind: string; message: s
 };
 
 const OWN = { $match: { visibleIn: 'posts' } };
+/** What MongoDB does not move a filter across. */
+const BEHIND = { $limit: Number.MAX_SAFE_INTEGER };
 const THEIRS = { $match: { visibleIn: 'authors' } };
 const CLEAN = { $unset: '_bsvc' };
 
@@ -55,9 +58,26 @@ describe('the start of a pipeline', () => {
     ]);
   });
 
+  it('keeps expressions, which can fail, behind the restriction, and conditions before them', () => {
+    const $expr = { $divide: [1, '$n'] };
+    expect(guard({ $match: { title: 'a', $expr } })).toEqual([
+      OWN,
+      { $match: { title: 'a' } },
+      BEHIND,
+      { $match: { $expr } },
+      CLEAN,
+    ]);
+    const near = { near: { type: 'Point', coordinates: [0, 0] }, distanceField: 'd' };
+    expect(refusal({ $geoNear: { ...near, query: { $or: [{ $expr }] } } }).message).toContain(
+      '$expr cannot be part of',
+    );
+    const unrestricted = { ...posts, isRestricted: false };
+    expect(guardPipeline([{ $match: { $expr } }], unrestricted, find)).toEqual([OWN, { $match: { $expr } }, CLEAN]);
+  });
+
   it('takes the notes away before anything that could read a whole document', () => {
     const peek = { $match: { $expr: { $gt: [{ $size: { $objectToArray: '$$ROOT' } }, 1] } } };
-    expect(guard(peek)).toEqual([OWN, CLEAN, peek]);
+    expect(guard(peek)).toEqual([OWN, BEHIND, CLEAN, peek]);
   });
 
   it.each([[{ $search: { index: 'a', text: { query: 'b', path: 'title' } } }]])('comes after a leading %j', (lead) => {
@@ -439,6 +459,10 @@ describe('any pipeline whatsoever', () => {
           as: fc.constant('g'),
         }),
       }),
+      fc.constantFrom(
+        { $match: { $expr: { $divide: [1, '$title'] } } },
+        { $match: { title: 'a', $or: [{ $expr: { $toInt: '$title' } }] } },
+      ),
       fc.constantFrom({ $out: 'x' }, { $merge: 'x' }, { $limit: 1 }, { $currentOp: {} }),
     ),
   }));
@@ -457,6 +481,8 @@ describe('any pipeline whatsoever', () => {
         accepted++;
         expect(guarded[0]).toEqual(OWN);
         expectRestricted(guarded);
+        const failing = guarded.findIndex(({ $match }) => JSON.stringify($match ?? '').includes('$expr'));
+        if (failing >= 0) expect(guarded.slice(0, failing)).toContainEqual(BEHIND);
         expect(JSON.stringify(guarded)).not.toMatch(/"\$(where|function|out|merge|currentOp)"/);
       }),
       { seed: 11, numRuns: 4000 },

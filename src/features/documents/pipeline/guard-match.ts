@@ -14,10 +14,20 @@ const GEO_KEYS: ReadonlySet<string> = new Set(['$geometry', '$box', '$polygon', 
  * with the service's notes in them and what the caller does not see: 400 FIELD_NOT_READABLE for one that could read
  * any of that.
  */
-export function guardArgument(filter: unknown, { visible, unseen }: PipelineSource, shape: DocumentShape): Document {
+export function guardArgument(filter: unknown, source: PipelineSource, shape: DocumentShape): Document {
   const guarded = guardMatch(filter, shape);
-  requireReadableFilter(guarded, unseen);
-  return { $and: [visible, guarded] };
+  requireReadableFilter(guarded, source.unseen);
+  // The database may try it on documents that the caller does not read, where it can fail.
+  if (source.isRestricted && hasExpression(guarded)) {
+    throw badPipeline('$expr cannot be part of the filter of another stage: use a $match stage after it');
+  }
+  return { $and: [source.visible, guarded] };
+}
+
+/** Whether a guarded filter evaluates an expression, at any depth: alone among conditions, those can fail. */
+export function hasExpression(filter: unknown): boolean {
+  if (Array.isArray(filter)) return filter.some(hasExpression);
+  return isJsonObject(filter) && Object.entries(filter).some(([key, value]) => key === '$expr' || hasExpression(value));
 }
 
 /**

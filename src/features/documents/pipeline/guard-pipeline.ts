@@ -5,7 +5,7 @@ import { USERS } from '../../collections/users-collection.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { fieldNotReadable } from '../reply/conceal-fields.js';
 import { findRead } from '../reply/fields-read.js';
-import { guardArgument } from './guard-match.js';
+import { guardArgument, hasExpression } from './guard-match.js';
 import { measurePipeline } from './measure-pipeline.js';
 import { DocumentShape } from './pipeline-literals.js';
 import { badPipeline, refusedName, requireObject, requirePath, requireText } from './pipeline-problems.js';
@@ -87,7 +87,8 @@ class PipelineGuard {
     const [first, ...others] = stages;
     const leads = isJsonObject(first) && LEADING.has(Object.keys(first)[0] ?? '');
     const leading = leads ? [this.#guardLeading(first, source, scope.shape)] : [];
-    const rest = (leads ? others : stages).flatMap((stage) => this.#guardStage(stage, scope));
+    const guarded = (leads ? others : stages).flatMap((stage) => this.#guardStage(stage, scope));
+    const rest = source.isRestricted ? keepBehind(guarded) : guarded;
     const chosen = rest.findIndex((stage) => !isChoosing(stage, source));
     const at = chosen < 0 ? rest.length : chosen;
     const unset = source.unseen.size === 0 ? HIDDEN_FIELD : [HIDDEN_FIELD, ...source.unseen];
@@ -161,6 +162,19 @@ class PipelineGuard {
     }
     return this.#find(text);
   }
+}
+
+/**
+ * The stages with what can fail kept behind what comes before it: MongoDB makes one filter of neighbouring `$match`es,
+ * in an order of its own, and an `$expr` that fails on a document that the caller may not read would tell of it.
+ */
+function keepBehind(stages: readonly Document[]): Document[] {
+  const at = stages.findIndex(({ $match }) => $match !== undefined && hasExpression($match));
+  if (at < 0) return [...stages];
+  const { $expr, ...plain } = stages[at]!.$match as Record<string, unknown>;
+  const behind = hasExpression(plain) ? [stages[at]!] : [{ $match: { $expr } }];
+  const before = hasExpression(plain) || Object.keys(plain).length === 0 ? [] : [{ $match: plain }];
+  return [...stages.slice(0, at), ...before, { $limit: Number.MAX_SAFE_INTEGER }, ...behind, ...stages.slice(at + 1)];
 }
 
 function requireStages(stages: unknown, stage: string): readonly unknown[] {

@@ -8,6 +8,8 @@ export interface PipelineSource {
   storedName: string;
   /** Holds for the documents that the caller may read; always joined in, never left to the client. */
   visible: Document;
+  /** Whether rules keep documents from the caller. */
+  isRestricted: boolean;
   /** Fields that the caller does not see in every document: the pipeline neither names nor hands on any of them. */
   unseen: ReadonlySet<string>;
 }

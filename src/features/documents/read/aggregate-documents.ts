@@ -152,6 +152,7 @@ async function visibleSource(
     collection,
     storedName: documentsName(collection),
     visible: readable ? { $and: [readable, active] } : active,
+    isRestricted: readable !== null,
     unseen: sight?.unnamed ?? NONE,
   };
 }
