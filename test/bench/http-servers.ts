@@ -66,6 +66,7 @@ export async function service(folder: string, documents: number, checkout?: stri
     BSVC_DATA_DIR: join(folder, 'data'),
     BSVC_PROJECT: 'bench',
     BSVC_RATE_LIMIT: '10000000/15m',
+    BSVC_USER_RATE_LIMIT: '10000000/15m',
     BSVC_TRUST_PROXY: '1',
     BSVC_AUTH_RATE_LIMIT: '10000000/15m',
   };
