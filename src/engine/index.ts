@@ -10,6 +10,7 @@ import type { DataDb } from './transports/in-process/contract.js';
 import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
 import { openDataDb } from './transports/in-process/database.js';
 import { insertTogether } from './transports/in-process/insert-together.js';
+import { type AppTurn, type Exists, type Transform, transformInProcess } from './transports/in-process/transform.js';
 import {
   type AppCondition,
   type AppModified,
@@ -43,7 +44,7 @@ export type {
 export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
-export type { AppCondition, AppModified, AppStep };
+export type { AppCondition, AppModified, AppStep, AppTurn, Exists, Transform };
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
@@ -109,6 +110,8 @@ export interface Engine {
    * document matched.
    */
   writeTogether(db: string, steps: readonly AppStep[]): Promise<AppModified[]>;
+  /** Changes documents of one database in one transaction, each as its `run` decides from what is stored then. */
+  transform(db: string, turns: readonly AppTurn[]): Promise<AppModified[]>;
   /**
    * Opens the wire listener on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
    * ListenError. It closes with the engine. `report` is told of errors behind it that are no fault of a client.
@@ -232,6 +235,7 @@ export function openEngine(options: EngineOptions): Engine {
     insertTogether: (namespace, documents, conditions = []) =>
       insertTogether(core, namespace, documents as Record<string, unknown>[], conditions, { ignoreUndefined }),
     writeTogether: (name, steps) => writeTogetherInProcess(core, name, steps, { ignoreUndefined }),
+    transform: (name, turns) => transformInProcess(core, name, turns),
     changeLogs: (name) => openChangeLogs(storage, name),
     db: (name) => openDataDb(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),

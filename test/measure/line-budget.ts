@@ -37,7 +37,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/webhooks': 2500,
   'src/http': 3600,
   'src/migrations': 300,
-  'src/platform': 8300,
+  'src/platform': 8500,
   test: 1100,
   'test/api': 34900,
   'test/bench': 3800,

@@ -13,13 +13,16 @@ import type {
   AppModified,
   AppCondition,
   AppStep,
+  AppTurn,
   ChangeLogs,
   DataCollection,
+  Exists,
   HeldSnapshot,
   MetDamage,
   LongRead,
   RepairReport,
   Matcher,
+  Transform,
   VerifyOptions,
 } from '../../engine/index.js';
 import type { Config } from '../../config/config.js';
@@ -28,6 +31,7 @@ import { type AppError, conflict, invalid, unavailable } from '../../errors.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
+import { transformAlone, transformInTransaction } from './mongodb-transform.js';
 import { insertInTransaction, writeInTransaction } from './mongodb-transactions.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
 import { findOutage } from './outages.js';
@@ -59,6 +63,16 @@ export interface Database {
    * the write, and its `cause`, null where no document matched.
    */
   writeTogether(steps: readonly AppStep[]): Promise<AppModified[]>;
+  /**
+   * Changes the document of an id (null: there is none) to what `run` makes of it, and answers it before and after. Of
+   * what is read and asked nothing is old when the change is stored: others' changes come before or after it, none is
+   * lost. `run` gives a copy that shares what stays, the same object to keep it, null to remove it, and gives each
+   * version a later `updatedAt`; it is synchronous and without effects, as it may run several times. What it throws is
+   * thrown, and nothing is stored. 409 DOCUMENT_CHANGING where others change it all the time.
+   */
+  transform(name: string, id: unknown, run: Transform<Document>): Promise<AppModified>;
+  /** The same for documents in their order in one transaction, each seeing those before it: all or none. */
+  transformTogether(turns: readonly AppTurn[]): Promise<AppModified[]>;
   /**
    * The logs of the embedded engine, which it writes with the changes themselves, of any process. Of a MongoDB's
    * changes the application has to keep its own.
@@ -110,7 +124,15 @@ export interface Database {
 }
 
 /** A write among several, and the document before and after it. */
-export type { AppModified as WrittenStep, AppStep as WriteStep, LongRead, Matcher, RepairReport };
+export type {
+  AppModified as WrittenStep,
+  AppStep as WriteStep,
+  AppTurn as WriteTurn,
+  Exists,
+  LongRead,
+  Matcher,
+  RepairReport,
+};
 
 /**
  * Makes matchers, which try a filter on documents one by one with the answers of a find, whatever the database; loaded
@@ -206,6 +228,8 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     insertTogether: (collection, documents, conditions) =>
       insertInTransaction(client, db, collection, documents, conditions),
     writeTogether: (steps) => writeInTransaction(client, db, steps),
+    transform: (name, id, run) => transformAlone(client, db, { collection: name, id, run }),
+    transformTogether: (turns) => transformInTransaction(client, db, turns),
     confirmedReads: { readConcern: { level: 'majority' } },
     collection: (collection, options) => db.collection(collection, options),
     async createIndexes(collection, indexes) {
@@ -310,6 +334,8 @@ async function openEmbedded(config: Config): Promise<Database> {
       collection: (name) => db.collection(name),
       insertTogether: (collection, ...what) => engine.insertTogether({ db: EMBEDDED_NAME, collection }, ...what),
       writeTogether: (steps) => engine.writeTogether(EMBEDDED_NAME, steps),
+      transform: async (name, id, run) => (await engine.transform(EMBEDDED_NAME, [{ collection: name, id, run }]))[0]!,
+      transformTogether: (turns) => engine.transform(EMBEDDED_NAME, turns),
       changeLogs: engine.changeLogs(EMBEDDED_NAME),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
       measure: async (name) => readSize(await db.command({ collStats: name })),

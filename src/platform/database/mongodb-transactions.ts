@@ -29,7 +29,7 @@ class StepRefused extends Error {
 }
 
 /** Written into a document on which a transaction depends, so that no other one changes it before it ends. */
-const HELD_PATH = '_bsvc.held';
+export const HELD_PATH = '_bsvc.held';
 
 /**
  * Carries writes out together by a transaction, as `Database.writeTogether` says. What
@@ -45,19 +45,15 @@ export async function writeInTransaction(
   let attempts = 0;
   try {
     return await client.withSession((session) =>
-      session.withTransaction(
-        async () => {
-          // The driver alone would try for two minutes.
-          if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
-          const written = new WrittenSteps();
-          for (const [n, step] of steps.entries()) {
-            at = n;
-            await carryOut(db, session, step, written);
-          }
-          return written.finish(db, session);
-        },
-        { readConcern: { level: 'snapshot' }, writeConcern: { w: 'majority' }, readPreference: 'primary' },
-      ),
+      session.withTransaction(async () => {
+        if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
+        const written = new WrittenSteps();
+        for (const [n, step] of steps.entries()) {
+          at = n;
+          await carryOut(db, session, step, written);
+        }
+        return written.finish(db, session);
+      }, TRANSACTION),
     );
   } catch (error) {
     if (error === NOTHING_MATCHED) throw new StepRefused(at, null);
@@ -85,9 +81,17 @@ export async function insertInTransaction(
   }
 }
 
-const MAX_ATTEMPTS = 20;
+/** The driver alone would try for two minutes. */
+export const MAX_ATTEMPTS = 20;
 
-function changedByOthers(): Error {
+export const TRANSACTION = {
+  readConcern: { level: 'snapshot' },
+  writeConcern: { w: 'majority' },
+  readPreference: 'primary',
+} as const;
+
+/** The 409 for what others change all the time. */
+export function changedByOthers(): Error {
   return conflict('DOCUMENT_CHANGING', 'Its documents are being changed by others: try again', {
     retryAfterSeconds: 1,
   });

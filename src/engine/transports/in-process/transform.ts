@@ -1,0 +1,117 @@
+import { docFromApp } from '../../codec/app-values.js';
+import { decodeDocument } from '../../codec/decode.js';
+import type { Doc } from '../../codec/document.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { spliceDocument } from '../../codec/splice.js';
+import type { Core } from '../../commands/command.js';
+import { compileQuery } from '../../commands/read/query.js';
+import { existsInside, transform, type Turn } from '../../commands/write/transform.js';
+import { openDataDb } from './database.js';
+import { toDriverError } from './driver-errors.js';
+import type { AppModified } from './write-together.js';
+
+/**
+ * Whether a document of a collection matches a filter at the moment of the write. `keep`: one that does is not changed
+ * by others before the write is committed, which is so here in any case.
+ */
+export type Exists = (collection: string, filter: object, keep?: boolean) => boolean;
+
+/**
+ * Gives the next form of a document (null: there is none), a copy in which what stays is the very same; null removes
+ * it, the same object keeps it. Synchronous and without effects, as it may run several times. A throw refuses the
+ * write.
+ */
+export type Transform<T extends object> = (stored: T | null, exists: Exists) => T | null;
+
+/** One document of a transaction. */
+export interface AppTurn {
+  collection: string;
+  id: unknown;
+  run: Transform<Doc>;
+}
+
+/** A decision asks about more entries than a transaction looks at: they are looked at outside, and it is made again. */
+class AskedTooMuch extends Error {
+  constructor(
+    readonly key: string,
+    readonly collection: string,
+    readonly filter: object,
+  ) {
+    super('a decision asks about too many documents');
+  }
+}
+
+/** A decision refused the write: `cause` is what its caller gets, whatever its words. */
+class Refused extends Error {
+  constructor(override readonly cause: unknown) {
+    super('a decision refused the write');
+  }
+}
+
+/** Carries changes out in one transaction, each decided from what is stored at that very moment: all or none. */
+export async function transformInProcess(core: Core, db: string, turns: readonly AppTurn[]): Promise<AppModified[]> {
+  const known = new Map<string, boolean>();
+  const exists: Exists = (collection, filter) => {
+    const inside = existsInside(core.storage, `${db}.${collection}`, compileQuery(docFromApp(filter)));
+    if (inside !== undefined) return inside;
+    const key = `${collection} ${JSON.stringify(filter)}`;
+    const outside = known.get(key);
+    if (outside === undefined) throw new AskedTooMuch(key, collection, filter);
+    return outside;
+  };
+  const results: AppModified[] = [];
+  const decided = turns.map(({ collection, id, run }, at): Turn => ({
+    ns: `${db}.${collection}`,
+    id,
+    decide(stored) {
+      const before = stored && decodeDocument(stored, 'app');
+      const after = decide(run, before, exists);
+      results[at] = { before, after };
+      if (after === before) return null;
+      if (before === null || after === null) {
+        return { after: after && encodeDocument(after, after['_id']), touched: null };
+      }
+      return { after: spliceDocument(stored!, before, after), touched: changedFields(before, after) };
+    },
+  }));
+  for (;;) {
+    try {
+      await transform(core.storage, decided);
+      return results;
+    } catch (error) {
+      if (error instanceof Refused) throw error.cause;
+      if (!(error instanceof AskedTooMuch)) {
+        throw toDriverError(core.storage.damage.judge(error, `${db}.${turns[0]!.collection}`));
+      }
+      const { key, collection, filter } = error;
+      const found = await openDataDb(core, db, { ignoreUndefined: false })
+        .collection(collection)
+        .findOne(filter, { projection: { _id: 1 } });
+      known.set(key, found !== null);
+    }
+  }
+}
+
+/** What is thrown inside of `exists` is the engine's own, and may have failed the transaction. */
+function decide(run: Transform<Doc>, stored: Doc | null, exists: Exists): Doc | null {
+  let fault: unknown;
+  try {
+    return run(stored, (...asked) => {
+      try {
+        return exists(...asked);
+      } catch (error) {
+        fault = error;
+        throw error;
+      }
+    });
+  } catch (error) {
+    throw error === fault ? error : new Refused(error);
+  }
+}
+
+/** Top-level fields whose values are not the very same. */
+function changedFields(before: Doc, after: Doc): Set<string> {
+  const names = Object.keys(before).filter((name) => before[name] !== after[name]);
+  for (const name of Object.keys(after)) if (!Object.hasOwn(before, name)) names.push(name);
+  return new Set(names);
+}

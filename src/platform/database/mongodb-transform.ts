@@ -1,0 +1,171 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
+import { EJSON, ObjectId } from 'bson';
+import { changedByOthers, HELD_PATH, MAX_ATTEMPTS, TRANSACTION } from './mongodb-transactions.js';
+
+type Stored = Record<string, unknown>;
+/** By any `_id`. */
+type Keyed = Document & { _id: string };
+
+/** As the engine takes it; only the database's own module knows that. */
+interface Turn {
+  collection: string;
+  id: unknown;
+  run: (
+    stored: Stored | null,
+    exists: (collection: string, filter: object, keep?: boolean) => boolean,
+  ) => Stored | null;
+}
+
+interface Written {
+  before: Stored | null;
+  after: Stored | null;
+}
+
+/** A decision asks what has to be read first: it is made again with the answer. */
+class Asked extends Error {
+  constructor(
+    readonly key: string,
+    readonly collection: string,
+    readonly filter: object,
+    readonly keep: boolean,
+  ) {
+    super('a decision has to know more');
+  }
+}
+
+/** The service's notes, which others change without a new version: compared where the decision changes them. */
+const NOTES = '_bsvc';
+
+/** The last change of each document that this process is making: its own writers stand in line. */
+const lines = new Map<string, Promise<unknown>>();
+
+/**
+ * `Database.transform`: read, decide, and store if the document is of the same version still, again where it is not. A
+ * decision that asks for what has to be kept is made and stored in a transaction.
+ */
+export async function transformAlone(client: MongoClient, db: Db, turn: Turn): Promise<Written> {
+  const key = `${turn.collection} ${EJSON.stringify(turn.id)}`;
+  const mine = (lines.get(key) ?? Promise.resolve()).then(() => untilStored(client, db, turn));
+  const settled = mine.catch(() => undefined);
+  lines.set(key, settled);
+  try {
+    return await mine;
+  } finally {
+    if (lines.get(key) === settled) lines.delete(key);
+  }
+}
+
+const idOf = ({ id }: Turn): { _id: string } => ({ _id: id as string });
+
+async function untilStored(client: MongoClient, db: Db, turn: Turn): Promise<Written> {
+  const stored: Collection<Keyed> = db.collection(turn.collection);
+  for (let made = 0; made < MAX_ATTEMPTS; made++) {
+    if (made > 0) await wait(Math.random() * 2 ** Math.min(made, 6));
+    const before = (await stored.findOne(idOf(turn))) as Stored | null;
+    let after: Stored | null;
+    try {
+      after = await decide(turn, before, (asked) => {
+        if (asked.keep) throw asked;
+        return look(db, asked, {});
+      });
+    } catch (error) {
+      if (error instanceof Asked) return (await transformInTransaction(client, db, [turn]))[0]!;
+      throw error;
+    }
+    if (after === before || (await isStored(stored, before, after))) return { before, after };
+  }
+  throw changedByOthers();
+}
+
+/** Whether the change was stored: not where somebody has come between. */
+async function isStored(stored: Collection<Keyed>, before: Stored | null, after: Stored | null): Promise<boolean> {
+  if (before === null) {
+    try {
+      await stored.insertOne(after as Keyed);
+      return true;
+    } catch (error) {
+      const { code, keyPattern } = error as { code?: unknown; keyPattern?: object };
+      if (code === 11_000 && keyPattern && Object.hasOwn(keyPattern, '_id')) return false;
+      throw error;
+    }
+  }
+  const version: Stored = { _id: before._id, updatedAt: before.updatedAt ?? null };
+  if (after?.[NOTES] !== before[NOTES]) version[NOTES] = before[NOTES] ?? null;
+  if (after === null) return (await stored.deleteOne(version)).deletedCount === 1;
+  return (await stored.updateOne(version, difference(before, after))).matchedCount === 1;
+}
+
+/** `Database.transformTogether`: what others change at the same moment has the driver begin the transaction again. */
+export function transformInTransaction(client: MongoClient, db: Db, turns: readonly Turn[]): Promise<Written[]> {
+  let attempts = 0;
+  return client.withSession((session) =>
+    session.withTransaction(async () => {
+      if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
+      const written: Written[] = [];
+      for (const turn of turns) written.push(await carryOut(db, session, turn));
+      return written;
+    }, TRANSACTION),
+  );
+}
+
+async function carryOut(db: Db, session: ClientSession, turn: Turn): Promise<Written> {
+  const stored: Collection<Keyed> = db.collection(turn.collection);
+  const before = (await stored.findOne(idOf(turn), { session })) as Stored | null;
+  const after = await decide(turn, before, (asked) => look(db, asked, { session }));
+  if (after === before) return { before, after };
+  if (before === null) await stored.insertOne(after as Keyed, { session });
+  else if (after === null) await stored.deleteOne(idOf(turn), { session });
+  else await stored.updateOne(idOf(turn), difference(before, after), { session });
+  return { before, after };
+}
+
+async function decide(
+  { run }: Turn,
+  before: Stored | null,
+  answer: (asked: Asked) => Promise<boolean>,
+): Promise<Stored | null> {
+  const known = new Map<string, boolean>();
+  for (;;) {
+    try {
+      return run(before, (collection, filter, keep = false) => {
+        const key = `${collection} ${EJSON.stringify(filter)}`;
+        const found = known.get(key);
+        if (found === undefined) throw new Asked(key, collection, filter, keep);
+        return found;
+      });
+    } catch (error) {
+      if (!(error instanceof Asked)) throw error;
+      known.set(error.key, await answer(error));
+    }
+  }
+}
+
+/** In a transaction what is kept is written to, so that another one that changes it cannot be committed beside it. */
+async function look(
+  db: Db,
+  { collection, filter, keep }: Asked,
+  { session }: { session?: ClientSession },
+): Promise<boolean> {
+  const stored = db.collection(collection);
+  const projection = { _id: 1 };
+  if (!session) {
+    return (await stored.findOne(filter, { projection, readConcern: { level: 'majority' } })) !== null;
+  }
+  if (!keep) return (await stored.findOne(filter, { projection, session })) !== null;
+  return (
+    (await stored.findOneAndUpdate(filter, { $set: { [HELD_PATH]: new ObjectId() } }, { projection, session })) !== null
+  );
+}
+
+/** Only what is not the very same: what other programs have stored of the rest stays as it is. */
+function difference(before: Stored, after: Stored): Document {
+  const set: Stored = {};
+  const unset: Stored = {};
+  for (const name of Object.keys(after)) if (before[name] !== after[name]) set[name] = after[name];
+  for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) unset[name] = '';
+  return {
+    ...(Object.keys(set).length > 0 && { $set: set }),
+    ...(Object.keys(unset).length > 0 && { $unset: unset }),
+  };
+}
