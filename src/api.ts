@@ -129,7 +129,7 @@ export function createApi(app: App): Koa {
   api.use(allowOrigins({ except: OPERATORS_PATHS }));
   api.use(refuseSurplus({ except: ALWAYS_ANSWERED }));
   api.use(refuseWhileRestoring(app));
-  app.metrics.gauge('http_reply_bytes_held', 'Bytes of large replies under way', () => [{ value: app.replies.held() }]);
+  app.metrics.gauge('http_reply_bytes_held', 'Bytes of large replies under way', () => [{ value: app.replies.held }]);
   // Its metrics are there before the first stream.
   streamHub(app);
   offerMetrics(app);

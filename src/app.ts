@@ -1,4 +1,6 @@
 import { SYSTEM, type Actor } from './platform/actor.js';
+import { unavailable } from './errors.js';
+import { FairLimiter } from './fair-limiter.js';
 import type { Config } from './config/config.js';
 import { openCache, type Cache } from './platform/cache.js';
 import { systemClock, type Clock } from './platform/time/clock.js';
@@ -19,13 +21,11 @@ import { openLimits, type RateLimits } from './platform/rate-limit/open-limits.j
 import { openHints, type Hints } from './platform/processes/hints.js';
 import { openReadiness, type Readiness } from './platform/processes/readiness.js';
 import type { RedisConnection } from './platform/redis/redis.js';
-import { openReplyBudget, type ReplyBudget } from './platform/processes/reply-budget.js';
 import { openSecretBox, type SecretBox } from './platform/secrets/secret-box.js';
 import { joinProcessGroup, type ProcessGroup } from './platform/processes/group-member.js';
 import { openPubSub } from './platform/processes/pub-sub.js';
 import type { Telemetry } from './platform/observe/telemetry.js';
 import { traceDatabase } from './platform/database/traced-database.js';
-import { openFairQueue, type FairQueue } from './platform/processes/fair-queue.js';
 
 /** The connected dependencies that use cases take as their first argument. */
 export interface App {
@@ -51,12 +51,10 @@ export interface App {
   readonly outbound: Outbound;
   readonly secrets: SecretBox;
   readonly passwords: Passwords;
-  /** FairQueue for aggregations, by project: each may hold much memory. */
-  readonly aggregations: FairQueue;
-  /** In front of it, by client address: one has two places, of however many projects it has keys. */
-  readonly aggregationsOfAddress: FairQueue;
-  /** The memory that large replies may hold together until their clients have taken them, by project. */
-  readonly replies: ReplyBudget;
+  /** Places of aggregations: each may hold much memory. */
+  readonly aggregations: FairLimiter;
+  /** Bytes that large replies hold together until their clients have taken them. */
+  readonly replies: FairLimiter;
   readonly files: ObjectStores;
   /** The service's own way of sending mail; a project with its own key has another. */
   readonly mail: MailProvider;
@@ -66,7 +64,10 @@ export interface App {
   close(): Promise<void>;
 }
 
-const AGGREGATIONS = { concurrency: 4, perTenant: 2, maxWaiting: 400, maxWaitingPerTenant: 200 };
+const AGGREGATIONS = {
+  shares: { all: 4, project: 2, address: 2 },
+  waiting: { all: 400, project: 200, address: 200 },
+};
 
 /** Opens the database and what hangs on it. Throws `unavailable` when the database cannot be reached. */
 export async function openApp(
@@ -96,8 +97,6 @@ export async function openApp(
     await telemetry?.flush();
   };
   let closing: Promise<void> | null = null;
-  // Before the connection is closed for its silence.
-  const patience = { maxWaitMs: config.silenceTimeoutMs * 0.8 };
   return {
     config,
     log,
@@ -117,14 +116,27 @@ export async function openApp(
     outbound,
     secrets,
     passwords: openPasswords(config.bcryptCost),
-    aggregations: openFairQueue({ ...AGGREGATIONS, ...patience }),
-    aggregationsOfAddress: openFairQueue({ ...AGGREGATIONS, concurrency: Infinity, ...patience }),
-    replies: openReplyBudget(config.replyBudgetBytes),
+    // Nobody waits until the connection is closed for its silence.
+    aggregations: new FairLimiter({ ...AGGREGATIONS, maxWaitMs: config.silenceTimeoutMs * 0.8 }),
+    replies: openReplies(config.replyBudgetBytes),
     files,
     mail: openMailProvider(config, db, clock, secrets),
     actor: SYSTEM,
     close: () => (closing ??= close()),
   };
+}
+
+/** Others are answered although a project, or an address, reads its replies slowly. */
+function openReplies(bytes: number): FairLimiter {
+  return new FairLimiter({
+    shares: { all: bytes, project: Math.floor(bytes / 2), address: Math.floor(bytes / 8) },
+    waiting: { all: 400, project: 200, address: 100 },
+    maxWaitMs: 10_000,
+    refuse: () =>
+      unavailable('BUSY', 'Too many large replies are under way: try again in a moment, or ask for less at once', {
+        retryAfterSeconds: 1,
+      }),
+  });
 }
 
 /** The key of the data directory; a new one only for a store in which nothing is sealed. */

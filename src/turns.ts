@@ -1,14 +1,7 @@
 import { unavailable } from './errors.js';
+import { FairLines, type Tenant } from './fair-limiter.js';
 
-/** For whom a piece of work is done. */
-export interface Tenant {
-  /** Empty for work of no project. */
-  project: string;
-  /** The network address of a client; empty for work of the service itself, which is never refused. */
-  address: string;
-}
-
-/** The service itself. */
+/** The service itself, whose work is never refused. */
 export const OURS: Tenant = { project: '', address: '' };
 
 /** Networks of clients, by the signal that ends what is done for them. */
@@ -32,14 +25,13 @@ const SMALL_MS = 0.2;
 const MAX_WAIT_MS = 10_000;
 
 interface Waiting {
+  tenant: Tenant;
   ms: number;
   since: number;
   begin: (refusal?: Error) => void;
 }
 
-/** Those who wait: by project, then by address, each in the order of coming. The first of each map is next. */
-const lines = new Map<string, Map<string, Waiting[]>>();
-let waiting = 0;
+const lines = new FairLines<Waiting>();
 /** What this turn of the event loop has begun, in estimated milliseconds. */
 let spent = 0;
 let isArmed = false;
@@ -57,7 +49,7 @@ export function observeTurns(observe: TurnObserver): void {
 
 /** How many pieces of work wait for their turn. */
 export function waitingForTurns(): number {
-  return waiting;
+  return lines.size;
 }
 
 /**
@@ -74,7 +66,7 @@ export function turn(ms: number, tenant: Tenant = OURS, kind = ''): Promise<void
   return wait(ms, tenant, kind);
 }
 
-function wait(ms: number, { project, address }: Tenant, kind: string): Promise<void> {
+function wait(ms: number, tenant: Tenant, kind: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const begin = (refusal?: Error): void => {
       if (refusal) return reject(refusal);
@@ -82,11 +74,7 @@ function wait(ms: number, { project, address }: Tenant, kind: string): Promise<v
       spent += ms;
       resolve();
     };
-    const ofProject = lines.get(project) ?? new Map<string, Waiting[]>();
-    const line = ofProject.get(address) ?? [];
-    lines.set(project, ofProject.set(address, line));
-    line.push({ ms, begin, since: performance.now() });
-    waiting++;
+    lines.add({ tenant, ms, begin, since: performance.now() });
     arm();
   });
 }
@@ -102,28 +90,12 @@ function beginTurn(): void {
   if (lone) observer?.(lone.kind, lone.ms, performance.now() - lone.began);
   lone = null;
   spent = 0;
-  while (waiting > 0 && (spent === 0 || spent + nextOf(lines)!.ms <= TURN_MS)) beginNext();
-  if (waiting > 0 || spent > 0) arm();
-}
-
-function nextOf(all: typeof lines): Waiting | undefined {
-  for (const ofProject of all.values()) for (const line of ofProject.values()) return line[0];
-  return undefined;
-}
-
-function beginNext(): void {
-  const [[project, ofProject]] = lines as Iterable<[string, Map<string, Waiting[]>]> as [
-    [string, Map<string, Waiting[]>],
-  ];
-  const [[address, line]] = ofProject as Iterable<[string, Waiting[]]> as [[string, Waiting[]]];
-  const { begin, since } = line.shift()!;
-  waiting--;
-  // Both go to the end of their line.
-  ofProject.delete(address);
-  if (line.length > 0) ofProject.set(address, line);
-  lines.delete(project);
-  if (ofProject.size > 0) lines.set(project, ofProject);
-  begin(address !== '' && performance.now() - since > MAX_WAIT_MS ? tooLate() : undefined);
+  for (let [next] = lines.heads(); next && (spent === 0 || spent + next.ms <= TURN_MS); [next] = lines.heads()) {
+    lines.delete(next, true);
+    const isLate = next.tenant.address !== '' && performance.now() - next.since > MAX_WAIT_MS;
+    next.begin(isLate ? tooLate() : undefined);
+  }
+  if (lines.size > 0 || spent > 0) arm();
 }
 
 const tooLate = (): Error =>

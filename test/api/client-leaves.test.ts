@@ -61,7 +61,7 @@ describe.each(PLACES)('aggregation whose client leaves (reader threads: %s)', (r
   }
 
   it('gives its turn to others, running or waiting, and counts as 499', async () => {
-    const turns = vi.spyOn(test.app.aggregationsOfAddress, 'inTurn');
+    const turns = vi.spyOn(test.app.aggregations, 'run');
     // Some run, as many as an address may have at once; the others wait.
     const clients = [1, 2, 3, 4].map(() => startAggregation(ENDLESS));
     await eventually('all four are asked for', () => turns.mock.calls.length === 4);
@@ -95,7 +95,7 @@ describe('a plan that is explained, and whose client leaves', () => {
       );
       const { token, call } = await buildOperator(test);
       const path = `/api/projects/${shop.project._id.toHexString()}/collections/posts/documents/explain`;
-      const turns = vi.spyOn(test.app.aggregations, 'inTurn');
+      const turns = vi.spyOn(test.app.aggregations, 'run');
       const leaving = [1, 2, 3, 4].map(() => {
         const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
         const client = openRequest(test.url + path, { method: 'POST', agent: false, headers });

@@ -80,12 +80,12 @@ async function whileNobodyReads(
     return socket;
   });
   try {
-    await eventually('replies are under way', () => test.app.replies.held() > 0);
+    await eventually('replies are under way', () => test.app.replies.held > 0);
     await work();
   } finally {
     for (const socket of sockets) socket.destroy();
   }
-  await eventually('everything is given back', () => test.app.replies.held() === 0);
+  await eventually('everything is given back', () => test.app.replies.held === 0);
 }
 
 describe('large replies that nobody reads', () => {
@@ -100,7 +100,7 @@ describe('large replies that nobody reads', () => {
       const list = await get(other, '/api/data/scans?limit=16');
       expect(list.status).toBe(200);
       read = await list.arrayBuffer();
-      expect(test.app.replies.held()).toBeLessThan(100 * 1024 * 1024);
+      expect(test.app.replies.held).toBeLessThan(100 * 1024 * 1024);
     });
     watch.stop();
     clearInterval(timer);
@@ -121,7 +121,7 @@ describe('large replies that nobody reads', () => {
       expect(list.status).toBe(200);
       await list.arrayBuffer();
       // A page is larger than an eighth of this budget, so it is all that its address holds.
-      expect(test.app.replies.held()).toBeLessThan(BUDGET_BYTES / 4);
+      expect(test.app.replies.held).toBeLessThan(BUDGET_BYTES / 4);
     };
     await whileNobodyReads('GET /api/data/scans?limit=16', '', work, near);
   });
@@ -156,7 +156,7 @@ describe('a large reply', () => {
       headers: { 'x-api-key': other.secret },
     });
     expect([reply.status, await reply.text()]).toEqual([200, '']);
-    await eventually('everything is given back', () => test.app.replies.held() === 0);
+    await eventually('everything is given back', () => test.app.replies.held === 0);
   });
 
   it('of a client that stops reading is cut after a while, and one that reads slowly gets all of it', async () => {
@@ -173,7 +173,7 @@ describe('a large reply', () => {
     });
     await eventually('the slow one has ended', () => slow.closed, 60_000);
     expect(bytes).toBeGreaterThan(DOCUMENTS * 960_000);
-    await eventually('everything is given back', () => test.app.replies.held() === 0, 60_000);
+    await eventually('everything is given back', () => test.app.replies.held === 0, 60_000);
     still.destroy();
     await quick.stop(0);
   });

@@ -89,7 +89,7 @@ it('a request whose reply was sent, or whose client left, keeps no reply either'
   await ask('', 'HEAD');
   const left = await ask('');
   await left.body!.cancel();
-  await eventually('everything is given back', () => test.app.replies.held() === 0);
+  await eventually('everything is given back', () => test.app.replies.held === 0);
   expect(answered).toHaveLength(7);
   for (const ctx of answered as unknown as Record<symbol, unknown>[]) {
     const kept = Object.getOwnPropertySymbols(ctx).filter((symbol) => symbol.description === 'reply');

@@ -4,7 +4,7 @@
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
   cli: 12300,
-  src: 850,
+  src: 1050,
   'src/client': 3500,
   'src/config': 800,
   'src/console': 12250,
@@ -35,9 +35,9 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/store-copies': 1300,
   'src/features/users': 8100,
   'src/features/webhooks': 2500,
-  'src/http': 3600,
+  'src/http': 3400,
   'src/migrations': 300,
-  'src/platform': 8500,
+  'src/platform': 8250,
   test: 1100,
   'test/api': 34900,
   'test/bench': 3800,
@@ -49,9 +49,9 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/engine': 11600,
   'test/features': 10750,
   'test/helpers': 11450,
-  'test/http': 1250,
+  'test/http': 1050,
   'test/measure': 400,
   'test/mutants': 250,
-  'test/platform': 4650,
+  'test/platform': 4500,
   'test/worker': 200,
 };

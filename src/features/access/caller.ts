@@ -1,4 +1,4 @@
-import type { Tenant } from '../../turns.js';
+import type { Tenant } from '../../fair-limiter.js';
 import type { Actor } from '../../platform/actor.js';
 import type { ApiKey, Project } from '../projects/project.js';
 import type { TokenId } from './token-id.js';

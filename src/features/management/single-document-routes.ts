@@ -88,7 +88,7 @@ function writes(action: string): Access<InCollection> {
       const { project } = await access.give!(app, ctx);
       const { name } = await requireNamed(app, project, ctx.params.collection!);
       const target = await requireWriteTarget(app, operatorCaller(project), name);
-      if (app.replies.held() > 0) await app.replies.room({ project: project._id.toHexString(), address: '' });
+      await app.replies.room({ project: project._id.toHexString(), address: '' });
       return { project, target };
     },
   };

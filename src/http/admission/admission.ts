@@ -1,14 +1,15 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { abandoned } from '../../errors.js';
-import { observeTurns, turn, waitingForTurns, type Tenant } from '../../turns.js';
+import type { FairLimiter, Tenant } from '../../fair-limiter.js';
+import { observeTurns, turn, waitingForTurns } from '../../turns.js';
+import { clientSignal } from '../requests/client-signal.js';
 import { countValues } from '../requests/count-values.js';
 import { parseJson, requireFewValues, type BodyLimit } from '../requests/read-body.js';
 import { declaredLength, readBytes } from '../requests/read-bytes.js';
 import { collectSooner } from './collect-sooner.js';
 import { tenantOf } from './tenants.js';
-import { refusalReport } from './refusals.js';
-import { Room, type RoomRefusal } from './room.js';
+import { type LoadRefusal, openStage, refusalReport } from './refusals.js';
 import { estimateBody, estimateMemory, estimateQuery, estimateScan, TurnRatios } from './weights.js';
 
 /** Bodies that arrive, for each request that may be under way. */
@@ -31,22 +32,22 @@ type AdmissionApp = Pick<App, 'log' | 'metrics'> & { config: Pick<App['config'],
 /** What requests hold of the process, stage by stage (decision 51): bodies that arrive, their bytes, requests. */
 export class Admission {
   /** Requests whose body is there and whose reply is not completely sent. */
-  readonly flights: Room;
+  readonly flights: FairLimiter;
   /** Requests whose body is not there yet. */
-  readonly arriving: Room;
+  readonly arriving: FairLimiter;
   /** The bytes of their bodies, until the reply is sent. */
-  readonly bytes: Room;
+  readonly bytes: FairLimiter;
   /** Memory of the work on bodies that are there, until the reply is sent. */
-  readonly work: Room;
+  readonly work: FairLimiter;
 
   /** Notes a refusal because of load in log and metrics. */
-  readonly report: (refusal: RoomRefusal) => void;
+  readonly report: (refusal: LoadRefusal) => void;
 
   constructor(app: AdmissionApp, waitMs = WAIT_FOR_FLIGHT_MS) {
     const { maxInFlight, bodyBudgetBytes } = app.config;
     this.report = refusalReport(app);
-    const room = (stage: string, unit: string, most: number, maxWaitMs: number): Room =>
-      new Room({ stage, unit, most, maxWaitMs, maxWaiting: maxInFlight, onRefusal: this.report });
+    const room = (stage: string, unit: string, most: number, maxWaitMs: number): FairLimiter =>
+      openStage({ stage, unit, most, maxWaitMs, maxWaiting: maxInFlight, onRefusal: this.report });
     this.flights = room('under way', 'requests', maxInFlight, waitMs);
     this.arriving = room('arriving', 'requests', maxInFlight * ARRIVING_TIMES, waitMs);
     this.bytes = room('arriving', 'bytes', bodyBudgetBytes, WAIT_TO_ARRIVE_MS);
@@ -129,7 +130,7 @@ export class Admission {
 
 /** What a request holds of the rooms, until its reply is sent or it has left them. */
 class Visit {
-  readonly #held = new Map<Room, number>();
+  readonly #held = new Map<FairLimiter, number>();
   #isOver = false;
 
   constructor(
@@ -139,27 +140,27 @@ class Visit {
     ctx.res.on('close', this.#end);
   }
 
-  hold(room: Room, amount: number): Promise<void> | null {
-    const waits = room.enter(this.tenant, amount, this.ctx.res);
-    if (!waits) {
-      this.#note(room, amount);
-      return null;
+  hold(room: FairLimiter, amount: number): Promise<void> | null {
+    const wanted = room.within(this.tenant, amount);
+    if (!room.tryTake(this.tenant, wanted)) {
+      return room.take(this.tenant, wanted, clientSignal(this.ctx)).then(() => this.#note(room, wanted));
     }
-    return waits.then(() => this.#note(room, amount));
+    this.#note(room, wanted);
+    return null;
   }
 
   /** Takes room whether or not there is any. */
-  add(room: Room, amount: number): void {
+  add(room: FairLimiter, amount: number): void {
     if (this.#isOver) return;
     room.add(this.tenant, amount);
     this.#held.set(room, amount);
   }
 
-  giveBack(room: Room): void {
+  giveBack(room: FairLimiter): void {
     const amount = this.#held.get(room);
     if (amount === undefined) return;
     this.#held.delete(room);
-    room.leave(this.tenant, amount);
+    room.giveBack(this.tenant, amount);
   }
 
   /** Holds nothing any more, and needs no word of the end. */
@@ -168,7 +169,7 @@ class Visit {
     this.ctx.res.off('close', this.#end);
   }
 
-  #note(room: Room, amount: number): void {
+  #note(room: FairLimiter, amount: number): void {
     this.#held.set(room, amount);
     if (this.#isOver || this.ctx.res.destroyed) this.giveBack(room);
   }

@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { Context } from 'koa';
-import type { Tenant } from '../../turns.js';
+import type { Tenant } from '../../fair-limiter.js';
 import { clientNetwork } from '../requests/client-address.js';
 
 /** What guards have found out about a request. */

@@ -1,7 +1,8 @@
 import type Koa from 'koa';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Context } from 'koa';
-import { OURS, type Tenant } from '../../turns.js';
+import type { Tenant } from '../../fair-limiter.js';
+import { OURS } from '../../turns.js';
 import { partsOf, sendParts, type Part } from './send-parts.js';
 
 /** JSON that is ready to be sent: a text in `latin1` stands for bytes that are UTF-8 already. */

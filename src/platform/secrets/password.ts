@@ -1,10 +1,14 @@
 import { availableParallelism } from 'node:os';
 import { unavailable } from '../../errors.js';
 import { passwordForm } from '../schema/text-forms.js';
-import { openFairQueue, type FairQueueLimits } from '../processes/fair-queue.js';
+import { FairLimiter } from '../../fair-limiter.js';
 import { bcryptCostOf, isFirebaseScrypt, matchesFirebaseHash } from './firebase-scrypt.js';
 
-export type PasswordLimits = Pick<FairQueueLimits, 'concurrency' | 'maxWaiting' | 'maxWaitingPerTenant'>;
+export interface PasswordLimits {
+  concurrency: number;
+  maxWaiting: number;
+  maxWaitingPerTenant: number;
+}
 
 /** The slow work on passwords, off the event loop, within a turn. */
 export interface PasswordWork {
@@ -44,10 +48,10 @@ const costOf = (hash: string): number => (isFirebaseScrypt(hash) ? bcryptCostOf(
 
 export function openPasswords(cost: number, limits: PasswordLimits = defaultLimits()): Passwords {
   let averageMs = 2 ** (cost - 10) * 60;
-  const queue = openFairQueue({
-    ...limits,
-    perTenant: limits.concurrency,
-    refusal: (waiting) =>
+  const queue = new FairLimiter({
+    shares: { all: limits.concurrency },
+    waiting: { all: limits.maxWaiting, project: limits.maxWaitingPerTenant },
+    refuse: (_, waiting) =>
       unavailable('BUSY', 'Too many sign-ins at once: please try again in a moment', {
         retryAfterSeconds: Math.max(1, (waiting * averageMs) / limits.concurrency / 1000),
       }),
@@ -73,8 +77,8 @@ export function openPasswords(cost: number, limits: PasswordLimits = defaultLimi
 
   return {
     inTurn: (tenant, run, gone) =>
-      queue.inTurn(
-        tenant,
+      queue.run(
+        { project: tenant, address: '' },
         async () => {
           const started = performance.now();
           try {

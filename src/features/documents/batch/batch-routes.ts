@@ -33,7 +33,7 @@ const WRITES_ANYWHERE: Access<{ app: App; caller: Caller }> = {
   admit: settleKey,
   give: async (app, ctx) => {
     const caller = callerOf(ctx);
-    if (app.replies.held() > 0) await app.replies.room(tenantOfCaller(caller));
+    await app.replies.room(tenantOfCaller(caller));
     return { app: actingAs(app, actorOf(caller)), caller };
   },
 };

@@ -33,13 +33,9 @@ export async function aggregateDocuments(
 ): Promise<EncodedReply> {
   const { collection, guarded } = await openPipeline(app, caller, collectionName, pipeline, includeDeleted);
   try {
-    // Two of a project run at once; by the share of an address it would be one, of all users of an office together.
-    const tenant = { ...tenantOfCaller(caller), address: '' };
-    const read = (): Promise<EncodedReply> =>
-      readInTurn(app.aggregations, app.replies, tenant, signal, (size) =>
-        readResults(app, collection, guarded, { size, signal }),
-      );
-    return await inTurnOfAddress(app, caller, read, signal);
+    return await readInTurn(app.aggregations, app.replies, tenantOfCaller(caller), signal, (size) =>
+      readResults(app, collection, guarded, { size, signal }),
+    );
   } catch (error) {
     throw pipelineError(error, signal);
   }
@@ -61,21 +57,10 @@ export async function explainPipeline(
   const explain = async (): Promise<ExplainedList> =>
     readExplained(await documentStore(app, collection).aggregate(guarded, options).explain());
   try {
-    const project = caller.project._id.toHexString();
-    return await inTurnOfAddress(app, caller, () => app.aggregations.inTurn(project, explain, signal), signal);
+    return await app.aggregations.run(tenantOfCaller(caller), explain, signal);
   } catch (error) {
     throw pipelineError(error, signal);
   }
-}
-
-/** A server with a secret key is counted by its project alone. */
-function inTurnOfAddress<T>(
-  { aggregationsOfAddress }: App,
-  { network }: Caller,
-  work: () => Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  return network === undefined ? work() : aggregationsOfAddress.inTurn(network, work, signal);
 }
 
 /** The collection, and the pipeline as it runs for the caller. */

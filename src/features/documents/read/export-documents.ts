@@ -34,7 +34,8 @@ export async function readExport(
   options: ExportOptions,
 ): Promise<{ documents: AsyncIterable<PresentedDocument>; release: () => void }> {
   const tenant = { project: project._id.toHexString(), address: '' };
-  const held = await app.replies.wait(tenant, EXPORT_BYTES, options.signal);
+  const held = app.replies.within(tenant, EXPORT_BYTES);
+  await app.replies.take(tenant, held, options.signal);
   return { documents: exportDocuments(app, collection, options), release: () => app.replies.giveBack(tenant, held) };
 }
 

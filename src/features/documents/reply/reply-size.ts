@@ -1,8 +1,6 @@
 import { invalid } from '../../../errors.js';
 import { readAgain } from './read-again.js';
-import type { Tenant } from '../../../turns.js';
-import type { ReplyBudget } from '../../../platform/processes/reply-budget.js';
-import type { FairQueue } from '../../../platform/processes/fair-queue.js';
+import type { FairLimiter, Tenant } from '../../../fair-limiter.js';
 
 /** BSON of the documents in one reply. Their JSON is about as long, at worst six times. */
 export const MAX_REPLY_BYTES = 16 * 1024 * 1024;
@@ -18,7 +16,7 @@ const WHOLE_REPLY_BYTES = MAX_REPLY_BYTES + 1024 * 1024;
 
 /** Whose replies they are, and what they share. */
 interface Account {
-  budget: ReplyBudget;
+  budget: FairLimiter;
   tenant: Tenant;
 }
 
@@ -94,7 +92,7 @@ export class ReplySize {
     const more = this.#bytes - this.#reserved;
     if (more <= 0) return;
     if (this.#isWhole) budget.add(tenant, more);
-    else if (!budget.take(tenant, more)) throw new NoRoom();
+    else if (!budget.tryTake(tenant, more)) throw new NoRoom();
     this.#reserved += more;
   }
 
@@ -109,8 +107,8 @@ export class ReplySize {
  * reply first. A read that waits for room leaves its turn to others.
  */
 export function readInTurn<T>(
-  turns: FairQueue,
-  budget: ReplyBudget,
+  turns: FairLimiter,
+  budget: FairLimiter,
   tenant: Tenant,
   signal: AbortSignal,
   read: (size: ReplySize) => Promise<T>,
@@ -119,28 +117,38 @@ export function readInTurn<T>(
 }
 
 async function readOnceInTurn<T>(
-  turns: FairQueue,
-  budget: ReplyBudget,
+  turns: FairLimiter,
+  budget: FairLimiter,
   tenant: Tenant,
   signal: AbortSignal,
   read: (size: ReplySize) => Promise<T>,
 ): Promise<T> {
-  const done = await turns.inTurn(
-    tenant.project,
+  // Two of a project run at once; by the share of an address it would be one, of all users of an office together.
+  const account = { budget, tenant: { ...tenant, address: '' } };
+  const done = await turns.run(
+    tenant,
     async () => {
-      if (!budget.take(tenant, WHOLE_REPLY_BYTES)) return null;
-      return { result: await readReserved(new ReplySize({ budget, tenant }, WHOLE_REPLY_BYTES), read) };
+      if (!budget.tryTake(account.tenant, WHOLE_REPLY_BYTES)) return null;
+      return { result: await readReserved(new ReplySize(account, WHOLE_REPLY_BYTES), read) };
     },
     signal,
   );
   if (done) return done.result;
-  const size = new ReplySize({ budget, tenant }, await budget.wait(tenant, WHOLE_REPLY_BYTES, signal));
+  const size = await reserveWhole(account, signal);
   try {
-    return await turns.inTurn(tenant.project, () => readReserved(size, read), signal);
+    return await turns.run(tenant, () => readReserved(size, read), signal);
   } catch (error) {
     size.release();
     throw error;
   }
+}
+
+/** Waits for the room that the largest reply needs, or for as much as the tenant may have. */
+async function reserveWhole(account: Account, signal?: AbortSignal): Promise<ReplySize> {
+  const { budget, tenant } = account;
+  const bytes = budget.within(tenant, WHOLE_REPLY_BYTES);
+  await budget.take(tenant, bytes, signal);
+  return new ReplySize(account, bytes);
 }
 
 async function readReserved<T>(size: ReplySize, read: (size: ReplySize) => Promise<T>): Promise<T> {
@@ -160,7 +168,7 @@ async function readReserved<T>(size: ReplySize, read: (size: ReplySize) => Promi
  * releases the size when the reply is sent.
  */
 export function readWithin<T>(
-  budget: ReplyBudget,
+  budget: FairLimiter,
   tenant: Tenant,
   read: (size: ReplySize) => Promise<T>,
   signal?: AbortSignal,
@@ -169,7 +177,7 @@ export function readWithin<T>(
 }
 
 async function readOnceWithin<T>(
-  budget: ReplyBudget,
+  budget: FairLimiter,
   tenant: Tenant,
   read: (size: ReplySize) => Promise<T>,
   signal?: AbortSignal,
@@ -182,8 +190,7 @@ async function readOnceWithin<T>(
     size.release();
     if (!(error instanceof NoRoom)) throw error;
   }
-  const reserved = await budget.wait(tenant, WHOLE_REPLY_BYTES, signal);
-  return readReserved(new ReplySize(account, reserved), read);
+  return readReserved(await reserveWhole(account, signal), read);
 }
 
 /** A cursor of a `raw` read. */

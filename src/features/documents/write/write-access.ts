@@ -27,7 +27,7 @@ export const WRITES_AND_SHOWS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS,
   async give(app, ctx) {
     const given = await WRITES_DOCUMENTS.give!(app, ctx);
-    if (app.replies.held() > 0) await app.replies.room(tenantOfCaller(callerOf(ctx)));
+    await app.replies.room(tenantOfCaller(callerOf(ctx)));
     return given;
   },
 };

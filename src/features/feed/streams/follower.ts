@@ -1,7 +1,7 @@
 import { AppError } from '../../../errors.js';
 import type { App } from '../../../app.js';
 import { ownTurn } from '../../../turns.js';
-import type { FairQueue } from '../../../platform/processes/fair-queue.js';
+import type { FairLimiter } from '../../../fair-limiter.js';
 import { hintOf } from '../../changes/change-log.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { tenantOfCaller } from '../../access/caller.js';
@@ -29,7 +29,7 @@ export interface FollowerShares {
   app: App;
   watchers: Watchers;
   /** Turns for reading what a follower has missed. */
-  turns: FairQueue;
+  turns: FairLimiter;
 }
 
 /** The request to follow a collection. */
@@ -196,8 +196,8 @@ export class Follower implements Member {
     const { signal } = following;
     const tenant = { project: project.toHexString(), address: '' };
     const read = (): Promise<FeedPage> =>
-      turns.inTurn(
-        tenant.project,
+      turns.run(
+        tenant,
         async () => {
           await ownTurn(tenant);
           return readWithin(

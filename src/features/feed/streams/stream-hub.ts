@@ -1,10 +1,10 @@
 import type { App } from '../../../app.js';
 import { overLimit, unavailable, forbidden } from '../../../errors.js';
-import { Shares, type RefusedScope, type RoomRefusal } from '../../../http/admission/room.js';
+import { FairLimiter, type RefusedScope, type Tenant } from '../../../fair-limiter.js';
+import { type LoadRefusal, requestShares } from '../../../http/admission/refusals.js';
 import { admission } from '../../../http/admission/admission.js';
-import { takeTurns, type Tenant } from '../../../turns.js';
+import { takeTurns } from '../../../turns.js';
 import { isRestoring } from '../../../platform/database/restore-mark.js';
-import { openFairQueue } from '../../../platform/processes/fair-queue.js';
 import { admitsOrigin } from '../../access/admits-origin.js';
 import { judgeHeldToken } from '../../access/read-bearer.js';
 import { findLiveKey } from '../../access/require-key.js';
@@ -78,10 +78,10 @@ class StreamHub {
   readonly #byKey = new Map<string, KeyStreams>();
   /** By the look that their heartbeats come with: a look touches no other stream that nothing can have ended. */
   readonly #byHeartbeat = Array.from({ length: HEARTBEAT_LOOKS }, () => new Set<OpenStream>());
-  readonly #streamsOf = new Shares(Infinity);
-  readonly #polls: Shares;
-  readonly #conditions: Shares;
-  readonly #report: (refusal: RoomRefusal) => void;
+  readonly #streamsOf = new FairLimiter({ shares: { all: Infinity } });
+  readonly #polls: FairLimiter;
+  readonly #conditions: FairLimiter;
+  readonly #report: (refusal: LoadRefusal) => void;
   #taken = 0;
   #streams = 0;
   #added = 0;
@@ -90,17 +90,11 @@ class StreamHub {
   #looking = false;
 
   constructor(private readonly app: App) {
-    const most = app.config.streams;
-    this.#polls = new Shares(most);
-    this.#conditions = new Shares(app.config.liveConditions);
+    this.#polls = new FairLimiter({ shares: requestShares(app.config.streams) });
+    this.#conditions = new FairLimiter({ shares: requestShares(app.config.liveConditions) });
     this.#report = admission(app).report;
-    const turns = openFairQueue({
-      concurrency: READING_AT_ONCE,
-      perTenant: READING_OF_PROJECT,
-      // The subscriptions of a stream are limited, and each waits once.
-      maxWaiting: most * 50,
-      maxWaitingPerTenant: most * 50,
-    });
+    // Any number may wait: the subscriptions of a stream are limited, and each waits once.
+    const turns = new FairLimiter({ shares: { all: READING_AT_ONCE, project: READING_OF_PROJECT } });
     this.shares = { app, watchers: new Watchers(app), turns };
     app.metrics.gauge('streams', 'Open streams of changes', () => [{ value: this.#streams }]);
     app.metrics.gauge('feed_lag_seconds', 'How late the last changes were told to streams, at worst', () => [
@@ -111,13 +105,13 @@ class StreamHub {
   /** A place for a request that waits for changes; 503 BUSY when all are taken, or the tenant's share of them. */
   takePoll(tenant: Tenant): Place {
     this.#requireRoom();
-    const full = this.#polls.refused(tenant, 1);
+    const full = this.#polls.full(tenant, 1);
     if (full) {
       this.#report({ stage: 'kept', unit: 'waiting requests', ...full });
       throw tooManyWait();
     }
     this.#taken++;
-    this.#polls.change(tenant, 1);
+    this.#polls.add(tenant, 1);
     return new Place(this, { tenant });
   }
 
@@ -125,11 +119,11 @@ class StreamHub {
   giveBack({ tenant, conditions }: PlaceShare): void {
     this.#taken--;
     if (conditions === undefined) {
-      this.#polls.change(tenant, -1);
+      this.#polls.giveBack(tenant, 1);
       return;
     }
-    this.#streamsOf.change(tenant, -1);
-    this.#conditions.change(tenant, -conditions);
+    this.#streamsOf.giveBack(tenant, 1);
+    this.#conditions.giveBack(tenant, conditions);
   }
 
   /**
@@ -139,24 +133,24 @@ class StreamHub {
    */
   takeStream(tenant: Tenant, project: Project, conditions: number): Place {
     const { streamsPerAddress } = this.app.config;
-    if (this.#streamsOf.ofAddress(tenant.address) >= streamsPerAddress) {
+    if (this.#streamsOf.heldBy(tenant).address >= streamsPerAddress) {
       const text = `One address may have ${streamsPerAddress} streams at once: close others, or share one among several subscriptions`;
       throw overLimit('TOO_MANY_STREAMS', text, { retryAfterSeconds: SECONDS_TO_RETRY });
     }
     const limit = findLimit(project, 'streams');
-    if (limit !== null && this.#streamsOf.ofProject(tenant.project) >= limit) {
+    if (limit !== null && this.#streamsOf.heldBy(tenant).project >= limit) {
       throw forbidden('QUOTA_EXCEEDED', `The project may have ${limit} streams at once`);
     }
     this.#requireRoom();
     this.#requireConditions(tenant, conditions);
     this.#taken++;
-    this.#streamsOf.change(tenant, 1);
-    this.#conditions.change(tenant, conditions);
+    this.#streamsOf.add(tenant, 1);
+    this.#conditions.add(tenant, conditions);
     return new Place(this, { tenant, conditions });
   }
 
   #requireConditions(tenant: Tenant, conditions: number): void {
-    const full = this.#conditions.refused(tenant, conditions);
+    const full = this.#conditions.full(tenant, conditions);
     if (!full) return;
     this.#report({ stage: 'kept', unit: 'conditions', ...full });
     const text = `The filters of the streams of ${WHOSE[full.scope]} hold too many conditions and values: follow with fewer, or with shorter lists`;

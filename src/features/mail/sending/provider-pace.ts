@@ -4,7 +4,7 @@ import { overLimit } from '../../../errors.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
-import { openFairQueue, type FairQueue } from '../../../platform/processes/fair-queue.js';
+import { FairLimiter } from '../../../fair-limiter.js';
 import type { Project } from '../../projects/project.js';
 import { findByokKey } from '../project-mail.js';
 
@@ -21,19 +21,17 @@ const MAX_HOLD_MS = 3_600_000;
 const MAX_WAIT_MS = 60_000;
 
 /** Per process: who waits for one key. */
-const lines = new WeakMap<App['config'], Map<string, { queue: FairQueue; callers: number }>>();
-
-/** One call at a time: each project once before any of them twice. */
-const LINE = { concurrency: 1, perTenant: 1, maxWaiting: Infinity, maxWaitingPerTenant: Infinity };
+const lines = new WeakMap<App['config'], Map<string, { queue: FairLimiter; callers: number }>>();
 
 async function inLine<T>({ config }: App, id: string, project: Project, work: () => Promise<T>): Promise<T> {
-  const known = lines.get(config) ?? new Map<string, { queue: FairQueue; callers: number }>();
+  const known = lines.get(config) ?? new Map<string, { queue: FairLimiter; callers: number }>();
   lines.set(config, known);
-  const line = known.get(id) ?? { queue: openFairQueue(LINE), callers: 0 };
+  // One call at a time: each project once before any of them twice.
+  const line = known.get(id) ?? { queue: new FairLimiter({ shares: { all: 1 } }), callers: 0 };
   known.set(id, line);
   line.callers++;
   try {
-    return await line.queue.inTurn(project._id.toHexString(), work);
+    return await line.queue.run({ project: project._id.toHexString(), address: '' }, work);
   } finally {
     line.callers--;
     if (line.callers === 0) known.delete(id);
