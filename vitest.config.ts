@@ -1,14 +1,14 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { killDescendants } from './test/helpers/process-tree.js';
+import { placeOfFiles } from './test/helpers/run-folder.js';
 
 // Whatever the runner, the tests and the processes that they start put into the folder for temporary files goes below
 // this one. It goes when the run ends, with what still runs, also when the run is interrupted or a test fails before it
 // has cleaned up.
-const temporary = mkdtempSync(join(tmpdir(), 'bsvc-tests-'));
+const temporary = mkdtempSync(join(placeOfFiles(), 'bsvc-tests-'));
 process.env.TMPDIR = temporary;
 process.on('exit', () => {
   killDescendants(process.pid);
