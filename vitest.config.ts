@@ -35,58 +35,24 @@ const everywhere = {
  * Tests that take long because they kill, fill, outwait or count to a hundred thousand: `npm run test:deep`, which CI
  * runs after `npm test`.
  */
-const DEEP = [
-  // The first fifteen minutes of a newcomer are told by the quick tests.
-  'test/e2e/!(first-minutes).test.ts',
-  'test/api/attacks/**/*.test.ts',
-  ...list(
-    'api',
-    'attached-files changes-properties document-oracle hidden-fields hostile-reads list-documents mail-properties nothing-told references-properties references-readable rls-properties rule-moments rule-races rule-set-moments rules-search session-properties storage-properties storage-signed write-properties',
-  ),
-  ...list('client', 'browser hosted-react hosted-sdk killed react-user typed'),
-  ...list(
-    'cli',
-    'backup every-command kept-backups master-key move-to repair restore-beside restore-space serve terminal-widths upkeep',
-  ),
-  ...list(
-    'engine',
-    'after-kill crash damaged-values data-file failed-writes fairness full-disk healthy-stores insert-together mongoose one-moment plan-choice repair repair-history',
-  ),
-  ...list('engine/pipeline', 'compile'),
-  ...list('engine/power-cut', 'power-cut'),
-  ...list(
-    'features',
-    'access/rule-meaning-search documents/keyset-filter feed/slow-database files/attached-kill files/kill mail/provider-turns operators/delete-project operators/restore-backup project-types/project-document users/ownership',
-  ),
-  ...list('features/webhooks', 'receivers'),
-  ...list('http', 'strangers'),
-  ...list('platform', 'watch-snapshots'),
-  'test/worker/**/*.test.ts',
-  'test/console/**/*.test.ts',
-];
-
-/** What fails among modules that another file has used, also over the wire. */
-const OWN_MODULES = list('api', 'client-leaves');
+const DEEP = 'test/{console,e2e,worker,**/attacks,**/deep}/**/*.test.ts';
 
 /** Deep tests that replace modules or clocks, or measure their process: each has one to itself. */
-const ALONE = [
-  ...OWN_MODULES,
-  ...list('api', 'reply-budget'),
-  ...list('api/attacks', 'event-loop json-bombs'),
-  ...list('client', 'follow'),
-  ...list('e2e', 'faults-clock redis'),
-  ...list('engine', 'conformance copy-on-write held-snapshots one-turn readers'),
-  ...list('helpers', 'watch-replies'),
-  ...list('platform', 'jobs/schedules jobs/wrong-clocks outages'),
-];
+const ALONE = 'test/**/alone/**/*.test.ts';
+
+/** What fails among modules that another file has used, also over the wire. */
+const ALONE_ON_EACH = 'test/api/alone/**/*.test.ts';
+
+/** About what comes before any database, or after it. */
+const EDGE = 'test/api/**/edge/**/*.test.ts';
 
 /** What takes longest begins first: when it begins last, it alone is waited for. */
 const SLOWEST = [
-  ...list('api/attacks', 'event-loop fuzz operator-injection'),
+  ...list('api/attacks', 'alone/event-loop edge/fuzz edge/operator-injection'),
   ...list('console', 'screens work'),
   ...list('e2e', 'large-replies faults-database processes faults-redis faults-stop soak changes-kill'),
-  ...list('engine', 'readers'),
-  ...list('cli', 'every-command'),
+  ...list('engine/alone', 'readers'),
+  ...list('cli/deep', 'every-command'),
 ].map((name) => join(import.meta.dirname, name));
 
 class SlowestFirst extends BaseSequencer {
@@ -119,33 +85,23 @@ export default defineConfig({
           ...everywhere,
           name: 'embedded',
           include: ['test/**/*.test.ts'],
-          exclude: [...DEEP, ...ALONE],
+          exclude: [DEEP, ALONE],
           isolate: false,
         },
       },
-      { test: { ...everywhere, name: 'deep', include: DEEP, exclude: ALONE, isolate: false } },
-      { test: { ...everywhere, name: 'deep-alone', include: ALONE } },
+      { test: { ...everywhere, name: 'deep', include: [DEEP], exclude: [ALONE], isolate: false } },
+      { test: { ...everywhere, name: 'deep-alone', include: [ALONE] } },
       {
         test: {
           ...everywhere,
           name: 'driver',
           include: ['test/api/**/*.test.ts', 'test/worker/**/*.test.ts'],
           isolate: false,
-          // About what comes before any database, or after it.
-          exclude: [
-            ...OWN_MODULES,
-            ...list('api', 'operators-access reply-budget'),
-            ...list(
-              'api/attacks',
-              'account-bodies edge-rules event-loop fuzz http-messages json-bombs keys-and-routes refused-bodies slow-requests uploads',
-            ),
-            // Who may do what is decided before a database is asked; of operators no request gets as far as one.
-            ...list('api/attacks', 'mass-assignment operator-injection other-projects'),
-          ],
+          exclude: [ALONE, EDGE],
           env: { BSVC_TEST_TRANSPORT: 'wire' },
         },
       },
-      { test: { ...everywhere, name: 'driver-alone', include: OWN_MODULES, env: { BSVC_TEST_TRANSPORT: 'wire' } } },
+      { test: { ...everywhere, name: 'driver-alone', include: [ALONE_ON_EACH], env: { BSVC_TEST_TRANSPORT: 'wire' } } },
     ],
   },
 });

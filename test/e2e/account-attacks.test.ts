@@ -8,7 +8,7 @@ import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 
 // accounts.md 7, properties 1 to 3 and 5 to 7: whatever persons do to each other's accounts, by three processes that
-// are killed now and then. 4 is test/api/nothing-told.test.ts, 8 test/e2e/secrets-out-of-sight.test.ts.
+// are killed now and then. 4 is test/api/deep/nothing-told.test.ts, 8 test/e2e/secrets-out-of-sight.test.ts.
 
 const NAMES = ['ada', 'bob', 'cy'];
 const ROUNDS = Number(process.env.BSVC_TEST_ROUNDS ?? 160);

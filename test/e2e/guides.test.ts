@@ -57,8 +57,11 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'const stop = api.auth.onChange((user, reason) => {': 'test/client/session-end.test.ts does the same',
   },
   'react.md': Object.fromEntries([
-    ['import { useSyncExternalStore } from ' + "'react';", 'test/client/react-user.test.ts does the same in React'],
-    ['import { useEffect, useState } from ' + "'react';", 'needs React; test/client/follow.test.ts follows sets'],
+    [
+      'import { useSyncExternalStore } from ' + "'react';",
+      'test/client/deep/react-user.test.ts does the same in React',
+    ],
+    ['import { useEffect, useState } from ' + "'react';", 'needs React; test/client/alone/follow.test.ts follows sets'],
     ['// lib/api.js', 'needs Next.js; test/client/platforms.test.ts has clients with a token'],
     ['// app/notes/page.js', 'needs Next.js; test/client/platforms.test.ts has clients with a token'],
     [
@@ -74,7 +77,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'own-server.md': { '// check-token.mjs': 'needs a library; test/e2e/own-server.test.ts runs it' },
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {
-    'python3 -m http.server 5173 --bind 127.0.0.1': 'test/e2e/first-minutes.test.ts serves the page itself',
+    'python3 -m http.server 5173 --bind 127.0.0.1': 'test/cli/first-minutes.test.ts serves the page itself',
   },
 };
 /** Guides whose examples start a server of their own. */

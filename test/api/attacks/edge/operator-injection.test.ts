@@ -1,0 +1,400 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fill, ROUTE_TABLE, routeOf, type Pass } from '../routes-table.js';
+import { buildEstate, fire, openStage, outcomeOf, passFor, type Answer, type Estate, type Stage } from '../stage.js';
+
+let stage: Stage;
+let estate: Estate;
+
+beforeAll(async () => {
+  stage = await openStage();
+  estate = await buildEstate(stage);
+});
+afterAll(async () => {
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  await stage.close();
+});
+
+function send(pass: Pass, method: string, path: string, body?: unknown): Promise<Answer> {
+  return fire(stage, { method, path: fill(path, estate.names), headers: passFor(pass, estate), body });
+}
+
+/** JSON that means more than it says: to a query, to a prototype, to the driver, or to code that expects a text. */
+const HOSTILE_VALUES = [
+  '{"$ne":null}',
+  '{"$gt":""}',
+  '{"$regex":".*"}',
+  '{"$where":"while(true){}"}',
+  '{"$in":["",null]}',
+  '{"$exists":true}',
+  '{"$expr":{"$eq":[1,1]}}',
+  '{"__proto__":{"polluted":true}}',
+  '{"constructor":{"prototype":{"polluted":true}}}',
+  '{"_bsontype":"ObjectId","id":"aaaaaaaaaaaa"}',
+  '{"_bsontype":"Code","code":"while(true){}"}',
+  '{"toString":"x","valueOf":"x"}',
+  '{"length":1,"0":"a"}',
+  '[{"$ne":null}]',
+  '[["a"]]',
+  '[[]]',
+];
+
+const FIELD = { name: 'title', type: 'String' };
+
+/**
+ * Every field of every body that a route reads. What may be anything by its nature (documents, variables of a mail) is
+ * not here, and those of accounts are in account-bodies.test.ts.
+ */
+const BODIES: readonly [method: string, path: string, pass: Pass, fields: Record<string, unknown>][] = [
+  ['POST', '/api/storage/upload-request', 'the secret key', { filename: 'a', contentType: 'text/plain', size: 1 }],
+  ['POST', '/api/storage/upload-confirm', 'the secret key', { filePath: ':pendingPath', size: 1 }],
+  ['DELETE', '/api/storage/file', 'the secret key', { path: ':path' }],
+  ['POST', '/api/data/:collectionName/aggregate', 'a key', { pipeline: [] }],
+  ['POST', '/api/mail/send', 'the secret key', { to: 'a@b.co', subject: 's', html: 'h', text: 't', replyTo: 'a@b.co' }],
+  ['POST', '/api/mail/send', 'the secret key', { to: 'a@b.co', templateId: ':templateId' }],
+  ['POST', '/api/mail/send', 'the secret key', { to: 'a@b.co', templateName: ':template' }],
+  ['POST', '/api/mail/audiences', 'the secret key', { name: 'all' }],
+  [
+    'POST',
+    '/api/mail/audiences/:audience/contacts',
+    'the secret key',
+    { email: 'a@b.co', firstName: 'A', lastName: 'B', unsubscribed: false },
+  ],
+  [
+    'PATCH',
+    '/api/mail/audiences/:audience/contacts/:contact',
+    'the secret key',
+    { email: 'a@b.co', firstName: 'A', lastName: 'B', unsubscribed: false },
+  ],
+  [
+    'POST',
+    '/api/mail/broadcasts',
+    'the secret key',
+    {
+      audienceId: ':audience',
+      subject: 's',
+      html: 'h',
+      text: 't',
+      from: 'a@b.co',
+      scheduledAt: '2030-01-01T00:00:00Z',
+    },
+  ],
+  ['POST', '/api/mail/broadcasts', 'the secret key', { segmentId: ':audience', subject: 's', text: 't' }],
+  ['POST', '/api/mail/broadcasts/:broadcast/send', 'the secret key', { scheduledAt: '2030-01-01T00:00:00Z' }],
+  [
+    'POST',
+    '/api/schemas',
+    'the secret key',
+    { name: 'new', mode: 'flexible', fields: [FIELD], rls: null, indexes: [] },
+  ],
+  ['POST', '/api/admin/login', 'everybody', { email: 'a@b.co', password: 'guessed', cookie: true }],
+  ['POST', '/api/admin/login/link', 'everybody', { link: 'x' }],
+  ['POST', '/api/admin/me/password', 'an operator', { currentPassword: 'guessed', newPassword: 'long enough' }],
+  ['POST', '/api/projects', 'an owner of all projects', { name: 'new', plan: 'free', ifNotExists: true }],
+  [
+    'PATCH',
+    '/api/projects/:projectId',
+    'an owner of all projects',
+    {
+      name: 'other',
+      plan: 'free',
+      allowedDomains: ['*'],
+      limits: {},
+      providerApiKey: 're_x',
+      providerFromEmail: 'a@b.co',
+      providerWebhookSecret: 'whsec_0123456789abcdef',
+      storage: { publishableUploads: false },
+    },
+  ],
+  [
+    'POST',
+    '/api/projects/:projectId/collections',
+    'an owner',
+    { name: 'new', mode: 'flexible', fields: [FIELD], rls: { enabled: false }, indexes: [], ifNotExists: true },
+  ],
+  [
+    'PATCH',
+    '/api/projects/:projectId/collections/:collection',
+    'an owner',
+    { fields: [FIELD], mode: 'flexible', indexes: [], rls: { enabled: false } },
+  ],
+  [
+    'PATCH',
+    '/api/projects/:projectId/collections/:collection',
+    'an owner',
+    { addFields: [FIELD], setFields: [FIELD], dropFields: ['x'] },
+  ],
+  [
+    'PUT',
+    '/api/projects/:projectId/collections/:collection/rls',
+    'an owner',
+    { enabled: true, mode: 'private', ownerField: 'userId' },
+  ],
+  ['PUT', '/api/projects/:projectId/collections/:collection/rules', 'an owner', { rules: null }],
+  ['POST', '/api/projects/:projectId/rules/:collection/check', 'an operator', { rules: { read: 'user' }, data: true }],
+  ['POST', '/api/projects/:projectId/collections/:collection/rename', 'an owner', { name: 'other' }],
+  ['POST', '/api/projects/:projectId/keys', 'an owner', { type: 'secret' }],
+  ['POST', '/api/projects/:projectId/keys/rotate', 'an owner', { type: 'publishable', grace: '1h' }],
+  ['PUT', '/api/projects/:projectId/mail/templates/:template', 'an owner', { subject: 's', html: 'h', text: 't' }],
+  [
+    'POST',
+    '/api/projects/:projectId/webhooks',
+    'an owner',
+    { url: 'http://127.0.0.1:9/', events: ['*'], description: 'd', enabled: true },
+  ],
+  [
+    'PATCH',
+    '/api/projects/:projectId/webhooks/:webhook',
+    'an owner',
+    { url: 'http://127.0.0.1:9/', events: ['*'], description: 'd', enabled: true },
+  ],
+  [
+    'PUT',
+    '/api/projects/:projectId/bucket',
+    'an owner',
+    {
+      bucket: 'files',
+      accessKeyId: 'i',
+      secretAccessKey: 's',
+      endpoint: 'http://127.0.0.1:9',
+      region: 'eu',
+      publicUrl: 'http://127.0.0.1:9',
+      forcePathStyle: true,
+      verify: false,
+    },
+  ],
+];
+
+describe.each(BODIES)('%s %s', (method, path, pass, fields) => {
+  it.each(Object.keys(fields))('refuses everything but a plain value as %s', async (field) => {
+    for (const value of HOSTILE_VALUES) {
+      const text = JSON.stringify({ ...fill(fields, estate.names), [field]: '@hostile@' });
+      const answer = await send(pass, method, path, text.replace('"@hostile@"', value));
+      expect({ value, status: answer.status, body: answer.text }).toMatchObject({ value, status: 400 });
+      expect(JSON.parse(answer.text)).toMatchObject({ success: false, data: {} });
+    }
+  });
+});
+
+describe('the fields of a webhook, of a collection and of a batch', () => {
+  const nested: [string, Pass, string, string, (value: string) => string][] = [
+    [
+      'an event',
+      'an owner',
+      'POST',
+      '/api/projects/:projectId/webhooks',
+      (v) => `{"url":"http://127.0.0.1:9/","events":[${v}]}`,
+    ],
+    ['an allowed domain', 'an owner', 'PATCH', '/api/projects/:projectId', (v) => `{"allowedDomains":[${v}]}`],
+    ['a limit', 'an owner of all projects', 'PATCH', '/api/projects/:projectId', (v) => `{"limits":{"storage":${v}}}`],
+    [
+      'a field’s name',
+      'an owner',
+      'POST',
+      '/api/projects/:projectId/collections',
+      (v) => `{"name":"x","fields":[{"name":${v},"type":"String"}]}`,
+    ],
+    [
+      'a field’s default',
+      'an owner',
+      'POST',
+      '/api/projects/:projectId/collections',
+      (v) => `{"name":"x","fields":[{"name":"a","type":"String","default":${v}}]}`,
+    ],
+    [
+      'an index',
+      'an owner',
+      'POST',
+      '/api/projects/:projectId/collections',
+      (v) => `{"name":"x","mode":"flexible","indexes":[${v}]}`,
+    ],
+    [
+      'an owner field',
+      'an owner',
+      'PUT',
+      '/api/projects/:projectId/collections/:collection/rls',
+      (v) => `{"enabled":true,"mode":"private","ownerField":${v}}`,
+    ],
+    [
+      'a rule',
+      'an owner',
+      'PUT',
+      '/api/projects/:projectId/collections/:collection/rules',
+      (v) => `{"rules":{"read":"user","update":${v}}}`,
+    ],
+    [
+      'a rule that is looked at',
+      'an operator',
+      'POST',
+      '/api/projects/:projectId/rules/:collection/check',
+      (v) => `{"rules":{"read":${v}}}`,
+    ],
+    [
+      'a rule of a new collection',
+      'an owner',
+      'POST',
+      '/api/projects/:projectId/collections',
+      (v) => `{"name":"x","fields":[{"name":"a","type":"String"}],"rules":{"updateTo":${v}}}`,
+    ],
+    ...['read', 'write', 'hidden', 'fixed', 'stamp'].map((mark): (typeof nested)[number] => [
+      `a field’s ${mark}`,
+      'an owner',
+      'POST',
+      '/api/projects/:projectId/collections',
+      (v) => `{"name":"x","fields":[{"name":"a","type":"String","${mark}":${v}}]}`,
+    ]),
+    [
+      'a recipient in a list',
+      'the secret key',
+      'POST',
+      '/api/mail/send',
+      (v) => `{"to":["a@b.co",${v}],"subject":"s","text":"t"}`,
+    ],
+    ['a mail of a batch', 'the secret key', 'POST', '/api/mail/send-batch', (v) => `[${v}]`],
+    [
+      'a subject in a batch',
+      'the secret key',
+      'POST',
+      '/api/mail/send-batch',
+      (v) => `[{"to":"a@b.co","subject":${v},"text":"t"}]`,
+    ],
+    ['a stage', 'a key', 'POST', '/api/data/:collectionName/aggregate', (v) => `{"pipeline":[${v}]}`],
+    [
+      'a source of a join',
+      'a key',
+      'POST',
+      '/api/data/:collectionName/aggregate',
+      (v) => `{"pipeline":[{"$lookup":{"from":${v},"pipeline":[],"as":"x"}}]}`,
+    ],
+    [
+      'a limit of a pipeline',
+      'a key',
+      'POST',
+      '/api/data/:collectionName/aggregate',
+      (v) => `{"pipeline":[{"$limit":${v}}]}`,
+    ],
+  ];
+  it.each(nested)('refuse everything but a plain value as %s', async (_what, pass, method, path, bodyWith) => {
+    for (const value of HOSTILE_VALUES) {
+      const answer = await send(pass, method, path, bodyWith(value));
+      expect({ value, status: answer.status, body: answer.text }).toMatchObject({ value, status: 400 });
+    }
+  });
+});
+
+/**
+ * Top-level keys besides those that a route reads. They are refused or mean nothing; they never reach a query or a
+ * prototype.
+ */
+const EXTRA_KEYS = [
+  '$where',
+  '$or',
+  '$set',
+  'a.b',
+  '__proto__',
+  'constructor',
+  'prototype',
+  '_bsontype',
+  '',
+  'hasOwnProperty',
+  'toString',
+  '\\u0000',
+];
+
+describe('keys that a body should not have', () => {
+  const bodies = ROUTE_TABLE.filter(({ body, spends }) => typeof body === 'object' && !Array.isArray(body) && !spends);
+  it.each(bodies.map((row) => [`${row.method} ${row.path}`, row] as const))(
+    'mean nothing at %s',
+    async (_title, row) => {
+      for (const key of EXTRA_KEYS) {
+        const plain = JSON.stringify(fill(row.body, estate.names));
+        const text = `{"${key}":{"polluted":true,"$ne":null}${plain === '{}' ? '' : ','}${plain.slice(1)}`;
+        const answer = await send(row.pass, row.method, row.path, text);
+        // The same code is asked for again and again.
+        const isRepeated = answer.status === 429 && answer.text.includes('CODE_SENT_RECENTLY');
+        expect([row.allowed, '400'], `${key}: ${answer.text}`).toContain(
+          answer.status === 400 ? '400' : isRepeated ? row.allowed : outcomeOf(answer),
+        );
+        expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+      }
+    },
+  );
+});
+
+describe('a body that is no object', () => {
+  const readers = ROUTE_TABLE.filter(({ body }) => typeof body === 'object');
+  it.each(readers.map((row) => [`${row.method} ${row.path}`, row] as const))(
+    'is refused at %s',
+    async (_title, row) => {
+      for (const text of [
+        'null',
+        '7',
+        '"text"',
+        'true',
+        '[]',
+        '[null]',
+        '[[]]',
+        '',
+        ' ',
+        '{',
+        '{"a":1}{"b":2}',
+        '\u0000',
+        'NaN',
+        '-0',
+        '1e400',
+      ]) {
+        if (text.trim() === '' && routeOf(row).route.bodyIsOptional) continue;
+        const answer = await send(row.pass, row.method, row.path, text);
+        expect({ text, status: answer.status, body: answer.text }).toMatchObject({ text, status: 400 });
+      }
+    },
+  );
+});
+
+/** What no id and no name can be; with the percent sign as it goes over the wire. */
+const HOSTILE_NAMES = [
+  '$ne',
+  '%24where',
+  '%7B%22%24ne%22%3Anull%7D',
+  '%7B%22%24gt%22%3A%22%22%7D',
+  '__proto__',
+  '%5B%5D',
+  '%00',
+  'a%00b',
+  '..%2f..%2f',
+  '%2e%2e%2f',
+  '%0d%0aset-cookie:%20a=b',
+  '%ff%fe',
+  '%ed%a0%80',
+  '%F0%9F%92%A9',
+  '%',
+  '%zz',
+  '.',
+  ';',
+  '*',
+  '%2a',
+  "'%20or%201=1--",
+  'a'.repeat(3000),
+];
+
+describe('a name in a path', () => {
+  const parameters = ROUTE_TABLE.flatMap((row) =>
+    [...row.path.split('?')[0]!.matchAll(/:(\w+)/g)].map(
+      ([, name]) => [`${row.method} ${row.path}`, name!, row] as const,
+    ),
+  );
+  it.each(parameters)('%s finds nothing under a hostile :%s', async (_title, name, row) => {
+    // Ids of the mail provider are letters, digits, _ and -: what they mean is for the provider to know.
+    const foreignIds = /^(audience|contact|broadcast)$/.test(name);
+    for (const hostile of HOSTILE_NAMES.filter((one) => !(foreignIds && one === '__proto__'))) {
+      const names = { ...estate.names, key: estate.publishable, [name]: hostile };
+      const path = fill(row.path, names);
+      const headers = { ...fill(row.headers ?? {}, estate.names), ...passFor(row.pass, estate) };
+      const answer = await fire(stage, { method: row.method, path, headers, body: fill(row.body, estate.names) });
+      expect({ path, status: answer.status, in: [400, 403, 404, 405].includes(answer.status) }).toMatchObject({
+        in: true,
+      });
+      expect(JSON.parse(answer.text)).toMatchObject({ success: false, data: {} });
+      expect(answer.headers['set-cookie'] ?? []).not.toContain('a=b');
+    }
+  });
+});

@@ -1,0 +1,99 @@
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { chromium, type Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { CHROMIUM } from '../../helpers/chromium.js';
+import { listen, type Listening } from '../../helpers/listen.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+
+// What the guide "React and Next.js" shows, with React 18 itself.
+const APP = `
+import { useSyncExternalStore, createElement } from 'react';
+import { createRoot } from 'react-dom/client';
+import { renderToString } from 'react-dom/server';
+import { createClient } from './client.ts';
+
+const api = createClient(globalThis.settings);
+globalThis.api = api;
+globalThis.renders = 0;
+const useUser = () => useSyncExternalStore(api.auth.onChange, () => api.auth.user, () => null);
+const useConnection = () => useSyncExternalStore(api.connection.onChange, () => api.connection.state, () => 'online');
+function App() {
+  globalThis.renders++;
+  const user = useUser();
+  return createElement('p', null, (user ? user.name : 'nobody') + ' ' + useConnection());
+}
+globalThis.onServer = renderToString(createElement(App));
+createRoot(document.getElementById('app')).render(createElement(App));
+`;
+
+let test: TestApp;
+let shop: TestProject;
+let site: Listening;
+let browser: Browser;
+
+beforeAll(async () => {
+  test = await openTestApp();
+  shop = await buildProject(test.app);
+  const bundled = await build({
+    stdin: { contents: APP, resolveDir: join(import.meta.dirname, '../../../src/client') },
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    splitting: false,
+    define: { 'process.env.NODE_ENV': '"production"' },
+    write: false,
+  });
+  const settings = JSON.stringify({ url: test.url, key: shop.publishable });
+  const html = `<!doctype html><title>app</title><div id="app"></div>
+<script>globalThis.settings = ${settings}</script><script type="module" src="/app.js"></script>`;
+  site = await listen(
+    createServer((request, response) => {
+      const isScript = request.url === '/app.js';
+      response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+      response.end(isScript ? bundled.outputFiles[0]!.contents : html);
+    }),
+  );
+  if (CHROMIUM) browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+});
+afterAll(async () => {
+  await browser?.close();
+  await site.close();
+  await test.close();
+});
+
+describe.skipIf(!CHROMIUM)('a component of React that shows the user', () => {
+  it('renders once for each change, in all tabs, and says when the network is gone', async () => {
+    const context = await browser.newContext();
+    const [page, other] = [await context.newPage(), await context.newPage()];
+    const errors: Error[] = [];
+    for (const tab of [page, other]) {
+      tab.on('pageerror', (error) => errors.push(error));
+      await tab.goto(site.url);
+      await tab.waitForFunction(`document.body.innerText.trim() === 'nobody online'`);
+    }
+    expect(await page.evaluate('onServer')).toContain('nobody online');
+    const shows = (text: string) =>
+      Promise.all([page, other].map((tab) => tab.waitForFunction(`document.body.innerText.trim() === '${text}'`)));
+    const before = await page.evaluate<number>('renders');
+    const account = `{ email: 'ann@example.test', password: 'secret word', name: 'Ann' }`;
+    await page.evaluate(`api.auth.signUp(${account})`);
+    await shows('Ann online');
+    await page.evaluate(`api.auth.refresh()`);
+    await page.evaluate(`api.auth.updateProfile({ name: 'Anna' })`);
+    await shows('Anna online');
+    await context.setOffline(true);
+    await shows('Anna offline');
+    expect(await page.evaluate(`api.auth.me().catch(({ code }) => code)`)).toBe('OFFLINE');
+    await context.setOffline(false);
+    await shows('Anna online');
+    await other.evaluate(`api.auth.signOut()`);
+    await shows('nobody online');
+    // Sign-up, profile, offline, online, sign-out; one more where the profile says more than the sign-up.
+    expect((await page.evaluate<number>('renders')) - before).toBeLessThanOrEqual(6);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+});
