@@ -7,13 +7,13 @@ import { BATCH_ROUTES } from './features/documents/batch/batch-routes.js';
 import { SCHEMA_ROUTES } from './features/documents/schema-routes.js';
 import { LOCAL_FILE_ROUTES } from './features/files/local-file-routes.js';
 import { FILE_ROUTES } from './features/files/file-routes.js';
-import { OPERATOR_INVITE_ROUTES } from './features/users/invites/operator-invite-routes.js';
 import { USER_ROUTES } from './features/users/user-routes.js';
 import { FEED_ROUTES, STREAM_ROUTES } from './features/feed/feed-routes.js';
 import { streamHub } from './features/feed/streams/stream-hub.js';
 import { HEALTH_ROUTES } from './features/health/health-routes.js';
 import { refuseWhileRestoring } from './features/health/refuse-while-restoring.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
+import { PROJECT_INVITE_ROUTES } from './features/management/invite-routes.js';
 import { PROJECT_USER_ROUTES } from './features/management/project-user-routes.js';
 import { ADMIN_ROUTES } from './features/operators/admin-routes.js';
 import { BUCKET_ROUTES } from './features/management/bucket-routes.js';
@@ -78,7 +78,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   RULES_ROUTES,
   KEY_ROUTES,
   PROJECT_USER_ROUTES,
-  OPERATOR_INVITE_ROUTES,
+  PROJECT_INVITE_ROUTES,
   PROJECT_SOCIAL_ROUTES,
   WEBHOOK_ROUTES,
   DELIVERY_ROUTES,

@@ -89,8 +89,10 @@ export interface ApiSchemas {
             "DELETE /api/projects/{projectId}/files": {
                 body: {
                     path: string;
+                } & {
+                    [key: string]: unknown;
                 };
-                data?: never;
+                data: Record<string, unknown>;
             };
             "DELETE /api/projects/{projectId}/invites/{invite}": {
                 data?: never;
@@ -116,9 +118,7 @@ export interface ApiSchemas {
                 data: ApiSchemas["SocialProvider"];
             };
             "DELETE /api/projects/{projectId}/users/{user}": {
-                data: {
-                    id: string;
-                };
+                data?: never;
             };
             "DELETE /api/projects/{projectId}/users/{user}/mfa": {
                 data: ApiSchemas["Account"];
@@ -269,6 +269,13 @@ export interface ApiSchemas {
             };
             "GET /api/projects/{projectId}/collections/{collection}/documents/{document}": {
                 data: ApiSchemas["ShownDocument"];
+                query?: {
+                    expand?: string;
+                    fields?: string;
+                    include_deleted?: boolean;
+                    meta?: boolean;
+                    populate?: string;
+                };
             };
             "GET /api/projects/{projectId}/collections/{collection}/documents/{document}/files": {
                 data: {
@@ -510,9 +517,10 @@ export interface ApiSchemas {
                 };
             };
             "PATCH /api/projects/{projectId}/collections/{collection}/documents/{document}": {
-                body: {
-                    [key: string]: unknown;
-                };
+                body: ApiSchemas["DocumentChanges"];
+                data: ApiSchemas["Document"];
+            };
+            "PATCH /api/projects/{projectId}/collections/{collection}/documents/{document}/recover": {
                 data: ApiSchemas["Document"];
             };
             "PATCH /api/projects/{projectId}/mail/audiences/{audienceId}/contacts/{contactId}": {
@@ -642,12 +650,7 @@ export interface ApiSchemas {
                 data: ApiSchemas["AddedCollection"];
             };
             "POST /api/projects/{projectId}/collections/{collection}/documents": {
-                body: {
-                    [key: string]: unknown;
-                };
-                data: ApiSchemas["Document"];
-            };
-            "POST /api/projects/{projectId}/collections/{collection}/documents/{document}/recover": {
+                body: ApiSchemas["NewDocument"];
                 data: ApiSchemas["Document"];
             };
             "POST /api/projects/{projectId}/collections/{collection}/documents/aggregate": {
@@ -700,13 +703,28 @@ export interface ApiSchemas {
                 data: ApiSchemas["Collection"];
             };
             "POST /api/projects/{projectId}/files": {
-                data: ApiSchemas["StoredFile"];
+                data: ApiSchemas["UploadedFile"];
                 form: {
+                    attach?: string;
                     file: string;
+                    visibility?: "public" | "private" | "attached";
                 };
             };
             "POST /api/projects/{projectId}/invites": {
-                body: ApiSchemas["ProjectInvite"];
+                body: {
+                    email: string;
+                    inviterName?: string;
+                    redirect: string;
+                    roles?: string[];
+                    set?: {
+                        collection: string;
+                        document: {
+                            [key: string]: unknown;
+                        };
+                    };
+                } & {
+                    [key: string]: unknown;
+                };
                 data: ApiSchemas["Invite"];
             };
             "POST /api/projects/{projectId}/keys": {
@@ -786,7 +804,7 @@ export interface ApiSchemas {
                 data: ApiSchemas["ReviewedRules"];
             };
             "POST /api/projects/{projectId}/users": {
-                body: ApiSchemas["NewUser"];
+                body: ApiSchemas["NewAccount"];
                 data: ApiSchemas["Account"];
             };
             "POST /api/projects/{projectId}/users/{user}/disable": {
@@ -1064,6 +1082,9 @@ export interface ApiSchemas {
             isDeleted: boolean;
             updatedAt: string;
         } & {
+            [key: string]: unknown;
+        };
+        DocumentChanges: {
             [key: string]: unknown;
         };
         DocumentCount: {
@@ -1368,6 +1389,14 @@ export interface ApiSchemas {
             updatedAt: string;
             version: number;
         };
+        NewAccount: {
+            email: string;
+            emailVerified?: boolean;
+            password?: string;
+            roles?: string[];
+        } & {
+            [key: string]: unknown;
+        };
         NewBroadcast: {
             audienceId?: string | null;
             from?: string;
@@ -1387,6 +1416,9 @@ export interface ApiSchemas {
         } & {
             [key: string]: unknown;
         };
+        NewDocument: {
+            [key: string]: unknown;
+        };
         NewOperator: {
             email: string;
             password: string;
@@ -1397,12 +1429,6 @@ export interface ApiSchemas {
             ifNotExists?: boolean;
             name: string;
             plan?: "free" | "pro";
-        };
-        NewUser: {
-            email: string;
-            password: string;
-        } & {
-            [key: string]: unknown;
         };
         NewView: {
             collection: string;
@@ -1526,11 +1552,6 @@ export interface ApiSchemas {
                 publishableUploads: boolean;
             };
             updatedAt: string;
-        };
-        ProjectInvite: {
-            email: string;
-            redirect: string;
-            roles?: string[];
         };
         ProjectSchema: {
             collections: {
@@ -1776,6 +1797,14 @@ export interface ApiSchemas {
             key: string;
             name: string;
             scope: "project" | "system" | "embedded";
+        };
+        UploadedFile: {
+            message: string;
+            path: string;
+            provider: "internal" | "external";
+            url: string | null;
+            visibility?: "attached" | "private";
+            warning?: string;
         };
         Usage: {
             collections: {

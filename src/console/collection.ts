@@ -19,6 +19,9 @@ export type CollectionField = OrAny<DeclaredField>;
 
 export const USERS = 'users';
 
+/** A document is looked at in the trash too. */
+export const TRASHED_TOO = { include_deleted: true };
+
 /** The documents of a list; none of one that only counts. */
 export const documentsIn = (list: DataOf<'GET', DocumentsRoute>): ApiSchemas['ShownDocument'][] =>
   'items' in list ? list.items : [];

@@ -401,12 +401,18 @@ describe('an act at the console that cannot be taken back', () => {
     const free: string[] = [];
     for (const { method, path, id, access, example } of ROUTE_LISTS.flatMap(({ routes }) => routes)) {
       if (!/^\/api\/projects\/:projectId\/(users|mail|invites)\b/.test(path) || access.action === undefined) continue;
-      if (id === 'updateUser') continue;
+      if (id === 'updateUserOfProject') continue;
       const answer = await ask(method, path.replace(/:(?!projectId|user\b)\w+/g, 'any'), example);
       if (answer !== 'PASSWORD_REQUIRED') free.push(id);
     }
     // They take something away, or send what the console shows: none of them lets anybody in.
-    const ENDS = ['deleteUser', 'disableUser', 'endSession', 'endSessions', 'withdrawProjectInvite'];
+    const ENDS = [
+      'deleteUserOfProject',
+      'disableUserOfProject',
+      'endSessionOfUser',
+      'endSessionsOfProject',
+      'withdrawInviteOfProject',
+    ];
     const BY_PROVIDER = /Audience|Contact|Broadcast|TestMail/;
     expect(free.filter((id) => !BY_PROVIDER.test(id)).sort()).toEqual(ENDS.sort());
     const again = await signUp(test.app, project, { email: 'v@b.test', password: 'correct horse' }, 'project');

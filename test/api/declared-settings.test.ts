@@ -184,8 +184,23 @@ const NO_SETTINGS = new Set([
   // Secrets that the service makes itself.
   ...['createKey', 'rotateKey', 'rotateTokens', 'rotateWebhookSecret'],
   // Users, documents, files, mails and deliveries.
-  ...['createUser', 'updateUser', 'setUserPassword', 'disableUser', 'enableUser', 'setUserRoles', 'sendProjectInvite'],
-  ...['storeDocument', 'changeDocument', 'takeBackDocument', 'trashDocuments', 'recoverDocuments', 'importDocuments'],
+  ...[
+    'createUserOfProject',
+    'updateUserOfProject',
+    'setUserPassword',
+    'disableUserOfProject',
+    'enableUserOfProject',
+    'setRolesOfProject',
+    'sendInviteOfProject',
+  ],
+  ...[
+    'insertDocumentOfProject',
+    'updateDocumentOfProject',
+    'recoverDocumentOfProject',
+    'trashDocuments',
+    'recoverDocuments',
+    'importDocuments',
+  ],
   ...['createAudienceOfProject', 'createContactOfProject', 'updateContactOfProject', 'createBroadcastOfProject'],
   ...['sendBroadcastOfProject', 'readMailText', 'sendTestMail', 'uploadFileOfProject'],
   ...['replayDelivery', 'testWebhook', 'recountProject', 'checkBucket', 'setBucketCors'],

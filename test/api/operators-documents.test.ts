@@ -35,7 +35,7 @@ beforeEach(async () => {
 
 const dataOf = <T = Record<string, unknown>>(answer: { body: unknown }): T => (answer.body as { data: T }).data;
 const codeOf = (answer: { body: unknown }) => (answer.body as { code?: string }).code;
-const show = (id: string) => call('get', `${path}/${id}`);
+const show = (id: string) => call('get', `${path}/${id}?include_deleted=true`);
 
 describe('one document of a project, for operators', () => {
   it('is stored, shown, changed by its given fields alone, trashed and taken back', async () => {
@@ -46,7 +46,7 @@ describe('one document of a project, for operators', () => {
     expect(dataOf(changed)).toMatchObject({ _id: id, title: 'changed', slug: 'new' });
     await call('delete', `${path}/${id}`).expect(200);
     expect(dataOf(await show(id).expect(200))).toMatchObject({ isDeleted: true });
-    expect(dataOf(await call('post', `${path}/${id}/recover`).expect(200))).toMatchObject({ isDeleted: false });
+    expect(dataOf(await call('patch', `${path}/${id}/recover`).expect(200))).toMatchObject({ isDeleted: false });
     await call('delete', `${path}/${id}?permanent=true`).expect(200);
     await show(id).expect(404);
   });
@@ -75,7 +75,7 @@ describe('one document of a project, for operators', () => {
       expect(codeOf(await call('delete', late).set('If-Match', 'newest').expect(400))).toBe('INVALID_IF_MATCH');
     }
     await call('delete', at).set('If-Match', shown.get('ETag')!).expect(200);
-    const recovered = await call('post', `${at}/recover`).expect(200);
+    const recovered = await call('patch', `${at}/recover`).expect(200);
     expect(recovered.get('ETag')).toBe(`"${dataOf(recovered).updatedAt as string}"`);
     await call('delete', `${at}?permanent=true`).set('If-Match', recovered.get('ETag')!).expect(200);
   });
@@ -91,7 +91,7 @@ describe('one document of a project, for operators', () => {
     await show(NOBODY).expect(404);
     expect(codeOf(await call('delete', `${path}/${ids[0]!}?permanent=perhaps`).expect(400))).toBe('INVALID_QUERY');
     await call('post', path, { title: 'x', slug: 'gone' }).expect(201);
-    expect(codeOf(await call('post', `${path}/${ids[2]!}/recover`).expect(409))).toBe('DUPLICATE_VALUE');
+    expect(codeOf(await call('patch', `${path}/${ids[2]!}/recover`).expect(409))).toBe('DUPLICATE_VALUE');
   });
 
   it('has its files, in the trash too, each with a link', async () => {
@@ -129,7 +129,7 @@ describe('one document of a project, for operators', () => {
       ['post', '', {}],
       ['patch', `/${NOBODY}`, { a: 1 }],
       ['delete', `/${NOBODY}`],
-      ['post', `/${NOBODY}/recover`],
+      ['patch', `/${NOBODY}/recover`],
       ['post', '/trash', { ids: [NOBODY] }],
       ['post', '/recover', { ids: [NOBODY] }],
     ] as const) {

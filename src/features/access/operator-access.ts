@@ -3,7 +3,9 @@ import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import type { Access, RouteContext } from '../../http/routes/route.js';
 import type { Project } from '../projects/project.js';
+import type { Caller } from './caller.js';
 import { OPERATOR_DESCRIPTION, OWNER_DESCRIPTION, PROVEN_OWNER_DESCRIPTION } from './describe-access.js';
+import { operatorCaller } from './operator-caller.js';
 import {
   operatedProject,
   operatorOf,
@@ -21,9 +23,11 @@ interface ByOperator {
   operator: ActingOperator;
 }
 
-interface InProject extends ByOperator {
+export interface InProject extends ByOperator {
   /** The one that the path names; 404 PROJECT_NOT_FOUND unless the operator sees it. */
   project: Project;
+  /** With the rights of the project's secret key: whatever takes a key's caller can be mounted for operators. */
+  caller: Caller;
 }
 
 /** An operator in any role. */
@@ -90,5 +94,6 @@ function giveOperator(app: App, ctx: RouteContext): ByOperator {
 }
 
 async function inProject(app: App, ctx: RouteContext): Promise<InProject> {
-  return { ...giveOperator(app, ctx), project: await operatedProject(app, ctx) };
+  const project = await operatedProject(app, ctx);
+  return { ...giveOperator(app, ctx), project, caller: operatorCaller(project) };
 }

@@ -161,45 +161,47 @@ export const AGGREGATING = {
 };
 
 /** The results of a pipeline in the envelope. */
-export const aggregationEnvelope = (results: EncodedReply): EncodedReply =>
+const aggregationEnvelope = (results: EncodedReply): EncodedReply =>
   wrapReply('{"success":true,"data":', results, ',"message":"Aggregation completed"}');
 
-export const READ_ROUTES: readonly Route[] = [
-  route('GET /api/data/:collectionName', {
-    ...LISTING,
-    id: 'listDocuments',
-    summary: 'List documents, filtered, sorted, in pages',
-    access: READS_DOCUMENTS,
-    async handle({ app, ctx, caller, params }) {
-      return listEnvelope(await encodeList(app, caller, params.collectionName, ctx.querystring, clientSignal(ctx)));
-    },
-  }),
-  route('GET /api/data/:collectionName/:id', {
-    id: 'getDocument',
-    summary: 'Get one document',
-    access: READS_DOCUMENTS,
-    ownQuery: PRESENTATION,
-    answers: {
-      ...encoded(SHOWN_DOCUMENT, 'The document itself'),
-      headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
-    },
-    refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
-    async handle({ app, ctx, caller, params }) {
-      return withTagOfJson(ctx, await getDocument(app, caller, params.collectionName, params.id, ctx.querystring));
-    },
-  }),
-  route('POST /api/data/:collectionName/aggregate', {
-    ...AGGREGATING,
-    id: 'aggregateDocuments',
-    summary: 'Run an aggregation pipeline',
-    access: READS_DOCUMENTS,
-    async handle({ app, ctx, caller, params, query, body: { pipeline } }) {
-      return aggregationEnvelope(
-        await aggregateDocuments(app, caller, params.collectionName, pipeline, {
-          includeDeleted: query.include_deleted,
-          signal: clientSignal(ctx),
-        }),
-      );
-    },
-  }),
-];
+export const LIST_DOCUMENTS = route('GET /api/data/:collectionName', {
+  ...LISTING,
+  id: 'listDocuments',
+  summary: 'List documents, filtered, sorted, in pages',
+  access: READS_DOCUMENTS,
+  async handle({ app, ctx, caller, params }) {
+    return listEnvelope(await encodeList(app, caller, params.collectionName, ctx.querystring, clientSignal(ctx)));
+  },
+});
+
+export const GET_DOCUMENT = route('GET /api/data/:collectionName/:id', {
+  id: 'getDocument',
+  summary: 'Get one document',
+  access: READS_DOCUMENTS,
+  ownQuery: PRESENTATION,
+  answers: {
+    ...encoded(SHOWN_DOCUMENT, 'The document itself'),
+    headers: { ETag: 'Names this version of the document: its `updatedAt`, in quotes, where that is shown' },
+  },
+  refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT', 'RESULT_TOO_LARGE'], ...NO_ROOM },
+  async handle({ app, ctx, caller, params }) {
+    return withTagOfJson(ctx, await getDocument(app, caller, params.collectionName, params.id, ctx.querystring));
+  },
+});
+
+export const AGGREGATE_DOCUMENTS = route('POST /api/data/:collectionName/aggregate', {
+  ...AGGREGATING,
+  id: 'aggregateDocuments',
+  summary: 'Run an aggregation pipeline',
+  access: READS_DOCUMENTS,
+  async handle({ app, ctx, caller, params, query, body: { pipeline } }) {
+    return aggregationEnvelope(
+      await aggregateDocuments(app, caller, params.collectionName, pipeline, {
+        includeDeleted: query.include_deleted,
+        signal: clientSignal(ctx),
+      }),
+    );
+  },
+});
+
+export const READ_ROUTES: readonly Route[] = [LIST_DOCUMENTS, GET_DOCUMENT, AGGREGATE_DOCUMENTS];

@@ -105,20 +105,67 @@ const MATCHING_REFUSALS = {
   413: ['TOO_MANY_DOCUMENTS'],
 };
 
+export const INSERT_DOCUMENT = route('POST /api/data/:collectionName', {
+  id: 'insertDocument',
+  summary: 'Insert a document',
+  access: WRITES_AND_SHOWS,
+  headers: IDEMPOTENCY_KEY,
+  openBody: NEW_DOCUMENT,
+  example: { title: 'Hello', views: 0 },
+  answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
+  refuses: { ...INSERT_REFUSALS, 404: ['DOCUMENT_NOT_FOUND'], 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
+  async handle({ app, ctx, target, body }) {
+    return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx)));
+  },
+});
+
+export const RECOVER_DOCUMENT = route('PATCH /api/data/:collectionName/:id/recover', {
+  id: 'recoverDocument',
+  summary: 'Take a document back from the trash',
+  access: WRITES_AND_SHOWS,
+  headers: IF_MATCH,
+  answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
+  refuses: {
+    400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH', ...REFERENCES[400]],
+    403: ['OWNER_MISMATCH'],
+    409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'REFERENCE_MISSING'],
+    412: ['CHANGED_MEANWHILE'],
+    ...NO_ROOM,
+  },
+  async handle({ app, ctx, target, params }) {
+    const expected = readIfMatch(sentHeader(ctx, 'if-match'));
+    return withTag(ctx, await recoverDocument(app, target, params.id, expected));
+  },
+});
+
+export const DELETE_DOCUMENT = route('DELETE /api/data/:collectionName/:id', {
+  id: 'deleteDocument',
+  summary: 'Move a document to the trash, or delete it for good',
+  access: WRITES_DOCUMENTS,
+  headers: CHANGE_HEADERS,
+  query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
+  answers: ok(object({ id: ID }), 'Document moved to trash'),
+  refuses: {
+    400: ['INVALID_QUERY', 'INVALID_IF_MATCH', 'INVALID_IDEMPOTENCY_KEY'],
+    403: ['OWNER_MISMATCH'],
+    409: ['DOCUMENT_CHANGING', 'DOCUMENT_REFERRED_TO'],
+    412: ['CHANGED_MEANWHILE'],
+    422: ['IDEMPOTENCY_KEY_REUSED'],
+  },
+  async handle({ app, ctx, target, params, query: { permanent } }) {
+    const expected = readIfMatch(sentHeader(ctx, 'if-match'));
+    const options = { expected, idempotencyKey: readIdempotencyKey(ctx) };
+    if (permanent) {
+      return say({ id: await deleteDocument(app, target, params.id, options) }, 'Document permanently deleted');
+    }
+    return { id: await trashDocument(app, target, params.id, options) };
+  },
+});
+
+export const UPDATE_DOCUMENT = changeDocument('PATCH', 'updateDocument', 'Change fields of a document');
+
 export const WRITE_ROUTES: readonly Route[] = [
-  route('POST /api/data/:collectionName', {
-    id: 'insertDocument',
-    summary: 'Insert a document',
-    access: WRITES_AND_SHOWS,
-    headers: IDEMPOTENCY_KEY,
-    openBody: NEW_DOCUMENT,
-    example: { title: 'Hello', views: 0 },
-    answers: { ...plain(DOCUMENT, 'The stored document itself', 201), headers: ETAG },
-    refuses: { ...INSERT_REFUSALS, 404: ['DOCUMENT_NOT_FOUND'], 413: ['DOCUMENT_TOO_LARGE'], ...NO_ROOM },
-    async handle({ app, ctx, target, body }) {
-      return withTag(ctx, await insertDocument(app, target, body, readIdempotencyKey(ctx)));
-    },
-  }),
+  INSERT_DOCUMENT,
   route('POST /api/data/:collectionName/bulk', {
     id: 'insertDocuments',
     bodySize: 'many',
@@ -177,47 +224,8 @@ export const WRITE_ROUTES: readonly Route[] = [
       return say({ removed }, `Removed ${removed}`);
     },
   }),
-  route('PATCH /api/data/:collectionName/:id/recover', {
-    id: 'recoverDocument',
-    summary: 'Take a document back from the trash',
-    access: WRITES_AND_SHOWS,
-    headers: IF_MATCH,
-    answers: { ...ok(DOCUMENT, 'Document recovered from trash'), headers: ETAG },
-    refuses: {
-      400: ['VALIDATION_FAILED', 'INVALID_IF_MATCH', ...REFERENCES[400]],
-      403: ['OWNER_MISMATCH'],
-      409: ['DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'REFERENCE_MISSING'],
-      412: ['CHANGED_MEANWHILE'],
-      ...NO_ROOM,
-    },
-    async handle({ app, ctx, target, params }) {
-      const expected = readIfMatch(sentHeader(ctx, 'if-match'));
-      return withTag(ctx, await recoverDocument(app, target, params.id, expected));
-    },
-  }),
+  RECOVER_DOCUMENT,
   changeDocument('PUT', 'putDocument', 'Change fields of a document (as PATCH)'),
-  changeDocument('PATCH', 'updateDocument', 'Change fields of a document'),
-  route('DELETE /api/data/:collectionName/:id', {
-    id: 'deleteDocument',
-    summary: 'Move a document to the trash, or delete it for good',
-    access: WRITES_DOCUMENTS,
-    headers: CHANGE_HEADERS,
-    query: { permanent: flagParameter('Delete it for good at once, from the trash too') },
-    answers: ok(object({ id: ID }), 'Document moved to trash'),
-    refuses: {
-      400: ['INVALID_QUERY', 'INVALID_IF_MATCH', 'INVALID_IDEMPOTENCY_KEY'],
-      403: ['OWNER_MISMATCH'],
-      409: ['DOCUMENT_CHANGING', 'DOCUMENT_REFERRED_TO'],
-      412: ['CHANGED_MEANWHILE'],
-      422: ['IDEMPOTENCY_KEY_REUSED'],
-    },
-    async handle({ app, ctx, target, params, query: { permanent } }) {
-      const expected = readIfMatch(sentHeader(ctx, 'if-match'));
-      const options = { expected, idempotencyKey: readIdempotencyKey(ctx) };
-      if (permanent) {
-        return say({ id: await deleteDocument(app, target, params.id, options) }, 'Document permanently deleted');
-      }
-      return { id: await trashDocument(app, target, params.id, options) };
-    },
-  }),
+  UPDATE_DOCUMENT,
+  DELETE_DOCUMENT,
 ];

@@ -33,6 +33,7 @@ const FILE_FIELDS = {
   'warning?': text({ description: 'Present when there is no public address.' }),
   'visibility?': { ...oneOf('attached', 'private'), description: 'Present where the file is read by links alone.' },
 };
+export const UPLOADED_FILE = object({ message: TEXT, ...FILE_FIELDS }, 'UploadedFile');
 const VISIBILITY = {
   ...oneOf('public', 'private', 'attached'),
   description: '`private`, with the secret key: read by links alone. `attached` goes with `attach`.',
@@ -48,6 +49,52 @@ const MAX_LINKS = 100;
 
 const OUTAGES = ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'];
 
+export const UPLOAD_FILE = route('POST /api/storage/upload', {
+  id: 'uploadFile',
+  summary: 'Upload a file',
+  access: UPLOADS,
+  ownBody: {
+    content: {
+      'multipart/form-data': object({
+        'attach?': text({
+          description: 'JSON of `{collection, id}`, before the file: it belongs to that document.',
+        }),
+        'visibility?': VISIBILITY,
+        file: text({ contentMediaType: 'application/octet-stream' }),
+      }),
+    },
+  },
+  answers: plain(UPLOADED_FILE, 'Where it is', 201),
+  refuses: {
+    ...UPLOAD_REFUSALS,
+    ...ATTACHING,
+    400: ['FILE_MISSING', ...ATTACHING[400]!],
+    404: ['FILE_NOT_FOUND', ...ATTACHING[404]!],
+    503: OUTAGES,
+  },
+  async handle({ app, ctx, caller, project }) {
+    const seenBy = (texts: ReadonlyMap<string, string>): Promise<SeenBy> =>
+      requireUploader(app, caller, readSaid(texts));
+    const file = await receiveUpload(app, ctx, project, userOf(caller), seenBy);
+    return { message: 'File uploaded', ...(await presentFile(app, project, file, ownAddress(app, ctx))) };
+  },
+});
+
+export const DELETE_FILE = route('DELETE /api/storage/file', {
+  id: 'deleteFile',
+  summary: 'Delete a file',
+  access: DELETES_UPLOADS,
+  body: openObject({ path: PATH }),
+  example: { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' },
+  answers: ok({ ...OBJECT, maxProperties: 0 }, 'File deleted'),
+  refuses: { 404: ['FILE_NOT_FOUND'], 409: ['DOCUMENT_CHANGING'], 503: OUTAGES },
+  async handle({ app, caller, project, body }) {
+    if (caller.key.type !== 'secret') requireUserId(caller);
+    await deleteFile(app, project, body.path, (found) => requireRemover(app, caller, found));
+    return {};
+  },
+});
+
 /** Files of a project (rest-api.md 4.3; decisions.md 6). */
 export const FILE_ROUTES: RouteList = {
   prefix: '/api/storage',
@@ -58,36 +105,7 @@ export const FILE_ROUTES: RouteList = {
     'Uploads, directly or by signed addresses. A stored file is public by its address, unless it is attached to a document or private: then it is read by links.',
   guard: (app) => (ctx) => settleKey(app, ctx),
   routes: [
-    route('POST /api/storage/upload', {
-      id: 'uploadFile',
-      summary: 'Upload a file',
-      access: UPLOADS,
-      ownBody: {
-        content: {
-          'multipart/form-data': object({
-            'attach?': text({
-              description: 'JSON of `{collection, id}`, before the file: it belongs to that document.',
-            }),
-            'visibility?': VISIBILITY,
-            file: text({ contentMediaType: 'application/octet-stream' }),
-          }),
-        },
-      },
-      answers: plain(object({ message: TEXT, ...FILE_FIELDS }, 'UploadedFile'), 'Where it is', 201),
-      refuses: {
-        ...UPLOAD_REFUSALS,
-        ...ATTACHING,
-        400: ['FILE_MISSING', ...ATTACHING[400]!],
-        404: ['FILE_NOT_FOUND', ...ATTACHING[404]!],
-        503: OUTAGES,
-      },
-      async handle({ app, ctx, caller, project }) {
-        const seenBy = (texts: ReadonlyMap<string, string>): Promise<SeenBy> =>
-          requireUploader(app, caller, readSaid(texts));
-        const file = await receiveUpload(app, ctx, project, userOf(caller), seenBy);
-        return { message: 'File uploaded', ...(await presentFile(app, project, file, ownAddress(app, ctx))) };
-      },
-    }),
+    UPLOAD_FILE,
     route('POST /api/storage/upload-request', {
       id: 'requestUpload',
       summary: 'Get a signed address to upload a file to',
@@ -164,20 +182,7 @@ export const FILE_ROUTES: RouteList = {
         return { links: await linkFiles(app, caller, paths, ownAddress(app, ctx)) };
       },
     }),
-    route('DELETE /api/storage/file', {
-      id: 'deleteFile',
-      summary: 'Delete a file',
-      access: DELETES_UPLOADS,
-      body: openObject({ path: PATH }),
-      example: { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' },
-      answers: ok({ ...OBJECT, maxProperties: 0 }, 'File deleted'),
-      refuses: { 404: ['FILE_NOT_FOUND'], 409: ['DOCUMENT_CHANGING'], 503: OUTAGES },
-      async handle({ app, caller, project, body }) {
-        if (caller.key.type !== 'secret') requireUserId(caller);
-        await deleteFile(app, project, body.path, (found) => requireRemover(app, caller, found));
-        return {};
-      },
-    }),
+    DELETE_FILE,
     route('DELETE /api/storage/all', {
       id: 'deleteAllFiles',
       summary: 'Delete all files of the project',

@@ -43,7 +43,7 @@ import { withRls } from '../collections/set-rls.js';
 import { renameCollection } from '../collections/rename-collection.js';
 import { proveOpening, RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { findShape } from '../documents/read/find-shape.js';
-import { requireNamed } from './require-named.js';
+import { requireNamed } from './named-collection.js';
 import { checkStoredDocuments, FIT_REPORT } from '../documents/fit/check-stored-documents.js';
 
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */

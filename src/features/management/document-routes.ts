@@ -1,24 +1,19 @@
 import { Readable } from 'node:stream';
 import { clientSignal } from '../../http/requests/client-signal.js';
-import { flagParameter, naming, ok, own, route, say, type RouteList } from '../../http/routes/route.js';
+import { flagParameter, mountedAt, naming, ok, own, route, say, type RouteList } from '../../http/routes/route.js';
 import { inChunks } from '../../platform/database/in-chunks.js';
 import { ANYTHING, arrayOf, object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
-import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
-import { operatorCaller } from '../access/operator-caller.js';
-import { AGGREGATING, aggregationEnvelope, FILTERING, LISTING } from '../documents/read-routes.js';
-import { aggregateDocuments } from '../documents/read/aggregate-documents.js';
-import { parseExportQuery } from '../documents/query/parse-list-query.js';
-import { readExport } from '../documents/read/export-documents.js';
+import { projectOwner } from '../access/operator-access.js';
 import { importDocuments } from '../documents/bulk/import-documents.js';
-import { encodeList } from '../documents/read/list-documents.js';
-import { listEnvelope } from '../documents/read/stored-documents.js';
+import { parseExportQuery } from '../documents/query/parse-list-query.js';
+import { AGGREGATE_DOCUMENTS, FILTERING, LIST_DOCUMENTS, LISTING } from '../documents/read-routes.js';
+import { readExport } from '../documents/read/export-documents.js';
 import { explainReadRoute } from './explain-route.js';
-import { PLAYED, readAsAsked } from './played-user.js';
-import { requireNamed } from './require-named.js';
+import { inCollection } from './named-collection.js';
+import { BROWSES, PLAYED, READS } from './played-user.js';
 import { SINGLE_DOCUMENT_ROUTES } from './single-document-routes.js';
 
 const MAX_IMPORTED = 1000;
-const REFUSES = { 403: ['USERS_BLOCKED'] };
 
 const OUTCOME = object(
   {
@@ -48,57 +43,22 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     },
   },
   routes: [
-    route('GET /api/projects/:projectId/collections/:collection/documents', {
-      ...LISTING,
-      id: 'browseDocuments',
+    mountedAt('GET /api/projects/:projectId/collections/:collection/documents', LIST_DOCUMENTS, BROWSES, {
       command: 'data query',
-      summary: 'List documents, filtered, sorted, in pages',
       description: `${LISTING.description} With \`as\` it is the list that this user is shown, and the audit log notes \`play as\`.`,
-      access: PROJECT_OPERATOR,
       ownQuery: { as: PLAYED, ...LISTING.ownQuery },
-      refuses: {
-        ...LISTING.refuses,
-        400: [...LISTING.refuses[400], 'FIELD_NOT_READABLE'],
-        401: ['AUTH_REQUIRED'],
-        403: [...REFUSES[403], 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
-        404: ['USER_NOT_FOUND'],
-      },
-      async handle({ app, ctx, project, params }) {
-        const { name } = await requireNamed(app, project, params.collection);
-        return readAsAsked(app, ctx, { project, collection: name }, async (caller, query) =>
-          listEnvelope(await encodeList(app, caller, name, query, clientSignal(ctx))),
-        );
-      },
     }),
-    route('POST /api/projects/:projectId/collections/:collection/documents/aggregate', {
-      ...AGGREGATING,
-      id: 'aggregateForOperator',
-      summary: 'Run an aggregation pipeline over a project’s documents',
-      access: {
-        ...PROJECT_OPERATOR,
-        refuses: { ...PROJECT_OPERATOR.refuses, 403: [...(PROJECT_OPERATOR.refuses[403] ?? []), ...REFUSES[403]] },
-      },
-      async handle({ app, ctx, project, params, query, body: { pipeline } }) {
-        const { name } = await requireNamed(app, project, params.collection);
-        return aggregationEnvelope(
-          await aggregateDocuments(app, operatorCaller(project), name, pipeline, {
-            includeDeleted: query.include_deleted,
-            signal: clientSignal(ctx),
-          }),
-        );
-      },
-    }),
+    mountedAt('POST /api/projects/:projectId/collections/:collection/documents/aggregate', AGGREGATE_DOCUMENTS, READS),
     route('GET /api/projects/:projectId/collections/:collection/documents/export', {
       id: 'exportDocuments',
       command: 'data export',
       summary: 'Get all documents, or those that match, one JSON object a line',
       description: `In the order of their ids. An answer that breaks off before its end was not whole. ${FILTERING.description}`,
-      access: PROJECT_OPERATOR,
+      access: READS,
       ownQuery: FILTERING.ownQuery,
       answers: own(200, 'The documents', { 'application/x-ndjson': TEXT }),
-      refuses: { ...FILTERING.refuses, ...REFUSES },
-      async handle({ app, ctx, project, params }) {
-        const collection = await requireNamed(app, project, params.collection);
+      refuses: FILTERING.refuses,
+      async handle({ app, ctx, project, collection }) {
         const { documents, release } = await readExport(app, project, collection, {
           ...parseExportQuery(ctx.querystring, collection),
           signal: clientSignal(ctx),
@@ -116,14 +76,13 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
       description:
         'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',
       // The documents themselves are not for the audit log.
-      access: projectOwner('data import', { looks: 'dryRun', withoutBody: true }),
+      access: inCollection(projectOwner('data import', { looks: 'dryRun', withoutBody: true })),
       query: { dryRun: flagParameter('Store nothing: check each by itself') },
       body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
       example: { documents: [{ title: 'Hello', views: 0 }] },
       answers: ok(OUTCOME, 'Documents stored'),
-      refuses: { 400: ['INVALID_QUERY'], 403: [...REFUSES[403], 'QUOTA_EXCEEDED'] },
-      async handle({ app, project, params, query: { dryRun }, body: { documents } }) {
-        const collection = await requireNamed(app, project, params.collection);
+      refuses: { 400: ['INVALID_QUERY'], 403: ['QUOTA_EXCEEDED'] },
+      async handle({ app, collection, query: { dryRun }, body: { documents } }) {
         const data = await importDocuments(app, collection, documents, { dryRun });
         return say(data, `${data.inserted} documents ${dryRun ? 'fit' : 'stored'}`);
       },

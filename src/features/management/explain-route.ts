@@ -2,12 +2,10 @@ import { invalid } from '../../errors.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import { ok, route } from '../../http/routes/route.js';
 import { ANYTHING, arrayOf, object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
-import { PROJECT_OPERATOR } from '../access/operator-access.js';
-import { operatorCaller } from '../access/operator-caller.js';
 import { AGGREGATING, LISTING } from '../documents/read-routes.js';
 import { explainPipeline } from '../documents/read/aggregate-documents.js';
 import { explainList } from '../documents/read/list-documents.js';
-import { requireNamed } from './require-named.js';
+import { READS } from './played-user.js';
 
 const MAX_QUERY = 8192;
 
@@ -27,21 +25,15 @@ export const explainReadRoute = route('POST /api/projects/:projectId/collections
   summary: 'Show by which index a list or a pipeline is read',
   description: 'Runs it. Give either the query string of a list or a pipeline.',
   bodySize: 'many',
-  access: PROJECT_OPERATOR,
+  access: READS,
   body: object({ 'query?': text({ maxLength: MAX_QUERY }), 'pipeline?': ANYTHING }),
   example: { query: 'status=live&sort=-views' },
   answers: ok(EXPLAINED, 'Read explained'),
-  refuses: {
-    ...LISTING.refuses,
-    400: [...new Set([...LISTING.refuses[400], ...AGGREGATING.refuses[400]])],
-    403: ['USERS_BLOCKED'],
-  },
-  async handle({ app, ctx, project, params, body: { query, pipeline } }) {
+  refuses: { ...LISTING.refuses, 400: [...new Set([...LISTING.refuses[400], ...AGGREGATING.refuses[400]])] },
+  async handle({ app, ctx, caller, collection: { name }, body: { query, pipeline } }) {
     if ((query === undefined) === (pipeline === undefined)) {
       throw invalid('INVALID_BODY', 'Give either a query or a pipeline');
     }
-    const { name } = await requireNamed(app, project, params.collection);
-    const caller = operatorCaller(project);
     const signal = clientSignal(ctx);
     return pipeline === undefined
       ? explainList(app, caller, name, query!, signal)

@@ -1,14 +1,20 @@
-import { created, done, ok, parameter, route, wholeNumberParameter, type RouteList } from '../../http/routes/route.js';
+import {
+  created,
+  mountedAt,
+  ok,
+  parameter,
+  route,
+  wholeNumberParameter,
+  type RouteList,
+} from '../../http/routes/route.js';
 import { arrayOf, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { ownAddress } from '../access/own-origin.js';
-import { deleteFile } from '../files/delete-file.js';
+import { DELETE_FILE, UPLOAD_FILE, UPLOADED_FILE } from '../files/file-routes.js';
 import { FILES_PAGE, listProjectFiles, MAX_FILES_PAGE, presentListedFile } from '../files/list-files.js';
 import { measureStorage, STORAGE_USAGE } from '../files/measure-storage.js';
-import { receiveUpload, UPLOAD_FORM, UPLOAD_REFUSALS } from '../files/uploads/receive-upload.js';
 
 const PATH = text({ minLength: 1, maxLength: 1024 });
-const OUTAGES = ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'];
 export const FILE_FIELDS = {
   path: TEXT,
   name: TEXT,
@@ -57,31 +63,16 @@ export const PROJECT_FILE_ROUTES: RouteList = {
       answers: ok(STORAGE_USAGE, 'Use of the storage'),
       handle: ({ app, project }) => measureStorage(app, project),
     }),
-    route('POST /api/projects/:projectId/files', {
-      id: 'uploadFileOfProject',
-      summary: 'Upload a file',
-      description: 'It belongs to no user of the project.',
-      // The form is read as it comes, and is not for the audit log.
-      access: { ...projectOwner('file upload', { withoutBody: true }), readsBody: false },
-      ownBody: { content: UPLOAD_FORM },
-      answers: created(FILE, 'File uploaded'),
-      refuses: { ...UPLOAD_REFUSALS, 503: OUTAGES },
-      async handle({ app, ctx, project }) {
-        const file = await receiveUpload(app, ctx, project, null);
-        return presentListedFile(app, project, file, ownAddress(app, ctx));
+    // The form is read as it comes, and is not for the audit log.
+    mountedAt(
+      'POST /api/projects/:projectId/files',
+      UPLOAD_FILE,
+      {
+        ...projectOwner('file upload', { withoutBody: true }),
+        readsBody: false,
       },
-    }),
-    route('DELETE /api/projects/:projectId/files', {
-      id: 'deleteFileOfProject',
-      summary: 'Delete a file',
-      access: projectOwner('file delete'),
-      body: object({ path: PATH }),
-      example: { path: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png' },
-      answers: done('File deleted'),
-      refuses: { 404: ['FILE_NOT_FOUND'], 503: OUTAGES },
-      async handle({ app, project, body: { path } }) {
-        await deleteFile(app, project, path);
-      },
-    }),
+      { answers: created(UPLOADED_FILE, 'File uploaded') },
+    ),
+    mountedAt('DELETE /api/projects/:projectId/files', DELETE_FILE, projectOwner('file delete')),
   ],
 };

@@ -1,14 +1,19 @@
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
-import { parameter } from '../../http/routes/route.js';
+import { type Access, parameter } from '../../http/routes/route.js';
 import { TEXT } from '../../platform/schema/schema.js';
-import { withAuditEntry, type NewAuditEntry } from '../audit/audit-log.js';
+import { type NewAuditEntry, withAuditEntry } from '../audit/audit-log.js';
 import type { Caller } from '../access/caller.js';
-import { operatorCaller, playedCaller } from '../access/operator-caller.js';
-import { actedBy } from '../access/require-operator.js';
+import { PROJECT_OPERATOR } from '../access/operator-access.js';
+import { playedCaller } from '../access/operator-caller.js';
+import { actedBy, operatedProject } from '../access/require-operator.js';
 import { badQuery } from '../documents/reply/query-text.js';
 import type { Project } from '../projects/project.js';
 import { requireUser } from '../users/user-store.js';
+import { inCollection, type InCollection, requireNamed } from './named-collection.js';
+
+/** An operator in any role, in one of the collections of a project that it sees. */
+export const READS = inCollection(PROJECT_OPERATOR);
 
 /** The parameter by which an operator looks as somebody else does. */
 export const PLAYED = parameter('As this user sees it (id or e-mail address), or `anyone`, who is not signed in', TEXT);
@@ -39,21 +44,43 @@ export async function playAs<T>(
   return withAuditEntry(app, { ...act, action: 'play as', input }, () => read(caller));
 }
 
+const played = new WeakMap<Context, Caller>();
+
 /**
- * Reads as the operator, or as somebody whom the parameter `as` of the query string names. `read` is given the query
- * without it.
+ * Operators who may read a collection as somebody else, whom the parameter `as` of the query names: the audit log notes
+ * it as `play as`, and the parameter is gone from the query afterwards.
  */
-export async function readAsAsked<T>(
-  app: App,
-  ctx: Context,
-  { project, collection }: { project: Project; collection: string },
-  read: (caller: Caller, query: string) => Promise<T>,
-): Promise<T> {
+export const BROWSES: Access<InCollection> = {
+  ...READS,
+  refuses: {
+    ...READS.refuses,
+    400: ['INVALID_QUERY', 'FIELD_NOT_READABLE'],
+    401: [...new Set([...(READS.refuses[401] ?? []), 'AUTH_REQUIRED'])],
+    403: [...READS.refuses[403]!, 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
+    404: [...(READS.refuses[404] ?? []), 'USER_NOT_FOUND'],
+  },
+  async around(app, ctx, run) {
+    const as = takeAsked(ctx);
+    if (as === null) return run();
+    const project = await operatedProject(app, ctx);
+    const { name: collection } = await requireNamed(app, project, ctx.params.collection!);
+    await playAs(app, { ...actedBy(ctx), project, collection, as }, (caller) => {
+      played.set(ctx, caller);
+      return run();
+    });
+  },
+  async give(app, ctx) {
+    const given = await READS.give!(app, ctx);
+    return { ...given, caller: played.get(ctx) ?? given.caller };
+  },
+};
+
+function takeAsked(ctx: Context): string | null {
   const parts = ctx.querystring.split('&');
   const asked = parts.filter((part) => part.startsWith('as='));
-  const rest = parts.filter((part) => !asked.includes(part)).join('&');
-  if (asked.length === 0) return read(operatorCaller(project), ctx.querystring);
+  if (asked.length === 0) return null;
   const [as = ''] = new URLSearchParams(asked[0]).getAll('as');
   if (asked.length > 1 || as === '') throw badQuery('as is a user’s id or e-mail address, or anyone');
-  return playAs(app, { ...actedBy(ctx), project, collection, as }, (caller) => read(caller, rest));
+  ctx.querystring = parts.filter((part) => !asked.includes(part)).join('&');
+  return as;
 }

@@ -1,9 +1,9 @@
 import {
   type Access,
   cappedParameter,
-  created,
   done,
   listOf,
+  mountedAt,
   naming,
   ok,
   PAGE_PARAMETER,
@@ -14,53 +14,61 @@ import {
   wholeList,
 } from '../../http/routes/route.js';
 import { object, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
-import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
-import {
-  operatedProject,
-  operatorOf,
-  requireProven,
-  type ActingOperator,
-  type Recording,
-} from '../access/require-operator.js';
+import { type InProject, PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
+import { requireProven, type Recording } from '../access/require-operator.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
-import type { Project } from '../projects/project.js';
-import { deleteUser } from '../users/accounts/delete-user.js';
-import { ACCOUNT, IDENTITY, NEW_PASSWORD, NEW_USER, SESSION, USER_CHANGES } from '../users/accounts/describe-user.js';
-import { disableUser, enableUser } from '../users/accounts/disable-user.js';
+import { ACCOUNT, IDENTITY, NEW_PASSWORD, SESSION } from '../users/accounts/describe-user.js';
 import { listIdentities, presentIdentity } from '../users/accounts/linked-identity.js';
 import { listUsers, presentAccount } from '../users/accounts/list-users.js';
-import { setPassword } from '../users/accounts/set-password.js';
 import { changesTrust } from '../users/accounts/new-user.js';
-import { changeRoles, ROLE_LIST } from '../users/accounts/user-roles.js';
-import { requestReset } from '../users/factors/request-reset.js';
-import { updateProfile } from '../users/profile/update-profile.js';
+import { setPassword } from '../users/accounts/set-password.js';
+import {
+  CREATE_USER,
+  DELETE_USER,
+  DISABLE_USER,
+  ENABLE_USER,
+  END_SESSIONS,
+  GET_USER,
+  RESET_FACTORS,
+  SET_ROLES,
+  UPDATE_USER,
+} from '../users/administration-routes.js';
 import { endSession, listSessions, presentSession } from '../users/sessions/list-sessions.js';
-import { signUp } from '../users/sign-up.js';
 import type { User } from '../users/user.js';
 import { requireUser } from '../users/user-store.js';
 
 const USERS_PAGE = 50;
 const MAX_USERS_PAGE = 200;
 
-interface OfUser {
-  operator: ActingOperator;
-  project: Project;
+interface OfUser extends InProject {
   /** The one that the path names by its id or e-mail address. */
   user: User;
 }
 
 /** Callers who may ask for a user's project, with the user that the path names; 404 when there is none. */
-const withUser = (access: Access): Access<OfUser> => ({
+const withUser = (access: Access<InProject>): Access<OfUser> => ({
   ...access,
   async give(app, ctx) {
-    const project = await operatedProject(app, ctx);
-    return { operator: operatorOf(ctx), project, user: await requireUser(app, project._id, ctx.params.user!) };
+    const given = await access.give!(app, ctx);
+    return { ...given, user: await requireUser(app, given.project._id, ctx.params.user!) };
   },
 });
 const USER_OPERATOR = withUser(PROJECT_OPERATOR);
 const userOwner = (action: string, recording: Recording = {}): Access<OfUser> =>
   withUser(projectOwner(action, recording));
+
+/** The password is asked for again where the change is of what a user is trusted for. */
+const UPDATES_USER: Access<OfUser> = {
+  ...userOwner('user update', { asksPassword: 'to open' }),
+  async give(app, ctx) {
+    const given = await USER_OPERATOR.give!(app, ctx);
+    const { fields } = await requireCollection(app, given.project._id, USERS);
+    const { body } = ctx.request as { body?: Record<string, unknown> };
+    if (changesTrust(fields, body ?? {})) await requireProven(app, ctx);
+    return given;
+  },
+};
 
 const ENDED = ok(object({ ended: WHOLE }), 'Sessions ended');
 
@@ -75,7 +83,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
   },
   routes: [
     route('GET /api/projects/:projectId/users', {
-      id: 'listUsers',
+      id: 'listUsersOfProject',
       command: 'user list',
       summary: 'List users, the newest first',
       access: PROJECT_OPERATOR,
@@ -95,62 +103,10 @@ export const PROJECT_USER_ROUTES: RouteList = {
         return { items: users.map(presentAccount), total, page, limit };
       },
     }),
-    route('POST /api/projects/:projectId/users', {
-      id: 'createUser',
-      summary: 'Create a user',
-      access: projectOwner('user create', { asksPassword: true }),
-      openBody: NEW_USER,
-      example: { email: 'ada@example.com', password: 'correct horse battery' },
-      answers: created(ACCOUNT, 'User created'),
-      refuses: {
-        400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
-        403: ['QUOTA_EXCEEDED'],
-        409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
-        413: ['DOCUMENT_TOO_LARGE'],
-        503: ['BUSY'],
-      },
-      async handle({ app, project, body }) {
-        return presentAccount(await signUp(app, project, body, 'project'));
-      },
-    }),
-    route('GET /api/projects/:projectId/users/:user', {
-      id: 'getUser',
-      summary: 'Get a user',
-      access: USER_OPERATOR,
-      answers: ok(ACCOUNT, 'User'),
-      handle: ({ user }) => presentAccount(user),
-    }),
-    route('PATCH /api/projects/:projectId/users/:user', {
-      id: 'updateUser',
-      summary: 'Change fields of a user',
-      access: userOwner('user update', { asksPassword: 'to open' }),
-      openBody: USER_CHANGES,
-      example: { name: 'Ada Lovelace' },
-      answers: ok(ACCOUNT, 'User updated'),
-      refuses: {
-        400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
-        403: ['QUOTA_EXCEEDED'],
-        409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING'],
-        413: ['DOCUMENT_TOO_LARGE'],
-      },
-      async handle({ app, ctx, project, user, body }) {
-        const { fields } = await requireCollection(app, project._id, USERS);
-        if (changesTrust(fields, body)) await requireProven(app, ctx);
-        const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
-        return presentAccount((await updateProfile(app, project, user, body, editor)).user);
-      },
-    }),
-    route('DELETE /api/projects/:projectId/users/:user', {
-      id: 'deleteUser',
-      summary: 'Delete a user',
-      access: userOwner('user delete'),
-      answers: ok(object({ id: TEXT }), 'User deleted'),
-      refuses: { 409: ['DOCUMENT_REFERRED_TO'] },
-      async handle({ app, project, user }) {
-        await deleteUser(app, project, user);
-        return { id: user._id.toHexString() };
-      },
-    }),
+    mountedAt('POST /api/projects/:projectId/users', CREATE_USER, projectOwner('user create', { asksPassword: true })),
+    mountedAt('GET /api/projects/:projectId/users/:user', GET_USER, USER_OPERATOR),
+    mountedAt('PATCH /api/projects/:projectId/users/:user', UPDATE_USER, UPDATES_USER),
+    mountedAt('DELETE /api/projects/:projectId/users/:user', DELETE_USER, userOwner('user delete')),
     route('POST /api/projects/:projectId/users/:user/set-password', {
       id: 'setUserPassword',
       summary: 'Set a user’s password',
@@ -161,49 +117,28 @@ export const PROJECT_USER_ROUTES: RouteList = {
       refuses: { 503: ['BUSY'] },
       handle: ({ app, project, user, body }) => setPassword(app, project, user, body.password),
     }),
-    route('POST /api/projects/:projectId/users/:user/disable', {
-      id: 'disableUser',
-      summary: 'Disable an account and end its sessions',
-      access: userOwner('user disable'),
-      answers: ok(ACCOUNT, 'User disabled'),
-      async handle({ app, project, user }) {
-        return presentAccount(await disableUser(app, project, user));
+    mountedAt('POST /api/projects/:projectId/users/:user/disable', DISABLE_USER, userOwner('user disable')),
+    mountedAt(
+      'POST /api/projects/:projectId/users/:user/enable',
+      ENABLE_USER,
+      userOwner('user update', { asksPassword: true }),
+      {
+        command: 'user update --enable',
       },
-    }),
-    route('POST /api/projects/:projectId/users/:user/enable', {
-      id: 'enableUser',
-      summary: 'Enable an account again',
-      access: userOwner('user update', { asksPassword: true }),
-      command: 'user update --enable',
-      answers: ok(ACCOUNT, 'User enabled'),
-      async handle({ app, project, user }) {
-        return presentAccount(await enableUser(app, project, user));
+    ),
+    mountedAt(
+      'PUT /api/projects/:projectId/users/:user/roles',
+      SET_ROLES,
+      userOwner('user update', { asksPassword: true }),
+    ),
+    mountedAt(
+      'DELETE /api/projects/:projectId/users/:user/mfa',
+      RESET_FACTORS,
+      userOwner('user update', { asksPassword: true }),
+      {
+        command: 'user update --reset-mfa',
       },
-    }),
-    route('PUT /api/projects/:projectId/users/:user/roles', {
-      id: 'setUserRoles',
-      summary: 'Set the roles of a user',
-      access: userOwner('user update', { asksPassword: true }),
-      body: object({ roles: ROLE_LIST }),
-      example: { roles: ['editor'] },
-      answers: ok(ACCOUNT, 'Roles set'),
-      refuses: { 409: ['ROLES_FIELD', 'CHANGED_MEANWHILE'] },
-      async handle({ app, project, user, body: { roles } }) {
-        return presentAccount(await changeRoles(app, project, user, () => roles));
-      },
-    }),
-    route('DELETE /api/projects/:projectId/users/:user/mfa', {
-      id: 'resetUserFactors',
-      summary: 'Take the second factors off an account, after the project’s delay',
-      description: 'The address is told by mail; sessions end when it takes effect.',
-      access: userOwner('user update', { asksPassword: true }),
-      command: 'user update --reset-mfa',
-      answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
-      refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] },
-      async handle({ app, project, user }) {
-        return presentAccount(await requestReset(app, project, user));
-      },
-    }),
+    ),
     route('GET /api/projects/:projectId/users/:user/identities', {
       id: 'listUserIdentities',
       command: 'user show',
@@ -216,7 +151,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
       },
     }),
     route('GET /api/projects/:projectId/users/:user/sessions', {
-      id: 'listSessions',
+      id: 'listSessionsOfUser',
       command: 'user sessions',
       summary: 'List a user’s live sessions',
       access: USER_OPERATOR,
@@ -225,17 +160,9 @@ export const PROJECT_USER_ROUTES: RouteList = {
         return wholeList((await listSessions(app, project, user)).map(presentSession));
       },
     }),
-    route('DELETE /api/projects/:projectId/users/:user/sessions', {
-      id: 'endSessions',
-      summary: 'End all sessions of a user',
-      access: userOwner('user sessions'),
-      answers: ENDED,
-      async handle({ app, project, user }) {
-        return { ended: await endSession(app, project, user, 'all') };
-      },
-    }),
+    mountedAt('DELETE /api/projects/:projectId/users/:user/sessions', END_SESSIONS, userOwner('user sessions')),
     route('DELETE /api/projects/:projectId/users/:user/sessions/:session', {
-      id: 'endSession',
+      id: 'endSessionOfUser',
       summary: 'End one session of a user',
       access: userOwner('user sessions'),
       answers: ENDED,

@@ -30,7 +30,7 @@ import { presentFinding, reviewNewRules } from '../collections/rules/review-rule
 import { setRules } from '../collections/set-rules.js';
 import { EXPOSED, listExposed } from './list-exposed.js';
 import { PLAYED, playedUser } from './played-user.js';
-import { requireNamed } from './require-named.js';
+import { requireNamed } from './named-collection.js';
 
 /** Rules as a body gives them. */
 export const RULE_TEXTS = changes({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, updateTo: TEXT });

@@ -46,10 +46,141 @@ const SERVER_OF_USER: Access<OfUser> = {
 
 const params = { user: naming('Id or e-mail address of the user', 'USER_NOT_FOUND') };
 
+export const CREATE_USER = route('POST /api/userAuth/users', {
+  id: 'createUser',
+  summary: 'Create a user, with or without a password',
+  description: 'Without a password the user signs in by a way that is mailed, or by a provider.',
+  access: SECRET_KEY,
+  rate: 'plain',
+  openBody: NEW_ACCOUNT,
+  example: { email: 'ada@example.com', emailVerified: true },
+  answers: created(ACCOUNT, 'User created'),
+  refuses: {
+    400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
+    403: ['QUOTA_EXCEEDED'],
+    409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
+    413: ['DOCUMENT_TOO_LARGE'],
+    503: ['BUSY'],
+  },
+  async handle({ app, ctx, project, body }) {
+    const more = { gone: clientSignal(ctx), needsPassword: false };
+    return presentAccount(await signUp(app, project, body, 'project', more));
+  },
+});
+
+export const GET_USER = route('GET /api/userAuth/users/:user', {
+  id: 'getUser',
+  summary: 'Get a user',
+  access: SERVER_OF_USER,
+  rate: 'plain',
+  params,
+  answers: ok(ACCOUNT, 'User'),
+  handle: ({ user }) => presentAccount(user),
+});
+
+export const UPDATE_USER = route('PATCH /api/userAuth/users/:user', {
+  id: 'updateUser',
+  summary: 'Change fields of a user',
+  access: SERVER_OF_USER,
+  rate: 'plain',
+  params,
+  openBody: USER_CHANGES,
+  example: { name: 'Ada Lovelace' },
+  answers: ok(ACCOUNT, 'User updated'),
+  refuses: {
+    400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
+    403: ['QUOTA_EXCEEDED'],
+    409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'CHANGED_MEANWHILE'],
+    413: ['DOCUMENT_TOO_LARGE'],
+  },
+  async handle({ app, ctx, project, user, body }) {
+    const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
+    return presentAccount((await updateProfile(app, project, user, body, editor)).user);
+  },
+});
+
+export const DELETE_USER = route('DELETE /api/userAuth/users/:user', {
+  id: 'deleteUser',
+  summary: 'Delete a user',
+  access: SERVER_OF_USER,
+  rate: 'plain',
+  params,
+  answers: done('User deleted'),
+  refuses: { 409: ['DOCUMENT_REFERRED_TO'] },
+  handle: ({ app, project, user }) => deleteUser(app, project, user),
+});
+
+export const DISABLE_USER = route('POST /api/userAuth/users/:user/disable', {
+  id: 'disableUser',
+  summary: 'Disable an account and end its sessions',
+  access: SERVER_OF_USER,
+  rate: 'plain',
+  params,
+  answers: ok(ACCOUNT, 'User disabled'),
+  async handle({ app, project, user }) {
+    return presentAccount(await disableUser(app, project, user));
+  },
+});
+
+export const ENABLE_USER = route('POST /api/userAuth/users/:user/enable', {
+  id: 'enableUser',
+  summary: 'Enable an account again',
+  access: SERVER_OF_USER,
+  rate: 'plain',
+  params,
+  answers: ok(ACCOUNT, 'User enabled'),
+  async handle({ app, project, user }) {
+    return presentAccount(await enableUser(app, project, user));
+  },
+});
+
+export const END_SESSIONS = route('DELETE /api/userAuth/users/:user/sessions', {
+  id: 'endSessions',
+  summary: 'End all sessions of a user',
+  access: SERVER_OF_USER,
+  rate: 'plain',
+  params,
+  answers: ok(object({ ended: WHOLE }), 'Sessions ended'),
+  async handle({ app, project, user }) {
+    return { ended: await endSession(app, project, user, 'all') };
+  },
+});
+
+export const RESET_FACTORS = route('DELETE /api/userAuth/users/:user/mfa', {
+  id: 'resetFactors',
+  summary: 'Take the second factors off an account, after the project’s delay',
+  description:
+    'For a user who has lost them. The address is told by mail; the user stops it by signing in with the factor. Sessions end when it takes effect.',
+  access: SERVER_OF_USER,
+  rate: 'plain',
+  params,
+  answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
+  refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] },
+  async handle({ app, project, user }) {
+    return presentAccount(await requestReset(app, project, user));
+  },
+});
+
+export const SET_ROLES = route('PUT /api/userAuth/users/:user/roles', {
+  id: 'setRoles',
+  summary: 'Set the roles of a user',
+  description: 'The user reads them as `roles` of its own profile and cannot set them.',
+  access: SERVER_OF_USER,
+  rate: 'plain',
+  params,
+  body: object({ roles: ROLE_LIST }),
+  example: { roles: ['editor'] },
+  answers: ok(ACCOUNT, 'Roles set'),
+  refuses: { 409: ['ROLES_FIELD', 'CHANGED_MEANWHILE'] },
+  async handle({ app, project, user, body: { roles } }) {
+    return presentAccount(await changeRoles(app, project, user, () => roles));
+  },
+});
+
 /** Users of a project under its secret key: what operators do, for a server of the project (accounts.md 8). */
 export const ADMINISTRATION_ROUTES: readonly Route[] = [
   route('GET /api/userAuth/users', {
-    id: 'findUsers',
+    id: 'listUsers',
     summary: 'List users, the newest first',
     description: '`nextCursor` is the `cursor` of the next part, null at the end.',
     access: SECRET_KEY,
@@ -71,26 +202,7 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
       return { items: users.map(presentAccount), nextCursor };
     },
   }),
-  route('POST /api/userAuth/users', {
-    id: 'addUser',
-    summary: 'Create a user, with or without a password',
-    description: 'Without a password the user signs in by a way that is mailed, or by a provider.',
-    access: SECRET_KEY,
-    rate: 'plain',
-    openBody: NEW_ACCOUNT,
-    example: { email: 'ada@example.com', emailVerified: true },
-    answers: created(ACCOUNT, 'User created'),
-    refuses: {
-      400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
-      409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE'],
-      413: ['DOCUMENT_TOO_LARGE'],
-      503: ['BUSY'],
-    },
-    async handle({ app, ctx, project, body }) {
-      const more = { gone: clientSignal(ctx), needsPassword: false };
-      return presentAccount(await signUp(app, project, body, 'project', more));
-    },
-  }),
+  CREATE_USER,
   route('POST /api/userAuth/handovers', {
     id: 'takeHandover',
     bodySize: 'small',
@@ -109,104 +221,12 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
       return { guest: presentAccount(guest), user: presentAccount(user) };
     },
   }),
-  route('GET /api/userAuth/users/:user', {
-    id: 'readUser',
-    summary: 'Get a user',
-    access: SERVER_OF_USER,
-    rate: 'plain',
-    params,
-    answers: ok(ACCOUNT, 'User'),
-    handle: ({ user }) => presentAccount(user),
-  }),
-  route('PATCH /api/userAuth/users/:user', {
-    id: 'changeUser',
-    summary: 'Change fields of a user',
-    access: SERVER_OF_USER,
-    rate: 'plain',
-    params,
-    openBody: USER_CHANGES,
-    example: { name: 'Ada Lovelace' },
-    answers: ok(ACCOUNT, 'User updated'),
-    refuses: {
-      400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],
-      409: ['EMAIL_TAKEN', 'DUPLICATE_VALUE', 'DOCUMENT_CHANGING', 'CHANGED_MEANWHILE'],
-      413: ['DOCUMENT_TOO_LARGE'],
-    },
-    async handle({ app, ctx, project, user, body }) {
-      const editor = { setter: 'project', ip: ctx.ip, session: null } as const;
-      return presentAccount((await updateProfile(app, project, user, body, editor)).user);
-    },
-  }),
-  route('DELETE /api/userAuth/users/:user', {
-    id: 'removeUser',
-    summary: 'Delete a user',
-    access: SERVER_OF_USER,
-    rate: 'plain',
-    params,
-    answers: done('User deleted'),
-    refuses: { 409: ['DOCUMENT_REFERRED_TO'] },
-    handle: ({ app, project, user }) => deleteUser(app, project, user),
-  }),
-  route('POST /api/userAuth/users/:user/disable', {
-    id: 'closeAccount',
-    summary: 'Disable an account and end its sessions',
-    access: SERVER_OF_USER,
-    rate: 'plain',
-    params,
-    answers: ok(ACCOUNT, 'User disabled'),
-    async handle({ app, project, user }) {
-      return presentAccount(await disableUser(app, project, user));
-    },
-  }),
-  route('POST /api/userAuth/users/:user/enable', {
-    id: 'openAccount',
-    summary: 'Enable an account again',
-    access: SERVER_OF_USER,
-    rate: 'plain',
-    params,
-    answers: ok(ACCOUNT, 'User enabled'),
-    async handle({ app, project, user }) {
-      return presentAccount(await enableUser(app, project, user));
-    },
-  }),
-  route('DELETE /api/userAuth/users/:user/sessions', {
-    id: 'endSessionsOfUser',
-    summary: 'End all sessions of a user',
-    access: SERVER_OF_USER,
-    rate: 'plain',
-    params,
-    answers: ok(object({ ended: WHOLE }), 'Sessions ended'),
-    async handle({ app, project, user }) {
-      return { ended: await endSession(app, project, user, 'all') };
-    },
-  }),
-  route('DELETE /api/userAuth/users/:user/mfa', {
-    id: 'resetFactors',
-    summary: 'Take the second factors off an account, after the project’s delay',
-    description:
-      'For a user who has lost them. The address is told by mail; the user stops it by signing in with the factor. Sessions end when it takes effect.',
-    access: SERVER_OF_USER,
-    rate: 'plain',
-    params,
-    answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
-    refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] },
-    async handle({ app, project, user }) {
-      return presentAccount(await requestReset(app, project, user));
-    },
-  }),
-  route('PUT /api/userAuth/users/:user/roles', {
-    id: 'setRoles',
-    summary: 'Set the roles of a user',
-    description: 'The user reads them as `roles` of its own profile and cannot set them.',
-    access: SERVER_OF_USER,
-    rate: 'plain',
-    params,
-    body: object({ roles: ROLE_LIST }),
-    example: { roles: ['editor'] },
-    answers: ok(ACCOUNT, 'Roles set'),
-    refuses: { 409: ['ROLES_FIELD', 'CHANGED_MEANWHILE'] },
-    async handle({ app, project, user, body: { roles } }) {
-      return presentAccount(await changeRoles(app, project, user, () => roles));
-    },
-  }),
+  GET_USER,
+  UPDATE_USER,
+  DELETE_USER,
+  DISABLE_USER,
+  ENABLE_USER,
+  END_SESSIONS,
+  RESET_FACTORS,
+  SET_ROLES,
 ];

@@ -15,46 +15,61 @@ const DOCUMENT: Schema<Record<string, unknown>> = claimed({
 });
 const TOKEN = text({ minLength: 1, maxLength: 100, description: 'From the address in the mail.' });
 
+export const SEND_INVITE = route('POST /api/userAuth/invites', {
+  id: 'sendInvite',
+  bodySize: 'small',
+  summary: 'Invite an address by mail',
+  description:
+    'The mail (template `invite`) links to `redirect`, one of the project’s addresses, with `#invite=<token>`. Good for seven days, once, for a user whose confirmed address it is.',
+  access: SECRET_KEY,
+  rate: 'plain',
+  body: openObject({
+    email: EMAIL,
+    redirect: text({ maxLength: 500 }),
+    'roles?': ROLE_LIST,
+    'set?': object({ collection: TEXT, document: DOCUMENT }),
+    'inviterName?': text({ minLength: 1, maxLength: 100, wellFormed: true, oneLine: true }),
+  }),
+  example: { email: 'grace@example.com', redirect: 'https://shop.example/join', roles: ['editor'] },
+  answers: created(INVITE, 'Invitation mailed'),
+  refuses: {
+    400: ['VALIDATION_FAILED', 'INVALID_EMAIL', 'REDIRECT_NOT_ALLOWED', 'INVALID_INVITE'],
+    403: ['QUOTA_EXCEEDED'],
+    404: ['COLLECTION_NOT_FOUND'],
+    409: ['ROLES_FIELD', 'TOO_MANY_INVITES'],
+    429: ['INVITE_LIMIT'],
+  },
+  async handle({ app, project, body }) {
+    return presentInvite(await sendInvite(app, project, body));
+  },
+});
+
+export const LIST_INVITES = route('GET /api/userAuth/invites', {
+  id: 'listInvites',
+  summary: 'List the open invitations',
+  description: 'The newest first; at most 100.',
+  access: SECRET_KEY,
+  rate: 'plain',
+  answers: ok(listOf(INVITE), 'Invitations'),
+  async handle({ app, project }) {
+    return wholeList((await listInvites(app, project)).map(presentInvite));
+  },
+});
+
+export const WITHDRAW_INVITE = route('DELETE /api/userAuth/invites/:invite', {
+  id: 'withdrawInvite',
+  summary: 'Withdraw an invitation',
+  access: SECRET_KEY,
+  rate: 'plain',
+  params: { invite: naming('Id of the invitation', 'INVITE_NOT_FOUND') },
+  answers: done('Invitation withdrawn'),
+  handle: ({ app, project, params: { invite } }) => withdrawInvite(app, project, invite),
+});
+
 /** Invitations (accounts.md 4). */
 export const INVITE_ROUTES: readonly Route[] = [
-  route('POST /api/userAuth/invites', {
-    id: 'sendInvite',
-    bodySize: 'small',
-    summary: 'Invite an address by mail',
-    description:
-      'The mail (template `invite`) links to `redirect`, one of the project’s addresses, with `#invite=<token>`. Good for seven days, once, for a user whose confirmed address it is.',
-    access: SECRET_KEY,
-    rate: 'plain',
-    body: openObject({
-      email: EMAIL,
-      redirect: text({ maxLength: 500 }),
-      'roles?': ROLE_LIST,
-      'set?': object({ collection: TEXT, document: DOCUMENT }),
-      'inviterName?': text({ minLength: 1, maxLength: 100, wellFormed: true, oneLine: true }),
-    }),
-    example: { email: 'grace@example.com', redirect: 'https://shop.example/join', roles: ['editor'] },
-    answers: created(INVITE, 'Invitation mailed'),
-    refuses: {
-      400: ['VALIDATION_FAILED', 'INVALID_EMAIL', 'REDIRECT_NOT_ALLOWED', 'INVALID_INVITE'],
-      404: ['COLLECTION_NOT_FOUND'],
-      409: ['ROLES_FIELD', 'TOO_MANY_INVITES'],
-      429: ['INVITE_LIMIT'],
-    },
-    async handle({ app, project, body }) {
-      return presentInvite(await sendInvite(app, project, body));
-    },
-  }),
-  route('GET /api/userAuth/invites', {
-    id: 'listInvites',
-    summary: 'List the open invitations',
-    description: 'The newest first; at most 100.',
-    access: SECRET_KEY,
-    rate: 'plain',
-    answers: ok(listOf(INVITE), 'Invitations'),
-    async handle({ app, project }) {
-      return wholeList((await listInvites(app, project)).map(presentInvite));
-    },
-  }),
+  SEND_INVITE,
+  LIST_INVITES,
   route('POST /api/userAuth/invites/accept', {
     id: 'acceptInvite',
     bodySize: 'small',
@@ -89,13 +104,5 @@ export const INVITE_ROUTES: readonly Route[] = [
       return { email, roles, expiresAt };
     },
   }),
-  route('DELETE /api/userAuth/invites/:invite', {
-    id: 'withdrawInvite',
-    summary: 'Withdraw an invitation',
-    access: SECRET_KEY,
-    rate: 'plain',
-    params: { invite: naming('Id of the invitation', 'INVITE_NOT_FOUND') },
-    answers: done('Invitation withdrawn'),
-    handle: ({ app, project, params: { invite } }) => withdrawInvite(app, project, invite),
-  }),
+  WITHDRAW_INVITE,
 ];

@@ -257,6 +257,9 @@ export interface Route extends Omit<RouteDefinition, 'access' | 'handle'> {
   handle: (input: never) => unknown;
 }
 
+/** A route that is mounted by another list too: `Given` is what its handler takes of access. */
+export type SharedRoute<Given extends object> = Route & { readonly takes?: (given: Given) => void };
+
 /** One route as a value. */
 export function route<
   const Line extends RequestLine,
@@ -264,9 +267,41 @@ export function route<
   const Query extends Parameters,
   Body,
   const A extends Answer | readonly Answer[],
->(line: Line, definition: RouteDefinition<PathOf<Line>, Given, Query, Body, A>): Route {
+>(line: Line, definition: RouteDefinition<PathOf<Line>, Given, Query, Body, A>): SharedRoute<Given> {
   return { ...readRequestLine(line), ...definition };
 }
+
+/**
+ * The same route at another place and for others, as `<id>OfProject`. The last parameters of the path are its own, in
+ * their order, whatever they are called there. With other `answers`, `present` makes them of what the handler returns.
+ */
+export function mountedAt<Given extends object>(
+  line: RequestLine,
+  { rate: _own, ...shared }: SharedRoute<Given>,
+  access: Access<NoInfer<Given>>,
+  {
+    present = (returned) => returned,
+    ...more
+  }: Pick<Partial<RouteDefinition>, 'command' | 'answers' | 'description' | 'ownQuery'> & {
+    present?: (returned: unknown) => unknown;
+  } = {},
+): Route {
+  const { method, path } = readRequestLine(line);
+  const [theirs, own] = [namesIn(path), namesIn(shared.path)];
+  const places = own.map((name, at) => [name, theirs[theirs.length - own.length + at]!] as const);
+  const handle = shared.handle as (input: object) => unknown;
+  return {
+    ...shared,
+    ...more,
+    ...{ id: `${shared.id}OfProject`, method, path, access },
+    async handle({ params, ...input }: { params: Record<string, string> }) {
+      const named = Object.fromEntries(places.map(([name, there]) => [name, params[there]]));
+      return present(await handle({ ...input, params: named }));
+    },
+  };
+}
+
+const namesIn = (path: string): string[] => [...path.matchAll(/[:*](\w+)/g)].map(([, name]) => name!);
 
 export function readRequestLine(line: RequestLine): { method: Method; path: string } {
   const [method, path] = line.split(' ') as [Method, string];

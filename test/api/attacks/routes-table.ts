@@ -651,7 +651,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   inProject('POST', '/collections/:collection/documents/trash', 'an owner', '200', once({ ids: [':document'] })),
   inProject('POST', '/collections/:collection/documents/recover', 'an owner', '200', once({ ids: [':trashed'] })),
   inProject('PATCH', '/collections/:collection/documents/:document', 'an owner', '200', json({ text: 'changed' })),
-  inProject('POST', '/collections/:collection/documents/:trashed/recover', 'an owner', '200', once()),
+  inProject('PATCH', '/collections/:collection/documents/:trashed/recover', 'an owner', '200', once()),
   inProject('POST', '/bucket/check', 'an owner', '404 NO_BUCKET'),
   inProject('PUT', '/bucket/cors', 'an owner', '404 NO_BUCKET', json({ origins: ['*'] })),
   inProject('POST', '/collections', 'an owner', '201', once({ name: 'added', mode: 'flexible' })),

@@ -49,19 +49,19 @@ type Row = [method: Method, path: string, owner: number, act: string | null, bod
 /** Where the example of a route is not what is asked here, or an owner is not answered the route's own status. */
 const OWN: Record<string, { path?: string; status?: number; body?: unknown }> = {
   createProject: { status: 200, body: { name: 'matrix project', ifNotExists: true } },
-  takeBackDocument: { path: '/api/projects/:projectId/collections/:collection/documents/:trashed/recover' },
+  recoverDocumentOfProject: { path: '/api/projects/:projectId/collections/:collection/documents/:trashed/recover' },
   // The example would loosen the rules of the collection, which asks.
   setRules: { body: { rules: null } },
   setBucket: { body: BUCKET },
   // Past the guard: there is no bucket, no such session, file or mail.
   checkBucket: { status: 404 },
   setBucketCors: { status: 404 },
-  endSession: { status: 404 },
+  endSessionOfUser: { status: 404 },
   // And no second factor.
-  resetUserFactors: { status: 409 },
+  resetFactorsOfProject: { status: 409 },
   // The project names no page that mails may link to; there is no such invitation.
-  sendProjectInvite: { status: 400 },
-  withdrawProjectInvite: { status: 404 },
+  sendInviteOfProject: { status: 400 },
+  withdrawInviteOfProject: { status: 404 },
   readMailText: { status: 404 },
   deleteFileOfProject: { status: 404 },
   // A form is what it reads.
@@ -71,7 +71,7 @@ const OWN: Record<string, { path?: string; status?: number; body?: unknown }> = 
 const NEEDS_PROVIDER = /\/mail\/(audiences|broadcasts)\b/;
 
 /** Routes that only read although their method is none that says so. */
-const READS = new Set(['aggregateForOperator', 'checkRules', 'explainRead']);
+const READS = new Set(['aggregateDocumentsOfProject', 'checkRules', 'explainRead']);
 
 const ROUTES = ROUTE_LISTS.flatMap((list) => list.routes).filter(({ path }) => path.startsWith('/api/projects'));
 const changes = ({ id, method }: Route): boolean => method !== 'GET' && !READS.has(id);

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { call, prepare, type Prepared } from '../../api.js';
-import { below } from '../../api-paths.js';
-import type { DocumentsPath } from '../../collection.js';
+import { below, withQuery } from '../../api-paths.js';
+import { type DocumentsPath, TRASHED_TOO } from '../../collection.js';
 import { moment } from '../../format.js';
 import { useLoad } from '../../load.js';
 import { say, tellRefusal, Trouble } from '../../parts/basics.js';
@@ -28,7 +28,9 @@ export function RecordDrawer({ id, onClose, onChange, ...rest }: Props) {
   const { base, collection } = rest;
   // A copy begins as the document that it is of.
   const source = isNew ? place.value.query.get('from') : id;
-  const { data, error, reload } = useLoad(source === null ? null : below(base, '/{document}', { document: source }));
+  const { data, error, reload } = useLoad(
+    source === null ? null : withQuery(below(base, '/{document}', { document: source }), TRASHED_TOO),
+  );
   const title = isNew ? `New document of ${collection.name}` : `${collection.name} ${id}`;
   // Beside the document, not behind it.
   useEffect(() => void (place.value.query.get('tab') === 'json' && loadEditor()), []);
@@ -158,7 +160,7 @@ function Foot({
   const path = below(base, '/{document}', { document: id });
   const act = async (recover: boolean): Promise<void> => {
     try {
-      await (recover ? call('POST', below(path, '/recover')) : call('DELETE', path));
+      await (recover ? call('PATCH', below(path, '/recover')) : call('DELETE', path));
       say(recover ? 'Document taken back' : 'Document moved to the trash', { undo: () => void act(!recover) });
       onChange();
       onClose();
@@ -212,6 +214,6 @@ function requestsOf(base: DocumentsPath, { stored, fields, change, isSame }: Edi
   const headers = { 'if-match': `"${String(stored.updatedAt)}"` };
   return [
     isSame ? prepare('GET', path) : prepare('PATCH', path, { body: change, headers }),
-    stored.isDeleted ? prepare('POST', below(path, '/recover')) : prepare('DELETE', path),
+    stored.isDeleted ? prepare('PATCH', below(path, '/recover')) : prepare('DELETE', path),
   ];
 }

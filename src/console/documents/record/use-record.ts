@@ -1,8 +1,8 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
-import { below } from '../../api-paths.js';
+import { below, withQuery } from '../../api-paths.js';
 import type { ApiSchemas } from '../../api-routes.js';
 import { Refusal, call } from '../../api.js';
-import type { DocumentsPath, Collection } from '../../collection.js';
+import { type Collection, type DocumentsPath, TRASHED_TOO } from '../../collection.js';
 import { say, useAction } from '../../parts/basics.js';
 import { findLostNumber } from '../../parts/json-editor.js';
 import { useDraft } from '../../drafts.js';
@@ -57,7 +57,7 @@ export function useRecord({ base, id, loaded, onSaved }: RecordProps) {
       await call('PATCH', path, { body: change, headers });
     } catch (refusal) {
       if (!(refusal instanceof Refusal) || refusal.code !== 'CHANGED_MEANWHILE') throw refusal;
-      setTheirs(await call('GET', path));
+      setTheirs(await call('GET', withQuery(path, TRASHED_TOO)));
       return;
     }
     finish(stored._id, 'Document changed');
@@ -109,7 +109,7 @@ async function store(base: DocumentsPath, newId: string | undefined, fields: Jso
     const isOwn = refusal instanceof Refusal && refusal.details.some(({ field }) => field === '_id');
     if (!isOwn || newId === undefined || fields._id !== undefined) throw refusal;
     const path = below(base, '/{document}', { document: newId });
-    const stored = await call('GET', path);
+    const stored = await call('GET', withQuery(path, TRASHED_TOO));
     const before = fieldsOf(stored);
     const rest = differences(before, { ...before, ...fields });
     const headers = { 'if-match': `"${String(stored.updatedAt)}"` };

@@ -1,17 +1,12 @@
 import type { Context } from 'koa';
 import type { App } from '../../../app.js';
 import { receiveFile } from '../../../http/requests/multipart.js';
-import { text, object } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
 import { providerOf, type FileRecord } from '../file.js';
 import { choosePlace } from '../file-places.js';
 import type { SeenBy } from './new-file.js';
 import { uploadFile } from './upload-file.js';
 
-/** The form of an upload. */
-export const UPLOAD_FORM = {
-  'multipart/form-data': object({ file: text({ contentMediaType: 'application/octet-stream' }) }),
-};
 /** What an upload is refused with, besides outages. */
 export const UPLOAD_REFUSALS = {
   400: ['FILE_MISSING', 'INVALID_BODY'],
@@ -22,19 +17,19 @@ export const UPLOAD_REFUSALS = {
 
 /**
  * Stores the one file of a form, of a size that its place allows; with the errors of receiveFile and uploadFile.
- * `seenBy` decides by the texts before the file whether it may be stored and who reads it; without it anybody does.
+ * `seenBy` decides by the texts before the file whether it may be stored and who reads it.
  */
 export function receiveUpload(
   app: App,
   ctx: Context,
   project: Project,
   uploadedBy: string | null,
-  seenBy?: (texts: ReadonlyMap<string, string>) => Promise<SeenBy>,
+  seenBy: (texts: ReadonlyMap<string, string>) => Promise<SeenBy>,
 ): Promise<FileRecord> {
   const isInternal = providerOf(choosePlace(app, project)) === 'internal';
   const maxBytes = isInternal ? app.config.maxFileBytes : null;
-  const rules = { field: 'file', texts: seenBy ? ['attach', 'visibility'] : [], maxBytes };
+  const rules = { field: 'file', texts: ['attach', 'visibility'], maxBytes };
   return receiveFile(ctx, rules, async (incoming, texts) =>
-    uploadFile(app, project, incoming, uploadedBy, await seenBy?.(texts)),
+    uploadFile(app, project, incoming, uploadedBy, await seenBy(texts)),
   );
 }

@@ -36,8 +36,17 @@ const random = openRandom(seed);
 /** Routes where a body of the right form may succeed whatever it says, as nothing in it is secret. */
 const OPEN: ReadonlySet<string> = new Set([
   ...['signUp', 'signUpGuest', 'sendLoginCode', 'requestPasswordReset', 'resendVerification', 'updateProfile'],
-  ...['putProfile', 'sendInvite', 'addUser', 'changeUser', 'setRoles', 'createUser', 'updateUser', 'setUserRoles'],
-  ...['setUserPassword', 'sendProjectInvite', 'setSocialProvider'],
+  ...[
+    'putProfile',
+    'sendInvite',
+    'createUser',
+    'updateUser',
+    'setRoles',
+    'createUserOfProject',
+    'updateUserOfProject',
+    'setRolesOfProject',
+  ],
+  ...['setUserPassword', 'sendInviteOfProject', 'setSocialProvider'],
 ]);
 
 const ROUTES = ROUTE_LISTS.filter(({ tag }) => ['Users', 'Project users'].includes(tag)).flatMap(({ routes }) =>
