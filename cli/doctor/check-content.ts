@@ -34,7 +34,7 @@ export async function checkContent(context: Context): Promise<CheckResult> {
   };
   try {
     const app = await openApp(context);
-    const problems = await (app?.db.verify ? app.db.verify(options) : verifyUnopened(config, options));
+    const problems = await (app ? app.db.verify(options) : verifyUnopened(config, options));
     if (problems.length === 0) {
       const whole = 'every page, document, index entry and count is as it was stored';
       return passed(CONTENT, lostPages === 0 ? whole : `${whole}; ${noteLost(lostPages)}`);

@@ -19,13 +19,12 @@ const HELD_MS = 1_000;
  * MongoDB.
  */
 export async function checkStore(app: App): Promise<CheckResult[]> {
-  if (!app.db.stats || !app.db.listSnapshots) return [];
   return [...(await checkFile(app.db)), ...(await checkDamage(app))];
 }
 
 /** What servers, workers and commands met while they worked. */
 async function checkDamage(app: App): Promise<CheckResult[]> {
-  const met = app.db.listDamage?.() ?? [];
+  const met = app.db.listDamage();
   if (met.length === 0) return [];
   const first = [...new Set(met.map(({ message }) => message))].slice(0, MOST_DAMAGE);
   const lines = first.map((message) => `met ${met.find((one) => one.message === message)!.at}: ${message}`);
@@ -33,8 +32,9 @@ async function checkDamage(app: App): Promise<CheckResult[]> {
 }
 
 async function checkFile(db: Database): Promise<CheckResult[]> {
-  const { fileBytes, freeBytes } = db.stats!();
-  const size = `${presentBytes(fileBytes!)}, ${presentBytes(freeBytes!)} of them free`;
+  const { fileBytes, freeBytes } = db.stats();
+  if (fileBytes === undefined) return [];
+  const size = `${presentBytes(fileBytes)}, ${presentBytes(freeBytes!)} of them free`;
   if (othersAt(db).length === 0) return [passed('data file', size)];
   const seenAt = performance.now();
   // A timer counts from when the turn began in which it was set: it may come too early for the ages.
@@ -59,7 +59,7 @@ async function checkFile(db: Database): Promise<CheckResult[]> {
 }
 
 function othersAt(db: Database): { pid: number; ageMs: number }[] {
-  return db.listSnapshots!().filter(({ pid }) => pid !== process.pid);
+  return db.listSnapshots().filter(({ pid }) => pid !== process.pid);
 }
 
 /** True if Ctrl-Z or a debugger has stopped the process, by Linux's word; false where the system does not say. */

@@ -176,7 +176,7 @@ async function checkMigrations(app: App): Promise<CheckResult> {
   }
   const { applied, pending } = status;
   if (pending.length === 0) return passed('migrations', `all ${applied.length} applied`);
-  if (app.db.kind === 'embedded' || applied.length === 0) {
+  if (!app.db.isShared() || applied.length === 0) {
     return passed('migrations', `${pending.length} to be run at the next start`);
   }
   return failed('migrations', `${pending.length} pending`, 'Make a backup, then run "bsvc migrate".');

@@ -10,7 +10,7 @@ import type { Context } from '../shell/context.js';
 export async function whenStopped({ io: { stop } }: Context, db: Database): Promise<void> {
   if (stop.aborted) return;
   const gone = new Promise<never>((_, reject) => {
-    db.onLost?.(reject);
+    db.onLost(reject);
   });
   await Promise.race([once(stop, 'abort'), gone]);
 }

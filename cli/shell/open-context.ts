@@ -62,7 +62,7 @@ export function openContext(
     const app = await openInTurn(context, purpose, lines);
     const begun = act();
     // What may only be read notes nothing either.
-    if (begun && (app.db.refusal?.() ?? null) === null) {
+    if (begun && app.db.refusal() === null) {
       const { startAuditEntry: startAct } = await import('../../src/features/audit/audit-log.js');
       recorded = { app, act: await startAct(app, begun) };
     }
@@ -170,7 +170,7 @@ async function prepare(app: App, purpose: Purpose): Promise<App> {
     if (purpose !== 'migration' && purpose !== 'diagnosis') {
       await requireOwnStore(app);
       await (purpose === 'migrating service' ? migrateAlone(app.db) : requireMigrated(app.db));
-      if ((app.db.refusal?.() ?? null) === null) await settleSealingKeys(app, app.clock.now());
+      if (app.db.refusal() === null) await settleSealingKeys(app, app.clock.now());
     }
     if (purpose.endsWith('service')) for (const warning of app.db.warnings) app.log.warn(warning);
     return app;

@@ -15,7 +15,7 @@ export async function requireMigrated(db: Database): Promise<void> {
   refuseNewerStore(status);
   const { applied, pending } = status;
   if (pending.length === 0) return;
-  if (db.kind === 'mongodb' && (applied.length > 0 || (await db.listNames()).length > 0)) {
+  if (db.isShared() && (applied.length > 0 || (await db.listNames()).length > 0)) {
     throw conflict(
       'MIGRATIONS_PENDING',
       `The stored data waits for ${numberOf(pending)}. Make a backup, then run "bsvc migrate".`,
@@ -66,7 +66,6 @@ export async function refuseHalfStore(db: Database): Promise<void> {
       'A backup is being restored, or the restore was interrupted: run "bsvc restore" again with the same file.',
     );
   }
-  if (db.kind !== 'mongodb') return;
   const mark = await findMoveMark(db);
   if (!mark || mark.done) return;
   throw conflict(

@@ -138,7 +138,7 @@ export type Logged = Pick<
 
 /** True if changes of a collection can be followed: unless it says so itself, on the embedded engine. */
 export function offersChanges(app: Pick<App, 'db'>, { changes }: Pick<Collection, 'changes'>): boolean {
-  return changes?.on ?? app.db.changeLogs !== undefined;
+  return changes?.on ?? app.db.changeLogs !== null;
 }
 
 /** True if changes of a collection are logged: where they can be followed, or sets of rules are of it. */

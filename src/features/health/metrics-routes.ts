@@ -70,7 +70,7 @@ export function offerMetrics(app: App): void {
   app.metrics.gauge(
     'database',
     'Measures of the embedded store',
-    () => Object.entries(app.db.stats?.() ?? {}).map(([measure, value]) => ({ labels: { measure }, value })),
+    () => Object.entries(app.db.stats()).map(([measure, value]) => ({ labels: { measure }, value })),
     { shared: true },
   );
 }

@@ -39,7 +39,7 @@ export async function playAs<T>(
   const userId = await playedUser(app, project, as);
   const caller = playedCaller(project, userId);
   // What may only be read notes nothing.
-  if ((app.db.refusal?.() ?? null) !== null) return read(caller);
+  if (app.db.refusal() !== null) return read(caller);
   const input = { project: project.name, collection, as: userId ?? as };
   return withAuditEntry(app, { ...act, action: 'play as', input }, () => read(caller));
 }

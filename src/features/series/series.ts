@@ -66,7 +66,7 @@ export function startSeries(app: App): Series {
     inFlight: (await app.metrics.read('http_requests_in_flight')) ?? 0,
     // It counts the time between two of its own looks.
     lagMs: Math.max(0, delay.max / 1e6 - 100),
-    storedBytes: app.db.stats?.().fileBytes ?? null,
+    storedBytes: app.db.stats().fileBytes ?? null,
   });
   app.processGroup?.onCollect('series', contribute);
   const fine = openRing(...RINGS['1h']);

@@ -43,7 +43,7 @@ export async function readStatus(app: App) {
   return {
     version: VERSION,
     store: app.db.kind,
-    storedBytes: app.db.stats?.().fileBytes ?? null,
+    storedBytes: app.db.stats().fileBytes ?? null,
     uptimeSeconds: Math.max(...processes.map(({ uptimeSeconds }) => uptimeSeconds)),
     processes: processes.length,
     memoryBytes: processes.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0),

@@ -51,7 +51,7 @@ const OWN_ACTION = 'move-to';
  * served since, and when the comparison finds a difference.
  */
 export async function moveStore(app: App, uri: string, options: MoveOptions): Promise<MoveReport> {
-  if (app.db.kind !== 'embedded') {
+  if (app.config.mongodbUri) {
     throw conflict(
       'NOT_EMBEDDED',
       'The data is in a MongoDB already (MONGODB_URI is set): only an embedded store is moved.',

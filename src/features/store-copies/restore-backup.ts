@@ -96,10 +96,12 @@ export async function verifyBackup(
  * anything is changed.
  */
 export async function requireSpace({ db, config: { dataDir } }: App, documentBytes: number): Promise<void> {
-  if (db.kind !== 'embedded') return;
+  const { fileBytes } = db.stats();
+  // A MongoDB is elsewhere.
+  if (fileBytes === undefined) return;
   const { bavail, bsize } = await statfs(dataDir);
   // The room of the present store is free for the restored one.
-  const space = bavail * bsize + (db.stats?.().fileBytes ?? 0);
+  const space = bavail * bsize + fileBytes;
   if (documentBytes <= space) return;
   const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`;
   throw outOfSpace(
@@ -139,8 +141,7 @@ export async function restoreBackup(
   options: { stop: AbortSignal; onProgress: (documents: number, files: number) => void },
 ): Promise<RestoreReport> {
   const restore = new Restore(app, await beginRestore(app.db));
-  // Of a MongoDB it is not known who serves it.
-  if (app.db.kind === 'mongodb' || app.db.listOtherProcesses().length > 0) await waitForOthers();
+  if (app.db.isShared()) await waitForOthers();
   for await (const line of readArchive(path)) {
     options.stop.throwIfAborted();
     await restore.take(line);

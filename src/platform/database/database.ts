@@ -35,7 +35,7 @@ import { transformAlone, transformInTransaction } from './mongodb-transform.js';
 import { insertInTransaction, writeInTransaction } from './mongodb-transactions.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
 import { findOutage } from './outages.js';
-import { SlowReads, type TimedRead } from './slow-reads.js';
+import { SlowReads, type AskedRead } from './slow-reads.js';
 
 /** The part of the official driver's collection that stores use; the driver and the embedded engine both fit. */
 export type Store<T extends Document> = DataCollection<T>;
@@ -75,9 +75,9 @@ export interface Database {
   transformTogether(turns: readonly AppTurn[]): Promise<AppModified[]>;
   /**
    * The logs of the embedded engine, which it writes with the changes themselves, of any process. Of a MongoDB's
-   * changes the application has to keep its own.
+   * changes the application has to keep its own: null.
    */
-  readonly changeLogs?: ChangeLogs;
+  readonly changeLogs: ChangeLogs | null;
   /**
    * Builds those indexes of a stored collection that are missing, however long it takes. Throws the duplicate key error
    * of a unique one that cannot be.
@@ -102,24 +102,26 @@ export interface Database {
   listen(address: string, report: (error: unknown) => void): Promise<string | null>;
   /** Other processes of this machine that have the embedded store open, by id; none is known of a MongoDB. */
   listOtherProcesses(): number[];
+  /** False when this process alone has it open; nobody knows that of a MongoDB. */
+  isShared(): boolean;
   /** Runs what makes room, as often as it takes: on a full disk the embedded engine gives it room that it keeps. */
   useReserve<T>(work: () => Promise<T>): Promise<T>;
   /** `listen` is told when this process cannot go on with the embedded store: the file is gone, or was given up. */
-  onLost?(listen: (loss: AppError) => void): void;
+  onLost(listen: (loss: AppError) => void): void;
   /** Why the embedded store is only read, null when it is written as well. */
-  refusal?(): string | null;
+  refusal(): string | null;
   /** Damage that processes met in the embedded store since it was last found whole; MongoDB has its log. */
-  listDamage?(): MetDamage[];
+  listDamage(): MetDamage[];
   /** Snapshots of the embedded store that processes hold, the oldest first; MongoDB sees to its own. */
-  listSnapshots?(): HeldSnapshot[];
+  listSnapshots(): HeldSnapshot[];
   /** Reads the embedded engine's whole file and describes the damage in words. MongoDB has `validate`. */
-  verify?(options: VerifyOptions): Promise<string[]>;
+  verify(options: VerifyOptions): Promise<string[]>;
   /** From now on `listen` is told of reads that looked at more than 10,000 documents. */
-  onLongRead?(listen: (read: LongRead) => void): void;
-  /** To be told of reads of documents: a MongoDB does not say by itself what they looked at. */
-  noteRead?(read: TimedRead): void;
-  /** Measures of the embedded engine's file; MongoDB has tools of its own. */
-  stats?(): Record<string, number>;
+  onLongRead(listen: (read: LongRead) => void): void;
+  /** Runs a read of documents, and times it where only that tells that it may have looked at many. */
+  timeRead<T>(read: AskedRead, run: () => Promise<T>, isOver: (answer: T) => boolean): Promise<T>;
+  /** Measures of the embedded engine's file; none of a MongoDB, which has tools of its own. */
+  stats(): Record<string, number>;
   close(): Promise<void>;
 }
 
@@ -248,14 +250,20 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     ping: async () => void (await db.command({ ping: 1, maxTimeMS: 5_000 })),
     freeze: () => Promise.resolve({ ...database, close: () => Promise.resolve() }),
     listen: () => Promise.resolve(null),
+    changeLogs: null,
     listOtherProcesses: () => [],
+    isShared: () => true,
+    onLost: () => undefined,
+    refusal: () => null,
+    listDamage: () => [],
+    listSnapshots: () => [],
+    verify: () => Promise.resolve([]),
+    stats: () => ({}),
     useReserve: (work) => work(),
     onLongRead: (listen) => {
       slowReads.listen = listen;
     },
-    noteRead: (read) => {
-      slowReads.note(read);
-    },
+    timeRead: (read, run, isOver) => slowReads.time(read, run, isOver),
     async close() {
       slowReads.listen = null;
       await (await patient?.catch(() => null))?.close();
@@ -360,6 +368,7 @@ async function openEmbedded(config: Config): Promise<Database> {
         }
       },
       listOtherProcesses: () => engine.processes().filter((pid) => pid !== process.pid),
+      isShared: () => engine.processes().some((pid) => pid !== process.pid),
       useReserve: (work) => engine.useReserve(work),
       listSnapshots: () => engine.snapshots(),
       onLost: (listen) => {
@@ -371,6 +380,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       verify: (options) => engine.verify(options),
       stats: () => ({ ...engine.stats() }),
       onLongRead: (listen) => engine.onLongRead(listen),
+      timeRead: (_read, run) => run(),
       close: () => {
         closed = true;
         return engine.close();

@@ -1,12 +1,16 @@
 import type { Db, Document } from 'mongodb';
 
-/** A read of a stored collection, as it was asked for, and how it went. */
-export interface TimedRead {
+/** A read of a stored collection, as it was asked for. */
+export interface AskedRead {
   readonly command: 'find' | 'count' | 'aggregate';
   /** The stored collection's name. */
   readonly name: string;
   readonly filter: Document;
   readonly sort: Readonly<Record<string, 1 | -1>>;
+}
+
+/** How it went. */
+interface TimedRead extends AskedRead {
   readonly tookMs: number;
   /** Nothing was left to be read: there were fewer documents than might have been answered, or all were counted. */
   readonly isOver: boolean;
@@ -29,6 +33,8 @@ const MAX_SHAPES = 200;
 const VERDICT_MS = 600_000;
 const EXPLAIN_MS = 1_000;
 const MANY_DOCUMENTS = 10_000;
+/** MongoDB's code for a read that its time limit ended. */
+const TIME_LIMIT = 50;
 
 /** A plan that goes through everything: by which index, and whether all of it is sorted afterwards. */
 interface WholePlan {
@@ -62,8 +68,24 @@ export class SlowReads {
     private readonly describe: (filter: Document) => Promise<Conditions>,
   ) {}
 
-  /** Returns at once; what has to be asked is asked in the background, and a refusal ends it without a word. */
-  note(timed: TimedRead): void {
+  /**
+   * Runs a read; what has to be asked about it is asked in the background, and a refusal ends that without a word. One
+   * that its time limit ended counts as over.
+   */
+  async time<T>(read: AskedRead, run: () => Promise<T>, isOver: (answer: T) => boolean): Promise<T> {
+    const startMs = performance.now();
+    const note = (over: boolean): void => this.note({ ...read, tookMs: performance.now() - startMs, isOver: over });
+    try {
+      const answer = await run();
+      note(isOver(answer));
+      return answer;
+    } catch (error) {
+      if ((error as { code?: unknown }).code === TIME_LIMIT) note(true);
+      throw error;
+    }
+  }
+
+  private note(timed: TimedRead): void {
     if (this.listen === null || timed.tookMs < SlowReads.leastMs) return;
     this.judge(timed).catch(() => undefined);
   }

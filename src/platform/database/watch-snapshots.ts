@@ -15,10 +15,9 @@ export function watchSnapshots(
   { db, log }: { db: Database; log: Logger },
   { lookMs = LOOK_MS, longMs = LONG_MS } = {},
 ): () => void {
-  if (!db.listSnapshots) return () => undefined;
   let told = new Set<number>();
   const timer = setInterval(() => {
-    const held = db.listSnapshots!().filter(({ pid, ageMs }) => ageMs > longMs && pid !== process.pid);
+    const held = db.listSnapshots().filter(({ pid, ageMs }) => ageMs > longMs && pid !== process.pid);
     for (const { pid, ageMs } of held) {
       if (!told.has(pid)) log.warn({ reader: pid, seconds: Math.round(ageMs / 1000) }, HELD);
     }

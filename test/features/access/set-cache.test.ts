@@ -173,7 +173,7 @@ describe('sets on a MongoDB', () => {
 
   beforeAll(() => {
     // As its driver's database: without the engine's log.
-    const { changeLogs: _engine, ...db } = test.app.db;
+    const db = { ...test.app.db, changeLogs: null };
     app = { ...test.app, db, clock: { now: () => nowMs } } as App;
   });
 

@@ -21,7 +21,7 @@ describe('the watch over snapshots', () => {
     try {
       reader.kill('SIGSTOP');
       await eventually('a line in the log', () => told().length > 0);
-      await eventually('more looks', () => (test.app.db.listSnapshots!()[0]?.ageMs ?? 0) > 600);
+      await eventually('more looks', () => (test.app.db.listSnapshots()[0]?.ageMs ?? 0) > 600);
       expect(told()).toMatchObject([{ level: 40, reader: reader.pid }]);
     } finally {
       end();

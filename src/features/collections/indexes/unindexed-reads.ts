@@ -20,7 +20,7 @@ const STORED_NAME = /\.documents_[0-9a-f]{24}_([0-9a-f]{24})$/;
  */
 export function watchUnindexedReads(app: App): void {
   const known = new Set<string>();
-  app.db.onLongRead?.((told) => {
+  app.db.onLongRead((told) => {
     const read = { ...told, conditions: told.conditions.map(named), sort: told.sort.map(named) };
     const id = STORED_NAME.exec(read.ns)?.[1];
     if (id === undefined || isWhole(read)) return;

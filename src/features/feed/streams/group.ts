@@ -61,7 +61,7 @@ export class Group {
     this.#earlierAccess = openMatcher({ $and: [{ isDeleted: false }, ...rules] });
     this.#earlierConditions = conditions.length > 0 ? openMatcher(allOf(conditions)) : null;
     this.#sets = sets ?? null;
-    this.#isExact = app.db.changeLogs !== undefined;
+    this.#isExact = app.db.changeLogs !== null;
     this.#isRuled = readable !== null && !collection.rls;
     this.ownerId = collection.rls ? scope.userId : null;
     this.keys = findKeys(readable ? [readable] : conditions);
