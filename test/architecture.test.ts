@@ -288,7 +288,7 @@ function isAllowed(from: string, to: string): boolean {
   const target = partOf(to);
   if (source === target) return true;
   // One queue for the process: two would each take turns of their own.
-  if (['turns', 'fair-limiter'].includes(target)) return source !== 'client';
+  if (['turns', 'fair-limiter'].includes(target)) return source !== 'client' && source !== 'engine';
   if (['turns', 'fair-limiter'].includes(source)) return target === 'errors';
   // The one reader of text from outside, settings included.
   if (target === 'text') return source !== 'client';

@@ -28,6 +28,7 @@ import { resumeBuilds } from './storage/catalog/index-build.js';
 import { reclaimDropped } from './storage/file/reclaim.js';
 import type { MetDamage } from './storage/checks/damage-notes.js';
 import { CommitProbe } from './storage/commit-probe.js';
+import { type Scheduler, scheduleBy } from './scheduler.js';
 import { StorageError, type StorageErrorCode } from './storage/storage-error.js';
 import type { LongRead } from './storage/long-read.js';
 import { openStorage, type Storage } from './storage/storage.js';
@@ -70,6 +71,8 @@ export interface EngineOptions {
   countBy?: string;
   /** How large an update may make documents of some collections; what is inserted may have the usual 16 MB. */
   growth?: GrowthBound;
+  /** In whose turns long work is done; the event loop's own by default. One for all engines of a thread. */
+  scheduler?: Scheduler;
 }
 
 export interface EngineStats extends StorageStats {
@@ -168,7 +171,8 @@ const PLACE_CHECK_MS = 1_000;
  */
 export function openEngine(options: EngineOptions): Engine {
   const { dataDir, durability = 'full', ignoreUndefined = false, readerThreads = 0 } = options;
-  const { countBy, growth = null } = options;
+  const { countBy, growth = null, scheduler } = options;
+  if (scheduler) scheduleBy(scheduler);
   const storage = openStorage(dataDir, durability, { countBy, growth });
   const readers = readerThreads > 0 ? new ReaderPool({ dataDir, durability }, readerThreads) : null;
   const core: Core = {

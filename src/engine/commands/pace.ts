@@ -1,4 +1,4 @@
-import { ownTurn } from '../../turns.js';
+import { nextTurn } from '../scheduler.js';
 import { CODES, EngineError } from '../errors.js';
 import type { Call } from './command.js';
 
@@ -70,7 +70,7 @@ export class Pace {
 
   async rest(): Promise<void> {
     if (this.mayLeave) this.leaveWhenLong();
-    await ownTurn();
+    await nextTurn();
     this.turnStarted = performance.now();
     this.documents = 0;
     this.check();

@@ -1,4 +1,4 @@
-import { ownTurn } from '../../turns.js';
+import { nextTurn } from '../scheduler.js';
 import { CODES, EngineError } from '../errors.js';
 
 /** How much one command may still spend, and when it has to let others run. */
@@ -57,7 +57,7 @@ export function openBudget(options: BudgetOptions = {}): Budget {
     },
     async pause() {
       checkAt(performance.now());
-      await ownTurn();
+      await nextTurn();
       const now = performance.now();
       checkAt(now);
       sliceEnd = now + SLICE_MS;

@@ -4,7 +4,7 @@ import type { RowSource } from '../commands/read/cursors.js';
 import { CODES, EngineError } from '../errors.js';
 import { numberOf } from '../query/values/value.js';
 import type { LongRead } from '../storage/long-read.js';
-import { addressOf } from '../../turns.js';
+import { partyOf } from '../scheduler.js';
 import { packBody, type ReaderAnswer, type ReaderOptions, unpackBody, unpackError, unpackRows } from './messages.js';
 import { ReaderThread } from './reader.js';
 
@@ -103,7 +103,7 @@ export class ReaderPool implements Readers {
   /** The answer of a thread to one command; rejects with what refused it. */
   ask(request: Request): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const address = addressOf(request.signal);
+      const address = partyOf(request.signal);
       const job: Job = { ...request, address, suspect: false, resolve, reject, timer: undefined, onAbort: undefined };
       if (request.signal?.aborted === true) {
         reject(interrupted());

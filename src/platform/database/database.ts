@@ -28,6 +28,7 @@ import type {
 import type { Config } from '../../config/config.js';
 import { databaseInAddress } from '../../config/setting-readers.js';
 import { type AppError, conflict, invalid, unavailable } from '../../errors.js';
+import { addressOf, ownTurn } from '../../turns.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
@@ -118,7 +119,7 @@ export interface Database {
   verify(options: VerifyOptions): Promise<string[]>;
   /** From now on `listen` is told of reads that looked at more than 10,000 documents. */
   onLongRead(listen: (read: LongRead) => void): void;
-  /** Runs a read of documents, and times it where only that tells that it may have looked at many. */
+  /** Runs a read of documents. Its time is measured where nothing else says how many it may have examined. */
   timeRead<T>(read: AskedRead, run: () => Promise<T>, isOver: (answer: T) => boolean): Promise<T>;
   /** Measures of the embedded engine's file; none of a MongoDB, which has tools of its own. */
   stats(): Record<string, number>;
@@ -325,12 +326,13 @@ async function openEmbedded(config: Config): Promise<Database> {
   try {
     const { dataDir, durability } = config;
     const options = { ignoreUndefined: true, readerThreads: readerThreads(config), countBy: COUNTED_FIELD };
+    const scheduler = { turn: () => ownTurn(), partyOf: addressOf };
     const growth = { prefix: 'documents_', bytes: config.documentMaxBytes, exempt: SERVICE_FIELDS };
     await lookAfterKill(dataDir);
     const isNew = !(await hasStore(dataDir));
     // Where it cannot be made the engine says why.
     if (isNew) await makeDirectory(dataDir).catch(() => undefined);
-    const engine = openEngine({ dataDir, durability, growth, ...options });
+    const engine = openEngine({ dataDir, durability, growth, scheduler, ...options });
     if (isNew) await syncPath(dataDir);
     const db = engine.db(EMBEDDED_NAME);
     let closed = false;

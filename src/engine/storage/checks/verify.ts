@@ -1,4 +1,4 @@
-import { ownTurn } from '../../../turns.js';
+import { nextTurn } from '../../scheduler.js';
 import { FreeList, REPAIR } from './free-list.js';
 import { holdSnapshot } from '../file/guard-reads.js';
 import { type Meta, PageError } from '../file/page-layout.js';
@@ -61,7 +61,7 @@ async function verifyPages(file: PageFile, meta: Meta, options: VerifyOptions): 
       done++;
       if (performance.now() < turnEnds) continue;
       onProgress?.(Math.min(done, all), all);
-      await ownTurn();
+      await nextTurn();
       signal?.throwIfAborted();
       turnEnds = performance.now() + TURN_MS;
     }

@@ -1,4 +1,4 @@
-import { ownTurn } from '../../../turns.js';
+import { nextTurn } from '../../scheduler.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { ownerKey } from '../catalog/catalog.js';
 import { CHANGE_SPACE } from '../format/key-spaces.js';
@@ -154,7 +154,7 @@ async function findRemoved(storage: Storage, ns: string): Promise<Removed | null
       removed.upTo = seqOf(key);
       if (isRemoval(value)) removed.ids.add(idOf(storage, key, value));
     }
-    await ownTurn();
+    await nextTurn();
   }
   return removed;
 }
@@ -177,7 +177,7 @@ async function eraseEntries(storage: Storage, ns: string, { logId, ids, upTo }: 
       }
       return entries.length < CHUNK ? upTo + 1 : seqOf(entries.at(-1)!.key) + 1;
     });
-    await ownTurn();
+    await nextTurn();
   }
 }
 

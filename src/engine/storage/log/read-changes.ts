@@ -1,4 +1,4 @@
-import { ownTurn } from '../../../turns.js';
+import { nextTurn } from '../../scheduler.js';
 import { decodeDocument } from '../../codec/decode.js';
 import { readId } from '../../codec/raw.js';
 import type { Filter } from '../../query/match/match.js';
@@ -118,7 +118,7 @@ export async function readChanges(storage: Storage, ns: string, search: LogQuery
     if (isHeld || isFull() || seq >= position.seq) {
       return { changes: [...found.values()], seq, isEnd: isHeld || seq >= position.seq };
     }
-    await ownTurn();
+    await nextTurn();
   }
 }
 

@@ -1,4 +1,4 @@
-import { ownTurn } from '../../../turns.js';
+import { nextTurn } from '../../scheduler.js';
 import { ownerKey } from '../catalog/catalog.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { CHANGE_SPACE } from '../format/key-spaces.js';
@@ -78,6 +78,6 @@ export async function readHistory(storage: Storage, ns: string, query: HistoryQu
       if (seen === 0 || before <= 1) return { changes, next: null };
       if (left <= 0 || changes.length >= limit) return { changes, next: before };
     }
-    await ownTurn();
+    await nextTurn();
   }
 }

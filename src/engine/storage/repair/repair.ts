@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import { ownTurn } from '../../../turns.js';
+import { nextTurn } from '../../scheduler.js';
 import { decodeCounts } from '../catalog/kept-counts.js';
 import { decodeRecord } from '../catalog/catalog-records.js';
 import { DamageNotes } from '../checks/damage-notes.js';
@@ -156,7 +156,7 @@ async function makeCopy(
     const collections = await settleCopy(storage, salvage, async () => {
       if (performance.now() < turnEnds) return;
       options.onProgress?.('Building indexes', 0, null);
-      await ownTurn();
+      await nextTurn();
       options.signal?.throwIfAborted();
       turnEnds = performance.now() + TURN_MS;
     });
@@ -261,7 +261,7 @@ async function copyEntries(
     if (batch.length >= BATCH || bytes >= BATCH_BYTES) await write();
     if (performance.now() < turnEnds) continue;
     onProgress?.('Copying', Math.min(done, all), all);
-    await ownTurn();
+    await nextTurn();
     signal?.throwIfAborted();
     turnEnds = performance.now() + TURN_MS;
   }

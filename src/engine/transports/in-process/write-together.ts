@@ -1,4 +1,4 @@
-import { OURS, takeTurns } from '../../../turns.js';
+import { pauseEvery } from '../../scheduler.js';
 import type { AppValueOptions } from '../../codec/app-values.js';
 import { decodeDocument } from '../../codec/decode.js';
 import type { Doc } from '../../codec/document.js';
@@ -44,7 +44,7 @@ export async function writeTogetherInProcess(
 ): Promise<AppModified[]> {
   const session = openCommandSession(core, db, options);
   try {
-    const turn = takeTurns(OURS, TURN_MS);
+    const turn = pauseEvery(TURN_MS);
     const read: TogetherStep[] = [];
     for (const step of steps) {
       await turn();
