@@ -45,7 +45,6 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
     { key: { status: 1, createdAt: 1 }, name: 'queued', partialFilterExpression: { status: 'queued' } },
   ],
   mail_usage: [BY_PROJECT],
-  mail_counts: [BY_END, BY_PROJECT],
   mail_templates: [{ key: { projectId: 1, name: 1, scope: 1 }, name: 'project_name', unique: true }],
   mail_events: [
     { key: { seenAt: 1 }, name: 'forgotten', expireAfterSeconds: 30 * DAYS },
@@ -78,7 +77,7 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
   sessions: [BY_USER, BY_END],
   token_cutoffs: [{ key: { projectId: 1, expiresAt: 1 }, name: 'project_expiresAt' }, BY_END],
   one_time_codes: [BY_PROJECT, BY_END],
-  login_failures: [BY_PROJECT, BY_END],
+  counters: [BY_PROJECT, BY_END],
   social_attempts: [BY_PROJECT, BY_END],
   social_identities: [BY_USER],
   account_challenges: [BY_PROJECT, BY_END],

@@ -9,8 +9,7 @@ import { SOCIAL_IDENTITIES } from './accounts/linked-identity.js';
 import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
 import { PASSKEYS } from './accounts/passkey.js';
 import { INVITES } from './invites/invite.js';
-import { LOGIN_FAILURES } from './sessions/login-lock.js';
-import { MAIL_COUNTS } from './codes/mail-allowance.js';
+import { COUNTERS } from './counters.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
 import { SESSIONS } from './sessions/session.js';
 import { SOCIAL_ATTEMPTS } from './social/social-login.js';
@@ -21,8 +20,7 @@ const OF_PROJECT = [
   TOKEN_CUTOFFS,
   STREAM_TICKETS,
   ONE_TIME_CODES,
-  MAIL_COUNTS,
-  LOGIN_FAILURES,
+  COUNTERS,
   SOCIAL_ATTEMPTS,
   ACCOUNT_CHALLENGES,
   INVITES,

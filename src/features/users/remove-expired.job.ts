@@ -5,8 +5,7 @@ import { STREAM_TICKETS } from '../access/stream-ticket.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
 import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
 import { INVITES } from './invites/invite.js';
-import { LOGIN_FAILURES } from './sessions/login-lock.js';
-import { MAIL_COUNTS } from './codes/mail-allowance.js';
+import { COUNTERS } from './counters.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
 import { SESSIONS } from './sessions/session.js';
 import { SOCIAL_ATTEMPTS } from './social/social-login.js';
@@ -16,8 +15,7 @@ export const WITH_AN_END = [
   TOKEN_CUTOFFS,
   STREAM_TICKETS,
   ONE_TIME_CODES,
-  MAIL_COUNTS,
-  LOGIN_FAILURES,
+  COUNTERS,
   SOCIAL_ATTEMPTS,
   ACCOUNT_CHALLENGES,
   INVITES,

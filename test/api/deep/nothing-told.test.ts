@@ -7,7 +7,7 @@ import { disableUser } from '../../../src/features/users/accounts/disable-user.j
 import { findLetter, ONE_TIME_CODES } from '../../../src/features/users/codes/one-time-code.js';
 import { totpCode } from '../../../src/features/users/factors/totp.js';
 import { requireUser } from '../../../src/features/users/user-store.js';
-import { LOGIN_FAILURES } from '../../../src/features/users/sessions/login-lock.js';
+import { counterId, COUNTERS } from '../../../src/features/users/counters.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import { drainJobs } from '../../../src/worker.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
@@ -105,15 +105,16 @@ const WAITS = { 'a minute': MINUTE_MS, 'an hour': 60 * MINUTE_MS, 'a day': 25 * 
 /** Where an address had a wrong password, it has had a hundred, from many places. */
 const MANY_FAILURES = 'failures from many places';
 
-async function failFromManyPlaces(): Promise<void> {
-  const failures = test.app.db.collection<{ count: number; expiresAt: Date }>(LOGIN_FAILURES);
-  const ofNoNetwork = { $gt: new Date(clock.now() + 60 * MINUTE_MS) };
-  await failures.updateMany({ expiresAt: ofNoNetwork }, { $set: { count: 100 } });
+async function failFromManyPlaces(emails: Iterable<string>): Promise<void> {
+  const ids = [...emails].map((email) => counterId(test.app, shop.project._id, 'failures', email));
+  const at = Array<Date>(100).fill(new Date(clock.now()));
+  const counters = test.app.db.collection<{ _id: string; at: Date[] }>(COUNTERS);
+  await counters.updateMany({ _id: { $in: ids } }, { $set: { at } });
 }
 
 /** What the service keeps of accounts; all else is read for many requests together, or by what runs beside them. */
 const OF_ACCOUNTS =
-  /^(documents_.*|one_time_codes|mail_counts|jobs|login_failures|sessions|social_identities|passkeys|account_challenges)$/;
+  /^(documents_.*|one_time_codes|counters|jobs|sessions|social_identities|passkeys|account_challenges)$/;
 /** The size of a project is measured now and then, whoever is asked about. */
 const MEASURES = ['aggregate', 'count', 'collStats'];
 
@@ -164,7 +165,7 @@ it('answers, does and queues the same for every address, after any history', asy
       for (const what of history) {
         reached[what] = (reached[what] ?? 0) + 1;
         if (what === MANY_FAILURES) {
-          await failFromManyPlaces();
+          await failFromManyPlaces(emails.values());
           continue;
         }
         if (what in WAITS) {

@@ -6,9 +6,8 @@ import { defaultUsersCollection } from '../../../src/features/collections/users-
 import { changeProject } from '../../../src/features/declaration/change-project.js';
 import { identityStore, isLinkOf } from '../../../src/features/users/accounts/linked-identity.js';
 import { isPasskeyOf, passkeyStore } from '../../../src/features/users/accounts/passkey.js';
-import { MAIL_COUNTS } from '../../../src/features/users/codes/mail-allowance.js';
 import { findLetter, ONE_TIME_CODES, type CodePurpose } from '../../../src/features/users/codes/one-time-code.js';
-import { LOGIN_FAILURES } from '../../../src/features/users/sessions/login-lock.js';
+import { COUNTERS } from '../../../src/features/users/counters.js';
 import { sessionStore } from '../../../src/features/users/sessions/session.js';
 import { setSocialProvider } from '../../../src/features/users/social/social-provider.js';
 import { isGuest, type User } from '../../../src/features/users/user.js';
@@ -161,8 +160,7 @@ export async function openAccountWorld(random: Random): Promise<AccountWorld> {
       );
     },
     async passMinutes() {
-      await app.db.collection(MAIL_COUNTS).deleteMany({});
-      await app.db.collection(LOGIN_FAILURES).deleteMany({});
+      await app.db.collection(COUNTERS).deleteMany({});
       await codes.updateMany({}, { $set: { sentAt: new Date(0), dayTries: 0 } });
       await users.updateMany(
         { '_bsvc.totp': { $ne: null } },

@@ -8,7 +8,8 @@ import { storeOf } from '../../../platform/database/store-of.js';
 import type { Project } from '../../projects/project.js';
 import { foldCode } from '../credentials.js';
 import { keepRecord } from '../../quota/keep-record.js';
-import { uncountMails, type CountedMail } from './mail-allowance.js';
+import type { Counted } from '../counters.js';
+import { uncountMails } from './mail-allowance.js';
 import type { Asker } from './tie-of-caller.js';
 
 export const ONE_TIME_CODES = 'one_time_codes';
@@ -74,7 +75,7 @@ export async function openCode(
   projectId: ObjectId,
   purpose: CodePurpose,
   email: string,
-  mayMail: () => Promise<readonly CountedMail[] | null>,
+  mayMail: () => Promise<readonly Counted[] | null>,
   { network, userId, redirect }: { network: string; userId?: ObjectId; redirect?: string },
 ): Promise<OpenedCode> {
   const now = app.clock.now();

@@ -1,7 +1,8 @@
 import type { App } from '../../../app.js';
 import type { Project } from '../../projects/project.js';
 import { overLimit } from '../../../errors.js';
-import { countMailOf, countMailTo, uncountMails, type CountedMail, type Tie } from './mail-allowance.js';
+import type { Counted } from '../counters.js';
+import { countMailOf, countMailTo, uncountMails, type Tie } from './mail-allowance.js';
 import { mailCodeJob } from './mail-code.job.js';
 import { findCodeUser, openCode, type CodePurpose } from './one-time-code.js';
 import type { Asker } from './tie-of-caller.js';
@@ -29,7 +30,7 @@ export async function sendCode(
   email: string,
   { asker, redirect }: CodeRequest,
 ): Promise<number> {
-  const mayMail = async (): Promise<CountedMail[] | null> => {
+  const mayMail = async (): Promise<Counted[] | null> => {
     const counted = await countMailTo(app, project._id, email, await asker.findTie());
     return counted && [counted];
   };
@@ -73,8 +74,8 @@ export async function sendChangeCode(
 ): Promise<boolean> {
   const { _id: projectId } = project;
   let isAllowed = false;
-  const mayMail = async (): Promise<CountedMail[] | null> => {
-    const counted: CountedMail[] = [];
+  const mayMail = async (): Promise<Counted[] | null> => {
+    const counted: Counted[] = [];
     const { email, emailVerified } = user;
     const counts = [
       () => countMailOf(app, projectId, user._id),

@@ -1,60 +1,33 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { locked } from '../../../errors.js';
-import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
+import { DAY_MS } from '../../../platform/time/clock.js';
 import { clientNetwork } from '../../../http/requests/client-address.js';
-import { unlessDuplicate } from '../../../platform/database/database.js';
-import { storeOf } from '../../../platform/database/store-of.js';
+import { type Cap, clearCounters, counterId, countEvent, findWait, forgetEvents, takeBack } from '../counters.js';
 
-export const LOGIN_FAILURES = 'login_failures';
+/** A limit of failures, and why a sign-in is then refused with the next step. */
+type Lock = Cap & { message: string };
 
-const MINUTE_MS = 60_000;
-
-/** The limit of failures of one kind, and the time after which they are forgotten. */
-interface Cap {
-  max: number;
-  ms: number;
-  /** Each failure restarts the time; otherwise the first one settles it. */
-  sliding: boolean;
-  /** Why a sign-in is refused, and the next step. */
-  message: string;
-}
-
-/** Wrong passwords for an address from one network, in a row. */
-const NETWORK: Cap = {
+/** Wrong passwords for an address from one network. */
+const NETWORK: Lock = {
   max: 5,
-  ms: 15 * MINUTE_MS,
-  sliding: true,
+  ms: 15 * 60_000,
+  inARow: true,
   message: 'Too many wrong passwords: try again later',
 };
 /** Wrong passwords for an address from everywhere, so that a thousand networks are not five thousand guesses. */
-const ACCOUNT: Cap = {
+const ACCOUNT: Lock = {
   max: 100,
-  ms: 24 * 60 * MINUTE_MS,
-  sliding: false,
+  ms: DAY_MS,
   message: 'Too many failed sign-ins from many places: reset the password, or try again later',
 };
 
 /** Wrong codes of a second factor for an account from everywhere (accounts.md 6). */
-const FACTOR: Cap = {
+const FACTOR: Lock = {
   max: 20,
-  ms: 24 * 60 * MINUTE_MS,
-  sliding: false,
+  ms: DAY_MS,
   message: 'Too many wrong codes of the second factor: try again later, or have the project reset it',
 };
-
-/**
- * Failures of one project and address, from one network or from all. The id is a keyed hash: the record names nobody.
- */
-interface LoginFailures {
-  _id: string;
-  projectId: ObjectId;
-  count: number;
-  /** The time at which the count is forgotten; with too many failures the end of the lock. */
-  expiresAt: Date;
-}
-
-const failureStore = storeOf<LoginFailures>(LOGIN_FAILURES);
 
 /** Counts wrong passwords (decisions.md 2), in the database, so that all processes count together. */
 export interface LoginLock {
@@ -89,102 +62,47 @@ export function loginLock(
   isKnown: (network: string) => Promise<boolean>,
 ): LoginLock {
   const network = clientNetwork(ip);
-  const idOf = (...parts: string[]): string =>
-    app.secrets.mac('login-failures', JSON.stringify([projectId.toHexString(), email, ...parts]));
+  const idOf = (...parts: string[]): string => counterId(app, projectId, 'failures', email, ...parts);
   const [here, everywhere, factor] = [idOf(network), idOf(), idOf('second factor', 'everywhere')];
+  const refuseHere = async (): Promise<boolean> => {
+    const waitMs = await findWait(app, here, NETWORK);
+    if (waitMs) throw refusal(NETWORK, waitMs);
+    return waitMs !== null;
+  };
   const refuseEverywhere = async (): Promise<void> => {
-    const lock = await findLock(app, everywhere, ACCOUNT);
-    if (lock && !(await isKnown(network))) throw lock;
+    const waitMs = await findWait(app, everywhere, ACCOUNT);
+    if (waitMs && !(await isKnown(network))) throw refusal(ACCOUNT, waitMs);
   };
   return {
     async refuseLocked() {
-      await hasFailures(app, here);
+      await refuseHere();
       await refuseEverywhere();
     },
     async countFailure() {
-      const lockHere = await addFailure(app, projectId, here, NETWORK);
-      if (lockHere) throw lockHere;
-      const lock = await addFailure(app, projectId, everywhere, ACCOUNT);
-      if (lock && !(await isKnown(network))) throw lock;
+      const counted = await countEvent(app, projectId, here, [NETWORK]);
+      if ('waitMs' in counted) throw refusal(NETWORK, counted.waitMs);
+      const all = await countEvent(app, projectId, everywhere, [ACCOUNT]);
+      if ('waitMs' in all && !(await isKnown(network))) throw refusal(ACCOUNT, all.waitMs);
     },
     async admit() {
       await refuseEverywhere();
-      await admit(app, here);
+      // Almost nobody has failures, so almost everybody is admitted by one read.
+      if (!(await refuseHere())) return;
+      const waitMs = await forgetEvents(app, here, NETWORK);
+      if (waitMs > 0) throw refusal(NETWORK, waitMs);
     },
     async guessFactor(compare) {
-      for (const [id, cap] of [[here, NETWORK] as const, [factor, FACTOR] as const]) {
-        const lock = await addFailure(app, projectId, id, cap);
-        if (lock) throw lock;
-      }
+      const guessed = await countEvent(app, projectId, here, [NETWORK]);
+      if ('waitMs' in guessed) throw refusal(NETWORK, guessed.waitMs);
+      const guess = await countEvent(app, projectId, factor, [FACTOR]);
+      if ('waitMs' in guess) throw refusal(FACTOR, guess.waitMs);
       if (!(await compare())) return false;
-      await Promise.all([
-        failureStore(app).deleteOne({ _id: here }),
-        failureStore(app).updateOne({ _id: factor, count: { $gt: 0 } }, { $inc: { count: -1 } }),
-      ]);
+      await Promise.all([clearCounters(app, [here]), takeBack(app, guess)]);
       return true;
     },
-    clear: async () => void (await failureStore(app).deleteMany({ _id: { $in: [here, everywhere] } })),
+    clear: () => clearCounters(app, [here, everywhere]),
   };
 }
 
-/** The refusal that failures amount to; null when they are few or over, undefined when there are none. */
-async function findLock(app: App, id: string, cap: Cap): Promise<Error | null | undefined> {
-  const failures = await failureStore(app).findOne({ _id: id });
-  if (!failures) return undefined;
-  const leftMs = failures.expiresAt.getTime() - app.clock.now();
-  if (failures.count < cap.max || leftMs <= 0 || leftMs > cap.ms + CLOCKS_DIFFER_MS) return null;
-  return locked('ACCOUNT_LOCKED', cap.message, { retryAfterSeconds: leftMs / 1000 });
-}
-
-/** True if failures of a network are noted; 423 when they are a lock. */
-async function hasFailures(app: App, id: string): Promise<boolean> {
-  const lock = await findLock(app, id, NETWORK);
-  if (lock) throw lock;
-  return lock === null;
-}
-
-/** Failures that are forgotten. Those that end later than a lock can were counted before the clock was set back. */
-function isOver(nowMs: number, cap: Cap): Record<'expiresAt', object>[] {
-  const latest = new Date(nowMs + cap.ms + CLOCKS_DIFFER_MS);
-  return [{ expiresAt: { $lte: new Date(nowMs) } }, { expiresAt: { $gt: latest } }];
-}
-
-/** Almost nobody has failures, so almost everybody is admitted by one read. */
-async function admit(app: App, id: string): Promise<void> {
-  while (await hasFailures(app, id)) {
-    const forgotten = await failureStore(app).deleteOne({
-      _id: id,
-      $or: [{ count: { $lt: NETWORK.max } }, ...isOver(app.clock.now(), NETWORK)],
-    });
-    if (forgotten.deletedCount === 1) return;
-  }
-}
-
-/**
- * One more failure, or the first of a new count when the old one is over, atomic at each step; or the lock, when there
- * are too many already.
- */
-async function addFailure(app: App, projectId: ObjectId, id: string, cap: Cap): Promise<Error | null> {
-  for (;;) {
-    const now = app.clock.now();
-    const expiresAt = new Date(now + cap.ms);
-    // Almost nobody has failures: a write that finds none costs as much as one that does.
-    const isFirst = (await failureStore(app).findOne({ _id: id }, { projection: { _id: 1 } })) === null;
-    if (isFirst) {
-      if (await unlessDuplicate(failureStore(app).insertOne({ _id: id, projectId, count: 1, expiresAt }))) return null;
-      continue;
-    }
-    const counted = await failureStore(app).updateOne(
-      { _id: id, count: { $lt: cap.max }, $nor: isOver(now, cap) },
-      { $inc: { count: 1 }, ...(cap.sliding && { $set: { expiresAt } }) },
-    );
-    if (counted.matchedCount === 1) return null;
-    const restarted = await failureStore(app).updateOne(
-      { _id: id, $or: isOver(now, cap) },
-      { $set: { count: 1, expiresAt } },
-    );
-    if (restarted.matchedCount === 1) return null;
-    const lock = await findLock(app, id, cap);
-    if (lock) return lock;
-  }
-}
+const refusal = ({ message }: Lock, waitMs: number): Error =>
+  locked('ACCOUNT_LOCKED', message, { retryAfterSeconds: waitMs / 1000 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../../../src/api.js';
 import { changeProject } from '../../../../src/features/declaration/change-project.js';
 import { totpCode } from '../../../../src/features/users/factors/totp.js';
-import { LOGIN_FAILURES } from '../../../../src/features/users/sessions/login-lock.js';
+import { COUNTERS } from '../../../../src/features/users/counters.js';
 import { SESSIONS } from '../../../../src/features/users/sessions/session.js';
 import { setSocialProvider } from '../../../../src/features/users/social/social-provider.js';
 import { JSON_TYPE, type Route } from '../../../../src/http/routes/route.js';
@@ -238,7 +238,7 @@ function admits(schema: JsonSchema, value: unknown): boolean {
 async function digest(): Promise<ReadonlySet<string>> {
   await stage.app.backgroundTasks.idle();
   const lines = (await readEverything(stage, estate)).split('\n');
-  const kept = lines.filter((line) => !/^(login_failures|account_challenges) /.test(line));
+  const kept = lines.filter((line) => !/^(counters|account_challenges) /.test(line));
   return new Set(kept.map((line) => line.replaceAll(/,"(tries|dayTries)":\d+/g, '')));
 }
 
@@ -258,7 +258,7 @@ async function send(route: Route, { text, type = JSON_TYPE }: Shot): Promise<str
     body: text,
   });
   // The bounds of guesses are met elsewhere.
-  if (answer.status === 401) await stage.app.db.collection(LOGIN_FAILURES).deleteMany({});
+  if (answer.status === 401) await stage.app.db.collection(COUNTERS).deleteMany({});
   return outcomeOf(answer);
 }
 

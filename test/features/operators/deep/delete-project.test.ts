@@ -74,7 +74,7 @@ describe('deleting a project', () => {
   it('removes everything it owns; what was queued is harmless', async () => {
     const owner = await buildFullProject();
     const traces = new Set(await findTraces(test.app, owner.project));
-    for (const name of ['projects', 'collections', 'sessions', 'login_failures', 'one_time_codes', 'mail_logs'])
+    for (const name of ['projects', 'collections', 'sessions', 'counters', 'one_time_codes', 'mail_logs'])
       expect(traces).toContain(name);
     for (const name of ['mail_templates', 'mail_usage', 'files', 'storage_usage', 'project_webhooks'])
       expect(traces).toContain(name);
