@@ -78,6 +78,26 @@ it('an aborted transaction, and one with a refused write, leave nothing', async 
   expect(await stored()).toEqual({ ann: 10, bob: 20 });
 });
 
+it('what it has written is there for each of its commands, whether others commit between them or not', async () => {
+  const made = client.db('bank').collection<Account>('made');
+  for (const [at, others] of [0, 3].entries()) {
+    const session = begin();
+    for (let n = 0; n < 6; n++) {
+      const _id = `${at}-${n}`;
+      await made.insertOne({ _id, n }, { session });
+      await made.updateOne({ _id }, { $inc: { n: 10 } }, { session });
+      if (n >= 3) await made.deleteOne({ _id: `${at}-${n - 3}` }, { session });
+      if (n < others) await accounts.updateOne({ _id: 'bob' }, { $inc: { n: 1 } });
+    }
+    expect(await made.find({ n: { $gte: 10 } }, { session }).toArray()).toHaveLength(3 * (at + 1));
+    await session.commitTransaction();
+    expect(await made.countDocuments()).toBe(3 * (at + 1));
+    expect(await made.estimatedDocumentCount()).toBe(3 * (at + 1));
+  }
+  expect(await stored()).toEqual({ ann: 10, bob: 23 });
+  expect(await client.db('bank').command({ validate: 'made' })).toMatchObject({ valid: true });
+});
+
 it.each([
   ['a document that was read', (session: ClientSession) => accounts.findOne({ _id: 'ann' }, { session })],
   ['a document that was not there', (session: ClientSession) => accounts.findOne({ n: 11 }, { session })],

@@ -34,6 +34,8 @@ export class CommitQueue {
   private closed = false;
   /** True inside a transaction, whose own changes are not counted yet. */
   writing = false;
+  /** Where a job has its writes noted, by key: null for what is removed. */
+  noted: Map<string, Buffer | null> | null = null;
 
   constructor(
     private readonly environment: Environment,
@@ -67,6 +69,7 @@ export class CommitQueue {
   put(key: Buffer, value: Buffer): void {
     addEntry(this.size, key.length, value.length);
     this.environment.store.putSync(key, value);
+    this.noted?.set(key.toString('latin1'), Buffer.from(value));
   }
 
   /** Puts a document that was not there. */
@@ -78,6 +81,21 @@ export class CommitQueue {
   remove(key: Buffer): void {
     this.size.entries++;
     this.environment.store.removeSync(key);
+    this.noted?.set(key.toString('latin1'), null);
+  }
+
+  /** Writes again what was noted. */
+  repeat(noted: ReadonlyMap<string, Buffer | null>): void {
+    for (const [name, value] of noted) {
+      const key = Buffer.from(name, 'latin1');
+      if (value === null) this.remove(key);
+      else this.insert(key, value);
+    }
+  }
+
+  /** True as long as the current transaction has written nothing. */
+  isUntouched(): boolean {
+    return this.size.entries === 0;
   }
 
   /** Commits what is waiting, then refuses further work. */
