@@ -87,9 +87,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       commands: [
         command('import', 'import documents from a file or another service', () => import('./data/import.js')),
         command('export', 'export documents as NDJSON, JSON or CSV', () => import('./data/export.js')),
-        command('query', 'list documents, or show one', () => import('./data/query.js')),
-        command('watch', 'follow the changes of a collection', () => import('./data/watch.js')),
-        command('aggregate', 'run an aggregation pipeline', () => import('./data/aggregate.js')),
+        command('query', 'list, aggregate or watch documents', () => import('./data/query.js')),
         command('insert', 'store one document', () => import('./data/insert.js')),
         command('update', 'change fields of one document, or of all that match', () => import('./data/update.js')),
         command('delete', 'move documents to the trash, or take one back', () => import('./data/delete.js')),
@@ -128,20 +126,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         ),
       ],
     },
-    {
-      name: 'generate',
-      summary: 'files for an app: types, API document, client',
-      examples: ['bsvc generate types --project shop --key publishable --out src/bsvc.d.ts'],
-      commands: [
-        command(
-          'types',
-          'write the collections of a project as TypeScript types',
-          () => import('./generate/project-types.js'),
-        ),
-        command('openapi', 'write the API document of a project', () => import('./generate/openapi.js')),
-        command('client', 'write the client as a package to commit', () => import('./generate/client.js')),
-      ],
-    },
+    command('generate', 'write types, API document or client for an app', () => import('./generate.js')),
   ],
   Access: [
     {
@@ -190,26 +175,15 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc user disable ann@example.com --project shop',
       ],
       commands: [
-        command('list', 'list users', () => import('./user/list.js')),
-        command('show', 'show a user with roles, MFA and identities', () => import('./user/show.js')),
-        command('create', 'create an account', () => import('./user/create.js')),
+        command('list', 'list users, or show one with roles, MFA and identities', () => import('./user/list.js')),
+        command('create', 'create an account, or invite somebody by email', () => import('./user/create.js')),
         command('update', 'change roles, enable the account, reset MFA', () => import('./user/update.js')),
         command('import', 'import users of another service', () => import('./user/import.js')),
         command('set-password', 'set a user’s password', () => import('./user/set-password.js')),
         command('disable', 'disable an account, its sessions end', () => import('./user/disable.js')),
-        command('invite', 'send an invitation by email', () => import('./user/invite.js')),
         command('sessions', 'list or revoke a user’s sessions', () => import('./user/sessions.js')),
         command('delete', 'delete an account, with --erase all data of the user', () => import('./user/delete.js')),
-        {
-          name: 'social',
-          summary: 'sign-in with Google, GitHub or another provider',
-          examples: ['bsvc user social list --project shop', 'bsvc user social remove github --project shop'],
-          commands: [
-            command('list', 'list providers', () => import('./user/social/list.js')),
-            command('set', 'add a provider or change it', () => import('./user/social/set.js')),
-            command('remove', 'remove a provider', () => import('./user/social/remove.js')),
-          ],
-        },
+        command('social', 'set up sign-in with Google, GitHub or another', () => import('./user/social.js')),
       ],
     },
     {
@@ -229,8 +203,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
           summary: 'templates of a project',
           examples: ['bsvc mail template set welcome --project shop --subject "Hello {{name}}" --text welcome.txt'],
           commands: [
-            command('list', 'list templates', () => import('./mail/template/list.js')),
-            command('show', 'show one template', () => import('./mail/template/show.js')),
+            command('list', 'list templates, or show one', () => import('./mail/template/list.js')),
             command('set', 'store or replace a template', () => import('./mail/template/set.js')),
             command('remove', 'remove a template of the project', () => import('./mail/template/remove.js')),
           ],
@@ -248,12 +221,11 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         {
           name: 'bucket',
           summary: 'a project’s own bucket for files',
-          examples: ['bsvc byok bucket show --project shop', 'bsvc byok bucket check --project shop'],
+          examples: ['bsvc byok bucket show --project shop', 'bsvc byok bucket show --project shop --check'],
           commands: [
             command('set', 'store new files in the project’s own bucket', () => import('./byok/bucket/set.js')),
-            command('show', 'show the bucket, masked', () => import('./byok/bucket/show.js')),
+            command('show', 'show or check the bucket, set its CORS rules', () => import('./byok/bucket/show.js')),
             command('clear', 'remove the bucket', () => import('./byok/bucket/clear.js')),
-            command('check', 'check the bucket, set its CORS rules', () => import('./byok/bucket/check.js')),
           ],
         },
       ],
@@ -273,15 +245,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     command('backup', 'back up everything, while serving; list backups', () => import('./backup.js')),
     command('restore', 'restore from a backup', () => import('./restore.js')),
     command('move-to', 'copy the embedded database to a MongoDB', () => import('./move-to.js')),
-    {
-      name: 'jobs',
-      summary: 'background jobs: waiting, running, failed',
-      examples: ['bsvc jobs list --state dead', 'bsvc jobs retry --dead'],
-      commands: [
-        command('list', 'list jobs', () => import('./jobs/list.js')),
-        command('retry', 'retry failed jobs', () => import('./jobs/retry.js')),
-      ],
-    },
+    command('jobs', 'list background jobs, retry failed ones', () => import('./jobs.js')),
     command('audit', 'show the audit log', () => import('./audit.js')),
   ],
 };

@@ -103,7 +103,7 @@ describe('bsvc apply of everything a project has', () => {
       [
         ['collection', 'show', 'users', '--project', 'shop'],
         ['webhook', 'list', '--project', 'shop'],
-        ['mail', 'template', 'show', 'welcome', '--project', 'shop'],
+        ['mail', 'template', 'list', 'welcome', '--project', 'shop'],
         ['project', 'show', 'shop'],
       ].map(async (words) => (await bsvc([...words, '--json'])).stdout),
     );
@@ -365,7 +365,7 @@ projects:
     expect(await apply(file('{ on: false }'))).toMatchObject([{ what: ['changes: kept 7d -> off, kept 7d'] }]);
     const shown = await bsvc(['collection', 'show', 'posts', '--project', 'feeds', '--json']);
     expect(shown.json()).toMatchObject({ changes: { on: false, keepMs: 604_800_000 } });
-    const watched = await bsvc(['data', 'watch', 'posts', '--project', 'feeds', '--once']);
+    const watched = await bsvc(['data', 'query', 'posts', '--project', 'feeds', '--watch', '--once']);
     expect(watched.stderr).toContain('not kept');
   });
 

@@ -320,9 +320,17 @@ describe('bsvc data query', () => {
       'no index: every document is looked at\nsorted after reading\n250 documents looked at for 1 of the page\n',
     );
     const pipeline = '[{"$match":{"region":"Oceania"}},{"$group":{"_id":"$subregion"}}]';
-    const piped = await inShop(['data', 'aggregate', name, pipeline, '--explain']);
+    const piped = await inShop(['data', 'query', name, '--pipeline', pipeline, '--explain']);
     expect(piped.stdout).toMatch(/^by \w+region\n27 documents looked at for 27 for the stages behind\n$/);
-    const groups = await inShop(['data', 'aggregate', name, '[{"$group":{"_id":"$region"}}]', '--explain', '--json']);
+    const groups = await inShop([
+      'data',
+      'query',
+      name,
+      '--pipeline',
+      '[{"$group":{"_id":"$region"}}]',
+      '--explain',
+      '--json',
+    ]);
     expect(groups.json()).toMatchObject({ indexes: [expect.stringContaining('region')], returned: 6 });
   });
 
@@ -345,7 +353,7 @@ describe('bsvc data query', () => {
   });
 });
 
-describe('bsvc data watch', () => {
+describe('bsvc data query --watch', () => {
   const linesOf = (stdout: string): Record<string, unknown>[] =>
     stdout
       .split('\n')
@@ -360,7 +368,7 @@ describe('bsvc data watch', () => {
     await insert({ state: 'done' });
     const file = join(home.dir, `${name}.cursor`);
     const watch = (...words: string[]) =>
-      inShop(['data', 'watch', name, '--filter', 'state=open', '--once', '--cursor-file', file, ...words]);
+      inShop(['data', 'query', name, '--watch', '--filter', 'state=open', '--once', '--cursor-file', file, ...words]);
     expect(linesOf((await watch('--fields', 'n')).stdout)).toMatchObject([
       { type: 'upsert', id: open, document: { _id: open, n: 1 } },
     ]);
@@ -376,7 +384,7 @@ describe('bsvc data watch', () => {
   it('goes on until it is stopped', async () => {
     const name = await addCollection('--flexible');
     const stop = new AbortController();
-    const watching = inShop(['data', 'watch', name, '--since', 'now'], { stop: stop.signal });
+    const watching = inShop(['data', 'query', name, '--watch', '--since', 'now'], { stop: stop.signal });
     setImmediate(() => stop.abort('SIGINT'));
     expect((await watching).stdout).toBe('');
   });
@@ -384,7 +392,7 @@ describe('bsvc data watch', () => {
   it('starts over when its cursor has expired, and says so', async () => {
     const name = await addCollection('--flexible');
     const file = join(home.dir, `${name}.cursor`);
-    const watch = () => inShop(['data', 'watch', name, '--once', '--cursor-file', file]);
+    const watch = () => inShop(['data', 'query', name, '--watch', '--once', '--cursor-file', file]);
     await watch();
     await inShop(['collection', 'edit', name, '--changes', 'off']);
     const { code, stderr } = await watch();
@@ -397,16 +405,16 @@ describe('bsvc data watch', () => {
 
   it('refuses a cursor that is none, and one beside a file', async () => {
     const name = await addCollection('--flexible');
-    const forged = await inShop(['data', 'watch', name, '--once', '--since', 'x.y']);
+    const forged = await inShop(['data', 'query', name, '--watch', '--once', '--since', 'x.y']);
     expect({ code: forged.code, stdout: forged.stdout }).toEqual({ code: 1, stdout: '' });
     const file = join(home.dir, `${name}.cursor`);
     writeFileSync(file, 'x.y\n');
-    const both = await inShop(['data', 'watch', name, '--since', 'now', '--cursor-file', file]);
+    const both = await inShop(['data', 'query', name, '--watch', '--since', 'now', '--cursor-file', file]);
     expect(both.code).toBe(2);
   });
 });
 
-describe('bsvc data aggregate', () => {
+describe('bsvc data query --pipeline', () => {
   it('runs a pipeline from an argument or standard input, over what is not in the trash', async () => {
     const name = await addCollection('--flexible');
     await inShop(['data', 'import', name, COUNTRIES]);
@@ -419,11 +427,11 @@ describe('bsvc data aggregate', () => {
       { _id: 'Antarctic', n: 5 },
       { _id: 'Oceania', n: 27 },
     ];
-    expect((await inShop(['data', 'aggregate', name, pipeline, '--json'])).json()).toEqual(results);
-    const { stdout } = await inShop(['data', 'aggregate', name, '-'], { stdin: pipeline });
+    expect((await inShop(['data', 'query', name, '--pipeline', pipeline, '--json'])).json()).toEqual(results);
+    const { stdout } = await inShop(['data', 'query', name, '--pipeline', '-'], { stdin: pipeline });
     expect(stdout).toBe(results.map((each) => `${JSON.stringify(each)}\n`).join(''));
-    expect((await inShop(['data', 'aggregate', name, '[{"$out":"x"}]'])).stderr).toContain('$out');
-    expect((await inShop(['data', 'aggregate', name, '[{'])).stderr).toContain('The pipeline is not JSON');
+    expect((await inShop(['data', 'query', name, '--pipeline', '[{"$out":"x"}]'])).stderr).toContain('$out');
+    expect((await inShop(['data', 'query', name, '--pipeline', '[{'])).stderr).toContain('The pipeline is not JSON');
   });
 });
 
@@ -448,8 +456,8 @@ describe('an interrupted read', () => {
     ['data', 'query', '--count'],
     ['data', 'query', '--explain'],
     ['data', 'query', '665f1c2e9b1d8a0012ab34cd'],
-    ['data', 'aggregate', '[{"$match":{}}]'],
-    ['data', 'aggregate', '[{"$match":{}}]', '--explain'],
+    ['data', 'query', '--pipeline', '[{"$match":{}}]'],
+    ['data', 'query', '--pipeline', '[{"$match":{}}]', '--explain'],
     ['rules', 'check', '--as', 'anyone'],
   ];
 

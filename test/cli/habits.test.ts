@@ -275,7 +275,7 @@ describe('colour and tables', () => {
     writeFileSync(body, hostile);
     const set = ['mail', 'template', 'set', 'odd', '--project', 'mails', '--subject', 'x', '--text', body];
     expect((await home.bsvc(set)).code).toBe(0);
-    const show = ['mail', 'template', 'show', 'odd', '--project', 'mails'];
+    const show = ['mail', 'template', 'list', 'odd', '--project', 'mails'];
     expect((await home.bsvc(show)).stdout).toContain(hostile);
     expect((await home.bsvc(show, { terminal: true })).stdout).toContain(
       'one\\u001b]0;title\\u0007two\\u009b2Jthree\\u007f\tfour\r\nfive\\rsix',
@@ -333,7 +333,7 @@ describe('a refusal', () => {
     ],
     [['collection', 'edit', 'users', '--add-field', 'name:Number'], 'has a field "name" already. --set-field'],
     [['data', 'query', 'nope'], 'There is no collection "nope" in this project. "bsvc collection list" shows them.'],
-    [['byok', 'bucket', 'check'], 'has no bucket of its own. "bsvc byok bucket set" gives it one.'],
+    [['byok', 'bucket', 'show', '--check'], 'has no bucket of its own. "bsvc byok bucket set" gives it one.'],
     [['backup', '--out', 'absent/x.backup'], 'absent to write into. Make it, or choose another --out.'],
     [['schema', 'export', '--out', 'absent/x.json'], 'absent to write into.'],
     [['data', 'export', 'users', '--out', 'absent/x.json'], 'absent to write into.'],

@@ -43,7 +43,7 @@ function lineOf(words: string, { parameters }: LoadedCommand, flag: string | und
   const named = Object.entries(parameters)
     .filter(([, { kind }]) => kind === 'argument' && !INSTEAD.has(words))
     .flatMap(([name, each]) => (FILE.test(each.flags) ? [path] : name in ARGUMENTS ? [ARGUMENTS[name]!] : []));
-  const once = 'once' in parameters ? ['--once'] : [];
+  const once = flag === '--cursor-file' ? ['--watch', '--once'] : [];
   return [...words.split(' '), ...named, ...(flag ? [flag, path] : []), ...(BESIDES[words] ?? []), ...once];
 }
 
@@ -119,7 +119,7 @@ describe('a file that a command writes', () => {
   const written = PLACES.filter(
     ({ flag, words }) =>
       // A unit has a place of its own, the client is a folder.
-      (flag === '--out' || flag === '--cursor-file') && words !== 'service install' && words !== 'generate client',
+      (flag === '--out' || flag === '--cursor-file') && words !== 'service install' && words !== 'generate',
   );
 
   it.for(written)(
@@ -154,8 +154,7 @@ describe('--filter', () => {
     '$words: refuses what is no condition, and names options alone that there are',
     async ({ words }) => {
       const { stdout: help } = await runCli([...words.split(' '), '--help']);
-      const own = words === 'data watch' ? ['since', 'wait'] : [];
-      for (const name of [...RESERVED_KEYS, ...own]) {
+      for (const name of RESERVED_KEYS) {
         const { code, stderr } = await home.bsvc([...words.split(' '), 'posts', '--filter', `${name}=1`], { env });
         expect({ name, code }).toEqual({ name, code: 2 });
         expect(stderr).toContain(`--filter ${name}=… is no condition`);

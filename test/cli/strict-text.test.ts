@@ -18,24 +18,23 @@ const READS = /<file>|^file$/;
 const ARGUMENTS: Record<string, string[]> = {
   'collection add': ['extra'],
   'data import': ['posts'],
-  'data watch': ['posts'],
-  'data aggregate': ['posts'],
+  'data query': ['posts'],
   'data insert': ['posts'],
   'data update': ['posts'],
   'mail template set': ['welcome'],
   'user create': ['--email', 'new{n}@example.test'],
   'user set-password': ['ann@example.test'],
-  'user social set': ['google', '--client-id', 'x', '--redirect-url', 'https://shop.example/in'],
+  'user social': ['google', '--client-id', 'x', '--redirect-url', 'https://shop.example/in'],
   'byok bucket set': ['--bucket', 'b', '--region', 'r', '--access-key-id', 'k'],
+  generate: ['types'],
   'operator add': ['--email', 'new{n}@example.test', '--role', 'viewer'],
   'operator set-password': ['op@example.test'],
 };
 // Nothing listens there: the key is read before the server is asked.
 const OF_SERVER = ['--url', 'http://127.0.0.1:9'];
 const MORE: Record<string, string[]> = {
-  'generate types': OF_SERVER,
-  'generate openapi': OF_SERVER,
-  'data watch': ['--once'],
+  generate: OF_SERVER,
+  'data query': ['--watch', '--once'],
   'data update': ['--filter', 'title=x', '--yes'],
   'user import': ['--from', 'parse'],
   'mail template set': ['--subject', 'x'],
@@ -65,6 +64,9 @@ const READINGS: Reading[] = (await listLeaves(COMMANDS)).flatMap(([words, comman
     }
     if (kind === 'argument' && /standard input/.test(parameter.description)) {
       return [{ name: `${words} -`, line: () => [...before, '-', ...more], stdin: true }];
+    }
+    if (option && /standard input/.test(parameter.description)) {
+      return [{ name: `${words} ${option} -`, line: () => [...before, option, '-'], stdin: true }];
     }
     return [];
   }),

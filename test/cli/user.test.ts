@@ -164,7 +164,7 @@ describe('bsvc user', () => {
     const update = (...words: string[]) => bsvc(['user', 'update', 'roles@example.com', ...words]);
     const roles = async (...words: string[]) => {
       if (words.length > 0) expect((await update(...words)).code).toBe(0);
-      return (await bsvc(['user', 'show', 'roles@example.com', '--json'])).json<{ roles: string[] }>().roles;
+      return (await bsvc(['user', 'list', 'roles@example.com', '--json'])).json<{ roles: string[] }>().roles;
     };
     expect(await roles()).toEqual([]);
     expect(await roles('--add-role', 'editor', '--add-role', 'team:7')).toEqual(['editor', 'team:7']);
@@ -208,7 +208,6 @@ describe('bsvc user social', () => {
       [
         'user',
         'social',
-        'set',
         'google',
         '--client-id',
         'c',
@@ -220,13 +219,13 @@ describe('bsvc user social', () => {
       { stdin: secret },
     );
     expect(set.code).toBe(0);
-    const listed = await bsvc(['user', 'social', 'list', '--json']);
+    const listed = await bsvc(['user', 'social', '--json']);
     expect(listed.json<{ name: string }[]>()).toMatchObject([
       { name: 'google', issuer: 'https://accounts.google.com' },
     ]);
     expect(set.stdout + listed.stdout).not.toContain(secret);
-    expect((await bsvc(['user', 'social', 'remove', 'google', '--yes'])).code).toBe(0);
-    expect((await bsvc(['user', 'social', 'remove', 'google', '--yes'])).code).toBe(1);
+    expect((await bsvc(['user', 'social', 'google', '--remove', '--yes'])).code).toBe(0);
+    expect((await bsvc(['user', 'social', 'google', '--remove', '--yes'])).code).toBe(1);
   });
 });
 

@@ -127,7 +127,9 @@ describe.skipIf(!CHROMIUM)('files and queries at the console', { timeout: 120_00
     await page.getByRole('button', { name: 'As JSON' }).click();
     await page.getByLabel('Result as JSON').getByText('"count": 1').first().waitFor();
     await page.getByText('As code').click();
-    expect(await page.getByLabel('Command', { exact: true }).textContent()).toMatch(/^bsvc data aggregate posts '\[/);
+    expect(await page.getByLabel('Command', { exact: true }).textContent()).toMatch(
+      /^bsvc data query posts --pipeline '\[/,
+    );
     await settle(page);
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await page.getByRole('button', { name: 'Explain' }).click();

@@ -48,7 +48,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ].map((line) => [line, 'needs the other service; test/cli/foreign-import.test.ts imports such files']),
   ),
   'sign-in.md': {
-    '$ bsvc user social set apple --client-id com.shop.web --app-client-id com.shop.app \\':
+    '$ bsvc user social apple --client-id com.shop.web --app-client-id com.shop.app \\':
       'needs a key of Apple; the tests of social sign-in have an issuer with such keys',
     '<!-- sign-in.html -->': 'test/e2e/sign-in-page.test.ts runs it in a browser',
   },

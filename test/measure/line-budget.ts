@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12300,
+  cli: 12200,
   src: 1050,
   'src/client': 3500,
   'src/config': 800,

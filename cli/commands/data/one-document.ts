@@ -13,7 +13,7 @@ import type { Context } from '../../shell/context.js';
 import type { Result } from '../../view/output.js';
 
 /** Parameters that name a collection to write to. */
-export const targetParameters = {
+const targetParameters = {
   collection: argument('collection', collectionArgument.description),
   project: projectOption,
 };
@@ -24,7 +24,7 @@ export const documentArgument = optionalArgument('id', 'id of the document');
 export const fieldsArgument = { ...argument('json', 'fields as a JSON object; - for standard input'), isContent: true };
 
 /** The collection to write to, as the project itself; 403 USERS_BLOCKED for end users. */
-export async function chooseTarget(
+async function chooseTarget(
   context: Context,
   named: { project: string | undefined; collection: string | undefined },
 ): Promise<{ app: App; project: Project; target: WriteTarget }> {

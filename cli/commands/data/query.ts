@@ -8,11 +8,17 @@ import { filterOption } from '../../ask/filter-option.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { presentExplained } from './present-explained.js';
 import { defineCommand, flag, option } from '../../shell/command.js';
+import { UsageError } from '../../view/exit.js';
 import { documentArgument, presentOne } from './one-document.js';
+import { runPipeline } from './run-pipeline.js';
+import { watchDocuments } from './watch-documents.js';
 
 export default defineCommand({
-  details:
+  details: [
     'With an id it shows that document, in the trash too. Filters are those of the REST API: status=live, views_gt=10, tags_in=a,b, name_regex=^A, deletedOn_exists=false. One document per line; at a terminal, indented.',
+    '--pipeline runs an aggregation instead, with the stages and operators of the REST API. One result per line.',
+    '--watch follows the changes. One JSON object per line: {"type":"upsert","id",…,"document"}, {"type":"gone",…}, or {"type":"reset"} when what is known must be forgotten because the log does not reach back so far. First what is there, then what becomes of it, until Ctrl-C. With --cursor-file it goes on where it was when it is run again.',
+  ].join('\n'),
   examples: [
     'bsvc data query posts --project shop --filter status=live --sort -views --limit 5',
     'bsvc data query posts --project shop --filter views_gte=10 --fields title,views --quiet',
@@ -21,6 +27,10 @@ export default defineCommand({
     'bsvc data query posts --project shop --count',
     'bsvc data query posts --project shop --filter status=live --sort -views --explain',
     'bsvc data query posts --project shop --as ann@example.com',
+    'bsvc data query posts --project shop --pipeline \'[{"$group":{"_id":"$author","posts":{"$sum":1}}}]\'',
+    'bsvc data query posts --project shop --pipeline - --explain < pipeline.json',
+    'bsvc data query posts --project shop --watch --filter status=live',
+    'bsvc data query posts --project shop --watch --once --cursor-file posts.cursor >> posts.ndjson',
   ],
   parameters: {
     collection: collectionArgument,
@@ -37,8 +47,14 @@ export default defineCommand({
     onlyDeleted: flag('--only-deleted', 'the documents in the trash alone'),
     count: flag('--count', 'only count'),
     explain: flag('--explain', 'tell how the page is read: by which index, and past how many documents'),
+    pipeline: option('--pipeline <json>', 'run these stages; - for standard input'),
+    watch: flag('--watch', 'follow the changes'),
+    since: option('--since <cursor>', 'with --watch: where to begin: a cursor, or now (default: with what is there)'),
+    once: flag('--once', 'with --watch: end when everything has been told'),
+    cursorFile: option('--cursor-file <file>', 'with --watch: where to note how far it has come, and to go on from'),
   },
   async run(context, input) {
+    refuseMixed(input);
     const query = new URLSearchParams(input.filters);
     for (const name of ['sort', 'fields', 'populate', 'limit', 'page'] as const) {
       if (input[name] !== undefined) query.set(name, input[name]);
@@ -47,7 +63,11 @@ export default defineCommand({
     if (input.onlyDeleted) query.set('include_deleted', 'only');
     if (input.count) query.set('count', 'true');
     const { app, project, collection } = await chooseCollection(context, input);
+    if (input.watch) return watchDocuments(context, { app, project, collection }, input);
     if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'Users are not listed as documents.');
+    if (input.pipeline !== undefined) {
+      return runPipeline(context, { app, project, collection }, { ...input, pipeline: input.pipeline });
+    }
     const asked = { project, collection: collection.name, as: input.as };
     if (input.id !== undefined) {
       const one = `_id=${requireDocumentId(input.id).toHexString()}&include_deleted=true&limit=1`;
@@ -78,3 +98,25 @@ export default defineCommand({
     };
   },
 });
+
+const OF_LISTS = ['id', 'sort', 'populate', 'limit', 'page', 'onlyDeleted', 'count'];
+const OF_WATCHING = ['since', 'once', 'cursorFile'];
+
+/** A list, a pipeline and a watch each take options of their own. */
+function refuseMixed(input: Record<string, unknown>): void {
+  const isGiven = (name: string): boolean =>
+    input[name] !== undefined && input[name] !== false && (input[name] as string[]).length !== 0;
+  const refused = input.watch
+    ? [...OF_LISTS, 'includeDeleted', 'explain', 'pipeline']
+    : [...OF_WATCHING, ...(input.pipeline === undefined ? [] : [...OF_LISTS, 'as', 'filters', 'fields'])];
+  const found = refused.find(isGiven);
+  if (found === undefined) return;
+  const name = found === 'id' ? 'The id of a document' : optionOf(found);
+  if (input.watch) throw new UsageError(`${name} does not go with --watch.`);
+  throw new UsageError(
+    OF_WATCHING.includes(found) ? `${name} goes with --watch.` : `${name} does not go with --pipeline.`,
+  );
+}
+
+const optionOf = (name: string): string =>
+  `--${name === 'filters' ? 'filter' : name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

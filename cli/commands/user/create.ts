@@ -1,6 +1,10 @@
+import type { App } from '../../../src/app.js';
 import { AppError, invalid } from '../../../src/errors.js';
 import { requireCollection } from '../../../src/features/collections/collection-store.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
+import type { Project } from '../../../src/features/projects/project.js';
+import { presentInvite } from '../../../src/features/users/invites/invite.js';
+import { sendInvite } from '../../../src/features/users/invites/send-invite.js';
 import { findUserByEmail } from '../../../src/features/users/user-store.js';
 import { isEmail, normaliseEmail } from '../../../src/features/users/credentials.js';
 import { presentAccount } from '../../../src/features/users/accounts/list-users.js';
@@ -9,17 +13,22 @@ import { signUp } from '../../../src/features/users/sign-up.js';
 import type { User } from '../../../src/features/users/user.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, secret, option } from '../../shell/command.js';
+import { UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
 import { presentFound } from '../../view/present-found.js';
 import { readNewPassword } from '../../shell/read-secret.js';
 import { readFields } from './read-fields.js';
 
 export default defineCommand({
-  details: 'Protected fields can be set here. Without --verified the user is mailed a code that confirms the address.',
+  details: [
+    'Protected fields can be set here. Without --verified the user is mailed a code that confirms the address.',
+    '--invite creates no account yet: it mails an invitation that is good for seven days, once, for a user whose confirmed address it is. Without --redirect it links to the first address of the project (project update --redirect). Sets of rules read memberships from documents: the server’s POST /api/userAuth/invites stores one with it.',
+  ].join('\n'),
   examples: [
     'bsvc user create --project shop --email ann@example.com',
     'bsvc user create --project shop --email ann@example.com --password-env ANN_PASSWORD --field role=admin --verified',
     'bsvc user create --project shop --email ann@example.com --password-stdin --if-not-exists < password.txt',
+    'bsvc user create --project shop --email grace@example.com --invite --role editor',
   ],
   audited: true,
   parameters: {
@@ -29,13 +38,23 @@ export default defineCommand({
     fields: list('--field <name=value>', 'a further field of the users collection (repeatable)'),
     verified: flag('--verified', 'the address is known to be theirs: no mail'),
     ifNotExists: flag('--if-not-exists', 'exit 0 when there is such a user already'),
+    invite: flag('--invite', 'mail an invitation instead'),
+    roles: list('--role <role>', 'with --invite: a role that the user gets (repeatable)'),
+    redirect: option('--redirect <url>', 'with --invite: page that the mail links to'),
   },
   async run(context, input) {
+    const { stdin, env } = input.password;
+    const isAccount = input.fields.length > 0 || input.verified || input.ifNotExists || stdin || env !== undefined;
+    if (input.invite && isAccount) throw new UsageError('--invite takes --email, --role and --redirect alone.');
+    if (!input.invite && (input.roles.length > 0 || input.redirect !== undefined)) {
+      throw new UsageError('--role and --redirect go with --invite.');
+    }
     const email = input.email ?? (await context.ask.text('E-mail address:', 'No address: add --email <address>'));
     if (!isEmail(normaliseEmail(email))) {
       throw invalid('INVALID_EMAIL', `"${email.slice(0, 100)}" is not an e-mail address`);
     }
     const { app, project } = await chooseProject(context, input.project);
+    if (input.invite) return invite(app, project, { ...input, email });
     // Before the password is asked for, so that nobody types one in vain.
     const findExisting = () => findUserByEmail(app, project._id, normaliseEmail(email));
     const existing = await findExisting();
@@ -62,6 +81,22 @@ export default defineCommand({
     };
   },
 });
+
+async function invite(
+  app: App,
+  project: Project,
+  {
+    email,
+    roles,
+    redirect = project.signIn?.redirects?.[0],
+  }: { email: string; roles: string[]; redirect?: string | undefined },
+): Promise<Result> {
+  if (redirect === undefined) {
+    throw new UsageError(`No page to link to: bsvc project update ${project.name} --redirect <url>.`);
+  }
+  const json = presentInvite(await sendInvite(app, project, { email, redirect, roles }));
+  return { json, quiet: json.id, text: () => `Invited ${json.email} until ${json.expiresAt}.` };
+}
 
 function presentExisting(user: User): Result {
   const account = presentAccount(user);

@@ -397,7 +397,7 @@ function pipelineSamples(name: string, text: string): Sample[] {
   return [
     ['curl', `curl -H "x-api-key: $KEY" -H 'content-type: application/json' -d ${body} ${quote(address)}`],
     ['Client', `const rows = await api.collection('${name}').aggregate(${text.trim()});`],
-    ['Command', `bsvc data aggregate ${name} ${quote(pipeline)} ${ofProject()}`],
+    ['Command', `bsvc data query ${name} --pipeline ${quote(pipeline)} ${ofProject()}`],
   ];
 }
 

@@ -16,8 +16,9 @@ export const PROJECT_INVITE_ROUTES: RouteList = {
     mountedAt(
       'POST /api/projects/:projectId/invites',
       SEND_INVITE,
-      projectOwner('user invite', { asksPassword: isTrusting }),
+      projectOwner('user create', { asksPassword: isTrusting }),
+      { command: 'user create --invite' },
     ),
-    mountedAt('DELETE /api/projects/:projectId/invites/:invite', WITHDRAW_INVITE, projectOwner('user invite')),
+    mountedAt('DELETE /api/projects/:projectId/invites/:invite', WITHDRAW_INVITE, projectOwner('user create')),
   ],
 };

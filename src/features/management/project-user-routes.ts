@@ -141,7 +141,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     ),
     route('GET /api/projects/:projectId/users/:user/identities', {
       id: 'listUserIdentities',
-      command: 'user show',
+      command: 'user list',
       summary: 'List the identities at sign-in providers that open the account',
       description: 'The oldest first.',
       access: USER_OPERATOR,

@@ -34,7 +34,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/social', {
       id: 'listSocialProviders',
-      command: 'user social list',
+      command: 'user social',
       summary: 'List sign-in providers',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(PROVIDER), 'Providers'),
@@ -45,7 +45,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
     route('PUT /api/projects/:projectId/social/:provider', {
       id: 'setSocialProvider',
       summary: 'Add a sign-in provider or replace its settings',
-      access: projectOwner('user social set', { asksPassword: true }),
+      access: projectOwner('user social', { asksPassword: true }),
       params: {
         provider: parameter(
           '`google`, `github`, `apple`, `microsoft`, `gitlab`, `linkedin` or a name of your choice',
@@ -88,7 +88,8 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
     route('DELETE /api/projects/:projectId/social/:provider', {
       id: 'removeSocialProvider',
       summary: 'Remove a sign-in provider; its users stay',
-      access: projectOwner('user social remove'),
+      access: projectOwner('user social'),
+      command: 'user social --remove',
       answers: ok(PROVIDER, 'Provider removed; its users stay'),
       async handle({ app, project, params }) {
         return presentSocialProvider(await removeSocialProvider(app, project, params.provider));

@@ -29,7 +29,7 @@ export const TEMPLATE_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/mail/templates/:name', {
       id: 'getTemplate',
-      command: 'mail template show',
+      command: 'mail template list',
       summary: 'Get the template that mails of this name use',
       access: PROJECT_OPERATOR,
       answers: ok(object({ ...HEAD, key: TEXT, ...SHOWN }, 'UsedTemplate'), 'Template'),

@@ -205,7 +205,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
     routes: [
       route('GET /api/admin/jobs', {
         id: 'listJobs',
-        command: 'jobs list',
+        command: 'jobs',
         summary: 'List background jobs that are not done, those that run soonest first',
         access: ofAllProjects(OPERATOR),
         query: {
@@ -222,7 +222,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
       route('POST /api/admin/jobs/:jobId/retry', {
         id: 'retryJob',
         summary: 'Run a job again at once that is dead or waits',
-        access: ofAllProjects(owner('jobs retry')),
+        access: ofAllProjects(owner('jobs')),
         params: { jobId: naming('Id of the job', 'JOB_NOT_FOUND') },
         answers: accepted(JOB, 'The job is due'),
         refuses: REFUSES,

@@ -116,7 +116,7 @@ async function requirePrivatePlace(app: App, project: Project): Promise<void> {
   if (store?.kind !== 's3' || !(await isPublicBucket(store))) return;
   throw conflict(
     'BUCKET_IS_PUBLIC',
-    'Anybody can read the objects of this bucket, so only public files can be stored there: close it, and see "bsvc byok bucket check"',
+    'Anybody can read the objects of this bucket, so only public files can be stored there: close it, and see "bsvc byok bucket show --check"',
   );
 }
 

@@ -1,27 +1,54 @@
-import { ROUTE_LISTS } from '../../../src/api.js';
-import { publicPath } from '../../../src/config/public-path.js';
-import { invalid, unavailable, type AppError } from '../../../src/errors.js';
-import { describeProject } from '../../../src/features/project-types/described-project.js';
-import { writeProjectFile, type ProjectFile } from '../../../src/features/project-types/project-files.js';
-import { chooseProject, projectOption } from '../../ask/choose-project.js';
-import { flag, option, secret, type SecretSource } from '../../shell/command.js';
-import type { Context } from '../../shell/context.js';
-import { readSecret } from '../../shell/read-secret.js';
-import { giveFile, requireFresh } from '../../formats/give-file.js';
-import { UsageError } from '../../view/exit.js';
-import type { Result } from '../../view/output.js';
+import { ROUTE_LISTS } from '../../src/api.js';
+import { publicPath } from '../../src/config/public-path.js';
+import { invalid, unavailable, type AppError } from '../../src/errors.js';
+import { describeProject } from '../../src/features/project-types/described-project.js';
+import { writeProjectFile, type ProjectFile } from '../../src/features/project-types/project-files.js';
+import { chooseProject, projectOption } from '../ask/choose-project.js';
+import { argument, defineCommand, flag, option, secret, type SecretSource } from '../shell/command.js';
+import type { Context } from '../shell/context.js';
+import { readSecret } from '../shell/read-secret.js';
+import { giveFile, requireFresh } from '../formats/give-file.js';
+import { UsageError } from '../view/exit.js';
+import type { Result } from '../view/output.js';
+import { writeClient } from './generate/write-client.js';
 
 const SERVER_MS = 10_000;
 
-/** Options of the commands that write a file about a project, from the database or from a running server. */
-export const PROJECT_FILE_OPTIONS = {
-  project: projectOption,
-  key: option('--key <key>', 'as seen with a key: publishable or secret (default); with --url the publishable key'),
-  secretKey: secret('secret-key', 'the secret key, with --url and without --key'),
-  url: option('--url <address>', 'ask a running server instead of the database'),
-  out: option('--out <file>', 'file to write, or to check'),
-  check: flag('--check', 'only compare the file, for CI'),
-};
+const FILES = { types: 'types.d.ts', openapi: 'openapi.json', client: null } as const;
+type Kind = keyof typeof FILES;
+const isKind = (text: string): text is Kind => Object.hasOwn(FILES, text);
+
+export default defineCommand({
+  details: [
+    'types: for createClient<Project>(): what documents of each collection are made of, and what may be sent, filtered and populated.',
+    'openapi: what applications call with the keys of the project, with the fields of its collections: for generators of clients.',
+    'client: the package @bsvc/client in the directory of --out, to be committed next to the application: npm install ./bsvc-client installs it without a running server, and the lock file stays valid when the server is upgraded.',
+    'A browser uses --key publishable: without protected and hidden fields, and without collections that only the secret key reaches.',
+    'Without --out the file goes to standard output. With --check nothing is written: exit 1 when the file is out of date.',
+  ].join('\n'),
+  examples: [
+    'bsvc generate types --project shop --out src/bsvc.d.ts',
+    'bsvc generate types --project shop --key publishable --out src/bsvc.d.ts --check',
+    'bsvc generate types --url https://api.example.com --key pk_live_… --out src/bsvc.d.ts',
+    'bsvc generate openapi --project shop --out openapi.json',
+    'bsvc generate client --out bsvc-client',
+  ],
+  parameters: {
+    what: argument('what', 'types, openapi or client'),
+    project: projectOption,
+    key: option('--key <key>', 'as seen with a key: publishable or secret (default); with --url the publishable key'),
+    secretKey: secret('secret-key', 'the secret key, with --url and without --key'),
+    url: option('--url <address>', 'ask a running server instead of the database'),
+    out: option('--out <path>', 'file to write, or to check; of the client a directory'),
+    check: flag('--check', 'only compare, for CI'),
+  },
+  async run(context, { what, ...input }) {
+    if (!isKind(what)) throw new UsageError(`${what} is nothing to generate: give types, openapi or client.`);
+    const file = FILES[what];
+    if (file === null) return writeClient(context, input);
+    return writeOrCheck(context, file, `bsvc generate ${what}`, input);
+  },
+});
 
 interface ProjectFileInput {
   project: string | undefined;
@@ -33,7 +60,7 @@ interface ProjectFileInput {
 }
 
 /** Writes the file, or with `--check` compares it: exit 1 where it differs. */
-export async function writeOrCheck(
+async function writeOrCheck(
   context: Context,
   file: ProjectFile,
   command: string,
