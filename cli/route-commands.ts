@@ -6,6 +6,8 @@ import { ROUTE_LISTS } from '../src/api.js';
 const LEFT_OUT = [
   'DELETE /api/projects/:projectId/users/:user/sessions/:session',
   'PATCH /api/projects/:projectId/collections/:collection/documents/:document',
+  'DELETE /api/projects/:projectId/invites/:invite',
+  'POST /api/admin/jobs/:jobId/retry',
 ];
 
 /**
