@@ -24,10 +24,10 @@ interface Written {
 const MOST_SESSIONS = 1000;
 
 /**
- * The transactions of clients, by their sessions. Between two commands nothing is locked: each command has a transaction
- * of the engine that is undone, and the commit one that is kept. What came before it is written again there as it was;
- * if anybody has committed since, it is carried out again, and whatever is answered otherwise then was changed by
- * others: a write conflict (112), after which the client begins again.
+ * The transactions of clients, by their sessions. Between two commands nothing is locked: each command has one of the
+ * engine's that is undone, and the commit one that is kept. What came before it is written again there as it was; if
+ * anybody has committed since, it is carried out again, and whatever is answered otherwise then was changed by others:
+ * a write conflict (112), after which the client begins again.
  */
 export class Transactions {
   private readonly sessions = new Map<string, Transaction>();
