@@ -11,6 +11,7 @@ import {
   type TestProject,
 } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { runs } from '../helpers/runs.js';
 
 type Value = string | number | boolean | null | undefined | Date | Value[];
 type Row = Record<string, Value>;
@@ -210,7 +211,7 @@ describe('filters agree with a plain filter in memory', () => {
         }
       },
     );
-    await fc.assert(property, { seed: 21, numRuns: 60 });
+    await fc.assert(property, { seed: 21, numRuns: runs(60) });
   });
 
   it('on fields that may hold anything', async () => {
@@ -227,7 +228,7 @@ describe('filters agree with a plain filter in memory', () => {
         }
       },
     );
-    await fc.assert(property, { seed: 22, numRuns: 60 });
+    await fc.assert(property, { seed: 22, numRuns: runs(60) });
   });
 
   it('as alternatives of `or`, in lists and counts', async () => {
@@ -256,7 +257,7 @@ describe('filters agree with a plain filter in memory', () => {
         }
       },
     );
-    await fc.assert(property, { seed: 23, numRuns: 40 });
+    await fc.assert(property, { seed: 23, numRuns: runs(40) });
   });
 
   it('on undeclared fields whose names end like a suffix', async () => {

@@ -8,11 +8,12 @@ import { openSocialBrowser } from '../helpers/social-browser.js';
 import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
 import { bearer, openUserClient, type UserClient } from '../helpers/user-client.js';
 import { openSeed } from '../helpers/seed.js';
+import { runs } from '../helpers/runs.js';
 
 // Whatever stands where a token is expected: refused where one is needed, absent where none is, never an error of ours.
 
 const seed = openSeed('junk tokens');
-const RUNS = 60;
+const RUNS = runs(60);
 let test: TestApp;
 let issuer: SocialIssuer;
 beforeAll(async () => {

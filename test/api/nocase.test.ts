@@ -20,6 +20,7 @@ import {
 } from '../helpers/build-project.js';
 import { openFollower } from '../helpers/feed-follower.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { runs } from '../helpers/runs.js';
 
 let test: TestApp;
 let owner: TestProject;
@@ -249,7 +250,7 @@ describe('@nocase agrees with a plain comparison in lower case', () => {
         await expectOrder(collection);
       },
     );
-    await fc.assert(property, { seed: 51, numRuns: 8 });
+    await fc.assert(property, { seed: 51, numRuns: runs(8) });
   });
 
   it('in the changes that a follower is told of', async () => {

@@ -11,6 +11,7 @@ import { setRls } from '../../src/features/collections/set-rls.js';
 import { insertDocument } from '../../src/features/documents/write/insert-document.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { runs } from '../helpers/runs.js';
 
 let test: TestApp;
 let owner: TestProject;
@@ -85,7 +86,7 @@ describe('any sequence of schema changes and inserts, one after the other or at 
         expect(stored).toHaveLength(documentIndexes(latest).length + 1);
         await test.app.db.collection(documentsName(latest)).drop();
       }),
-      { seed: 20_261_121, numRuns: 150 },
+      { seed: 20_261_121, numRuns: runs(150) },
     );
   });
 });

@@ -11,6 +11,7 @@ import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openSeed } from '../../helpers/seed.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../../helpers/storage-client.js';
+import { runs } from '../../helpers/runs.js';
 
 const SEED = openSeed('storage');
 const LIMIT = 3_000;
@@ -141,7 +142,7 @@ describe('any sequence of what happens to the files of a project', () => {
         }
         await checkAtLast(shop);
       }),
-      { numRuns: 100, seed: SEED },
+      { numRuns: runs(100), seed: SEED },
     );
   });
 
@@ -156,7 +157,7 @@ describe('any sequence of what happens to the files of a project', () => {
         }
         await checkAtLast(shop);
       }),
-      { numRuns: 100, seed: SEED },
+      { numRuns: runs(100), seed: SEED },
     );
   });
 });

@@ -7,6 +7,7 @@ import type { StoredDocument } from '../../../src/features/documents/store/docum
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
 import { openSeed } from '../../helpers/seed.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { runs } from '../../helpers/runs.js';
 
 const USER = new ObjectId().toHexString();
 const ANOTHER = new ObjectId().toHexString();
@@ -77,7 +78,7 @@ describe('any sequence of writes', () => {
         expect(({} as Record<string, unknown>).polluted).toBeUndefined();
         expect(Object.keys(Object.prototype)).toEqual([]);
       }),
-      { numRuns: 150, seed: SEED },
+      { numRuns: runs(150), seed: SEED },
     );
   });
 });
