@@ -1,8 +1,8 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GUIDES, GUIDES_PREFIX } from '../../src/features/reference/guides.js';
-import { readExamples, readGuides } from '../helpers/guide-examples.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { GUIDES, GUIDES_PREFIX } from '../../../src/features/reference/guides.js';
+import { readExamples, readGuides } from '../../helpers/guide-examples.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;
 const guides = readGuides();
