@@ -7,13 +7,11 @@ import {
   type CommandNode,
   type LoadedCommand,
 } from './shell/command.js';
-import { requireConfirmable } from './shell/confirm.js';
-import type { Context } from './shell/context.js';
+import { requireConfirmable, type Context } from './shell/context.js';
 import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './view/exit.js';
-import type { Io } from './view/io.js';
 import { DEBUG_LEVELS, openContext, type GlobalOptions } from './shell/open-context.js';
 import { describeAuditEntry, isAudited } from './shell/record-audit.js';
-import { wantsColour, withoutControls } from './view/output.js';
+import { type Io, wantsColour, withoutControls } from './view/output.js';
 import { settleWidth } from './view/settle-width.js';
 import { conflict } from '../src/errors.js';
 import type { NewAuditEntry } from '../src/features/audit/audit-log.js';

@@ -2,12 +2,15 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { App } from '../../src/app.js';
 import { applyProjects, type CreatedSecret } from '../../src/features/declaration/apply-projects.js';
-import { DeclarationError } from '../../src/features/collections/schema/declaration-error.js';
-import { dropsFields, listLoosenedBy } from '../../src/features/collections/schema/plan-schema.js';
+import { DeclarationError, dropsFields, listLoosenedBy } from '../../src/features/collections/schema/plan-schema.js';
 import { requireSchemaFit } from '../../src/features/collections/schema/apply-schema.js';
 import { declareProject } from '../../src/features/declaration/declare-project.js';
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
-import { projectsFileSchema, type ProjectDeclaration } from '../../src/features/declaration/project-declaration.js';
+import {
+  projectsFileSchema,
+  type ProjectDeclaration,
+  type FindSecret,
+} from '../../src/features/declaration/project-declaration.js';
 import { AppError } from '../../src/errors.js';
 import { defineCommand, flag, option } from '../shell/command.js';
 import { withThrowAwayStore } from '../shell/throw-away-store.js';
@@ -15,7 +18,6 @@ import { confirmLosses, DROPPED_FIELDS } from '../ask/confirm-losses.js';
 import type { Context } from '../shell/context.js';
 import { Interrupted, presentFailure, UsageError, type Failure } from '../view/exit.js';
 import type { Result, TextStyle } from '../view/output.js';
-import type { FindSecret } from '../../src/features/declaration/secret-reference.js';
 import { findWord } from '../shell/settings.js';
 import { findDeclaration, readProjects } from '../formats/read-declaration-file.js';
 

@@ -25,12 +25,12 @@ import { checkConsole } from './check-console.js';
 import { checkCookies } from './check-cookies.js';
 import { checkStore } from './check-store.js';
 import { checkKept } from './kept-data.js';
-import { checkLimits } from './check-limits.js';
 import { checkCache, checkListener, checkMail } from './check-neighbours.js';
 import { checkBackups } from './check-backups.js';
 import { diagnoseBucket } from './diagnose-bucket.js';
 import { EXIT, presentFailure } from '../view/exit.js';
 import { countOf, presentBytes } from '../view/present-amount.js';
+import { sayDuration, type Rate } from '../../src/config/setting-readers.js';
 
 /** The number of records of a kind that are searched for one that holds a secret. */
 const SAMPLED_RECORDS = 50;
@@ -217,4 +217,19 @@ async function isWritable(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** Says what the limits of requests mean for people who share one address, such as an office. */
+function checkLimits(config: Pick<Config, 'rateLimit' | 'userRateLimit' | 'authRateLimit'>): CheckResult {
+  const { rateLimit, userRateLimit, authRateLimit } = config;
+  const parts = [
+    `without a user ${say(rateLimit, 'requests')}`,
+    `${say(authRateLimit, 'sign-ins')} (BSVC_AUTH_RATE_LIMIT), for all people of an office together`,
+    `each signed-in user ${say(rateLimit && userRateLimit, 'requests')} of their own`,
+  ];
+  return passed('limits', `one address: ${parts.join('; ')}`);
+}
+
+function say(rate: Rate | null, what: string): string {
+  return rate ? `${rate.count} ${what} in ${sayDuration(rate.windowMs)}` : `any number of ${what}`;
 }

@@ -3,8 +3,7 @@ import { AUDIT_LOG, MAX_AUDITED_CHARACTERS, MAX_AUDITED_VALUES } from '../../src
 import { DRAFT_MS } from '../../src/features/backups/backup-place.js';
 import { KEPT_RECORDS } from '../../src/features/backups/keep-backup.js';
 import { UNCONFIRMED_MS } from '../../src/features/files/file.js';
-import { MOST_SEEN } from '../../src/features/series/requests/recent-requests.js';
-import { KEPT_DAYS, MOST_KEPT } from '../../src/features/series/requests/kept-requests.js';
+import { MOST_SEEN, KEPT_DAYS, MOST_KEPT } from '../../src/features/series/requests/recent-requests.js';
 import { KEPT_HOURS } from '../../src/features/series/series.js';
 import { KEPT_AFTER_END_MS, WITH_AN_END } from '../../src/features/users/remove-expired.job.js';
 import { WEBHOOK_DELIVERIES } from '../../src/features/webhooks/deliveries/delivery.js';

@@ -1,7 +1,6 @@
 import type { WantedList } from '../../src/exchange/wrapped-list.js';
-import { TOO_LONG, type Entry } from './entry.js';
 import { ElementScan, type FoundElement } from './element-scan.js';
-import { parseEntry } from './parse-entry.js';
+import { TOO_LONG, type Entry, parseEntry } from './parse-entry.js';
 import { Unwrapper, WrappedScan } from './wrapped.js';
 
 /**

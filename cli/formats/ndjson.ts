@@ -1,6 +1,5 @@
 import type { WantedList } from '../../src/exchange/wrapped-list.js';
-import { MAX_ENTRY_BYTES, TOO_LONG, type Entry } from './entry.js';
-import { parseEntry } from './parse-entry.js';
+import { MAX_ENTRY_BYTES, TOO_LONG, type Entry, parseEntry } from './parse-entry.js';
 import { Unwrapper } from './wrapped.js';
 
 const LINE_FEED = 0x0a;

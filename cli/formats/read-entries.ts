@@ -1,6 +1,6 @@
 import type { WantedList } from '../../src/exchange/wrapped-list.js';
 import { readCsv, type OpenRows } from './csv.js';
-import type { Entry } from './entry.js';
+import type { Entry } from './parse-entry.js';
 import { readJson } from './json.js';
 import { readNdjson } from './ndjson.js';
 

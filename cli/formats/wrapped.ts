@@ -1,7 +1,6 @@
 import { findWrapped, isWrappedList, type WantedList } from '../../src/exchange/wrapped-list.js';
-import type { Entry } from './entry.js';
 import { ElementScan, type FoundElement } from './element-scan.js';
-import { parseEntry } from './parse-entry.js';
+import { type Entry, parseEntry } from './parse-entry.js';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

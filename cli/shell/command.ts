@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
-import type { Loss } from './confirm.js';
-import type { Context } from './context.js';
+import type { Loss, Context } from './context.js';
 import type { Result } from '../view/output.js';
 
 /** A part of the command line that becomes one property of a command's input. */

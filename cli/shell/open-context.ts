@@ -3,12 +3,10 @@ import type { GatheringSink, LogSink } from '../../src/platform/observe/logger.j
 import type { App } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
 import { AppError, missing, unavailable } from '../../src/errors.js';
-import { confirmLoss } from './confirm.js';
-import type { Context, Purpose } from './context.js';
-import type { Io } from '../view/io.js';
+import { confirmLoss, type Context, type Purpose } from './context.js';
 import type { AuditEntry, NewAuditEntry } from '../../src/features/audit/audit-log.js';
 import { orTimeout } from '../../src/platform/time/with-timeout.js';
-import { openOutput } from '../view/output.js';
+import { type Io, openOutput } from '../view/output.js';
 import { openPrompt } from './prompt.js';
 import { chooseLogFormat, listUnknownSettings, readConfig, readLayers } from './settings.js';
 

@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty';
 import type * as Prompts from '@inquirer/prompts';
-import type { Io } from '../view/io.js';
+import type { Io } from '../view/output.js';
 import { Interrupted, UsageError } from '../view/exit.js';
 
 export interface Choice<T> {

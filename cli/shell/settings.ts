@@ -11,7 +11,7 @@ import {
 import { AppError } from '../../src/errors.js';
 import { readTextFileSync } from '../../src/text.js';
 import { findNearest } from '../../src/platform/nearest.js';
-import type { Io } from '../view/io.js';
+import type { Io } from '../view/output.js';
 import { UsageError } from '../view/exit.js';
 
 const DEFAULT_ENV_FILE = '.env';

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { Chalk, type ChalkInstance } from 'chalk';
 import type { Failure } from './exit.js';
-import type { Io } from './io.js';
 import { presentProgress } from './present-progress.js';
 import { drawTable, presentColumns, wrapText, type TableOptions } from './table.js';
+import type { Readable, Writable } from 'node:stream';
+import type { Constants } from '../../src/config/config.js';
 
 /** The result of a command in three forms; run.ts prints the requested one. */
 export interface Result {
@@ -172,4 +173,17 @@ function escapeControl(control: string): string {
 
 function withLineFeed(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}
+
+/** The part of its process that a command may touch, so that tests can run it without one. */
+export interface Io {
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Writable & { isTTY?: boolean; columns?: number };
+  stderr: Writable & { isTTY?: boolean };
+  env: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+  /** Other constants, for tests. */
+  constants?: Partial<Constants>;
+  /** Aborted by SIGINT, SIGTERM or SIGHUP; its reason is the signal's name. */
+  stop: AbortSignal;
 }

@@ -1,4 +1,4 @@
-import type { Io } from './io.js';
+import type { Io } from './output.js';
 
 /** Of a terminal that says 0: one made by `ssh -tt` from cron, or by a container. */
 const UNKNOWN_WIDTH = 80;

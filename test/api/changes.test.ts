@@ -7,7 +7,7 @@ import { setChanges } from '../../src/features/changes/set-changes.js';
 import { appendChanges, CHANGE_LOG } from '../../src/features/changes/outbox-log.js';
 import { trimChangesJob } from '../../src/features/changes/trim-changes.job.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { setRls } from '../../src/features/collections/set-rls.js';
+import { setRls } from '../../src/features/collections/change-collection.js';
 import { dropCollection } from '../../src/features/collections/drop-collection.js';
 import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
 import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';

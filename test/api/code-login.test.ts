@@ -1,6 +1,6 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { disableUser } from '../../src/features/users/accounts/disable-user.js';
 import { requireUser } from '../../src/features/users/user-store.js';
 import type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';

@@ -6,7 +6,7 @@ import { collectionStore } from '../../src/features/collections/collection-store
 import { listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import type { Field } from '../../src/features/collections/fields/field.js';
-import { setRls } from '../../src/features/collections/set-rls.js';
+import { setRls } from '../../src/features/collections/change-collection.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -7,7 +7,7 @@ import { listActs } from '../../src/features/audit/audit-log.js';
 import { makeSignInLink } from '../../src/features/operators/console-session.js';
 import { removeProjectContents } from '../../src/features/management/finish-deletion.job.js';
 import { listOperators } from '../../src/features/operators/list-operators.js';
-import { saveView } from '../../src/features/operators/saved-views.js';
+import { saveView } from '../../src/features/operators/admin-routes.js';
 import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
 import { signUp } from '../../src/features/users/sign-up.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';

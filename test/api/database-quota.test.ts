@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { documentsName, type Collection } from '../../src/features/collections/collection.js';
 import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
 import { projectStore } from '../../src/features/projects/project-store.js';
-import { MAX_USER_BYTES } from '../../src/features/users/accounts/user-size.js';
+import { MAX_USER_BYTES } from '../../src/features/users/accounts/insert-user.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { buildOperator } from '../helpers/operator-client.js';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseFieldSpec } from '../../cli/ask/field-spec.js';
 import { listActs } from '../../src/features/audit/audit-log.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { removeGuestsJob } from '../../src/features/users/accounts/remove-guests.job.js';
 import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';

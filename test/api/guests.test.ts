@@ -2,7 +2,7 @@ import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { removeGuestsJob } from '../../src/features/users/accounts/remove-guests.job.js';
 import { addCollection } from '../../src/features/collections/add-collection.js';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';

@@ -1,7 +1,7 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCollection } from '../../src/features/collections/collection-store.js';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { acceptInvite } from '../../src/features/users/invites/accept-invite.js';
 import { requireUser } from '../../src/features/users/user-store.js';

@@ -1,6 +1,6 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';

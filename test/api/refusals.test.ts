@@ -6,7 +6,7 @@ import {
   requireStoredCollection,
 } from '../../src/features/collections/collection-store.js';
 import { setMailSettings } from '../../src/features/mail/project-mail.js';
-import { sendTestMail } from '../../src/features/mail/sending/send-test-mail.js';
+import { sendTestMail } from '../../src/features/mail/sending/send-mail.js';
 import { payloadStore } from '../../src/features/webhooks/deliveries/payload.js';
 import { removeFromOutbox } from '../../src/platform/mail-provider/outbox.js';
 import { drainJobs } from '../../src/worker.js';

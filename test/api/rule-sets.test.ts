@@ -12,7 +12,7 @@ import { renameCollection } from '../../src/features/collections/rename-collecti
 import { completeRules } from '../../src/features/collections/rules/check-rules.js';
 import { planSchema } from '../../src/features/collections/schema/plan-schema.js';
 import { listCollections } from '../../src/features/collections/list-collections.js';
-import { setRules } from '../../src/features/collections/set-rules.js';
+import { setRules } from '../../src/features/collections/change-collection.js';
 import { applyDeclared } from '../../src/features/changes/apply-declared.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { listenToCommands } from '../helpers/command-log.js';

@@ -7,7 +7,7 @@ import { collectionStore } from '../../src/features/collections/collection-store
 import { documentIndexes, listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
 import { editCollection, type CollectionEdit } from '../../src/features/collections/edit-collection.js';
 import type { Field } from '../../src/features/collections/fields/field.js';
-import { setRls } from '../../src/features/collections/set-rls.js';
+import { setRls } from '../../src/features/collections/change-collection.js';
 import { insertDocument } from '../../src/features/documents/write/insert-document.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,6 +1,6 @@
 import request, { type Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';
 import { rotateSecrets } from '../../src/features/store-copies/rotate-secrets.js';
 import { totpCode } from '../../src/features/users/factors/totp.js';

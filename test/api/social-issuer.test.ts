@@ -3,7 +3,7 @@ import { jwtVerify } from 'jose';
 import type { Response as Reply } from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { changeCollection } from '../../src/features/collections/change-collection.js';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { totpCode } from '../../src/features/users/factors/totp.js';
 import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';

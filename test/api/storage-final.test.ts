@@ -1,6 +1,6 @@
 import { request as httpRequest, type ClientRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { fileStore, filesOf } from '../../src/features/files/file-store.js';
+import { fileStore, filesOf } from '../../src/features/files/file.js';
 import { setBucket } from '../../src/features/files/bucket/set-bucket.js';
 import { sweepUploads } from '../../src/features/files/uploads/sweep-uploads.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { signAccessToken } from '../../src/features/access/sign-access-token.js';
 import { setChanges } from '../../src/features/changes/set-changes.js';
 import type { Collection } from '../../src/features/collections/collection.js';
-import { setRls } from '../../src/features/collections/set-rls.js';
+import { setRls } from '../../src/features/collections/change-collection.js';
 import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
 import { outboxOperators } from '../../src/features/webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';

@@ -2,7 +2,7 @@ import { createLocalJWKSet, createRemoteJWKSet, jwtVerify, type JSONWebKeySet } 
 import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { declareProject } from '../../src/features/declaration/declare-project.js';
 import { rotateTokenSecret } from '../../src/features/projects/rotate-token-secret.js';
 import { requireProject } from '../../src/features/projects/project-store.js';

@@ -1,7 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
-import { rolesOf } from '../../src/features/collections/user-roles.js';
+import { rolesOf } from '../../src/features/collections/users-collection.js';
 import { requireCollection } from '../../src/features/collections/collection-store.js';
 import { requireUser } from '../../src/features/users/user-store.js';
 import type { Field } from '../../src/features/collections/fields/field.js';

@@ -3,7 +3,7 @@ import { loadavg } from 'node:os';
 import { openApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config/config.js';
 import { addCollection } from '../../src/features/collections/add-collection.js';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { findLetter, openCode } from '../../src/features/users/codes/one-time-code.js';
 import { totpCode } from '../../src/features/users/factors/totp.js';
 import { openLogger } from '../../src/platform/observe/logger.js';

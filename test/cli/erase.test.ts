@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { requireCollection } from '../../src/features/collections/collection-store.js';
-import { fileStore } from '../../src/features/files/file-store.js';
+import { fileStore } from '../../src/features/files/file.js';
 import { requireProject } from '../../src/features/projects/project-store.js';
 import { storedDocuments } from '../helpers/build-project.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { totpCode } from '../../src/features/users/factors/totp.js';
 import type { ApiError } from '../../src/client/api-error.js';
 import { createClient } from '../../src/client/client.js';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { openApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config/config.js';
 import { completeRules } from '../../src/features/collections/rules/check-rules.js';
-import { setRules } from '../../src/features/collections/set-rules.js';
+import { setRules } from '../../src/features/collections/change-collection.js';
 import { migrate } from '../../src/migrations/migrate.js';
 import { openLogger } from '../../src/platform/observe/logger.js';
 import { eventually } from '../helpers/eventually.js';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/change-project.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
 import { totpCode } from '../../src/features/users/factors/totp.js';
 import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
 import { listOutbox } from '../../src/platform/mail-provider/outbox.js';

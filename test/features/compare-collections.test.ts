@@ -1,7 +1,7 @@
 import type { Document } from 'bson';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
-import { compareCollections } from '../../src/features/store-copies/compare-collections.js';
+import { compareCollections } from '../../src/features/store-copies/move-store.js';
 import type { Store } from '../../src/platform/database/database.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 

@@ -6,7 +6,7 @@ import { documentsName } from '../../src/features/collections/collection.js';
 import { editCollection } from '../../src/features/collections/edit-collection.js';
 import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
 import { completeRules } from '../../src/features/collections/rules/check-rules.js';
-import { setRules } from '../../src/features/collections/set-rules.js';
+import { setRules } from '../../src/features/collections/change-collection.js';
 import { buildProject, type TestProject } from './build-project.js';
 import type { TestApp } from './open-test-app.js';
 import type { Random } from './random.js';

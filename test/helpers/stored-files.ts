@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import type { App } from '../../src/app.js';
-import { objectOf, type FileRecord } from '../../src/features/files/file.js';
-import { fileStore, filesOf } from '../../src/features/files/file-store.js';
+import { objectOf, type FileRecord, fileStore, filesOf } from '../../src/features/files/file.js';
 import { measureStorage } from '../../src/features/files/measure-storage.js';
 import type { Project } from '../../src/features/projects/project.js';
 import { listStoredFiles } from './storage-client.js';

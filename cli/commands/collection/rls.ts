@@ -2,8 +2,7 @@ import type { Collection, RlsMode } from '../../../src/features/collections/coll
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
 import { SERVER_ONLY } from '../../../src/features/collections/rules/collection-rules.js';
-import { setRls } from '../../../src/features/collections/set-rls.js';
-import { planRules, setRules } from '../../../src/features/collections/set-rules.js';
+import { setRls, planRules, setRules } from '../../../src/features/collections/change-collection.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { askForRls } from '../../ask/ask-for-collection.js';
 import { projectOption } from '../../ask/choose-project.js';

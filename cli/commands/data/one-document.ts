@@ -6,7 +6,7 @@ import { requireWriteTarget, type WriteTarget } from '../../../src/features/docu
 import type { Project } from '../../../src/features/projects/project.js';
 import { readTextStream } from '../../../src/text.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
-import { MAX_ENTRY_BYTES } from '../../formats/entry.js';
+import { MAX_ENTRY_BYTES } from '../../formats/parse-entry.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { argument, defineCommandOn, optionalArgument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';

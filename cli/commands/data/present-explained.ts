@@ -1,4 +1,4 @@
-import type { ExplainedList } from '../../../src/features/documents/read/explained-plan.js';
+import type { ExplainedList } from '../../../src/features/documents/read/list-documents.js';
 
 /** What runs of a plan, from the database's names of its stages. */
 const STEPS: Readonly<Record<string, string>> = {

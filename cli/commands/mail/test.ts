@@ -1,5 +1,5 @@
 import { unavailable } from '../../../src/errors.js';
-import { sendTestMail } from '../../../src/features/mail/sending/send-test-mail.js';
+import { sendTestMail } from '../../../src/features/mail/sending/send-mail.js';
 import { waitForMail, type MailFate } from '../../../src/features/mail/sending/wait-for-mail.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, option } from '../../shell/command.js';

@@ -1,7 +1,10 @@
 import { AppError } from '../../../src/errors.js';
 import { OPERATOR_ROLES, type Operator } from '../../../src/features/access/operator.js';
-import { addOperator } from '../../../src/features/operators/add-operator.js';
-import { findOperatorByEmail, requireOperatorEmail } from '../../../src/features/operators/operator-email.js';
+import {
+  addOperator,
+  findOperatorByEmail,
+  requireOperatorEmail,
+} from '../../../src/features/operators/add-operator.js';
 import { presentOperator } from '../../../src/features/operators/list-operators.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { choice, defineCommand, flag, list, secret, option } from '../../shell/command.js';

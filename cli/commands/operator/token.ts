@@ -1,6 +1,6 @@
 import type { App } from '../../../src/app.js';
 import { parseDuration } from '../../../src/config/setting-readers.js';
-import { openOperatorSession } from '../../../src/features/operators/open-operator-session.js';
+import { openOperatorSession } from '../../../src/features/operators/console-session.js';
 import {
   endOperatorSession,
   endOperatorSessions,

@@ -5,7 +5,7 @@ import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../../src/featur
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { TOKEN_ALGORITHMS } from '../../../src/platform/secrets/jwt.js';
 import { parseBytes } from '../../../src/config/setting-readers.js';
-import { changeProject } from '../../../src/features/declaration/change-project.js';
+import { changeProject } from '../../../src/features/declaration/plan-projects.js';
 import { projectArgument } from '../../ask/choose-project.js';
 import { choice, defineCommand, list, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';

@@ -17,7 +17,7 @@ import {
   type SchemaChange,
 } from '../../../src/features/collections/schema/plan-schema.js';
 import { listExposed, type Exposed } from '../../../src/features/management/list-exposed.js';
-import { planProjects } from '../../../src/features/declaration/plan-projects.js';
+import { planProjects, NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/plan-projects.js';
 import type { ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
 import { findProject } from '../../../src/features/projects/project-store.js';
 import { hasStore } from '../../../src/platform/database/database.js';
@@ -27,7 +27,6 @@ import { presentExposed } from '../../doctor/check-access.js';
 import { playedOption } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
-import { NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/declared-secrets.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
 import { defineCommand, flag, option, optionalArgument } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';

@@ -1,8 +1,7 @@
 import { dirname, join } from 'node:path';
 import { invalid } from '../../../src/errors.js';
 import { applyProjects } from '../../../src/features/declaration/apply-projects.js';
-import { planProjects } from '../../../src/features/declaration/plan-projects.js';
-import { NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/declared-secrets.js';
+import { planProjects, NO_SECRETS, withoutSecrets } from '../../../src/features/declaration/plan-projects.js';
 import { findProject } from '../../../src/features/projects/project-store.js';
 import { readRuleTests } from '../../../src/features/rule-tests/rule-test-file.js';
 import {

@@ -1,5 +1,4 @@
-import { addWebhook, listAbsentCollections } from '../../../src/features/webhooks/add-webhook.js';
-import { parseTargetUrl } from '../../../src/features/webhooks/webhook-url.js';
+import { addWebhook, listAbsentCollections, parseTargetUrl } from '../../../src/features/webhooks/add-webhook.js';
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { defineCommand, flag, list, option } from '../../shell/command.js';
 import type { Context } from '../../shell/context.js';

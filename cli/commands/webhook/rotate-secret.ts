@@ -1,4 +1,4 @@
-import { rotateSecret } from '../../../src/features/webhooks/rotate-secret.js';
+import { rotateSecret } from '../../../src/features/webhooks/webhook-store.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { presentWithSecret, webhookArgument } from './present.js';
 

@@ -1,7 +1,6 @@
 import type { Note } from '../../../src/features/documents/bulk/extended-json.js';
 import { isJsonObject } from '../../../src/features/collections/fields/field-type.js';
-import { foreignId } from './foreign-id.js';
-import { findForeignMoment } from './foreign-moment.js';
+import { foreignId, findForeignMoment } from './foreign-id.js';
 
 /** Services whose exported documents are JSON, or rows of CSV. */
 export const LINE_SOURCES = ['firestore', 'supabase', 'parse', 'mongodb'] as const;

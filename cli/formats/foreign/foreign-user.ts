@@ -3,8 +3,7 @@ import { findBcryptHash, type ImportedUser } from '../../../src/features/users/i
 import { storeFirebaseHash, type FirebaseScryptParameters } from '../../../src/platform/secrets/firebase-scrypt.js';
 import { readExtendedJson } from '../../../src/features/documents/bulk/extended-json.js';
 import { readParseValue } from './foreign-document.js';
-import { foreignId } from './foreign-id.js';
-import { findForeignMoment } from './foreign-moment.js';
+import { foreignId, findForeignMoment } from './foreign-id.js';
 
 export const USER_SOURCES = ['firebase', 'pocketbase', 'supabase', 'parse'] as const;
 export type UserSource = (typeof USER_SOURCES)[number];

@@ -1,9 +1,8 @@
 import { SYSTEM_FIELDS, type Field } from '../../../src/features/collections/fields/field.js';
 import type { Note } from '../../../src/features/documents/bulk/extended-json.js';
 import { conflict } from '../../../src/errors.js';
-import { foreignId } from './foreign-id.js';
+import { foreignId, findForeignMoment } from './foreign-id.js';
 import { withSystemFields } from './foreign-document.js';
-import { findForeignMoment } from './foreign-moment.js';
 import { openSqlite, sqlName, type SqliteFile, type SqliteRow } from './sqlite.js';
 
 /** A collection of PocketBase whose rows become documents. */

@@ -3,10 +3,8 @@ import type { App } from '../../app.js';
 import { findTokenKid, isOfNow, verifyToken, type TokenClaims } from '../../platform/secrets/jwt.js';
 import type { Project } from '../projects/project.js';
 import { findTokenKey } from '../projects/token-secret.js';
-import type { Bearer, HeldToken } from './caller.js';
-import { levelOf } from './caller.js';
+import { type Bearer, type HeldToken, levelOf, parseTokenId } from './caller.js';
 import { isCutOff } from './token-cutoff.js';
-import { parseTokenId } from './token-id.js';
 import { cacheRegion } from '../../platform/cache.js';
 
 const MAX_TOKEN_CHARACTERS = 4096;

@@ -3,13 +3,28 @@ import type { App } from '../../app.js';
 import { forbidden, unauthenticated } from '../../errors.js';
 import { withdrawOrigin } from '../../http/allow-origins.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
-import { hashOfKey, isLiveKey } from '../projects/api-key.js';
-import { KEY_PREFIX, type Project } from '../projects/project.js';
+import { hashOfKey, isLiveKey, KEY_PREFIX, type Project, type ApiKey } from '../projects/project.js';
 import { CALLERS, type KeyOwner, projectStore } from '../projects/project-store.js';
-import { admitsOrigin } from './admits-origin.js';
 import type { Bearer, Caller } from './caller.js';
-import { noteKeyUse } from './note-key-use.js';
 import { takeBearer } from './read-bearer.js';
+
+/** The use of a key is noted at most this often. */
+const NOTE_USE_MS = 60_000;
+
+/**
+ * Notes that a key is used, at most once a minute; nobody waits for it. Called with a key just read from the database:
+ * requests that find it in the shared copies cost nothing.
+ */
+function noteKeyUse(app: App, { _id }: Project, key: ApiKey): void {
+  const nowMs = app.clock.now();
+  if (!isLiveKey(key, nowMs) || nowMs - (key.lastUsedAt?.getTime() ?? -Infinity) < NOTE_USE_MS) return;
+  app.backgroundTasks.add('key-use', { _id, hash: key.hash }, async (used) => {
+    for (const { _id, hash } of new Map(used.map((each) => [each.hash, each])).values()) {
+      const noted = { $set: { 'keys.$.lastUsedAt': new Date(nowMs) } };
+      await projectStore(app).updateOne({ _id, 'keys.hash': hash }, noted);
+    }
+  });
+}
 
 const MALFORMED =
   'This is not a whole API key: it begins with pk_live_ or sk_live_ and has 51 characters. Copy all of it';
@@ -124,4 +139,20 @@ export function requireAdmittedOrigin(ctx: Context, { project }: Pick<KeyOwner, 
   if (!origin || admitsOrigin(project.allowedDomains, origin)) return;
   withdrawOrigin(ctx);
   throw forbidden('ORIGIN_NOT_ALLOWED', `The origin ${origin.slice(0, 200)} is not on the project’s allowlist`);
+}
+
+/**
+ * True if an allowlist admits the value of an `Origin` header; entries are exact origins, hosts or `*.base` (any
+ * scheme, any port unless named), or `*`.
+ */
+export function admitsOrigin(allowed: readonly string[], origin: string): boolean {
+  if (allowed.includes('*')) return true;
+  if (!URL.canParse(origin)) return false;
+  const url = new URL(origin);
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  return allowed.some((entry) => {
+    if (entry.includes('://')) return entry === url.origin.toLowerCase();
+    const host = /:\d+$/.test(entry) ? `${url.hostname}:${port}` : url.hostname;
+    return entry.startsWith('*.') ? host.endsWith(entry.slice(1)) : host === entry;
+  });
 }

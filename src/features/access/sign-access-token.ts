@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { signToken } from '../../platform/secrets/jwt.js';
 import type { Project } from '../projects/project.js';
 import { requireSigningKey } from '../projects/token-secret.js';
-import { formatTokenId, type TokenId } from './token-id.js';
+import { formatTokenId, type TokenId } from './caller.js';
 
 /** A signed access token for one end user of a project, good for `ttlMs` from now (decisions.md 2); `proof` is what
  * its session rests on. */

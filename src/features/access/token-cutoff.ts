@@ -3,7 +3,7 @@ import type { App } from '../../app.js';
 import { CLOCKS_DIFFER_MS } from '../../platform/time/clock.js';
 import { groupBy } from '../../platform/group-by.js';
 import { storeOf } from '../../platform/database/store-of.js';
-import type { TokenId } from './token-id.js';
+import type { TokenId } from './caller.js';
 import { cacheRegion } from '../../platform/cache.js';
 
 export const TOKEN_CUTOFFS = 'token_cutoffs';

@@ -1,10 +1,9 @@
 import type { App } from '../../app.js';
 import type { ChangeOptions } from '../collections/change-collection.js';
 import { applySchema } from '../collections/schema/apply-schema.js';
-import { namingCollection } from '../collections/schema/declaration-error.js';
 import { orderChanges } from '../collections/schema/order-changes.js';
 import { readDeclaredChanges } from '../collections/schema/collection-declaration.js';
-import type { SchemaChange } from '../collections/schema/plan-schema.js';
+import { namingCollection, type SchemaChange } from '../collections/schema/plan-schema.js';
 import type { Project } from '../projects/project.js';
 import { setChanges } from './set-changes.js';
 

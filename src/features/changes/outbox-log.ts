@@ -1,10 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { ObjectId, serialize, type Document } from 'bson';
+import { ObjectId, serialize, type Document, deserialize } from 'bson';
 import type { App } from '../../app.js';
 import { isDuplicateKey, loadMatchers, type Store, unlessDuplicate } from '../../platform/database/database.js';
 import { documentsName, type Collection } from '../collections/collection.js';
 import { readingFields } from '../collections/rules/log-settings.js';
-import { documentIdOf } from './document-id.js';
 import type {
   ChangeLog,
   EarlierDocument,
@@ -364,4 +363,10 @@ async function readDocuments(
     await cursor.close();
   }
   return rows;
+}
+
+/** The `_id` of a stored document's bytes as text; ours are identifiers and come first. */
+function documentIdOf(row: Buffer): string {
+  if (row[4] === 0x07 && row.toString('latin1', 5, 9) === '_id\0') return row.toString('hex', 9, 21);
+  return String(deserialize(row)._id);
 }

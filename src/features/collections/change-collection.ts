@@ -2,17 +2,76 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { isDuplicateKey } from '../../platform/database/database.js';
 import { checkIndexSpecs } from './indexes/check-index-specs.js';
-import { beginFolding, endFolding, leftFolding } from './change-folding.js';
 import { checkRls } from './fields/check-rls.js';
-import type { Collection } from './collection.js';
+import type { Collection, Rls, AccessRules } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
 import { INDEX_REFUSALS, indexRefused, requireConstraints } from './stored-fit.js';
 import { requireSoundReferences } from './references/require-sound-references.js';
 import { announceSets, settleSets } from './name-sets.js';
-import { requireSoundRules } from './rules/require-sound-rules.js';
+import { requireSoundRules, requireKnownNames } from './rules/require-sound-rules.js';
 import { checkUsersContract } from './users-collection.js';
+import { isServerOnly, PUBLIC_ACCESS, type CollectionAccess } from './rules/collection-rules.js';
+import { conflict } from '../../errors.js';
+import { listLoosenedAccess } from './rules/compare-rules.js';
+import { withRules } from './rules/review-rules.js';
+import { setTimeout as wait } from 'node:timers/promises';
+import { foldedNames, nocaseFields } from './fields/nocase.js';
+import { enqueueFolding } from './fold-documents.job.js';
+import { foldDocuments } from './indexes/fold-documents.js';
+
+/** Every process notices a changed record within this. */
+const NOTICED_MS = 1_000;
+
+/** Fields that are `@nocase` in `to` and not in `from`. */
+const becoming = (from: Collection, to: Collection): string[] =>
+  nocaseFields(to).filter((name) => !nocaseFields(from).includes(name));
+
+/**
+ * Makes the stored documents ready for fields that become `@nocase` with `changed`: writers everywhere keep the folded
+ * values, then those that are stored get theirs. Answers the record as it is now, or null when somebody else has
+ * changed it.
+ */
+async function beginFolding(app: App, current: Collection, changed: Collection): Promise<Collection | null> {
+  const names = becoming(current, changed);
+  if (names.length === 0) return current;
+  const folding = [...new Set([...(current.folding ?? []), ...names])];
+  const noted = await noteFolding(app, current, folding);
+  if (!noted) return null;
+  await enqueueFolding(app, noted);
+  await wait(NOTICED_MS);
+  await foldDocuments(app, noted);
+  return noted;
+}
+
+/** The fields whose folded values nobody asks for once `changed` is saved, while writers may still keep them. */
+function leftFolding(ready: Collection, changed: Collection): string[] {
+  const kept = nocaseFields(changed);
+  return foldedNames(ready).filter((name) => !kept.includes(name));
+}
+
+/**
+ * Ends the keeping of folded values that nobody compares by, once no process does any more; not where somebody else
+ * has changed the record since.
+ */
+async function endFolding(app: App, saved: Collection): Promise<void> {
+  if (!saved.folding?.length) return;
+  await enqueueFolding(app, saved);
+  await wait(NOTICED_MS);
+  const ended = await noteFolding(app, saved, []);
+  if (ended) await foldDocuments(app, ended);
+}
+
+async function noteFolding(app: App, { _id, version }: Collection, folding: string[]): Promise<Collection | null> {
+  const noted = await collectionStore(app).findOneAndUpdate(
+    { _id, version, state: 'active' },
+    { $set: { folding }, $inc: { version: 1 } },
+    { returnDocument: 'after' },
+  );
+  if (noted) forgetCollection(app, noted);
+  return noted;
+}
 
 export type CollectionSettings = Pick<
   Collection,
@@ -102,4 +161,63 @@ async function buildIndexes(app: App, ready: Collection, changed: Collection): P
     await endFolding(app, ready);
     throw refusal;
   }
+}
+
+/** The access of a collection with this row-level security; a collection that had it is public without (null). */
+export function withRls(current: CollectionAccess, rls: Rls | null): CollectionAccess {
+  if (!rls) return current.rls ? PUBLIC_ACCESS : accessOf(current);
+  return { rls, rules: isServerOnly(current) ? null : current.rules, isPublic: false };
+}
+
+function accessOf({ rls, rules, isPublic }: CollectionAccess): CollectionAccess {
+  return { rls, rules, isPublic };
+}
+
+/**
+ * Switches row-level security on, to another mode or off (null). Documents without an owner stay, readable by the
+ * secret key only while private. 400 INVALID_RULES while rules admit somebody.
+ */
+export function setRls(app: App, projectId: ObjectId, name: string, rls: Rls | null): Promise<Collection> {
+  return changeCollection(app, projectId, name, (current) => withRls(current, rls));
+}
+
+/**
+ * What a collection would be with these rules, and what they loosen, one line each. 400 for a rule with a mistake: that
+ * is told before anybody is asked about loosening.
+ */
+export async function planRules(
+  app: App,
+  current: Collection,
+  rules: AccessRules | null,
+): Promise<{ next: CollectionAccess; loosened: string[] }> {
+  const next = withRules(current, rules);
+  await requireKnownNames(app, next);
+  const { rls, isPublic } = next;
+  return { next: { rules: next.rules ?? null, rls, isPublic }, loosened: listLoosenedAccess(current, next) };
+}
+
+/**
+ * Gives a collection rules instead of those that it has, row-level security included; null for public access. 409
+ * CONFIRMATION_REQUIRED when somebody may do more than before and nobody has agreed to it; then `prove` refuses who may
+ * not do that.
+ */
+export function setRules(
+  app: App,
+  projectId: ObjectId,
+  name: string,
+  rules: AccessRules | null,
+  { agreed, prove }: { agreed: boolean; prove?: () => Promise<void> },
+): Promise<Collection> {
+  return changeCollection(app, projectId, name, async (current) => {
+    const { next, loosened } = await planRules(app, current, rules);
+    if (loosened.length > 0 && !agreed) throw unconfirmed(loosened);
+    if (loosened.length > 0) await prove?.();
+    return next;
+  });
+}
+
+/** The refusal to loosen what nobody has agreed to. */
+export function unconfirmed(loosened: readonly string[]): Error {
+  const message = `Nothing was changed. This loosens ${loosened.join('; ')}: repeat it with ?confirm=<name of the project> to agree`;
+  return conflict('CONFIRMATION_REQUIRED', message);
 }

@@ -1,5 +1,11 @@
 import { forbidden, invalid } from '../../errors.js';
-import { isCollectionName } from './collection-name.js';
+
+const COLLECTION_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
+
+/** True if a text can name a collection (decisions.md 3). Names are case-sensitive. */
+export function isCollectionName(text: string): boolean {
+  return COLLECTION_NAME.test(text);
+}
 
 /**
  * Refuses what cannot name a new collection: 400 for its form, 403 USERS_BLOCKED for `users…` in any spelling, whose

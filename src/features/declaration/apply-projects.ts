@@ -9,11 +9,9 @@ import { removeSocialProvider, setSocialProvider } from '../users/social/social-
 import { addWebhook } from '../webhooks/add-webhook.js';
 import { editWebhook } from '../webhooks/edit-webhook.js';
 import { removeWebhook } from '../webhooks/remove-webhook.js';
-import { changeProject } from './change-project.js';
 import type { BucketChange } from './plan-accounts.js';
-import type { ProjectPlan } from './plan-projects.js';
+import { changeProject, type ProjectPlan, type TemplateChange } from './plan-projects.js';
 import type { ProviderChange } from './plan-providers.js';
-import type { TemplateChange } from './plan-templates.js';
 import type { WebhookChange } from './plan-webhooks.js';
 
 /** Secrets that are shown once: the keys of a created project, the secret of a created webhook. */

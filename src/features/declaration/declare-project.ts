@@ -9,18 +9,17 @@ import { templateStore } from '../mail/mail-template.js';
 import { findByokKey, findProjectWebhookSecret } from '../mail/project-mail.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
-import { signInOf } from '../projects/sign-in-settings.js';
-import { tokenAlgorithmOf } from '../projects/token-algorithm.js';
+import { signInOf, tokenAlgorithmOf } from '../projects/sign-in-settings.js';
 import { listSocialProviders, openClientSecret, providerSettings } from '../users/social/social-provider.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
-import type {
-  BucketDeclaration,
-  ProjectDeclaration,
-  ProviderDeclaration,
-  TemplateDeclaration,
-  WebhookDeclaration,
+import {
+  type BucketDeclaration,
+  type ProjectDeclaration,
+  type ProviderDeclaration,
+  type TemplateDeclaration,
+  type WebhookDeclaration,
+  nameSecrets,
 } from './project-declaration.js';
-import { nameSecrets } from './secret-reference.js';
 
 /**
  * The declaration that makes a project what this one is; applying it to this one changes nothing. It refers to secrets

@@ -5,8 +5,12 @@ import { findBucketAccess } from '../files/bucket/project-bucket.js';
 import { BUCKET_DEFAULTS, readBucketAccess } from '../files/bucket/set-bucket.js';
 import { findByokKey, findProjectWebhookSecret, type MailSettings } from '../mail/project-mail.js';
 import type { Project } from '../projects/project.js';
-import type { BucketDeclaration, ProjectDeclaration } from './project-declaration.js';
-import { resolveSecret, type FindSecret } from './secret-reference.js';
+import {
+  type BucketDeclaration,
+  type ProjectDeclaration,
+  resolveSecret,
+  type FindSecret,
+} from './project-declaration.js';
 
 /** `to`: null for the service's own storage. */
 export interface BucketChange {

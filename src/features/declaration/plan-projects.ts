@@ -6,22 +6,95 @@ import type { CollectionDeclaration } from '../collections/schema/collection-dec
 import { listCollections } from '../collections/list-collections.js';
 import { planSchema, type SchemaChange } from '../collections/schema/plan-schema.js';
 import { defaultUsersCollection, PUBLIC_EMAIL, USERS } from '../collections/users-collection.js';
-import { readMailChanges } from '../mail/project-mail.js';
+import { readMailChanges, type MailSettings } from '../mail/project-mail.js';
 import { findProject } from '../projects/project-store.js';
 import type { Project } from '../projects/project.js';
 import { compareSignIn } from '../projects/sign-in-settings.js';
-import { readDomain, readProjectChanges } from '../projects/update-project.js';
+import {
+  readDomain,
+  readProjectChanges,
+  requireChange,
+  saveProjectChanges,
+  type ProjectChanges,
+} from '../projects/update-project.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { namedCollections } from '../webhooks/webhook-event.js';
-import type { AnyProjectChanges } from './change-project.js';
 import { compareMailAccount, planBucket, type BucketChange } from './plan-accounts.js';
 import { planProviders, type ProviderChange } from './plan-providers.js';
-import { planTemplates, type TemplateChange } from './plan-templates.js';
 import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
-import type { ProjectDeclaration } from './project-declaration.js';
-import { requireSecrets } from './declared-secrets.js';
-import type { FindSecret } from './secret-reference.js';
+import type { ProjectDeclaration, FindSecret, SecretReference, TemplateDeclaration } from './project-declaration.js';
 import { ObjectId } from 'bson';
+import { verifyMailKey } from '../mail/verify-mail-key.js';
+import { templateStore } from '../mail/mail-template.js';
+import { checkTemplate, type MailText } from '../mail/render-template.js';
+
+export type TemplateChange =
+  | { action: 'add'; name: string; to: MailText }
+  | { action: 'change'; name: string; what: string[]; to: MailText }
+  | { action: 'drop'; name: string };
+
+const PARTS = ['subject', 'html', 'text'] as const;
+
+/**
+ * The difference between a project's own mail templates and the declared ones; none without a declaration. Those not
+ * named go only with `prune`. 400 for a bad one.
+ */
+async function planTemplates(
+  app: App,
+  project: Project | null,
+  declared: readonly TemplateDeclaration[] | undefined,
+  { prune }: { prune: boolean },
+): Promise<TemplateChange[]> {
+  if (!declared) return [];
+  const stored = project ? await templateStore(app).find({ projectId: project._id, scope: 'project' }).toArray() : [];
+  const existing = new Map(stored.map((template) => [template.name, template]));
+  const changes: TemplateChange[] = [];
+  const named = new Set<string>();
+  for (const { name, ...to } of declared) {
+    if (named.has(name)) throw invalid('INVALID_FILE', `The template "${name}" is declared twice`);
+    named.add(name);
+    checkTemplate(to);
+    const template = existing.get(name);
+    const what = PARTS.filter((part) => template?.[part] !== to[part]);
+    if (!template) changes.push({ action: 'add', name, to });
+    else if (what.length > 0) changes.push({ action: 'change', name, what: what.map((part) => `~ ${part}`), to });
+  }
+  const dropped = prune ? [...existing.keys()].filter((name) => !named.has(name)) : [];
+  return [...changes, ...dropped.map((name) => ({ action: 'drop' as const, name }))];
+}
+
+/** 400 SECRET_MISSING, with all their names, for variables that are not set. */
+function requireSecrets(declared: readonly ProjectDeclaration[], secretOf: FindSecret): void {
+  const names = new Set(declared.flatMap(listReferences).map(({ env }) => env));
+  const missing = [...names].filter((name) => !secretOf(name));
+  if (missing.length === 0) return;
+  const which = missing.length === 1 ? 'The environment variable' : 'The environment variables';
+  const are = missing.length === 1 ? 'is not set: set it or write it' : 'are not set: set them or write them';
+  throw invalid('SECRET_MISSING', `${which} ${missing.join(', ')} ${are} into .env`);
+}
+
+function listReferences({ signIn, mail, storage, webhooks = [] }: ProjectDeclaration): SecretReference[] {
+  const single = [mail?.providerKey, mail?.webhookSecret, storage?.bucket?.secretAccessKey];
+  return [
+    ...(signIn?.providers ?? []).map(({ clientSecret }) => clientSecret),
+    ...single.filter((reference) => reference !== undefined && reference !== null),
+    ...webhooks.flatMap(({ headers = {} }) => Object.values(headers)),
+  ];
+}
+
+/** The declaration without what needs a secret, for those who look at its collections alone. */
+export function withoutSecrets({ signIn, mail, storage, webhooks, ...rest }: ProjectDeclaration): ProjectDeclaration {
+  return {
+    ...rest,
+    ...(signIn && { signIn: { ...signIn, providers: undefined } }),
+    ...(mail && { mail: { from: mail.from, templates: mail.templates } }),
+    ...(storage && { storage: { publishableUploads: storage.publishableUploads } }),
+    ...(webhooks && { webhooks: webhooks.map((webhook) => ({ ...webhook, headers: undefined })) }),
+  };
+}
+
+/** How such a declaration is planned. */
+export const NO_SECRETS = { prune: false, secretOf: (): undefined => undefined };
 
 /** The difference between a declared project and the stored one. */
 export interface ProjectPlan {
@@ -191,4 +264,26 @@ function compareSettings(
   }
   // In a project that is only being made nothing can be lost.
   return { settings, what, loosens: project ? loosens : [] };
+}
+
+type AnyProjectChanges = ProjectChanges & MailSettings;
+
+/**
+ * Changes settings of any kind by one write: all or none. 400 for a bad value or nothing to change, 404 when the
+ * project is gone, 409 when the name is taken. `verify`: a new mail provider key is first tried with a live call.
+ * `prove` may refuse what is known to be right.
+ */
+export async function changeProject(
+  app: App,
+  project: Project,
+  changes: AnyProjectChanges,
+  { verify = false, prove }: { verify?: boolean; prove?: () => Promise<void> } = {},
+): Promise<Project> {
+  const own = readProjectChanges(changes);
+  const mail = readMailChanges(app, project, changes);
+  const update = { $set: { ...own.$set, ...mail.$set }, $unset: { ...own.$unset, ...mail.$unset }, tokens: own.tokens };
+  requireChange(update);
+  await prove?.();
+  if (verify && changes.providerApiKey) await verifyMailKey(app, changes.providerApiKey);
+  return saveProjectChanges(app, project, update, changes);
 }

@@ -10,8 +10,7 @@ import {
   type ProviderSettings,
   type SocialProviderInput,
 } from '../users/social/social-provider.js';
-import type { ProviderDeclaration } from './project-declaration.js';
-import { resolveSecret, type FindSecret } from './secret-reference.js';
+import { type ProviderDeclaration, resolveSecret, type FindSecret } from './project-declaration.js';
 
 export type ProviderChange =
   | { action: 'add' | 'change'; name: string; what: string[]; loosens: string[]; to: SocialProviderInput }

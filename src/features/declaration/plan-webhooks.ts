@@ -2,8 +2,7 @@ import { invalid } from '../../errors.js';
 import { parseEvents } from '../webhooks/webhook-event.js';
 import type { Webhook } from '../webhooks/webhook.js';
 import { checkHeaders } from '../webhooks/webhook-target.js';
-import type { WebhookDeclaration } from './project-declaration.js';
-import { resolveSecret, type FindSecret } from './secret-reference.js';
+import { type WebhookDeclaration, resolveSecret, type FindSecret } from './project-declaration.js';
 
 /** A webhook as it is declared, with the values of its headers. */
 type WantedWebhook = Omit<WebhookDeclaration, 'headers'> & { headers?: Record<string, string> };

@@ -9,8 +9,12 @@ import { isServerOnly } from '../collections/rules/collection-rules.js';
 import { presentCollection } from '../collections/present-collection.js';
 import { USERS } from '../collections/users-collection.js';
 import { DECLARATION_SCHEMA } from '../collections/schema/collection-declaration.js';
-import { COLLECTION, SCHEMA_OF_COLLECTION, withFieldDefs } from '../collections/schema/describe-collection.js';
-import { presentModel } from '../collections/schema/present-model.js';
+import {
+  COLLECTION,
+  SCHEMA_OF_COLLECTION,
+  withFieldDefs,
+  presentModel,
+} from '../collections/schema/describe-collection.js';
 
 /** Of hidden fields a publishable key learns nothing. */
 function withoutHiddenFields(collection: Collection): Collection {

@@ -10,7 +10,7 @@ import { visibleDocuments } from '../documents/store/document.js';
 import { documentStore } from '../documents/store/document-store.js';
 import { deleteDocument } from '../documents/write/trash-document.js';
 import { deleteFile } from '../files/delete-file.js';
-import { fileStore } from '../files/file-store.js';
+import { fileStore } from '../files/file.js';
 import { mailLogStore } from '../mail/mail-log.js';
 import type { Project } from '../projects/project.js';
 import { deleteUser } from '../users/accounts/delete-user.js';

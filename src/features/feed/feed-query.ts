@@ -4,6 +4,11 @@ import type { FieldSight } from '../access/rules/field-sight.js';
 import type { Collection } from '../collections/collection.js';
 import { parseListQuery } from '../documents/query/parse-list-query.js';
 import { badQuery, findSingle, readQueryText, readWholeNumber } from '../documents/reply/query-text.js';
+import type { FoundChange } from '../changes/change-log.js';
+import { decodeStored, encodeStoredJson } from '../documents/reply/encode-document.js';
+import { concealInRow } from '../documents/reply/conceal-fields.js';
+import { presentDocument } from '../documents/reply/present-document.js';
+import { selectFields } from '../documents/reply/select-fields.js';
 
 /** A request for changes, checked. */
 export interface FeedQuery {
@@ -71,4 +76,20 @@ function inOrder(raw: string): string {
 /** A short text for what a filter and rules come to; another one when either means something else than before. */
 export function digest(value: string): string {
   return createHash('sha256').update(value).digest('base64url').slice(0, 12);
+}
+
+type Shown = Pick<FeedQuery, 'fields' | 'meta' | 'sight'>;
+
+/**
+ * The members of a change as JSON without its braces; as `latin1` text that stands for UTF-8 (see replyEncodedJson).
+ */
+export function encodeChange({ id, at, document }: FoundChange, shown: Shown): string {
+  const head = `"type":"${document ? 'upsert' : 'gone'}","id":"${id}","at":"${at.toISOString()}"`;
+  return document ? `${head},"document":${encodeShown(document, shown)}` : head;
+}
+
+function encodeShown(row: Buffer, { fields, meta, sight }: Shown): string {
+  if (!fields) return encodeStoredJson(concealInRow(row, sight ?? null), meta);
+  const shown = presentDocument(selectFields(decodeStored(row), fields), meta);
+  return Buffer.from(JSON.stringify(shown)).latin1Slice();
 }

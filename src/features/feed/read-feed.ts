@@ -5,11 +5,10 @@ import { requireCollection } from '../collections/collection-store.js';
 import type { EncodedReply } from '../documents/read/stored-documents.js';
 import { listError } from '../documents/reply/query-errors.js';
 import { readWithin, type ReplySize } from '../documents/reply/reply-size.js';
-import { encodeChange } from './encode-change.js';
 import { openFeedCursor, sealFeedCursor, type FeedPosition } from './feed-cursor.js';
-import { readFeedQuery, type FeedQuery } from './feed-query.js';
-import { waitForAny } from './wait-for-any.js';
+import { encodeChange, readFeedQuery, type FeedQuery } from './feed-query.js';
 import { findStart, hasSameRights, openFollowing, readPage, type Following, type FeedPage } from './read-page.js';
+import type { Hints } from '../../platform/processes/hints.js';
 
 /** A hint may get lost: so often it is looked without one. */
 const LOOK_MS = 500;
@@ -109,4 +108,19 @@ function* around(opening: string, parts: Iterable<string>, closing: string): Gen
 
 function* encodeItems(items: readonly FoundChange[], query: FeedQuery): Generator<string> {
   for (const [index, item] of items.entries()) yield `${index > 0 ? ',' : ''}{${encodeChange(item, query)}}`;
+}
+
+/** Resolves at the next hint about one of the topics, after `ms`, or when `signal` aborts. */
+export async function waitForAny(
+  hints: Hints,
+  topics: readonly string[],
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const [topic = '', ...more] = topics;
+  if (more.length === 0) return hints.wait(topic, ms, signal);
+  const done = new AbortController();
+  const ends = AbortSignal.any([signal, done.signal]);
+  await Promise.race(topics.map((each) => hints.wait(each, ms, ends)));
+  done.abort();
 }

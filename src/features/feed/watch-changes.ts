@@ -2,9 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../../app.js';
 import { AppError } from '../../errors.js';
 import type { Caller } from '../access/caller.js';
-import { encodeChange } from './encode-change.js';
 import { sealFeedCursor } from './feed-cursor.js';
-import { readFeedQuery } from './feed-query.js';
+import { encodeChange, readFeedQuery } from './feed-query.js';
 import { ReplySize } from '../documents/reply/reply-size.js';
 import { findStart, openFollowing, readPage, type Following } from './read-page.js';
 

@@ -3,10 +3,7 @@ import { AppError } from '../../errors.js';
 import { DamagedFileError } from '../../platform/object-store/block-sums.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
-import { objectOf, type FileRecord } from './file.js';
-import { readFileBytes } from './file-bytes.js';
-import { openPlace } from './file-places.js';
-import { fileStore } from './file-store.js';
+import { objectOf, type FileRecord, readFileBytes, openPlace, fileStore } from './file.js';
 
 export interface FileCheck {
   checked: number;

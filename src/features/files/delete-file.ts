@@ -1,7 +1,6 @@
 import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
-import { deletion, type FileRecord } from './file.js';
-import { fileMissing, fileStore, filesOf, findFile, SERVED_FILES } from './file-store.js';
+import { deletion, type FileRecord, fileMissing, fileStore, filesOf, findFile, SERVED_FILES } from './file.js';
 import { usageStore } from './usage-store.js';
 import { settleFiles } from './uploads/settle-files.js';
 

@@ -1,20 +1,48 @@
-import { naming, ok, plain, type Refusals, route, type RouteList } from '../../http/routes/route.js';
+import { naming, ok, plain, type Refusals, route, type RouteList, type Access } from '../../http/routes/route.js';
 import { arrayOf, object, OBJECT, oneOf, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { requireUserId } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
-import { READS_DOCUMENTS, SECRET_KEY } from '../access/key-access.js';
+import { READS_DOCUMENTS, SECRET_KEY, giveCaller, type ByKey } from '../access/key-access.js';
 import { ownAddress } from '../access/own-origin.js';
-import { settleKey } from '../access/require-key.js';
-import { ATTACH, readSaid, requireConfirmer, requireRemover, requireUploader } from './attached/attach-file.js';
+import { settleKey, callerOf } from '../access/require-key.js';
+import {
+  ATTACH,
+  readSaid,
+  requireConfirmer,
+  requireRemover,
+  requireUploader,
+  requirePublicUploads,
+} from './attached/attach-file.js';
 import { linkFile, linkFiles } from './attached/link-files.js';
 import { CONTENT_TYPE } from './content-type.js';
 import { deleteAllFiles, deleteFile } from './delete-file.js';
-import { presentFile } from './present-file.js';
+import { presentFile } from './list-files.js';
 import { confirmUpload } from './uploads/confirm-upload.js';
 import { requestUpload } from './uploads/request-upload.js';
-import { DELETES_UPLOADS, UPLOADS } from './upload-access.js';
 import type { SeenBy } from './uploads/new-file.js';
 import { receiveUpload, UPLOAD_REFUSALS } from './uploads/receive-upload.js';
+import { DELETES_UPLOADS_DESCRIPTION, UPLOADS_DESCRIPTION } from '../access/describe-access.js';
+
+const admit: Access['admit'] = (app, ctx) => {
+  const check = (): void => {
+    const caller = callerOf(ctx);
+    // Whether a signed-in user may is decided by the document to which the file is to belong.
+    if (caller.bearer.state !== 'user') requirePublicUploads(caller);
+  };
+  const settling = settleKey(app, ctx);
+  if (settling) return settling.then(check);
+  check();
+  return null;
+};
+
+/**
+ * The secret key; a publishable key too if the project lets those upload (decisions.md 6), or with a signed-in user, of
+ * whom the use case asks whether the document of the file is theirs to change.
+ */
+const UPLOADS: Access<ByKey> = { ...UPLOADS_DESCRIPTION, admit, give: giveCaller };
+
+/** As UPLOADS; the use case compares the user. */
+const DELETES_UPLOADS: Access<ByKey> = { ...DELETES_UPLOADS_DESCRIPTION, admit, give: giveCaller };
 
 const NAME = { minLength: 1, maxLength: 1024 };
 const PATH = text({ ...NAME, examples: ['66f0c0ffee0ddba11c0de001/7d9e…_photo.png'] });

@@ -1,6 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { Binary, type ObjectId } from 'bson';
-import type { StoredBytes } from '../../platform/object-store/block-sums.js';
+import { type StoredBytes, DamagedFileError, readChecked } from '../../platform/object-store/block-sums.js';
+import type { App } from '../../app.js';
+import { unavailable, missing, type AppError } from '../../errors.js';
+import type { LocalStore } from '../../platform/object-store/local-store.js';
+import type { S3Store } from '../../platform/object-store/s3-store.js';
+import type { Project } from '../projects/project.js';
+import { openBucket } from './bucket/project-bucket.js';
+import { storeOf } from '../../platform/database/store-of.js';
+import { isObjectKey } from '../../platform/object-store/object-store.js';
+import { FILES } from '../documents/store/attached-files.js';
+import { cacheRegion } from '../../platform/cache.js';
 
 /**
  * A file and the upload that brings it (rest-api.md 3.2).
@@ -150,3 +160,67 @@ export const isNearly = (bytes: number, declared: number): boolean => Math.abs(b
 
 /** The mark of a link for operators, who see the files of trashed documents. */
 export const TRASH_TOO = 'trash';
+
+/**
+ * The bytes of a file in the data directory, all or those of a range, each part compared with its checksum before it is
+ * given out. Throws DamagedFileError for what is not as it was stored, or missing.
+ */
+export async function* readFileBytes(
+  app: Pick<App, 'files'>,
+  file: Pick<FileRecord, 'object' | 'path' | 'size' | 'sums'>,
+  range?: { start: number; end: number },
+): AsyncGenerator<Buffer, void, undefined> {
+  const opened = await app.files.local.openFile(objectOf(file));
+  if (!opened) throw new DamagedFileError(objectOf(file), 'is missing');
+  yield* readChecked(opened, objectOf(file), storedBytesOf(file), range);
+}
+
+/** The place for a new file of the project: its own bucket, else the service's bucket, else the data directory. */
+export function choosePlace(app: Pick<App, 'files'>, project: Project): FilePlace {
+  if (project.storage?.bucket) return 'external';
+  return app.files.hasBucket ? 's3' : 'local';
+}
+
+/**
+ * The store that holds a file; null when it is in a bucket that the project no longer names. 503 when the service's own
+ * bucket is no longer configured.
+ */
+export async function openPlace(
+  app: Pick<App, 'files' | 'secrets'>,
+  project: Pick<Project, '_id' | 'storage'> | null,
+  file: Pick<FileRecord, 'place' | 'bucketId'>,
+): Promise<LocalStore | S3Store | null> {
+  if (file.place === 'local') return app.files.local;
+  if (file.place === 'external') {
+    const bucket = project?.storage?.bucket;
+    return project && bucket && bucket.id === file.bucketId ? openBucket(app, project, bucket) : null;
+  }
+  const store = await app.files.openPlatformBucket();
+  if (!store) throw unavailable('STORAGE_UNAVAILABLE', 'The bucket of this file is no longer configured');
+  return store;
+}
+
+/** Local files by the path that they are served at. */
+export const SERVED_FILES = cacheRegion<FileRecord>('files');
+
+export const fileStore = storeOf<FileRecord>(FILES);
+
+/**
+ * All records of a project, by the one index that no state change moves a record in: a scan meets each exactly once.
+ */
+export function filesOf(projectId: ObjectId): { path: { $gte: string; $lt: string } } {
+  const hex = projectId.toHexString();
+  return { path: { $gte: `${hex}/`, $lt: `${hex}0` } };
+}
+
+/** The project's file at `path` unless it is deleted; null for another project's and for text that is not a path. */
+export async function findFile(app: Pick<App, 'db'>, projectId: ObjectId, path: string): Promise<FileRecord | null> {
+  if (!isObjectKey(path) || !path.startsWith(`${projectId.toHexString()}/`)) return null;
+  const file = await fileStore(app).findOne({ path });
+  return file && file.state !== 'deleted' ? file : null;
+}
+
+/** 404, without telling whether the path ever existed. */
+export function fileMissing(): AppError {
+  return missing('FILE_NOT_FOUND', 'There is no file at this path');
+}

@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import { object, oneOf, orNull, WHOLE, type TypeOf } from '../../platform/schema/schema.js';
 import { findLimit } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
-import { filesOf, fileStore } from './file-store.js';
+import { filesOf, fileStore } from './file.js';
 import { usageStore } from './usage-store.js';
 
 export const STORAGE_USAGE = object(

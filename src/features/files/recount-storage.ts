@@ -1,8 +1,7 @@
 import type { App } from '../../app.js';
 import { unavailable } from '../../errors.js';
 import type { Project } from '../projects/project.js';
-import { providerOf, type FileRecord } from './file.js';
-import { filesOf, fileStore } from './file-store.js';
+import { providerOf, type FileRecord, filesOf, fileStore } from './file.js';
 import { chargeMark, closeMark, readUsage, usageStore, type UsageKey, type UsageRecord } from './usage-store.js';
 
 const MAX_ATTEMPTS = 100;

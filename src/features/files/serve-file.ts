@@ -7,11 +7,18 @@ import { DamagedFileError, ReplacedFileError } from '../../platform/object-store
 import { isObjectKey } from '../../platform/object-store/object-store.js';
 import { collectionStore } from '../collections/collection-store.js';
 import { documentStore } from '../documents/store/document-store.js';
-import { parseByteRange } from './byte-range.js';
 import { isShownInline, UNKNOWN_TYPE } from './content-type.js';
-import { isSince, TRASH_TOO, visibilityOf, type FileDocument, type FileRecord } from './file.js';
-import { readFileBytes } from './file-bytes.js';
-import { fileMissing, fileStore, SERVED_FILES } from './file-store.js';
+import {
+  isSince,
+  TRASH_TOO,
+  visibilityOf,
+  type FileDocument,
+  type FileRecord,
+  readFileBytes,
+  fileMissing,
+  fileStore,
+  SERVED_FILES,
+} from './file.js';
 
 /** Headers of every served file: never sniffed, never a document with rights, readable from any page. */
 const HEADERS = {
@@ -157,4 +164,28 @@ function rangeRefused(size: number): AppError {
   return unsatisfiable('RANGE_NOT_SATISFIABLE', `The file has ${size} bytes`, {
     headers: { 'Content-Range': `bytes */${size}` },
   });
+}
+
+interface ByteRange {
+  start: number;
+  /** Inclusive. */
+  end: number;
+}
+
+/**
+ * The one range that a `Range` header asks for; null = the whole file (no header, several ranges, another unit or a
+ * malformed one: RFC 9110 lets a server ignore those), 'unsatisfiable' = 416.
+ */
+function parseByteRange(header: string, size: number): ByteRange | 'unsatisfiable' | null {
+  const match = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/.exec(header);
+  if (!match) return null;
+  const [, from, to, last] = match;
+  if (last !== undefined) {
+    const length = Math.min(Number(last), size);
+    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };
+  }
+  const start = Number(from);
+  const end = to ? Math.min(Number(to), size - 1) : size - 1;
+  if (to && Number(to) < start) return null;
+  return start >= size ? 'unsatisfiable' : { start, end };
 }

@@ -2,8 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
-import type { FileRecord } from './file.js';
-import { fileStore } from './file-store.js';
+import { type FileRecord, fileStore } from './file.js';
 
 /**
  * How many bytes of a project's quota, or of a user's share of it, are used, and which files' charges and refunds that

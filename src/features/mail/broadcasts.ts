@@ -4,9 +4,8 @@ import { AppError, invalid } from '../../errors.js';
 import { openObject, orNull, TEXT, type TypeOf } from '../../platform/schema/schema.js';
 import type { Project } from '../projects/project.js';
 import { onOwnAccount, requireProviderId } from './audiences.js';
-import { isSender } from './mail-address.js';
 import { refundSlot, reserveSlots, settleSlots } from './sending/mail-slots.js';
-import { requireByokKey, resolveSender } from './project-mail.js';
+import { isSender, requireByokKey, resolveSender } from './project-mail.js';
 import { checkRendered, SUBJECT } from './read-mail.js';
 
 const SCHEDULED_AT = orNull({

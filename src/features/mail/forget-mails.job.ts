@@ -3,8 +3,7 @@ import type { App } from '../../app.js';
 import { isClockSteady } from '../../platform/database/clock-drift.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import { forgetOutbox } from '../../platform/mail-provider/outbox.js';
-import { closeMail } from './close-mail.js';
-import { type MailLog, mailLogStore } from './mail-log.js';
+import { closeMail, type MailLog, mailLogStore } from './mail-log.js';
 import { mailUsageStore } from './sending/mail-slots.js';
 
 const BATCH = 500;

@@ -5,7 +5,9 @@ import { ID, object, oneOf, orNull, TEXT, type TypeOf } from '../../platform/sch
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
 import { requireRoomFor } from '../quota/database-quota.js';
 import { keptBytes, sizeClass } from '../quota/kept-records.js';
-import type { OutgoingMail } from '../../platform/mail-provider/mail-provider.js';
+import type { OutgoingMail, SendOutcome } from '../../platform/mail-provider/mail-provider.js';
+import { unlessDuplicate } from '../../platform/database/database.js';
+import { refundSlot, settleSlots } from './sending/mail-slots.js';
 
 /** rest-api.md 2.8 */
 export const MAIL_STATUSES = ['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed'] as const;
@@ -134,3 +136,61 @@ export const SEALED_QUEUED_MAILS: SealedPlace = {
     return sealedMail === undefined ? [] : [{ path: 'sealedMail', sealed: sealedMail, context: mailContext(_id) }];
   },
 };
+
+/** The mail provider's word about a mail; kept for a while, as it may come before the mail's id there is known here. */
+interface MailEvent {
+  /** Whose account it came from, and the event's id there. */
+  _id: string;
+  /** The project whose own account sent it; null = the service's account. */
+  projectId: ObjectId | null;
+  providerEmailId: string;
+  status: MailStatus;
+  reason: string | null;
+  seenAt: Date;
+}
+
+export const eventStore = storeOf<MailEvent>('mail_events');
+
+/** Keeps an event; false when it was there already. */
+export async function keepEvent(app: Pick<App, 'db'>, event: MailEvent): Promise<boolean> {
+  return (await unlessDuplicate(eventStore(app).insertOne(event))) !== null;
+}
+
+/**
+ * The events about a mail, from its project's own account and from the service's; none while the provider has not named
+ * it.
+ */
+async function listStatusEvents(
+  app: Pick<App, 'db'>,
+  { projectId, providerEmailId }: Pick<MailLog, 'projectId' | 'providerEmailId'>,
+): Promise<MailEvent[]> {
+  if (providerEmailId === null) return [];
+  const events = eventStore(app).find({ providerEmailId, projectId: { $in: [projectId, null] } });
+  return events.sort({ seenAt: 1, _id: 1 }).toArray();
+}
+
+type AcceptedMail = Extract<SendOutcome, { outcome: 'accepted' }>;
+
+/**
+ * Notes that the provider took a mail, under that id, and which recipients it refused or that it sends none. Its slot
+ * stays taken.
+ */
+export async function acceptMail(app: App, log: MailLog, { id, partial, isKept }: AcceptedMail): Promise<void> {
+  const providerEmailId = id;
+  const sentAt = new Date(app.clock.now());
+  const reason = partial ?? (isKept ? 'kept in the outbox, not sent' : null);
+  await advanceLog(app, { _id: log._id }, 'sent', { providerEmailId, sentAt, reason });
+  await closeMail(app, { ...log, status: 'sent', providerEmailId });
+}
+
+/**
+ * Finishes a mail that is no longer queued: settles its slot or gives it back, and lets the provider's word from before
+ * its id was known take effect. Idempotent.
+ */
+export async function closeMail(app: App, log: MailLog): Promise<void> {
+  if (log.status === 'failed') return refundSlot(app, log.projectId, log._id);
+  for (const { status, reason } of await listStatusEvents(app, log)) {
+    await advanceLog(app, { _id: log._id }, status, { ...(reason !== null && { reason }) });
+  }
+  await settleSlots(app, log.projectId, [log._id]);
+}

@@ -38,8 +38,7 @@ import { PROVIDER_IDS, PROVIDER_OPERATIONS } from './provider-routes.js';
 import { ADDRESS, MAIL, MAIL_BATCH, readBatch, readMailRequest } from './read-mail.js';
 import { receiveMailEvent, type SignedEvent } from './receive-mail-event.js';
 import { sendBatchOnce, sendMailOnce } from './sending/once.js';
-import { QUEUED_MAIL } from './sending/send-mail.js';
-import { sendTestMail } from './sending/send-test-mail.js';
+import { QUEUED_MAIL, sendTestMail } from './sending/send-mail.js';
 
 const MAX_EVENT_BYTES = 256 * 1024;
 

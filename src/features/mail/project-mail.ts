@@ -6,7 +6,7 @@ import type { SealedField, SealedPlace } from '../../platform/secrets/reseal.js'
 import type { MailProvider } from '../../platform/mail-provider/mail-provider.js';
 import type { Project } from '../projects/project.js';
 import { PROJECTS, updateProjectRecord } from '../projects/project-store.js';
-import { isSender } from './mail-address.js';
+import { isEmailAddress, isOneLine } from '../../platform/schema/text-forms.js';
 
 const BYOK_FORM = /^re_[A-Za-z0-9_]+$/;
 
@@ -126,3 +126,10 @@ export const SEALED_MAIL_SETTINGS: SealedPlace = {
     return sealed.filter((field): field is SealedField => field.sealed !== undefined);
   },
 };
+
+/** A sender: a bare address, or `Name <address>` on one line. */
+export function isSender(value: unknown): value is string {
+  if (typeof value !== 'string' || !isOneLine(value)) return false;
+  const named = /^[^<>",;]{1,100}<([^<>]+)>$/.exec(value);
+  return isEmailAddress(named?.[1] ?? value);
+}

@@ -2,8 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import { findProject } from '../projects/project-store.js';
-import { keepEvent } from './mail-event.js';
-import { advanceLog, type MailStatus } from './mail-log.js';
+import { keepEvent, advanceLog, type MailStatus } from './mail-log.js';
 import { findProjectWebhookSecret } from './project-mail.js';
 
 const STATUS_OF_EVENT: Readonly<Record<string, MailStatus>> = {

@@ -1,8 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { removeFromOutbox } from '../../platform/mail-provider/outbox.js';
-import { eventStore } from './mail-event.js';
-import { mailLogStore } from './mail-log.js';
+import { eventStore, mailLogStore } from './mail-log.js';
 import { mailUsageStore } from './sending/mail-slots.js';
 import { templateStore } from './mail-template.js';
 

@@ -20,7 +20,7 @@ import { MAX_DURATION_MS } from '../../config/setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { findBoundedLog, presentLog } from '../changes/log-bound.js';
 import { addCollection } from '../collections/add-collection.js';
-import { changeCollection, type CollectionSettings } from '../collections/change-collection.js';
+import { changeCollection, type CollectionSettings, withRls } from '../collections/change-collection.js';
 import { checkFields } from '../collections/fields/check-fields.js';
 import type { CollectionAccess } from '../collections/rules/collection-rules.js';
 import { declaredAccess, MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
@@ -39,11 +39,10 @@ import { applyEdit } from '../collections/edit-collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { setChanges } from '../changes/set-changes.js';
 import { presentCollection } from '../collections/present-collection.js';
-import { withRls } from '../collections/set-rls.js';
 import { renameCollection } from '../collections/rename-collection.js';
 import { proveOpening, RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { findShape } from '../documents/read/find-shape.js';
-import { requireNamed } from './named-collection.js';
+import { requireNamed } from './played-user.js';
 import { checkStoredDocuments, FIT_REPORT } from '../documents/fit/check-stored-documents.js';
 
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */

@@ -3,10 +3,9 @@ import { created, listOf, naming, ok, route, type RouteList, say, wholeList } fr
 import { FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../config/setting-readers.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
-import { MAX_KEY_NAME } from '../projects/api-key.js';
 import { createKey, revokeKey, rotateKey, type NewKey } from '../projects/manage-keys.js';
 import { presentKey } from '../projects/present-project.js';
-import { KEY_TYPES } from '../projects/project.js';
+import { MAX_KEY_NAME, KEY_TYPES } from '../projects/project.js';
 
 const TYPE = oneOf(...KEY_TYPES);
 /** For how long the value that is replaced goes on working. */

@@ -4,13 +4,15 @@ import { type Access, parameter } from '../../http/routes/route.js';
 import { TEXT } from '../../platform/schema/schema.js';
 import { type NewAuditEntry, withAuditEntry } from '../audit/audit-log.js';
 import type { Caller } from '../access/caller.js';
-import { PROJECT_OPERATOR } from '../access/operator-access.js';
+import { PROJECT_OPERATOR, type InProject } from '../access/operator-access.js';
 import { playedCaller } from '../access/operator-caller.js';
 import { actedBy, operatedProject } from '../access/require-operator.js';
 import { badQuery } from '../documents/reply/query-text.js';
 import type { Project } from '../projects/project.js';
 import { requireUser } from '../users/user-store.js';
-import { inCollection, type InCollection, requireNamed } from './named-collection.js';
+import { forbidden } from '../../errors.js';
+import { requireCollection } from '../collections/collection-store.js';
+import type { Collection } from '../collections/collection.js';
 
 /** An operator in any role, in one of the collections of a project that it sees. */
 export const READS = inCollection(PROJECT_OPERATOR);
@@ -83,4 +85,29 @@ function takeAsked(ctx: Context): string | null {
   if (asked.length > 1 || as === '') throw badQuery('as is a user’s id or e-mail address, or anyone');
   ctx.querystring = parts.filter((part) => !asked.includes(part)).join('&');
   return as;
+}
+
+/** The collection of documents with this name: 404 for an unknown one, 403 USERS_BLOCKED for end users. */
+export async function requireNamed(app: App, project: Project, name: string): Promise<Collection> {
+  if (name.toLowerCase().startsWith('users')) {
+    throw forbidden('USERS_BLOCKED', 'End users are not listed as documents: see /api/projects/:projectId/users');
+  }
+  return requireCollection(app, project._id, name);
+}
+
+export interface InCollection extends InProject {
+  /** The one that the path names. */
+  collection: Collection;
+}
+
+/** The same operators in one collection of documents, none of end users. */
+export function inCollection(access: Access<InProject>): Access<InCollection> {
+  return {
+    ...access,
+    refuses: { ...access.refuses, 403: [...(access.refuses[403] ?? []), 'USERS_BLOCKED'] },
+    async give(app, ctx) {
+      const given = await access.give!(app, ctx);
+      return { ...given, collection: await requireNamed(app, given.project, ctx.params.collection!) };
+    },
+  };
 }

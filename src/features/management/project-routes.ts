@@ -17,8 +17,7 @@ import {
 import { parseDuration } from '../../config/setting-readers.js';
 import { OPERATOR, owner, PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { requireOperatedId, requireProven } from '../access/require-operator.js';
-import { changeProject } from '../declaration/change-project.js';
-import { listLoosenedSettings } from '../declaration/plan-projects.js';
+import { changeProject, listLoosenedSettings } from '../declaration/plan-projects.js';
 import { LIMITS_SCHEMA } from '../declaration/project-declaration.js';
 import { recountStorage } from '../files/recount-storage.js';
 import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';

@@ -17,7 +17,7 @@ import {
 } from '../../platform/schema/schema.js';
 import { PROJECT_OPERATOR, projectOwner } from '../access/operator-access.js';
 import { requireProven } from '../access/require-operator.js';
-import type { CollectionSettings } from '../collections/change-collection.js';
+import { type CollectionSettings, setRules } from '../collections/change-collection.js';
 import type { Collection } from '../collections/collection.js';
 import { wholeDeclaration } from '../collections/schema/collection-declaration.js';
 import { listOpened } from '../collections/schema/merge-declaration.js';
@@ -27,10 +27,8 @@ import { COLLECTION } from '../collections/schema/describe-collection.js';
 import { explainAccess } from '../documents/read/explain-access.js';
 import { RULE_NAMES } from '../collections/rules/collection-rules.js';
 import { presentFinding, reviewNewRules } from '../collections/rules/review-rules.js';
-import { setRules } from '../collections/set-rules.js';
 import { EXPOSED, listExposed } from './list-exposed.js';
-import { PLAYED, playedUser } from './played-user.js';
-import { requireNamed } from './named-collection.js';
+import { PLAYED, playedUser, requireNamed } from './played-user.js';
 
 /** Rules as a body gives them. */
 export const RULE_TEXTS = changes({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, updateTo: TEXT });

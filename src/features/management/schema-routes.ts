@@ -5,7 +5,7 @@ import { requireProven } from '../access/require-operator.js';
 import { applyDeclared } from '../changes/apply-declared.js';
 import { declareCollection, DECLARATION_SCHEMA, SCHEMA_FORMAT } from '../collections/schema/collection-declaration.js';
 import { withFieldDefs } from '../collections/schema/describe-collection.js';
-import { unconfirmed } from '../collections/set-rules.js';
+import { unconfirmed } from '../collections/change-collection.js';
 import { listCollections } from '../collections/list-collections.js';
 import { listLoosenedBy, planSchema, presentSchemaChange } from '../collections/schema/plan-schema.js';
 

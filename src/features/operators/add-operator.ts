@@ -1,12 +1,11 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { conflict } from '../../errors.js';
+import { conflict, invalid } from '../../errors.js';
 import { OPERATORS_TENANT } from '../../http/admission/tenants.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { operatorStore, type Operator, type OperatorRole } from '../access/operator.js';
 import type { Project } from '../projects/project.js';
-import { requireNewPassword } from '../users/credentials.js';
-import { findOperatorByEmail, requireOperatorEmail } from './operator-email.js';
+import { requireNewPassword, isEmail, normaliseEmail } from '../users/credentials.js';
 
 export interface NewOperator {
   email: string;
@@ -36,3 +35,15 @@ export async function addOperator(app: App, input: NewOperator): Promise<Operato
 
 const operatorExists = (email: string): Error =>
   conflict('OPERATOR_EXISTS', `There is already an operator ${email}: remove it first to give it another role`);
+
+/** The stored form of an operator's address; 400 for what is none. */
+export function requireOperatorEmail(text: string): string {
+  const email = normaliseEmail(text);
+  if (!isEmail(email)) throw invalid('INVALID_EMAIL', `"${text.slice(0, 100)}" is not an e-mail address`);
+  return email;
+}
+
+/** The operator with that address in its stored form, or null. */
+export function findOperatorByEmail(app: Pick<App, 'db'>, email: string): Promise<Operator | null> {
+  return operatorStore(app).findOne({ email });
+}

@@ -1,16 +1,114 @@
 import type { App } from '../../app.js';
 import { forbidden, invalid, missing } from '../../errors.js';
-import { cappedParameter, ok, parameter, route, type RouteList } from '../../http/routes/route.js';
-import { findObjectId } from '../../platform/ids.js';
+import {
+  cappedParameter,
+  ok,
+  parameter,
+  route,
+  type RouteList,
+  created,
+  done,
+  listOf,
+  naming,
+  wholeList,
+} from '../../http/routes/route.js';
+import { findObjectId, sha256Hex } from '../../platform/ids.js';
 import { arrayOf, ID, MOMENT, object, OBJECT, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { parseDuration } from '../../config/setting-readers.js';
 import { OPERATOR } from '../access/operator-access.js';
-import type { ActingOperator } from '../access/require-operator.js';
+import { type ActingOperator, requireSeenProject } from '../access/require-operator.js';
 import { listActs, presentAct } from '../audit/audit-log.js';
 import { findProject } from '../projects/project-store.js';
 import { OPERATOR_ACCOUNT_ROUTES } from './operator-routes.js';
 import { OPERATOR_SESSION_ROUTES } from './session-routes.js';
-import { VIEW_ROUTES } from './view-routes.js';
+import { requireOwnAccount } from './own-account.js';
+import { operatorStore, type Operator, type SavedView } from '../access/operator.js';
+
+type Own = Pick<Operator, '_id'>;
+const MAX_VIEWS = 200;
+const ID_LENGTH = 24;
+
+/** The saved views of an operator, of all collections, in the order in which they were saved first. */
+async function listViews(app: Pick<App, 'db'>, { _id }: Own): Promise<SavedView[]> {
+  const found = await operatorStore(app).findOne({ _id }, { projection: { views: 1 } });
+  return found?.views ?? [];
+}
+
+/** Saves a view in place of the one of its name, or as a new one: then the oldest beyond 200 goes. */
+export async function saveView(app: Pick<App, 'db'>, { _id }: Own, view: Omit<SavedView, 'id'>): Promise<SavedView> {
+  const { projectId, collection, name } = view;
+  const saved = { id: sha256Hex(JSON.stringify([projectId, collection, name])).slice(0, ID_LENGTH), ...view };
+  const store = operatorStore(app);
+  const { matchedCount } = await store.updateOne({ _id, 'views.id': saved.id }, { $set: { 'views.$': saved } });
+  if (matchedCount === 0) {
+    // Unless the same one was added since: of two at once, either may be the later.
+    const push = { views: { $each: [saved], $slice: -MAX_VIEWS } };
+    await store.updateOne({ _id, 'views.id': { $ne: saved.id } }, { $push: push });
+  }
+  return saved;
+}
+
+/** Removes a view; 404 VIEW_NOT_FOUND. */
+async function removeView(app: Pick<App, 'db'>, { _id }: Own, id: string): Promise<void> {
+  const { matchedCount } = await operatorStore(app).updateOne({ _id, 'views.id': id }, { $pull: { views: { id } } });
+  if (matchedCount === 0) throw missing('VIEW_NOT_FOUND', 'You have no such view');
+}
+
+const FIELDS = {
+  projectId: ID,
+  collection: text({ minLength: 1, maxLength: 100 }),
+  name: text({ notBlank: true, oneLine: true, wellFormed: true, maxLength: 60 }),
+  query: {
+    ...text({ wellFormed: true, maxLength: 2_000 }),
+    description: 'Of the console’s address: filters and order.',
+  },
+};
+const VIEW = object({ id: ID, ...FIELDS }, 'SavedView');
+const refuses = { 403: ['NOBODY_SIGNED_IN'] };
+
+/** Views of collections that an operator keeps under names: nobody else sees them, and they are at every browser. */
+const VIEW_ROUTES = [
+  route('GET /api/admin/me/views', {
+    id: 'listOwnViews',
+    summary: 'List the own saved views of all collections',
+    access: OPERATOR,
+    answers: ok(listOf(VIEW), 'Views'),
+    refuses,
+    async handle({ app, operator }) {
+      return wholeList(await listViews(app, requireOwnAccount(operator).operator));
+    },
+  }),
+  route('POST /api/admin/me/views', {
+    id: 'saveOwnView',
+    bodySize: 'small',
+    summary: 'Save a view of a collection, in place of the own one of its name',
+    description: 'Of one’s own views the 200 that were added last are kept.',
+    access: OPERATOR,
+    body: object(FIELDS, 'NewView'),
+    example: {
+      projectId: '66f0c0ffee0ddba11c0de001',
+      collection: 'posts',
+      name: 'Much read',
+      query: 'views_gte=100&sort=-views',
+    },
+    answers: created(VIEW, 'View saved'),
+    refuses: { ...refuses, 404: ['PROJECT_NOT_FOUND'] },
+    async handle({ app, operator, body }) {
+      const own = requireOwnAccount(operator).operator;
+      await requireSeenProject(app, operator, body.projectId);
+      return saveView(app, own, body);
+    },
+  }),
+  route('DELETE /api/admin/me/views/:view', {
+    id: 'removeOwnView',
+    summary: 'Remove an own saved view',
+    access: OPERATOR,
+    params: { view: naming('Id of the view', 'VIEW_NOT_FOUND') },
+    answers: done('View removed'),
+    refuses,
+    handle: ({ app, operator, params }) => removeView(app, requireOwnAccount(operator).operator, params.view),
+  }),
+];
 
 const ACTS_PAGE = 50;
 const MAX_ACTS_PAGE = 1_000;

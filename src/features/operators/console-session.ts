@@ -2,9 +2,14 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unauthenticated } from '../../errors.js';
 import { randomToken, sha256Hex } from '../../platform/ids.js';
-import { operatorSessionStore, operatorStore, type Operator } from '../access/operator.js';
+import {
+  operatorSessionStore,
+  operatorStore,
+  type Operator,
+  generateOperatorToken,
+  hashOperatorToken,
+} from '../access/operator.js';
 import { withAuditEntry } from '../audit/audit-log.js';
-import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
 
 const CONSOLE_SESSION_MS = 12 * 3_600_000;
 const LINK_MS = 5 * 60_000;
@@ -54,4 +59,33 @@ export async function openByLink(
     () => openOperatorSession(app, operator, CONSOLE_SESSION_MS, { isConsole: true }),
   );
   return { operator, ...opened };
+}
+
+export interface OpenedSession {
+  /** Shown once, stored nowhere. */
+  token: string;
+  expiresAt: Date;
+}
+
+/**
+ * Gives out a token that works for `ttlMs`, unless its operator is removed before; one of the console ends earlier when
+ * it is not used.
+ */
+export async function openOperatorSession(
+  app: App,
+  operator: Pick<Operator, '_id'>,
+  ttlMs: number,
+  { isConsole = false } = {},
+): Promise<OpenedSession> {
+  const token = generateOperatorToken();
+  const nowMs = app.clock.now();
+  const expiresAt = new Date(nowMs + ttlMs);
+  await operatorSessionStore(app).insertOne({
+    _id: hashOperatorToken(token),
+    operatorId: operator._id,
+    createdAt: new Date(nowMs),
+    expiresAt,
+    ...(isConsole && { isConsole, usedAt: new Date(nowMs) }),
+  });
+  return { token, expiresAt };
 }

@@ -6,8 +6,8 @@ import type { PasswordWork } from '../../platform/secrets/password.js';
 import { hashOperatorToken, operatorSessionStore, operatorStore, type Operator } from '../access/operator.js';
 import { finishAuditEntry, withAuditEntry, startAuditEntry, type NewAuditEntry } from '../audit/audit-log.js';
 import { loginLock } from '../users/sessions/login-lock.js';
-import { findOperatorByEmail } from './operator-email.js';
-import { openOperatorSession, type OpenedSession } from './open-operator-session.js';
+import { findOperatorByEmail } from './add-operator.js';
+import { openOperatorSession, type OpenedSession } from './console-session.js';
 
 /** The purpose of a password. */
 interface Purpose {

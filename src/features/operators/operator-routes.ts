@@ -1,15 +1,20 @@
 import type { App } from '../../app.js';
-import { conflict } from '../../errors.js';
+import { conflict, missing } from '../../errors.js';
 import { created, done, listOf, naming, ok, route, type Route, wholeList } from '../../http/routes/route.js';
 import { arrayOf, changes, ID, MOMENT, object, oneOf, orNull, text, TEXT } from '../../platform/schema/schema.js';
 import { ofAllProjects, OPERATOR, owner } from '../access/operator-access.js';
-import { OPERATOR_ROLES, type Operator } from '../access/operator.js';
+import {
+  OPERATOR_ROLES,
+  type Operator,
+  forgetOperators,
+  operatorStore,
+  type OperatorRole,
+} from '../access/operator.js';
 import type { ActingOperator } from '../access/require-operator.js';
 import { requireProject } from '../projects/project-store.js';
 import type { Project } from '../projects/project.js';
 import { EMAIL, NEW_PASSWORD } from '../users/accounts/describe-user.js';
 import { addOperator } from './add-operator.js';
-import { changeOperator } from './change-operator.js';
 import { listOperators, presentOperator } from './list-operators.js';
 import { setOperatorPassword } from './operator-sessions.js';
 import { removeOperator, requireOperatorNamed } from './remove-operator.js';
@@ -113,4 +118,30 @@ async function otherThan(app: App, { signedIn }: ActingOperator, named: string):
 /** The projects of those ids, each once; 404 PROJECT_NOT_FOUND. */
 async function projectsOf(app: App, ids: readonly string[] | null): Promise<Project[] | null> {
   return ids && Promise.all([...new Set(ids)].map((id) => requireProject(app, id)));
+}
+
+interface OperatorChange {
+  role?: OperatorRole | undefined;
+  /** The projects it sees; null = all. */
+  projects?: readonly Pick<Project, '_id'>[] | null | undefined;
+}
+
+/**
+ * Changes what an operator may do, by one write: its sessions go on with it, in other processes within a second. 404
+ * OPERATOR_NOT_FOUND when it is gone.
+ */
+async function changeOperator(
+  app: App,
+  { _id }: Pick<Operator, '_id'>,
+  { role, projects }: OperatorChange,
+): Promise<Operator> {
+  const seen = projects === undefined ? {} : { projects: projects && projects.map((project) => project._id) };
+  const changed = await operatorStore(app).findOneAndUpdate(
+    { _id },
+    { $set: { ...(role && { role }), ...seen } },
+    { returnDocument: 'after' },
+  );
+  if (!changed) throw missing('OPERATOR_NOT_FOUND', 'The operator is gone');
+  forgetOperators(app);
+  return changed;
 }

@@ -2,21 +2,25 @@ import type { App } from '../../app.js';
 import { clientSignal } from '../../http/requests/client-signal.js';
 import { requestIdOf } from '../../http/requests/request-id.js';
 import { done, listOf, ok, PUBLIC, route, type RouteContext, wholeList } from '../../http/routes/route.js';
-import { MAX_PASSWORD_BYTES } from '../../platform/schema/text-forms.js';
+import { MAX_PASSWORD_BYTES, MAX_EMAIL_CHARACTERS } from '../../platform/schema/text-forms.js';
 import { arrayOf, FLAG, ID, MOMENT, object, oneOf, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
-import { OPERATOR_ROLES, type Operator, type SignedInOperator } from '../access/operator.js';
+import {
+  OPERATOR_ROLES,
+  type Operator,
+  type SignedInOperator,
+  forgetOperators,
+  operatorSessionStore,
+  type OperatorSession,
+} from '../access/operator.js';
 import { OPERATOR } from '../access/operator-access.js';
 import { clearConsoleCookie, requireConsole, setConsoleCookie } from '../access/operator-token.js';
 import { actedBy } from '../access/require-operator.js';
 import { withAuditEntry } from '../audit/audit-log.js';
 import { refuseHostileValue } from '../documents/store/hostile-keys.js';
-import { MAX_EMAIL_CHARACTERS } from '../../platform/schema/text-forms.js';
 import { normaliseEmail } from '../users/credentials.js';
-import { openByLink } from './console-session.js';
+import { openByLink, type OpenedSession } from './console-session.js';
 import { presentOperator } from './list-operators.js';
 import { logInOperator, type Asking } from './log-in-operator.js';
-import { logOutOperator } from './log-out-operator.js';
-import type { OpenedSession } from './open-operator-session.js';
 import { endOperatorSessions, listOperatorSessions } from './operator-sessions.js';
 import { changeOwnPassword, confirmOperator, presentOwnSession, requireOwnAccount } from './own-account.js';
 
@@ -179,4 +183,10 @@ function deliver(app: App, ctx: RouteContext, opened: OpenedSession & { operator
   ctx.set('Cache-Control', 'no-store');
   if (cookie) setConsoleCookie(app, ctx, token, expiresAt.getTime() - app.clock.now());
   return { ...(!cookie && { token }), expiresAt: expiresAt.toISOString(), operator: presentOperator(operator) };
+}
+
+/** Ends a token: here at once, in other processes within a second. Harmless to repeat. */
+async function logOutOperator(app: App, session: Pick<OperatorSession, '_id'>): Promise<void> {
+  await operatorSessionStore(app).deleteOne({ _id: session._id });
+  forgetOperators(app);
 }

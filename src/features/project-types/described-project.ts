@@ -5,8 +5,7 @@ import { constraintRow } from '../collections/fields/constraints/constraint-rows
 import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
 import { isServerOnly } from '../collections/rules/collection-rules.js';
 import { listCollections } from '../collections/list-collections.js';
-import { ROLES } from '../collections/user-roles.js';
-import { EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
+import { ROLES, EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
 import { isFieldPath } from '../documents/store/find-field.js';
 import type { Project } from '../projects/project.js';
 

@@ -2,8 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
-import { generateKey } from './api-key.js';
-import type { PlanName, Project } from './project.js';
+import { generateKey, type PlanName, type Project } from './project.js';
 import { findProject, projectStore } from './project-store.js';
 import { generateTokenSecret } from './token-secret.js';
 

@@ -1,7 +1,6 @@
 import type { App } from '../../app.js';
 import { conflict, invalid, missing } from '../../errors.js';
-import { generateKey, isLiveKey, MAX_KEY_NAME } from './api-key.js';
-import type { ApiKey, KeyType, Project } from './project.js';
+import { generateKey, isLiveKey, MAX_KEY_NAME, type ApiKey, type KeyType, type Project } from './project.js';
 import { changeProjectList } from './project-store.js';
 
 const MAX_LIVE_KEYS = 50;

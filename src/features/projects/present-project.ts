@@ -1,5 +1,4 @@
-import { isLiveKey } from './api-key.js';
-import type { ApiKey, Project } from './project.js';
+import { isLiveKey, type ApiKey, type Project } from './project.js';
 import { signInOf } from './sign-in-settings.js';
 
 /** A project as HTTP and command line show it: never keys' hashes or sealed secrets. */

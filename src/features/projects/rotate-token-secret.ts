@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import type { Project, TokenSecret } from './project.js';
 import { changeProjectList } from './project-store.js';
-import { tokenAlgorithmOf } from './token-algorithm.js';
+import { tokenAlgorithmOf } from './sign-in-settings.js';
 import { withNewSecret } from './token-secret.js';
 
 /**

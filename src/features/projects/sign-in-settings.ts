@@ -4,7 +4,6 @@ import { arrayOf, changes, FLAG, object, oneOf, orNull, text, type TypeOf } from
 import { parseDuration } from '../../config/setting-readers.js';
 import { DAY_MS } from '../../platform/time/clock.js';
 import { TOKEN_ALGORITHMS, type TokenAlgorithm } from '../../platform/secrets/jwt.js';
-import { tokenAlgorithmOf } from './token-algorithm.js';
 import { isRedirectTarget, isSafeWebAddress } from './redirect-target.js';
 
 /** Who may sign in by a mailed code: nobody, those who have an account, or anybody, who then gets an account. */
@@ -182,3 +181,13 @@ export function compareSignIn(project: ProjectWays, wanted: SignInSettings): Sig
 }
 
 const rank = (login: CodeLogin): number => CODE_LOGINS.indexOf(login);
+
+/** A token secret, as far as its algorithm goes; absent = HS256. */
+interface WithAlgorithm {
+  algorithm?: TokenAlgorithm;
+}
+
+/** The algorithm that new access tokens of a project are signed with: its newest secret's. */
+export function tokenAlgorithmOf({ tokenSecrets }: { tokenSecrets: readonly WithAlgorithm[] }): TokenAlgorithm {
+  return tokenSecrets.at(-1)?.algorithm ?? 'HS256';
+}

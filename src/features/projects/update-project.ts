@@ -5,8 +5,7 @@ import { checkProjectName } from './create-project.js';
 import type { TokenAlgorithm } from '../../platform/secrets/jwt.js';
 import type { PlanName, Project, TokenSecret } from './project.js';
 import { changeProjectList, requireProject, updateProjectRecord } from './project-store.js';
-import { readSignInChanges, type SignInSettings } from './sign-in-settings.js';
-import { tokenAlgorithmOf } from './token-algorithm.js';
+import { readSignInChanges, type SignInSettings, tokenAlgorithmOf } from './sign-in-settings.js';
 import { withNewSecret } from './token-secret.js';
 
 export interface ProjectChanges {

@@ -30,8 +30,7 @@ import { ofAllProjects, OPERATOR, owner } from '../access/operator-access.js';
 import { FIGURES, type SeriesName } from './rings.js';
 import { RANGES, readFigures } from './series.js';
 import { VERSION } from '../../package.js';
-import { findKeptRequests } from './requests/kept-requests.js';
-import { recentRequests } from './requests/recent-requests.js';
+import { findKeptRequests, recentRequests } from './requests/recent-requests.js';
 import { readStatus } from './status.js';
 
 const MAX_JOBS = 500;

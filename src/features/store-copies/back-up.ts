@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs';
-import { open, rm, stat } from 'node:fs/promises';
-import { relative, sep } from 'node:path';
+import { open, rm, stat, readdir } from 'node:fs/promises';
+import { relative, sep, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -15,11 +15,23 @@ import { readOrCreateMasterKey } from '../../platform/secrets/master-key.js';
 import { RESTORES } from '../../platform/database/restore-mark.js';
 import { VERSION } from '../../package.js';
 import { type ArchiveLine, BACKUP_FORMAT, createArchiveWriter } from './backup-archive.js';
-import { fileStore } from '../files/file-store.js';
-import { objectOf, pathsOf, storedBytesOf } from '../files/file.js';
+import { fileStore, objectOf, pathsOf, storedBytesOf } from '../files/file.js';
 import { readIndexes, readRaw } from './copy-collection.js';
-import { freezeWhole } from './freeze-whole.js';
-import { listFiles, localFilesDir } from './local-files.js';
+import { freezeWhole } from './move-store.js';
+import type { Config } from '../../config/config.js';
+
+/** The folder of the uploads that the service keeps itself. */
+export const localFilesDir = ({ dataDir }: Pick<Config, 'dataDir'>): string => resolve(dataDir, 'files');
+
+/** The paths of all files below a directory; none when there is no such directory. */
+export async function* listFiles(dir: string): AsyncGenerator<string> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
+  for (const entry of entries) {
+    const path = join(dir, entry.name);
+    if (entry.isDirectory()) yield* listFiles(path);
+    else if (entry.isFile()) yield path;
+  }
+}
 
 export interface BackupReport extends Contents {
   file: string;

@@ -16,13 +16,12 @@ import {
 } from '../../platform/database/restore-mark.js';
 import { makeDirectory, syncPath } from '../../platform/durable-files.js';
 import { openSecretBox, type SecretBox } from '../../platform/secrets/secret-box.js';
-import { deletion, pathsOf } from '../files/file.js';
-import { fileStore } from '../files/file-store.js';
+import { deletion, pathsOf, fileStore } from '../files/file.js';
 import { SEALED_PLACES } from './rotate-secrets.js';
 import { listProjects } from '../projects/list-projects.js';
 import { damaged, readArchive, type ArchiveLine } from './backup-archive.js';
 import { COPY_BATCH_BYTES, BATCH_DOCUMENTS, readExactly } from './copy-collection.js';
-import { listFiles, localFilesDir } from './local-files.js';
+import { listFiles, localFilesDir } from './back-up.js';
 
 export interface RestoreReport {
   documents: number;

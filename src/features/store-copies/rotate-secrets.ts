@@ -9,7 +9,7 @@ import { SEALED_MAIL_SETTINGS } from '../mail/project-mail.js';
 import { SEALED_TOKEN_SECRETS } from '../projects/token-secret.js';
 import { SEALED_TOTP } from '../users/factors/factors.js';
 import { SEALED_SOCIAL_SECRETS } from '../users/social/social-provider.js';
-import { SEALED_WEBHOOK_SECRETS } from '../webhooks/webhook-secret.js';
+import { SEALED_WEBHOOK_SECRETS } from '../webhooks/webhook-store.js';
 
 /** The places that hold sealed texts for long. */
 export const SEALED_PLACES: readonly SealedPlace[] = [

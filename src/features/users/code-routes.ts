@@ -12,8 +12,7 @@ import { askerOf } from './codes/tie-of-caller.js';
 import { verifyEmail } from './codes/verify-email.js';
 import { normaliseEmail } from './credentials.js';
 import { signedIn } from './describe-signed-in.js';
-import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
-import { REFRESH_MODE } from './sessions/describe-tokens.js';
+import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 
 const OTP = text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true, examples: ['123456'] });
 

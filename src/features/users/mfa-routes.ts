@@ -7,8 +7,7 @@ import { signedIn } from './describe-signed-in.js';
 import { FACTOR_FIELDS } from './factors/check-factor.js';
 import { beginTotp, confirmTotp, removeTotp, renewRecoveryCodes } from './factors/enrol-totp.js';
 import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
-import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
-import { REFRESH_MODE } from './sessions/describe-tokens.js';
+import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 import { ENROLLING } from './sessions/signed-in-access.js';
 import { completeWithFactor } from './sign-in/complete-sign-in.js';
 

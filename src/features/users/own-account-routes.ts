@@ -11,8 +11,7 @@ import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.j
 import { stepUp } from './proofs/step-up.js';
 import { clearRefreshCookie } from './sessions/deliver-tokens.js';
 import { endSession, listMySessions } from './sessions/list-sessions.js';
-import { PROOF_METHODS, proofOf } from './sessions/proof.js';
-import type { Session } from './sessions/session.js';
+import { PROOF_METHODS, proofOf, type Session } from './sessions/session.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
 
 const OWN_SESSION = object(

@@ -21,11 +21,9 @@ import { signedIn } from './describe-signed-in.js';
 import { beginPasskey, registerPasskey } from './factors/register-passkey.js';
 import { ASSERTION, beginPasskeyLogin, checkPasskey, REGISTRATION } from './factors/verify-passkey.js';
 import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
-import { clientOf, deliverTokens } from './sessions/deliver-tokens.js';
-import { REFRESH_MODE } from './sessions/describe-tokens.js';
+import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
-import { completeSignIn } from './sign-in/complete-sign-in.js';
-import { accountDisabled } from './sign-in/signed-in.js';
+import { completeSignIn, accountDisabled } from './sign-in/complete-sign-in.js';
 
 const PASSKEY = object({ id: TEXT, name: TEXT, createdAt: MOMENT, usedAt: orNull(MOMENT), backedUp: FLAG }, 'Passkey');
 const NAME = text({ maxLength: 60, wellFormed: true, examples: ['Laptop'] });

@@ -9,8 +9,16 @@ import { setterOf } from './accounts/new-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { normaliseEmail } from './credentials.js';
 import { signedIn } from './describe-signed-in.js';
-import { clearRefreshCookie, clientOf, deliverTokens, readRefreshToken } from './sessions/deliver-tokens.js';
-import { REFRESH_MODE, REFRESH_TOKEN, TOKEN_FIELDS, TOKEN_HEADERS } from './sessions/describe-tokens.js';
+import {
+  clearRefreshCookie,
+  clientOf,
+  deliverTokens,
+  readRefreshToken,
+  REFRESH_MODE,
+  REFRESH_TOKEN,
+  TOKEN_FIELDS,
+  TOKEN_HEADERS,
+} from './sessions/deliver-tokens.js';
 import { logIn } from './sign-in/log-in.js';
 import { logOut } from './sessions/log-out.js';
 import { refreshSession } from './sessions/refresh-session.js';

@@ -11,9 +11,9 @@ import { requireSigningKey } from '../projects/token-secret.js';
 import { emailTaken, insertUser } from './accounts/insert-user.js';
 import { readNewUser, type FieldSetter } from './accounts/new-user.js';
 import { BY_STRANGER, sendCode } from './codes/send-code.js';
-import type { SignedIn } from './sign-in/signed-in.js';
+import type { SignedIn } from './sign-in/complete-sign-in.js';
 import { openSession, type Client, type Tokens } from './sessions/open-session.js';
-import { BY_PASSWORD } from './sessions/proof.js';
+import { BY_PASSWORD } from './sessions/session.js';
 import type { User } from './user.js';
 import { findUserByEmail } from './user-store.js';
 

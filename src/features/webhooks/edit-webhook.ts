@@ -1,13 +1,12 @@
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import type { Project } from '../projects/project.js';
-import { checkDescription } from './add-webhook.js';
+import { checkDescription, requireTargetUrl } from './add-webhook.js';
 import { failPendingDeliveries } from './deliveries/claim-delivery.js';
 import { enqueueDelivery } from './deliveries/deliver-webhook.job.js';
 import { parseEvents } from './webhook-event.js';
 import { changeWebhook } from './webhook-store.js';
 import { checkHeaders } from './webhook-target.js';
-import { requireTargetUrl } from './webhook-url.js';
 import type { Webhook } from './webhook.js';
 
 export interface WebhookChanges {

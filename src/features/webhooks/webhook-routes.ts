@@ -44,10 +44,9 @@ import { listWebhooks } from './list-webhooks.js';
 import { presentDelivery, presentToViewer, presentWebhook } from './present-webhook.js';
 import { removeWebhook } from './remove-webhook.js';
 import { replayDelivery } from './deliveries/replay-delivery.js';
-import { rotateSecret } from './rotate-secret.js';
 import { testWebhook } from './deliveries/test-webhook.js';
 import { ACTIONS, MAX_EVENTS } from './webhook-event.js';
-import { requireWebhook } from './webhook-store.js';
+import { rotateSecret, requireWebhook } from './webhook-store.js';
 import { HEADERS } from './webhook-target.js';
 
 const FIELDS = {

@@ -4,11 +4,14 @@ import { missing } from '../../errors.js';
 import { unlessDuplicate } from '../../platform/database/database.js';
 import { storeOf } from '../../platform/database/store-of.js';
 import { findObjectId } from '../../platform/ids.js';
-import type { ProjectWebhooks, Webhook } from './webhook.js';
-import { openTarget, sealTarget } from './webhook-target.js';
+import { type ProjectWebhooks, type Webhook, type WebhookSecret, SECRET_OVERLAP_MS } from './webhook.js';
+import { openTarget, sealTarget, sealContext } from './webhook-target.js';
 import { cacheRegion } from '../../platform/cache.js';
+import { generateWebhookSecret } from './deliveries/sign-delivery.js';
+import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import type { Project } from '../projects/project.js';
 
-export const WEBHOOKS = 'project_webhooks';
+const WEBHOOKS = 'project_webhooks';
 /** The webhooks of a project, opened. */
 interface OpenedWebhooks {
   revision: number;
@@ -97,4 +100,69 @@ export async function changeWebhook(
 
 export function webhookNotFound(id: string) {
   return missing('WEBHOOK_NOT_FOUND', `The project has no webhook ${id.slice(0, 64)}`);
+}
+
+/** A new secret: its value, to be shown once, and how it is stored, bound to this webhook. */
+export function createWebhookSecret(
+  app: Pick<App, 'secrets' | 'clock'>,
+  projectId: ObjectId,
+  webhookId: ObjectId,
+): { value: string; secret: WebhookSecret } {
+  const value = generateWebhookSecret();
+  const sealed = app.secrets.seal(value, sealContext(projectId, webhookId));
+  return { value, secret: { sealed, createdAt: new Date(app.clock.now()), expiresAt: null } };
+}
+
+/** The secrets that sign now, newest first. */
+export function openLiveSecrets(app: Pick<App, 'secrets' | 'clock'>, projectId: ObjectId, webhook: Webhook): string[] {
+  const nowMs = app.clock.now();
+  return webhook.secrets
+    .filter(({ expiresAt }) => expiresAt === null || expiresAt.getTime() > nowMs)
+    .map(({ sealed }) => app.secrets.open(sealed, sealContext(projectId, webhook.id)));
+}
+
+export const SEALED_WEBHOOK_SECRETS: SealedPlace = {
+  collection: WEBHOOKS,
+  fields: (record) => {
+    const { _id, webhooks } = record as ProjectWebhooks;
+    return webhooks.flatMap((webhook, at) => {
+      const context = sealContext(_id, webhook.id);
+      return [
+        { path: `webhooks.${at}.target`, sealed: webhook.target, context },
+        ...webhook.secrets.map(({ sealed }, index) => ({
+          path: `webhooks.${at}.secrets.${index}.sealed`,
+          sealed,
+          context,
+        })),
+      ];
+    });
+  },
+};
+
+/** Gives a webhook a new secret, shown once; for 24 hours deliveries are signed with the old one too. 404. */
+export async function rotateSecret(
+  app: App,
+  project: Project,
+  id: string,
+): Promise<{ webhook: Webhook; secret: string; previousExpiresAt: Date }> {
+  const { id: webhookId } = await requireWebhook(app, project._id, id);
+  const nowMs = app.clock.now();
+  const { value, secret } = createWebhookSecret(app, project._id, webhookId);
+  const previousExpiresAt = new Date(nowMs + SECRET_OVERLAP_MS);
+  const webhook = await changeWebhook(app, project._id, id, (current) => ({
+    ...current,
+    secrets: [secret, ...current.secrets.filter(isLiveAt(nowMs)).map((old) => endBy(old, previousExpiresAt))],
+    updatedAt: new Date(nowMs),
+  }));
+  return { webhook, secret: value, previousExpiresAt };
+}
+
+const isLiveAt =
+  (nowMs: number) =>
+  ({ expiresAt }: WebhookSecret): boolean =>
+    expiresAt === null || expiresAt.getTime() > nowMs;
+
+/** A secret that is already on its way out is not given more time by another rotation. */
+function endBy(secret: WebhookSecret, end: Date): WebhookSecret {
+  return { ...secret, expiresAt: secret.expiresAt && secret.expiresAt < end ? secret.expiresAt : end };
 }

@@ -1,7 +1,6 @@
 import type { UpdateFilter } from 'mongodb';
 import { DAY_MS, CLOCK_DOUBT_MS } from '../time/clock.js';
-import { retryDelay } from './retry-delay.js';
-import { jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from './job.js';
+import { retryDelay, jobStore, type AnyJobDefinition, type JobRecord, type RunAgain } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 
 /** Dead jobs are kept this long for somebody to look at. */

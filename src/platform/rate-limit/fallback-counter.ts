@@ -1,7 +1,6 @@
 import type { Clock } from '../time/clock.js';
 import type { Logger } from '../observe/logger.js';
-import { openMemoryCounter } from './memory-counter.js';
-import type { Grant, RateCounter } from './rate-counter.js';
+import { openMemoryCounter, type Grant, type RateCounter } from './memory-counter.js';
 
 /** The interval at which a counter that failed is asked again. */
 const RECOVERY_MS = 1_000;

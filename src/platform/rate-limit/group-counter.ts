@@ -1,7 +1,7 @@
 import type { Rate } from '../../config/setting-readers.js';
 import type { GroupAnswers } from '../processes/group-host.js';
 import type { ProcessGroup } from '../processes/group-member.js';
-import type { Grant, RateCounter } from './rate-counter.js';
+import type { Grant, RateCounter } from './memory-counter.js';
 
 /** Counts in the process that started this one. */
 export function openGroupCounter(group: ProcessGroup): RateCounter {

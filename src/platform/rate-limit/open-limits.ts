@@ -5,8 +5,7 @@ import type { RedisConnection } from '../redis/redis.js';
 import type { ProcessGroup } from '../processes/group-member.js';
 import { openFallbackCounter } from './fallback-counter.js';
 import { openGroupCounter } from './group-counter.js';
-import { openMemoryCounter } from './memory-counter.js';
-import type { RateCounter } from './rate-counter.js';
+import { openMemoryCounter, type RateCounter } from './memory-counter.js';
 import { openLocalRateLimiter, openRateLimiter, type RateLimiter } from './rate-limiter.js';
 
 export interface RateLimits extends RateLimiter {

@@ -1,7 +1,6 @@
 import type { Rate } from '../../config/setting-readers.js';
 import { CLOCKS_DIFFER_MS, type Clock } from '../time/clock.js';
-import type { MemoryCounter } from './memory-counter.js';
-import type { Grant, RateCounter } from './rate-counter.js';
+import type { MemoryCounter, Grant, RateCounter } from './memory-counter.js';
 
 /** The decision about a request, with the figures for the client. */
 export interface Verdict {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Clock } from '../time/clock.js';
 import type { RedisConnection } from '../redis/redis.js';
-import type { RateCounter } from './rate-counter.js';
+import type { RateCounter } from './memory-counter.js';
 
 const PREFIX = 'bsvc:rate:';
 

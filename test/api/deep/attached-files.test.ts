@@ -7,7 +7,7 @@ import { defaultUsersCollection } from '../../../src/features/collections/users-
 import { REMOVE_ATTACHED } from '../../../src/features/documents/store/attached-files.js';
 import { removeAttachedJob, sweepAttachedJob } from '../../../src/features/files/attached/attached.job.js';
 import { setBucket } from '../../../src/features/files/bucket/set-bucket.js';
-import { fileStore } from '../../../src/features/files/file-store.js';
+import { fileStore } from '../../../src/features/files/file.js';
 import { measureStorage } from '../../../src/features/files/measure-storage.js';
 import { jobStore } from '../../../src/platform/jobs/job.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';

@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fileStore } from '../../../src/features/files/file-store.js';
+import { fileStore } from '../../../src/features/files/file.js';
 import { defaultUsersCollection } from '../../../src/features/collections/users-collection.js';
 import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
 import { deliveryStore } from '../../../src/features/webhooks/deliveries/delivery.js';

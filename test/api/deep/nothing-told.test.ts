@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { changeProject } from '../../../src/features/declaration/change-project.js';
+import { changeProject } from '../../../src/features/declaration/plan-projects.js';
 import type { SignInSettings } from '../../../src/features/projects/sign-in-settings.js';
 import { disableUser } from '../../../src/features/users/accounts/disable-user.js';
 import { findLetter, ONE_TIME_CODES } from '../../../src/features/users/codes/one-time-code.js';

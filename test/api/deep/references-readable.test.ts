@@ -6,7 +6,7 @@ import type { App } from '../../../src/app.js';
 import { playedCaller } from '../../../src/features/access/operator-caller.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { editCollection } from '../../../src/features/collections/edit-collection.js';
-import { changeProject } from '../../../src/features/declaration/change-project.js';
+import { changeProject } from '../../../src/features/declaration/plan-projects.js';
 import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
 import { requireWriteTarget } from '../../../src/features/documents/write/write-target.js';
 import { removeGuestsJob } from '../../../src/features/users/accounts/remove-guests.job.js';

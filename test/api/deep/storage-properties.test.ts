@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fileStore } from '../../../src/features/files/file-store.js';
+import { fileStore } from '../../../src/features/files/file.js';
 import { measureStorage } from '../../../src/features/files/measure-storage.js';
 import { recountStorage } from '../../../src/features/files/recount-storage.js';
 import { sweepUploads } from '../../../src/features/files/uploads/sweep-uploads.js';

@@ -7,7 +7,7 @@ import { openEngine } from '../../../src/engine/index.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { openLogger } from '../../../src/platform/observe/logger.js';
-import { checkHealth } from '../../../src/features/health/check-health.js';
+import { checkHealth } from '../../../src/features/health/health-routes.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { openStreamClient } from '../../helpers/event-stream.js';
 import { eventually } from '../../helpers/eventually.js';

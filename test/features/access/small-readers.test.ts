@@ -1,10 +1,10 @@
 import type { Context } from 'koa';
 import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
-import { admitsOrigin } from '../../../src/features/access/admits-origin.js';
+import { admitsOrigin } from '../../../src/features/access/require-key.js';
 import { isOwnName, isOwnOrigin, ownAddress } from '../../../src/features/access/own-origin.js';
 import { heldBy, pinsOf, pinsOfDocument, standIn, valuesAt } from '../../../src/features/access/rules/pins.js';
-import { formatTokenId, parseTokenId } from '../../../src/features/access/token-id.js';
+import { formatTokenId, parseTokenId } from '../../../src/features/access/caller.js';
 
 describe('an allowlist', () => {
   it.each([

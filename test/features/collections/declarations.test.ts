@@ -6,16 +6,15 @@ import { withParsedCollections } from '../../../cli/formats/read-declaration-fil
 import type { CollectionDeclaration } from '../../../src/features/collections/schema/collection-declaration.js';
 import { listLoosenedBy, planSchema } from '../../../src/features/collections/schema/plan-schema.js';
 import { listCollections } from '../../../src/features/collections/list-collections.js';
-import { setRls } from '../../../src/features/collections/set-rls.js';
+import { setRls } from '../../../src/features/collections/change-collection.js';
 import { RULE_NAMES, rulesOf } from '../../../src/features/collections/rules/collection-rules.js';
 import { admitsAnyone, admitsNobody, withoutPlaces, type Rule } from '../../../src/features/collections/rules/rule.js';
 import { applySchema } from '../../../src/features/collections/schema/apply-schema.js';
 import type { Field, FieldShape } from '../../../src/features/collections/fields/field.js';
 import { applyProjects } from '../../../src/features/declaration/apply-projects.js';
 import { declareProject } from '../../../src/features/declaration/declare-project.js';
-import { planProjects } from '../../../src/features/declaration/plan-projects.js';
+import { planProjects, NO_SECRETS } from '../../../src/features/declaration/plan-projects.js';
 import { readProjectsFile, type ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
-import { NO_SECRETS } from '../../../src/features/declaration/declared-secrets.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
 import { buildProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { guardPipeline, joinedNames } from '../../../src/features/documents/pipeline/guard-pipeline.js';
-import type { PipelineSource } from '../../../src/features/documents/pipeline/pipeline-scope.js';
+import type { PipelineSource } from '../../../src/features/documents/pipeline/pipeline-literals.js';
 import { missing } from '../../../src/errors.js';
 import { buildCollection } from './build-collection.js';
 

@@ -3,7 +3,7 @@ import { createServer, get, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import type { Caller } from '../../../src/features/access/caller.js';
-import { EventBytes } from '../../../src/features/feed/streams/event-bytes.js';
+import { EventBytes } from '../../../src/features/feed/streams/batch.js';
 import { Stream } from '../../../src/features/feed/streams/stream.js';
 
 it('a stream goes on after a batch without events', async () => {

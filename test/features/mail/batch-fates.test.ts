@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { App } from '../../../src/app.js';
 import { mailLogStore } from '../../../src/features/mail/mail-log.js';
 import { mailUsageStore } from '../../../src/features/mail/sending/mail-slots.js';
-import { sendMailOnce } from '../../../src/features/mail/sending/once.js';
-import { sendBatch } from '../../../src/features/mail/sending/send-batch.js';
+import { sendMailOnce, sendBatch } from '../../../src/features/mail/sending/once.js';
 import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
 import { projectStore } from '../../../src/features/projects/project-store.js';
 import { REPEATED_REQUESTS } from '../../../src/features/quota/kept-records.js';

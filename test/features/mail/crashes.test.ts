@@ -8,7 +8,7 @@ import { mailLogStore, type MailLog } from '../../../src/features/mail/mail-log.
 import { setMailSettings } from '../../../src/features/mail/project-mail.js';
 import { readBatch, readMailRequest } from '../../../src/features/mail/read-mail.js';
 import { receiveMailEvent } from '../../../src/features/mail/receive-mail-event.js';
-import { sendBatch } from '../../../src/features/mail/sending/send-batch.js';
+import { sendBatch } from '../../../src/features/mail/sending/once.js';
 import { sendMail } from '../../../src/features/mail/sending/send-mail.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
 import type { Project } from '../../../src/features/projects/project.js';

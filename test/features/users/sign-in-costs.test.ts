@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { changeProject } from '../../../src/features/declaration/change-project.js';
+import { changeProject } from '../../../src/features/declaration/plan-projects.js';
 import { findLetter, openCode } from '../../../src/features/users/codes/one-time-code.js';
 import { totpCode } from '../../../src/features/users/factors/totp.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';

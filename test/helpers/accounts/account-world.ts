@@ -3,7 +3,7 @@ import { loadConfig } from '../../../src/config/config.js';
 import { addCollection } from '../../../src/features/collections/add-collection.js';
 import { documentsName } from '../../../src/features/collections/collection.js';
 import { defaultUsersCollection } from '../../../src/features/collections/users-collection.js';
-import { changeProject } from '../../../src/features/declaration/change-project.js';
+import { changeProject } from '../../../src/features/declaration/plan-projects.js';
 import { identityStore, isLinkOf } from '../../../src/features/users/accounts/linked-identity.js';
 import { isPasskeyOf, passkeyStore } from '../../../src/features/users/accounts/passkey.js';
 import { findLetter, ONE_TIME_CODES, type CodePurpose } from '../../../src/features/users/codes/one-time-code.js';

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openLogger } from '../../../src/platform/observe/logger.js';
 import { openFallbackCounter } from '../../../src/platform/rate-limit/fallback-counter.js';
-import { openMemoryCounter } from '../../../src/platform/rate-limit/memory-counter.js';
-import type { Grant, RateCounter } from '../../../src/platform/rate-limit/rate-counter.js';
+import { openMemoryCounter, type Grant, type RateCounter } from '../../../src/platform/rate-limit/memory-counter.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
 import { eventually } from '../../helpers/eventually.js';
 

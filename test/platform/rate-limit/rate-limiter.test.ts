@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Rate } from '../../../src/config/setting-readers.js';
-import { openMemoryCounter } from '../../../src/platform/rate-limit/memory-counter.js';
-import type { RateCounter } from '../../../src/platform/rate-limit/rate-counter.js';
+import { openMemoryCounter, type RateCounter } from '../../../src/platform/rate-limit/memory-counter.js';
 import { openRateLimiter, type RateLimiter } from '../../../src/platform/rate-limit/rate-limiter.js';
 import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
 import { eventually } from '../../helpers/eventually.js';

@@ -4,8 +4,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { ROLES, rolesOf } from '../../collections/user-roles.js';
-import { defaultUsersCollection, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
+import { ROLES, rolesOf, defaultUsersCollection, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
 import type { Caller } from '../caller.js';
 import { ownId, type CallerAttributes } from './compile-rule.js';
 

@@ -1,11 +1,31 @@
 import { invalid, type FieldProblem } from '../../../errors.js';
 import { constraintProblems, defaultProblem } from './constraints/check-constraints.js';
 import { CONSTRAINT_NAMES } from './constraints/constraint-rows.js';
-import { referenceProblem } from './reference-problem.js';
 import { FIELD_TYPE_RULES, isWellFormed } from './field-type.js';
 import { FIELD_TYPES, KEPT_FIELDS, OWN_USER, UNSAFE_NAMES, type Field, type FieldShape } from './field.js';
-import { isCollectionName } from '../collection-name.js';
+import { isCollectionName } from '../require-collection-name.js';
 import type { CollectionMode } from '../collection.js';
+
+/**
+ * Why the references of a top-level field cannot be kept, as the rest of a sentence about it; null = they can. Checked
+ * are a Ref at the top level and the items of a list there: the documents that hold them are found by an index.
+ */
+function referenceProblem(field: Field): { rule: 'check' | 'onDelete'; text: string } | null {
+  const shape = field.type === 'Array' && field.items ? field.items : field;
+  if (partsOf(shape).some(isChecked)) {
+    return { rule: 'check', text: 'cannot have check: only a Ref at the top level can, or the items of a list there' };
+  }
+  if (!shape.check) return null;
+  if (shape.ref === undefined) return { rule: 'check', text: 'needs the name of a collection for check: Ref(posts)' };
+  if (shape.onDelete !== 'unset') return null;
+  if (shape === field && field.required) return { rule: 'onDelete', text: 'is required, so that it cannot be unset' };
+  if (field.minItems) return { rule: 'onDelete', text: 'has minItems, so that its items cannot be unset' };
+  return null;
+}
+
+const partsOf = ({ items, fields = [] }: FieldShape): FieldShape[] => [...(items ? [items] : []), ...fields];
+
+const isChecked = (shape: FieldShape): boolean => Boolean(shape.check) || partsOf(shape).some(isChecked);
 
 const MAX_FIELDS = 200;
 const MAX_FIELD_NESTING = 5;

@@ -1,8 +1,35 @@
 import { invalid } from '../../../errors.js';
-import { checkUniques } from './check-uniques.js';
 import type { Collection } from '../collection.js';
 import { MAX_STORED_INDEXES, placesField, requiredIndexes } from './document-indexes.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES } from '../fields/field.js';
+import { FIELD_TYPE_RULES } from '../fields/field-type.js';
+
+const MAX_UNIQUES = 10;
+const MAX_TOGETHER = 4;
+
+/** 400 INVALID_UNIQUE unless each list names two to four declared fields whose values can be unique, each list once. */
+function checkUniques({ uniques = [], fields, rls }: Pick<Collection, 'uniques' | 'fields' | 'rls'>): void {
+  if (uniques.length > MAX_UNIQUES) throw refusal(`A collection has at most ${MAX_UNIQUES} lists of unique fields`);
+  for (const names of uniques) {
+    const text = names.join(',');
+    if (names.length < 2 || names.length > MAX_TOGETHER || new Set(names).size < names.length) {
+      throw refusal(`"${text}" must name two to ${MAX_TOGETHER} fields, as board,user`);
+    }
+    for (const name of names) {
+      const declared = fields.find((field) => field.name === name);
+      const type = declared?.type ?? (name === rls?.ownerField ? 'String' : null);
+      if (type === null || name.includes(',')) throw refusal(`"${text}" names "${name}", which is no declared field`);
+      if (!FIELD_TYPE_RULES[type].canBeUnique) throw refusal(`"${name}" cannot be unique: it is of type ${type}`);
+    }
+  }
+  if (new Set(uniques.map((names) => [...names].sort().join())).size < uniques.length) {
+    throw refusal('The same fields are asked to be unique twice');
+  }
+}
+
+function refusal(message: string): Error {
+  return invalid('INVALID_UNIQUE', message.length > 300 ? `${message.slice(0, 300)}…` : message);
+}
 
 const MAX_REQUESTED_INDEXES = 20;
 const MAX_PARTS = 4;

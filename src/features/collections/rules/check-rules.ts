@@ -2,8 +2,7 @@ import { invalid } from '../../../errors.js';
 import type { AccessRules, Collection } from '../collection.js';
 import { FIELD_TYPE_RULES } from '../fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../fields/field.js';
-import { ROLES, rolesPlace } from '../user-roles.js';
-import { USERS } from '../users-collection.js';
+import { ROLES, rolesPlace, USERS } from '../users-collection.js';
 import { RULE_NAMES } from './collection-rules.js';
 import { hasRules } from './field-rules.js';
 import {

@@ -1,11 +1,18 @@
 import type { App } from '../../../app.js';
 import { AppError, type FieldProblem, type Mistake } from '../../../errors.js';
 import type { AccessRules, Collection } from '../collection.js';
-import { PUBLIC_ACCESS, RULE_NAMES, SERVER_ONLY, type CollectionAccess } from './collection-rules.js';
+import {
+  PUBLIC_ACCESS,
+  RULE_NAMES,
+  SERVER_ONLY,
+  type CollectionAccess,
+  keyPaths,
+  parsedRules,
+} from './collection-rules.js';
 import { listLoosenedAccess } from './compare-rules.js';
 import { requireKnownNames } from './require-sound-rules.js';
 import { requireRuleFit } from './rule-misfits.js';
-import { listUnindexedPaths } from './unindexed-rules.js';
+import { admitsAnyone, ID_PATH } from './rule.js';
 
 /** Something that is wrong with the rules of a collection, or that costs much. */
 export interface RuleFinding {
@@ -92,4 +99,17 @@ async function findRefusal({ name }: Collection, check: () => Promise<void>): Pr
 /** A finding for programs, to whom `details` say the place. */
 export function presentFinding({ mistake: _, ...finding }: RuleFinding): Omit<RuleFinding, 'mistake'> {
   return finding;
+}
+
+/** Alternatives of the rule `read` whose documents no index finds, by what they ask first: more than have indexes. */
+function listUnindexedPaths(collection: Pick<Collection, 'rules'>): string[] {
+  if (!collection.rules) return [];
+  const { read } = parsedRules(collection.rules);
+  if (admitsAnyone(read)) return [];
+  const known = new Set([...keyPaths(collection), ID_PATH]);
+  const firsts = read.alternatives.flatMap((conditions) => {
+    const first = conditions.find((condition) => condition.kind === 'document');
+    return first ? [first.path] : [];
+  });
+  return [...new Set(firsts)].filter((path) => !known.has(path));
 }

@@ -5,11 +5,10 @@ import { changeCollection, type ChangeOptions } from '../change-collection.js';
 import { requireStoredFit } from '../stored-fit.js';
 import { dropCollection } from '../drop-collection.js';
 import { collectionStore, requireStoredCollection } from '../collection-store.js';
-import { namingCollection } from './declaration-error.js';
 import { withoutSets } from '../rules/collection-rules.js';
 import { listNaming } from '../rules/require-sound-rules.js';
 import { writeDeclaration } from './collection-declaration.js';
-import { settleChange, type SchemaChange } from './plan-schema.js';
+import { namingCollection, settleChange, type SchemaChange } from './plan-schema.js';
 
 /**
  * Carries out a plan, one collection after the other, drops last. Each step is whole by itself; after a failure a new

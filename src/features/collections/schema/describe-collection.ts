@@ -13,10 +13,29 @@ import {
   TEXT,
   WHOLE,
 } from '../../../platform/schema/schema.js';
-import { ACCESS_WORDS } from '../collection.js';
+import { ACCESS_WORDS, type Collection } from '../collection.js';
 import { FIELD_DEFS } from './collection-declaration.js';
-import { MODEL } from './present-model.js';
 import type { Field } from '../fields/field.js';
+
+/** The shape in which the hosted service's SDK reads a collection. */
+const MODEL = object(
+  { name: TEXT, model: arrayOf(object({ key: TEXT, type: TEXT, required: FLAG, unique: FLAG, 'ref?': TEXT })) },
+  'CollectionModel',
+);
+
+/** A collection as the hosted service's SDK reads it: its own name for every field. */
+export function presentModel({ name, fields }: Pick<Collection, 'name' | 'fields'>) {
+  return {
+    name,
+    model: fields.map((field) => ({
+      key: field.name,
+      type: field.type,
+      required: field.required === true,
+      unique: field.unique === true,
+      ...(field.ref !== undefined && { ref: field.ref }),
+    })),
+  };
+}
 
 const RLS = anyOf(
   object({ enabled: oneOf(true), mode: oneOf('public-read', 'private'), ownerField: TEXT }),

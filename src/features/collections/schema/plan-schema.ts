@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { conflict, invalid } from '../../../errors.js';
+import { conflict, invalid, AppError } from '../../../errors.js';
 import type { CollectionSettings } from '../change-collection.js';
 import type { Collection } from '../collection.js';
 import { checkFieldRules } from '../rules/check-field-rules.js';
@@ -8,9 +8,33 @@ import { checkRules } from '../rules/check-rules.js';
 import { defaultUserFields, USERS } from '../users-collection.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
-import { namingCollection } from './declaration-error.js';
 import { wholeDeclaration, type CollectionDeclaration, type WholeDeclaration } from './collection-declaration.js';
 import { listDifferences, listLoosened, mergeDeclaration } from './merge-declaration.js';
+
+/** A mistake in the declaration of one collection, of which its message says. */
+export class DeclarationError extends AppError {
+  readonly collection: string;
+
+  constructor(collection: string, { kind, code, message, details, mistake, cause }: AppError) {
+    super(kind, code, `collection ${collection}: ${message}`, { details, mistake, cause });
+    this.collection = collection;
+  }
+}
+
+/** Runs what reads or carries out a declaration; what it refuses is a DeclarationError. */
+export function namingCollection<T>(collection: string, work: () => T): T {
+  const named = (error: unknown): never => {
+    throw error instanceof AppError && !(error instanceof DeclarationError)
+      ? new DeclarationError(collection, error)
+      : error;
+  };
+  try {
+    const done = work();
+    return done instanceof Promise ? (done.catch(named) as T) : done;
+  } catch (error) {
+    return named(error);
+  }
+}
 
 export type SchemaChange =
   | { action: 'add'; collection: string; to: WholeDeclaration }

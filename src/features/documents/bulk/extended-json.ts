@@ -1,7 +1,6 @@
 import { invalid } from '../../../errors.js';
 import { losesDigits } from '../../../exchange/csv-row.js';
-import { findDate } from '../../collections/fields/find-date.js';
-import { isJsonObject } from '../../collections/fields/field-type.js';
+import { findDate, isJsonObject } from '../../collections/fields/field-type.js';
 import type { Field, FieldShape } from '../../collections/fields/field.js';
 
 /** Reports that a field is stored as something else than it was, or left out. */

@@ -1,8 +1,7 @@
 import { invalid } from '../../../errors.js';
 import { findObjectId } from '../../../platform/ids.js';
 import type { Collection } from '../../collections/collection.js';
-import { findDate } from '../../collections/fields/find-date.js';
-import { isJsonObject } from '../../collections/fields/field-type.js';
+import { findDate, isJsonObject } from '../../collections/fields/field-type.js';
 import { SYSTEM_FIELDS } from '../../collections/fields/field.js';
 import type { StoredDocument } from '../store/document.js';
 import { readExtendedDocument, type Note } from './extended-json.js';

@@ -6,7 +6,7 @@ import type { Collection } from '../../collections/collection.js';
 import { allOf } from '../query/keyset-filter.js';
 import type { BulkQuery } from '../query/parse-bulk-query.js';
 import { listError } from '../reply/query-errors.js';
-import { readAgain } from '../reply/read-again.js';
+import { readAgain } from '../reply/reply-size.js';
 import { visibleDocuments } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import type { RecordWrite } from '../store/record-update.js';

@@ -1,7 +1,13 @@
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { EXPRESSION_OPERATORS, META_KINDS, PATTERN_OPERATORS, SYSTEM_VARIABLES } from './expression-operators.js';
-import { isWrapped, literalForms, readWrapped, type DocumentShape } from './pipeline-literals.js';
-import { badPipeline, refusedName } from './pipeline-problems.js';
+import {
+  isWrapped,
+  literalForms,
+  readWrapped,
+  type DocumentShape,
+  badPipeline,
+  refusedName,
+} from './pipeline-literals.js';
 import { judgePattern } from '../query/safe-pattern.js';
 
 const COMPARISONS: ReadonlySet<string> = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$cmp']);

@@ -3,9 +3,14 @@ import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { guardExpression } from './guard-expression.js';
 import { guardArgument } from './guard-match.js';
-import { DocumentShape, endsInId } from './pipeline-literals.js';
-import { badPipeline, requireObject, requirePath } from './pipeline-problems.js';
-import type { PipelineScope } from './pipeline-scope.js';
+import {
+  DocumentShape,
+  endsInId,
+  type PipelineScope,
+  badPipeline,
+  requireObject,
+  requirePath,
+} from './pipeline-literals.js';
 
 const LOOKUP_KEYS: ReadonlySet<string> = new Set(['from', 'localField', 'foreignField', 'let', 'pipeline', 'as']);
 const GRAPH_KEYS: ReadonlySet<string> = new Set([

@@ -2,10 +2,20 @@ import type { Document } from 'bson';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { GEO_CONDITIONS, LIST_CONDITIONS, PLAIN_CONDITIONS, VALUE_CONDITIONS } from './expression-operators.js';
 import { guardExpression, requireConstantPattern, requirePatternOptions } from './guard-expression.js';
-import { endsInId, isWrapped, literalForms, readLiteral, type DocumentShape } from './pipeline-literals.js';
+import {
+  endsInId,
+  isWrapped,
+  literalForms,
+  readLiteral,
+  type DocumentShape,
+  type PipelineSource,
+  badPipeline,
+  refusedName,
+  requireObject,
+  requirePath,
+  requireText,
+} from './pipeline-literals.js';
 import { requireReadableFilter } from '../reply/conceal-fields.js';
-import type { PipelineSource } from './pipeline-scope.js';
-import { badPipeline, refusedName, requireObject, requirePath, requireText } from './pipeline-problems.js';
 
 const GEO_KEYS: ReadonlySet<string> = new Set(['$geometry', '$box', '$polygon', '$center', '$centerSphere']);
 

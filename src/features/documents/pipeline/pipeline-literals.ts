@@ -1,12 +1,58 @@
-import type { ObjectId } from 'bson';
+import type { ObjectId, Document } from 'bson';
 import type { Collection } from '../../collections/collection.js';
-import { findDate } from '../../collections/fields/find-date.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { isJsonObject } from '../../collections/fields/field-type.js';
+import { findDate, isJsonObject } from '../../collections/fields/field-type.js';
 import { scalarShape } from '../query/filter-value.js';
 import { findField, isFieldPath } from '../store/find-field.js';
 import { fieldNotReadable } from '../reply/conceal-fields.js';
-import { badPipeline } from './pipeline-problems.js';
+import { invalid, type AppError } from '../../../errors.js';
+import { BLOCKED } from './expression-operators.js';
+
+/** 400 INVALID_PIPELINE. */
+export function badPipeline(message: string): AppError {
+  return invalid('INVALID_PIPELINE', message);
+}
+
+/** Conditions of MongoDB that people look for, and what there is instead. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ['$near', 'begin the pipeline with $geoNear'],
+  ['$nearSphere', 'begin the pipeline with $geoNear'],
+  ['$within', 'write $geoWithin'],
+  ['$text', 'there is no text search; $regex finds what begins with or contains a word'],
+]);
+
+/**
+ * The refusal of a stage or operator that is not on a list: BLOCKED_STAGE where it is known to be dangerous, else
+ * INVALID_PIPELINE.
+ */
+export function refusedName(name: string, what: string): AppError {
+  const instead = INSTEAD.get(name);
+  if (instead !== undefined) return badPipeline(`${name} is not available here: ${instead}`);
+  return BLOCKED.has(name) || name.startsWith('$_internal')
+    ? invalid('BLOCKED_STAGE', `${name.slice(0, 60)} is not allowed in a pipeline`)
+    : badPipeline(`Unknown ${what} ${JSON.stringify(name.slice(0, 60))}`);
+}
+
+/** An object with at least one key; 400 otherwise. `what` begins the message. */
+export function requireObject(value: unknown, what: string): Record<string, unknown> {
+  if (!isJsonObject(value) || Object.keys(value).length === 0) throw badPipeline(`${what} needs an object`);
+  return value;
+}
+
+export function requireText(value: unknown, what: string): string {
+  if (typeof value !== 'string' || value === '') throw badPipeline(`${what} must be a text`);
+  return value;
+}
+
+/** A path as it stands in a specification: without `$`, without empty parts. */
+export function requirePath(value: unknown, what: string): string {
+  const path = requireText(value, what);
+  // The driver's library would take a document with a field `_bsontype` for one of its own types.
+  if (path.split('.').some((part) => part === '' || part.startsWith('$') || part === '_bsontype')) {
+    throw badPipeline(`${what}: ${JSON.stringify(path.slice(0, 60))} is not a field path`);
+  }
+  return path;
+}
 
 /**
  * The known shape of the documents at one place of a pipeline: a stage that gives a field a new meaning ends the
@@ -105,3 +151,29 @@ export function readWrapped(value: Record<string, unknown>): ObjectId | Date {
   if (!date) throw badPipeline('$date must be a date such as "2026-01-31" or "2026-01-31T12:00:00Z"');
   return date;
 }
+
+/** A collection that a pipeline reads: where its documents are stored, and which of them the caller may see. */
+export interface PipelineSource {
+  collection: Collection;
+  storedName: string;
+  /** Holds for the documents that the caller may read; always joined in, never left to the client. */
+  visible: Document;
+  /** Whether rules keep documents from the caller. */
+  isRestricted: boolean;
+  /** Fields that the caller does not see in every document: the pipeline neither names nor hands on any of them. */
+  unseen: ReadonlySet<string>;
+}
+
+/** The surroundings in which a stage is checked. */
+export interface PipelineScope {
+  shape: DocumentShape;
+  /** A joined collection by the name that clients use; throws 400 or 404. Counts against the limits of joins. */
+  join(name: unknown, stage: string): PipelineSource;
+  /** A pipeline over a joined collection, restricted to what is visible in it. */
+  joined(stages: unknown, source: PipelineSource, stage: string): Document[];
+  /** A pipeline over the documents in hand. */
+  nested(stages: unknown, stage: string): Document[];
+}
+
+/** Returns the stages that may run instead of one stage of the client. */
+export type StageGuard = (specification: unknown, scope: PipelineScope) => Document[];

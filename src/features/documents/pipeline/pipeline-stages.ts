@@ -3,9 +3,15 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import { guardExpression, guardNamed } from './guard-expression.js';
 import { guardGraphLookup, guardLookup, guardUnionWith } from './guard-joins.js';
 import { guardMatch } from './guard-match.js';
-import { readLiteral } from './pipeline-literals.js';
-import { badPipeline, requireObject, requirePath, requireText } from './pipeline-problems.js';
-import type { PipelineScope, StageGuard } from './pipeline-scope.js';
+import {
+  readLiteral,
+  type PipelineScope,
+  type StageGuard,
+  badPipeline,
+  requireObject,
+  requirePath,
+  requireText,
+} from './pipeline-literals.js';
 
 export const MAX_FACETS = 20;
 

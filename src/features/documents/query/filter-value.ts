@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import { foldText } from '../../collections/fields/nocase.js';
-import { findDate } from '../../collections/fields/find-date.js';
+import { findDate } from '../../collections/fields/field-type.js';
 import type { Field, FieldShape, FieldType } from '../../collections/fields/field.js';
 import { findObjectId } from '../../../platform/ids.js';
 import type { PathTarget } from '../store/find-field.js';

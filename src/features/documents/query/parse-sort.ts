@@ -1,8 +1,8 @@
 import type { Collection } from '../../collections/collection.js';
 import { comparedPath } from '../../collections/fields/nocase.js';
 import { findField, isFieldPath } from '../store/find-field.js';
-import { adviseNearest } from './advise-field.js';
 import { badQuery, quoted } from '../reply/query-text.js';
+import { findNearest } from '../../../platform/nearest.js';
 
 export interface SortField {
   /** As stored: of a `@nocase` field that of its folded value. */
@@ -41,4 +41,14 @@ function requireSortField(collection: Collection, path: string): void {
   if (!findField(collection, path)) {
     throw badQuery(`Unknown field ${quoted(path)} in sort${adviseNearest(collection, path)}`);
   }
+}
+
+/** A hint at the field that was meant by one that there is not; of a hidden one nobody is told that it is there. */
+export function adviseNearest({ fields }: Collection, path: string): string {
+  const shown = fields.filter(({ hidden }) => !hidden);
+  const near = findNearest(
+    path,
+    shown.map(({ name }) => name),
+  );
+  return near === null ? '' : `: did you mean ${quoted(near)}?`;
 }

@@ -9,8 +9,7 @@ import type { Project } from '../../projects/project.js';
 import { concealInDocument } from '../reply/conceal-fields.js';
 import { documentStore } from '../store/document-store.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
-import type { ExplainedList } from './explained-plan.js';
-import { explainList } from './list-documents.js';
+import { type ExplainedList, explainList } from './list-documents.js';
 
 /** What a user, or with null somebody who is not signed in, may do in a collection, and how that is found out. */
 export interface ExplainedAccess {

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import { forbidden, invalid } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
-import { findDate } from '../../collections/fields/find-date.js';
+import { findDate } from '../../collections/fields/field-type.js';
 import { KEPT_FIELDS } from '../../collections/fields/field.js';
 import { Problems } from '../reply/problems.js';
 import { documentShape, storeValue, type ObjectShape } from '../store/document-shape.js';

@@ -4,8 +4,7 @@ import type { EarlierDocument, LogPosition, WatchedChange } from '../../changes/
 import { allOf } from '../../documents/query/keyset-filter.js';
 import { sealFeedCursor, type FeedPosition, type SetPosition } from '../feed-cursor.js';
 import type { Following } from '../read-page.js';
-import { keyOfForm, writeReady, type Batch, type EventForm } from './batch.js';
-import { EventBytes } from './event-bytes.js';
+import { keyOfForm, writeReady, type Batch, type EventForm, EventBytes } from './batch.js';
 
 /** Somebody of a group, who has everything up to where it is. */
 export interface Member {

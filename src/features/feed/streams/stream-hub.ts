@@ -5,15 +5,13 @@ import { type LoadRefusal, requestShares } from '../../../http/admission/refusal
 import { admission } from '../../../http/admission/admission.js';
 import { takeTurns } from '../../../turns.js';
 import { isRestoring } from '../../../platform/database/restore-mark.js';
-import { admitsOrigin } from '../../access/admits-origin.js';
 import { judgeHeldToken } from '../../access/read-bearer.js';
-import { findLiveKey } from '../../access/require-key.js';
+import { admitsOrigin, findLiveKey } from '../../access/require-key.js';
 import { findLimit } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
-import { EventBytes } from './event-bytes.js';
-import { randomRetry, type Follower, type FollowerShares } from './follower.js';
+import { EventBytes } from './batch.js';
+import { randomRetry, type Follower, type FollowerShares, Watchers } from './follower.js';
 import type { EndListener, Stream } from './stream.js';
-import { Watchers } from './watchers.js';
 
 /** So often it is looked whether streams may go on. */
 const LOOK_MS = 500;

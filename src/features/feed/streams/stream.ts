@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Caller } from '../../access/caller.js';
-import type { EventBytes } from './event-bytes.js';
+import type { EventBytes } from './batch.js';
 
 /** With more unsent nothing new is given to a stream: its followers read the log again when it is taken. */
 const MAX_UNSENT_BYTES = 64 * 1024;

@@ -9,10 +9,8 @@ import { collectionStore } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
 import { requireUpdatable } from '../../documents/write/require-updatable.js';
 import type { Project } from '../../projects/project.js';
-import { isPublicBucket } from '../bucket/public-bucket.js';
-import { isSince, type FileDocument, type FileRecord } from '../file.js';
-import { choosePlace, openPlace } from '../file-places.js';
-import { fileMissing } from '../file-store.js';
+import { isPublicBucket } from '../bucket/check-bucket.js';
+import { isSince, type FileDocument, type FileRecord, choosePlace, openPlace, fileMissing } from '../file.js';
 import type { SeenBy } from '../uploads/new-file.js';
 
 /** The document that an upload is to belong to. */

@@ -4,9 +4,7 @@ import { takeTurns } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
 import type { Project } from '../../projects/project.js';
 import { getDocument } from '../../documents/read/get-document.js';
-import { isSince, objectOf, visibilityOf, type FileRecord } from '../file.js';
-import { openPlace } from '../file-places.js';
-import { fileMissing, findFile } from '../file-store.js';
+import { isSince, objectOf, visibilityOf, type FileRecord, openPlace, fileMissing, findFile } from '../file.js';
 import { findName } from './attach-file.js';
 
 /** The time for which a link is good: as long as that it outlives a right that was taken away. */

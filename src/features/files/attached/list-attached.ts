@@ -4,8 +4,7 @@ import { attachedPrefix } from '../../documents/store/attached-files.js';
 import { documentStore } from '../../documents/store/document-store.js';
 import { documentNotFound, requireDocumentId } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
-import { isSince, TRASH_TOO } from '../file.js';
-import { fileStore } from '../file-store.js';
+import { isSince, TRASH_TOO, fileStore } from '../file.js';
 import { presentListedFile } from '../list-files.js';
 import { signLink } from './link-files.js';
 

@@ -6,8 +6,7 @@ import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { attachedPrefix, type AttachedTo } from '../../documents/store/attached-files.js';
 import { documentStore } from '../../documents/store/document-store.js';
 import { projectStore } from '../../projects/project-store.js';
-import { deletion, isSince, type FileRecord } from '../file.js';
-import { fileStore, SERVED_FILES } from '../file-store.js';
+import { deletion, isSince, type FileRecord, fileStore, SERVED_FILES } from '../file.js';
 import { settleFiles } from '../uploads/settle-files.js';
 
 const BATCH = 500;

@@ -3,8 +3,7 @@ import { conflict, forbidden } from '../../../errors.js';
 import { findLimit, findUserShare } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
 import { shareUsedUp } from '../../quota/user-share.js';
-import { providerOf, UNCONFIRMED_MS, type FileRecord } from '../file.js';
-import { fileMissing, fileStore } from '../file-store.js';
+import { providerOf, UNCONFIRMED_MS, type FileRecord, fileMissing, fileStore } from '../file.js';
 import {
   chargeMark,
   closeMark,

@@ -5,9 +5,16 @@ import type { S3Store } from '../../../platform/object-store/s3-store.js';
 import type { Project } from '../../projects/project.js';
 import { confirmFile, notReady } from './confirm-file.js';
 import { isShownInline } from '../content-type.js';
-import { isNearly, newObject, providerOf, type FileRecord } from '../file.js';
-import { openPlace } from '../file-places.js';
-import { fileMissing, fileStore, findFile } from '../file-store.js';
+import {
+  isNearly,
+  newObject,
+  providerOf,
+  type FileRecord,
+  openPlace,
+  fileMissing,
+  fileStore,
+  findFile,
+} from '../file.js';
 import { removeObjects } from '../bucket/remove-objects.js';
 
 /** The number of times the bytes of a bucket may be exchanged while they are being confirmed. */

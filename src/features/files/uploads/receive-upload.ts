@@ -1,11 +1,22 @@
 import type { Context } from 'koa';
 import type { App } from '../../../app.js';
-import { receiveFile } from '../../../http/requests/multipart.js';
+import { receiveFile, type IncomingFile } from '../../../http/requests/multipart.js';
 import type { Project } from '../../projects/project.js';
-import { providerOf, type FileRecord } from '../file.js';
-import { choosePlace } from '../file-places.js';
-import type { SeenBy } from './new-file.js';
-import { uploadFile } from './upload-file.js';
+import {
+  providerOf,
+  type FileRecord,
+  choosePlace,
+  objectOf,
+  storedAs,
+  deletion,
+  openPlace,
+  fileStore,
+} from '../file.js';
+import { type SeenBy, newFile } from './new-file.js';
+import { keepRecord } from '../../quota/keep-record.js';
+import { confirmFile, requireRoom } from './confirm-file.js';
+import { isContentType, isShownInline, UNKNOWN_TYPE } from '../content-type.js';
+import { settleFiles } from './settle-files.js';
 
 /** What an upload is refused with, besides outages. */
 export const UPLOAD_REFUSALS = {
@@ -32,4 +43,57 @@ export function receiveUpload(
   return receiveFile(ctx, rules, async (incoming, texts) =>
     uploadFile(app, project, incoming, uploadedBy, await seenBy(texts)),
   );
+}
+
+/**
+ * Stores a file as it streams in, charges and confirms it. A failure on the way, such as a body that breaks off, leaves
+ * nothing behind. 403 QUOTA_EXCEEDED.
+ */
+export async function uploadFile(
+  app: App,
+  project: Project,
+  { filename, contentType, body }: IncomingFile,
+  uploadedBy: string | null,
+  seenBy: SeenBy = {},
+): Promise<FileRecord> {
+  const place = choosePlace(app, project);
+  const type = [contentType, contentType.split(';', 1)[0]!.trim()].find(isContentType) ?? UNKNOWN_TYPE;
+  const upload = { name: filename, contentType: type, declaredSize: null, place, uploadedBy, seenBy };
+  const begun = newFile(project, upload, app.clock.now());
+  // No address of its object is given out, so nobody else can write to it.
+  const file: FileRecord = { ...begun, object: begun.path };
+  const isInternal = providerOf(place) === 'internal';
+  const store = (await openPlace(app, project, file))!;
+  if (isInternal) await requireRoom(app, project, 1, uploadedBy);
+  await keepRecord(app, 'files', file);
+  try {
+    const bytes = await store.put(objectOf(file), body, { contentType: type, attachment: !isShownInline(type) });
+    await fileStore(app).updateOne(
+      { _id: file._id, state: 'requested' },
+      { $set: { state: 'stored', ...storedAs(file, bytes) } },
+    );
+    return await confirmFile(app, project, file);
+  } catch (error) {
+    body.destroy();
+    await discardUpload(app, file);
+    throw error;
+  }
+}
+
+/**
+ * Gives up an upload that nobody has confirmed: its bytes go, also those that came after somebody else had given it up,
+ * and a charge under way is given back. Leaves a confirmed file alone. The sweep does the rest if this cannot be done
+ * now.
+ */
+export async function discardUpload(app: App, file: FileRecord): Promise<void> {
+  try {
+    await fileStore(app).updateOne(
+      { _id: file._id, state: { $in: ['requested', 'stored'] } },
+      { $set: deletion(new Date(app.clock.now())) },
+    );
+    const now = await fileStore(app).findOne({ _id: file._id });
+    if (now?.state !== 'confirmed') await settleFiles(app, file.projectId, [file]);
+  } catch (error) {
+    app.log.warn({ err: error, path: file.path }, 'a failed upload is left to the sweep');
+  }
 }

@@ -5,9 +5,7 @@ import { findLimit, findUserShare } from '../../plans/plan-limits.js';
 import type { Project } from '../../projects/project.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { requireRoom } from './confirm-file.js';
-import { newObject, providerOf, SIGNED_URL_MS } from '../file.js';
-import { choosePlace, openPlace } from '../file-places.js';
-import { fileStore } from '../file-store.js';
+import { newObject, providerOf, SIGNED_URL_MS, choosePlace, openPlace, fileStore } from '../file.js';
 import { newFile, type SeenBy } from './new-file.js';
 
 export interface UploadGrant {

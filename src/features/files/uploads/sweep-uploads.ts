@@ -1,7 +1,6 @@
 import type { App } from '../../../app.js';
 import { groupBy } from '../../../platform/group-by.js';
-import { deletion, type FileRecord } from '../file.js';
-import { fileStore } from '../file-store.js';
+import { deletion, type FileRecord, fileStore } from '../file.js';
 import { settleFiles, tidyFiles } from './settle-files.js';
 
 const BATCH = 200;

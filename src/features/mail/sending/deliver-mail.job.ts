@@ -3,8 +3,15 @@ import { findObjectId } from '../../../platform/ids.js';
 import type { JobDefinition, RunAgain } from '../../../platform/jobs/job.js';
 import { withSpan } from '../../../platform/observe/telemetry.js';
 import { projectStore } from '../../projects/project-store.js';
-import { acceptMail, closeMail } from '../close-mail.js';
-import { advanceLog, mailLogStore, noteReason, openSealedMail, type MailLog } from '../mail-log.js';
+import {
+  acceptMail,
+  closeMail,
+  advanceLog,
+  mailLogStore,
+  noteReason,
+  openSealedMail,
+  type MailLog,
+} from '../mail-log.js';
 import { refundSlot, settleSlots } from './mail-slots.js';
 import { chooseProvider } from '../project-mail.js';
 import { holdTurns, waitForTurn } from './provider-pace.js';

@@ -16,6 +16,8 @@ import { requireTemplate } from '../mail-template.js';
 import { findByokKey, resolveSender } from '../project-mail.js';
 import { checkRendered, type MailRequest } from '../read-mail.js';
 import { renderTemplate, type MailText } from '../render-template.js';
+import { invalid } from '../../../errors.js';
+import { isEmailAddress } from '../../../platform/schema/text-forms.js';
 
 export const QUEUED_MAIL = object(
   {
@@ -85,4 +87,14 @@ async function composeText(
   const { text, used } = await requireTemplate(app, project, content.by);
   const source = content.subject === undefined ? text : { ...text, subject: content.subject };
   return { text: renderTemplate(source, variables), used };
+}
+
+/**
+ * Queues a mail that shows whether mail of the project works. It takes a slot of the quota and is refused like any
+ * other mail; 400 INVALID_MAIL for what is not an address.
+ */
+export function sendTestMail(app: App, project: Project, to: string): ReturnType<typeof sendMail> {
+  if (!isEmailAddress(to)) throw invalid('INVALID_MAIL', `"${to.slice(0, 80)}" is not an e-mail address`);
+  const text = { subject: `Test mail of ${project.name}`, text: 'If you read this, mail works.' };
+  return sendMail(app, project, { to: [to], variables: {}, content: { kind: 'direct', text } });
 }

@@ -2,9 +2,8 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { CLOCK_DOUBT_MS } from '../../../platform/time/clock.js';
 import { jobStore, type JobDefinition } from '../../../platform/jobs/job.js';
-import { closeMail } from '../close-mail.js';
 import { deliverMail } from './deliver-mail.job.js';
-import { mailLogStore } from '../mail-log.js';
+import { closeMail, mailLogStore } from '../mail-log.js';
 import { refundSlot, mailUsageStore } from './mail-slots.js';
 import { enqueueMail } from './send-mail.js';
 

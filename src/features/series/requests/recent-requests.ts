@@ -5,6 +5,8 @@ import { clientNetwork } from '../../../http/requests/client-address.js';
 import { matchedRoute } from '../../../http/routes/mount-routes.js';
 import type { Caller } from '../../access/caller.js';
 import type { ActingOperator } from '../../access/require-operator.js';
+import { storeOf } from '../../../platform/database/store-of.js';
+import { isRestoring } from '../../../platform/database/restore-mark.js';
 
 /** Of a process, the newest. */
 export const MOST_SEEN = 10_000;
@@ -71,7 +73,7 @@ class RecentRequests {
 }
 
 /** True for a request that a filter asks for. */
-export function isLike(request: SeenRequest, { project, q, status, minMs = 0 }: RequestFilter): boolean {
+function isLike(request: SeenRequest, { project, q, status, minMs = 0 }: RequestFilter): boolean {
   if (project !== undefined && request.project !== project) return false;
   if (status !== undefined && request.status !== status && Math.floor(request.status / 100) !== status) return false;
   return request.ms >= minMs && (q === undefined || textOf(request).includes(q.toLowerCase()));
@@ -128,3 +130,44 @@ function describe(ctx: Context, atMs: number, ms: number): SeenRequest {
 
 /** The beginning of a text by itself: a slice would keep all of an address of 16 kB. */
 const copyOf = (text: string): string => Buffer.from(text.slice(0, MAX_PATH_CHARACTERS)).toString();
+
+export const KEPT_DAYS = 7;
+export const MOST_KEPT = 10_000;
+const DAY_MS = 86_400_000;
+
+interface KeptRequest extends SeenRequest {
+  /** Begins with the moment, so that its order is that of time. */
+  _id: string;
+}
+
+const keptStore = storeOf<KeptRequest>('kept_requests');
+
+/**
+ * Stores the failed and slow requests of this process that were noted since the last call, at most a hundred, and
+ * removes those that are too old or too many.
+ */
+export async function storeKeptRequests(app: App): Promise<void> {
+  const noted = recentRequests(app).takeToKeep();
+  if (noted.length === 0 || (await isRestoring(app.db))) return;
+  await keptStore(app).insertMany(noted.map((request) => ({ _id: idOf(request.atMs, request.requestId), ...request })));
+  const [oldest] = await keptStore(app).find({}).sort({ _id: -1 }).skip(MOST_KEPT).limit(1).toArray();
+  const tooOld = idOf(app.clock.now() - KEPT_DAYS * DAY_MS);
+  await keptStore(app).deleteMany({ _id: { $lte: oldest && oldest._id > tooOld ? oldest._id : tooOld } });
+}
+
+/** The failed and slow requests of all processes, the newest first. */
+export async function findKeptRequests(app: App, filter: RequestFilter): Promise<SeenRequest[]> {
+  const found: SeenRequest[] = [];
+  const since = idOf(app.clock.now() - KEPT_DAYS * DAY_MS);
+  for await (const { _id, ...request } of keptStore(app)
+    .find({ _id: { $gt: since } })
+    .sort({ _id: -1 })) {
+    if (isLike(request, filter)) found.push(request);
+    if (found.length >= filter.limit) break;
+  }
+  return found;
+}
+
+function idOf(atMs: number, requestId = ''): string {
+  return `${new Date(atMs).toISOString()} ${requestId}`;
+}

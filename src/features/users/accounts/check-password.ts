@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
 import type { PasswordWork } from '../../../platform/secrets/password.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { lockUser } from '../sessions/lock-user.js';
+import { lockUser } from '../sessions/end-sessions.js';
 import { nameOf, type User } from '../user.js';
 
 /**

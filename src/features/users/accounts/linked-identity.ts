@@ -4,7 +4,6 @@ import { storeOf } from '../../../platform/database/store-of.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
-import { markOf } from './link-mark.js';
 
 export const SOCIAL_IDENTITIES = 'social_identities';
 
@@ -55,4 +54,9 @@ export async function removeDeadLinks(app: App, project: Project, user: User): P
 /** Removes a link as it was read: a link that has been made again stays. */
 export async function removeLink(app: App, link: LinkedIdentity): Promise<void> {
   await identityStore(app).deleteOne({ _id: link._id, userId: link.userId, createdAt: link.createdAt });
+}
+
+/** Names a linked identity or a passkey, and no later one of the same kind: what the account notes when it goes. */
+export function markOf({ _id, createdAt }: { _id: string; createdAt: Date }): string {
+  return `${_id}@${createdAt.getTime()}`;
 }

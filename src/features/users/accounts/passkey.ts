@@ -5,7 +5,7 @@ import { sha256Hex } from '../../../platform/ids.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
-import { markOf } from './link-mark.js';
+import { markOf } from './linked-identity.js';
 
 export const PASSKEYS = 'passkeys';
 export const MAX_PASSKEYS = 20;

@@ -1,5 +1,5 @@
 import { HIDDEN_FIELD, type Field } from '../../collections/fields/field.js';
-import { ROLES } from '../../collections/user-roles.js';
+import { ROLES } from '../../collections/users-collection.js';
 import { presentDocument, type PresentedDocument } from '../../documents/reply/present-document.js';
 import { isGuest, type User } from '../user.js';
 

@@ -6,8 +6,7 @@ import { endSessions, sessionsEnd } from '../sessions/end-sessions.js';
 import type { User } from '../user.js';
 import { accountChanged, requireUser } from '../user-store.js';
 import { changeUser } from './change-user.js';
-import { markOf } from './link-mark.js';
-import { findLinkRecords, isLinkOf, removeDeadLinks, type LinkedIdentity } from './linked-identity.js';
+import { markOf, findLinkRecords, isLinkOf, removeDeadLinks, type LinkedIdentity } from './linked-identity.js';
 import { findPasskeyRecords, isPasskeyOf, removeDeadPasskeys, type Passkey } from './passkey.js';
 
 const MAX_RACES = 5;

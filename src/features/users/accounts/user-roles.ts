@@ -9,8 +9,8 @@ import {
   ROLES,
   rolesOf,
   rolesPlace,
-} from '../../collections/user-roles.js';
-import { USERS } from '../../collections/users-collection.js';
+  USERS,
+} from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from './change-user.js';

@@ -9,7 +9,7 @@ import { USERS } from '../../collections/users-collection.js';
 import { insertEachRecord } from '../../documents/store/document-store.js';
 import type { Project } from '../../projects/project.js';
 import { readNewUser } from '../accounts/new-user.js';
-import { requireUserSize } from '../accounts/user-size.js';
+import { requireUserSize } from '../accounts/insert-user.js';
 import type { User } from '../user.js';
 import { prepareUserStore, userStore } from '../user-store.js';
 

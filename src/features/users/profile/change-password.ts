@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { withCurrentPassword } from '../accounts/check-password.js';
-import { storePassword } from '../accounts/store-password.js';
+import { storePassword } from '../accounts/set-password.js';
 import type { User } from '../user.js';
 import { accountChanged } from '../user-store.js';
 

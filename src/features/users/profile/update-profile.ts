@@ -6,8 +6,7 @@ import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
-import { ROLES, rolesOf } from '../../collections/user-roles.js';
-import { EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
+import { ROLES, rolesOf, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
 import type { Caller } from '../../access/caller.js';
 import type { AlongsideChange } from '../../documents/write/plan-update.js';
@@ -15,17 +14,16 @@ import { updateDocument } from '../../documents/write/update-document.js';
 import type { WriteTarget } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
-import { authoriseEmailChange, notesPendingEmail } from './change-email.js';
 import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
 import { finishTakeOver } from '../codes/finish-take-over.job.js';
-import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
-import { requireSizeAfter } from '../accounts/user-size.js';
+import { emailTaken, isEmailConflict, requireSizeAfter } from '../accounts/insert-user.js';
 import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
 import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { BY_STRANGER, sendChangeCode, sendCode } from '../codes/send-code.js';
 import { isGuest, type User } from '../user.js';
-import { accountChanged, requireUser } from '../user-store.js';
+import { accountChanged, requireUser, findUserByEmail } from '../user-store.js';
+import { withCurrentPassword } from '../accounts/check-password.js';
 
 /** The editor of a profile, and the network of the request. */
 export interface ProfileEditor {
@@ -229,4 +227,38 @@ function withEmailVerified(collection: Collection): Collection {
     widened.set(collection, wide);
   }
   return wide;
+}
+
+/**
+ * Refuses an address that a user may not ask for: 409 EMAIL_TAKEN; where the account has a password, 400
+ * CURRENT_PASSWORD_REQUIRED without it and 401 INVALID_CREDENTIALS for a wrong one, which counts like a failed sign-in.
+ */
+async function authoriseEmailChange(
+  app: App,
+  project: Project,
+  user: User,
+  address: string,
+  given: { currentPassword: string | null; ip: string },
+): Promise<void> {
+  const { currentPassword, ip } = given;
+  if (user[HIDDEN_FIELD].passwordHash !== null) {
+    if (currentPassword === null) {
+      throw invalid(
+        'CURRENT_PASSWORD_REQUIRED',
+        'Another e-mail address needs the current password: send currentPassword',
+      );
+    }
+    await withCurrentPassword(app, project._id, user, { currentPassword, ip }, () => Promise.resolve());
+  }
+  // A guest is told once the address is proven: anybody may be one.
+  if (!isGuest(user) && (await findUserByEmail(app, project._id, address))) throw emailTaken();
+}
+
+/** The part of a write that notes the address which the account is to have; it keeps its own until verifyEmail. */
+function notesPendingEmail(app: App, user: User, address: string): AlongsideChange {
+  return {
+    // Authorised by that password, for an account that had that address.
+    filter: { email: user.email ?? null, [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash },
+    set: { [`${HIDDEN_FIELD}.pendingEmail`]: { address, askedAt: new Date(app.clock.now()) } },
+  };
 }

@@ -13,8 +13,7 @@ import { hasPasskey } from '../accounts/passkey.js';
 import { asksForCode, findLevel } from '../factors/factors.js';
 import { takeCode } from '../codes/one-time-code.js';
 import { isSessionOf } from '../sessions/end-sessions.js';
-import { proofOf, type ProofMethod, type SessionProof } from '../sessions/proof.js';
-import { sessionStore } from '../sessions/session.js';
+import { proofOf, type ProofMethod, type SessionProof, sessionStore } from '../sessions/session.js';
 import { isGuest, type User } from '../user.js';
 
 /** Time for which a proof suffices for what changes the ways into an account. */

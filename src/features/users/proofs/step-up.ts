@@ -4,8 +4,7 @@ import { levelOf } from '../../access/caller.js';
 import type { Project } from '../../projects/project.js';
 import { findLevel } from '../factors/factors.js';
 import { issueAccessToken } from '../sessions/open-session.js';
-import { proofOf } from '../sessions/proof.js';
-import { sessionStore } from '../sessions/session.js';
+import { proofOf, sessionStore } from '../sessions/session.js';
 import { checkProof, stepUpRequired, type GivenProof, type ProvingUser } from './require-step-up.js';
 
 /**

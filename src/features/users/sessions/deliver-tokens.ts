@@ -3,11 +3,79 @@ import { presentDuration } from '../../../config/setting-readers.js';
 import type { App } from '../../../app.js';
 import { clientSignal } from '../../../http/requests/client-signal.js';
 import { isOverTls, setCookie } from '../../../http/replies/set-cookie.js';
-import type { ObjectOf } from '../../../platform/schema/schema.js';
+import { type ObjectOf, text, TEXT } from '../../../platform/schema/schema.js';
 import type { Project } from '../../projects/project.js';
-import { requireCookieOrigin } from './cookie-origin.js';
-import type { TOKEN_FIELDS } from './describe-tokens.js';
 import type { Client, Tokens } from './open-session.js';
+import { parameter } from '../../../http/routes/route.js';
+import { unauthenticated } from '../../../errors.js';
+import { admitsOrigin } from '../../access/require-key.js';
+import { isOwnOrigin } from '../../access/own-origin.js';
+
+/**
+ * Refuses a cookie that a page of another site may have caused the browser to send: it counts without an `Origin`, for
+ * the service's own, and for one that the project's allowlist names (decisions.md 2). The cookie stays as it is. 401
+ * COOKIE_NOT_ACCEPTED with the command that changes it.
+ */
+function requireCookieOrigin(app: App, ctx: Context, project: Project): void {
+  const origin = ctx.get('Origin');
+  if (origin === '' && ctx.get('sec-fetch-site') === 'cross-site') {
+    throw notAccepted('The refresh cookie does not count for a request of another site');
+  }
+  if (origin === '' || isOwnOrigin(app, ctx, origin)) return;
+  const named = project.allowedDomains.filter((entry) => entry !== '*');
+  const admitsAll = named.length < project.allowedDomains.length;
+  if (admitsAll && app.config.crossSiteCookies) {
+    throw notAccepted(
+      `With BSVC_CROSS_SITE_COOKIES the refresh cookie does not count for pages of other origins while the project admits *: ${nameThem(project, named, origin)}`,
+    );
+  }
+  if (admitsOrigin(named, origin)) return;
+  throw notAccepted(
+    `The refresh cookie counts only for origins that the project names, not by *: ${nameThem(project, named, origin)}`,
+  );
+}
+
+const MAX_SHOWN = 200;
+
+/** The command that lists exactly the origins named so far, and this one. */
+function nameThem(project: Project, named: readonly string[], origin: string): string {
+  const shown = URL.canParse(origin) ? origin.slice(0, MAX_SHOWN) : 'https://app.example.com';
+  const entries = [...new Set([...named.slice(0, 10), shown])];
+  return `bsvc project update ${project.name} ${entries.map((entry) => `--allowed-domain ${JSON.stringify(entry)}`).join(' ')}`;
+}
+
+function notAccepted(message: string): Error {
+  return unauthenticated('COOKIE_NOT_ACCEPTED', message);
+}
+
+/** The token part of a signup, login or refresh reply. */
+export const TOKEN_FIELDS = {
+  accessToken: TEXT,
+  token: text({ deprecated: true, description: 'The same as `accessToken`.' }),
+  expiresIn: text({ examples: ['15m'] }),
+  'refreshToken?': text({
+    description: 'When asked for by `x-refresh-token-mode: header`; of a social sign-in unless it says `cookie`.',
+  }),
+};
+
+export const TOKEN_HEADERS = {
+  'x-refresh-token': 'The refresh token, unless `x-refresh-token-mode` is `cookie`',
+  'Set-Cookie': 'The refresh token for browsers, as the HTTP-only cookie `bsvc_rt_<project id>`',
+};
+
+export const REFRESH_TOKEN = {
+  'x-refresh-token': parameter(
+    'The refresh token; browsers send it as the cookie `bsvc_rt_<project id>` instead',
+    TEXT,
+  ),
+};
+
+export const REFRESH_MODE = {
+  'x-refresh-token-mode': parameter(
+    '`header`: the refresh token in the body too. `cookie`: in the cookie alone. Anything else is ignored.',
+    TEXT,
+  ),
+};
 
 const COOKIE_PATH = '/api/userAuth';
 const REFRESH_HEADER = 'x-refresh-token';

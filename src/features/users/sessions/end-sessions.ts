@@ -5,8 +5,12 @@ import { cutOffTokens } from '../../access/token-cutoff.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { ServiceNotes } from '../../documents/store/document-store.js';
 import type { Project } from '../../projects/project.js';
-import { revokeSessions, type RevokeReason, type Session } from './session.js';
+import { revokeSessions, type RevokeReason, type Session, findLiveSessions } from './session.js';
 import type { User } from '../user.js';
+import { ObjectId } from 'bson';
+import { clientNetwork } from '../../../http/requests/client-address.js';
+import { loginLock, type LoginLock } from './login-lock.js';
+import { findUserByEmail } from '../user-store.js';
 
 const STAMP_BYTES = 12;
 
@@ -49,4 +53,27 @@ export async function endSessions(app: App, project: Project, user: User, reason
 export function isSessionOf(session: Session, user: User): boolean {
   const { stamp, keptSession } = user[HIDDEN_FIELD];
   return session.stamp === stamp || session._id === keptSession;
+}
+
+const MAX_SESSIONS = 100;
+/** Nobody's id. */
+const NOBODY = { _id: new ObjectId('0'.repeat(24)) };
+
+/**
+ * The lock of an end user's account. A network from which the account has a live session is known: only its own five
+ * failures lock it out.
+ */
+export function lockUser(app: App, projectId: ObjectId, email: string, ip: string): LoginLock {
+  return loginLock(app, projectId, email, ip, (network) => isSignedInFrom(app, projectId, email, network));
+}
+
+/** True if the account of an address has a live session from a network. The work is the same without an account. */
+export async function isSignedInFrom(app: App, projectId: ObjectId, email: string, network: string): Promise<boolean> {
+  const user = await findUserByEmail(app, projectId, email);
+  const sessions = await findLiveSessions(app, projectId, user ?? NOBODY)
+    .limit(MAX_SESSIONS)
+    .toArray();
+  return (
+    user !== null && sessions.some((session) => isSessionOf(session, user) && clientNetwork(session.ip) === network)
+  );
 }

@@ -8,8 +8,7 @@ import type { Project } from '../../projects/project.js';
 import type { Uses } from '../../quota/use-up.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
-import { BY_PASSWORD, proofOf, type Proof } from './proof.js';
-import { sessionStore, type Session } from './session.js';
+import { BY_PASSWORD, proofOf, type Proof, sessionStore, type Session } from './session.js';
 import type { User } from '../user.js';
 import { userStore } from '../user-store.js';
 

@@ -3,7 +3,13 @@ import { ENROLLING_DESCRIPTION, SIGNED_IN_DESCRIPTION } from '../../access/descr
 import { giveCaller, type ByKey } from '../../access/key-access.js';
 import { callerOf, settleKey } from '../../access/require-key.js';
 import type { User } from '../user.js';
-import { requireSignedIn } from './require-signed-in.js';
+import type { App } from '../../../app.js';
+import { unauthenticated } from '../../../errors.js';
+import { findObjectId } from '../../../platform/ids.js';
+import { requireUserId } from '../../access/access-rules.js';
+import { sessionOf, type Caller } from '../../access/caller.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { findUser } from '../user-store.js';
 
 interface ByUser extends ByKey {
   user: User;
@@ -27,3 +33,19 @@ export const ENROLLING: Access<ByUser> = {
     ...(await requireSignedIn(app, callerOf(ctx), { isEnrolling: true })),
   }),
 };
+
+/**
+ * The signed-in user and the session behind the token; 401 without a good token, or when the account is gone or
+ * disabled; 403 where the project wants a second factor that the session lacks, unless `isEnrolling`.
+ */
+async function requireSignedIn(
+  app: App,
+  caller: Caller,
+  { isEnrolling = false }: { isEnrolling?: boolean } = {},
+): Promise<{ user: User; session: string | null }> {
+  const { bearer } = caller;
+  const id = findObjectId(isEnrolling && 'userId' in bearer ? bearer.userId : requireUserId(caller));
+  const user = id && (await findUser(app, caller.project._id, id));
+  if (!user || user[HIDDEN_FIELD].disabledAt) throw unauthenticated('TOKEN_INVALID', 'The access token is not valid');
+  return { user, session: sessionOf(caller) };
+}

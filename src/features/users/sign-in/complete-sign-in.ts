@@ -1,5 +1,5 @@
 import type { App } from '../../../app.js';
-import { unauthenticated, type AppError } from '../../../errors.js';
+import { unauthenticated, type AppError, forbidden } from '../../../errors.js';
 import type { Uses } from '../../quota/use-up.js';
 import { levelOf } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
@@ -11,10 +11,9 @@ import { hasPasskey } from '../accounts/passkey.js';
 import { asksForCode } from '../factors/factors.js';
 import { settleReset } from '../factors/reset-factors.job.js';
 import { openSession, type Client, type Tokens } from '../sessions/open-session.js';
-import type { Proof } from '../sessions/proof.js';
+import type { Proof } from '../sessions/session.js';
 import type { User } from '../user.js';
 import { findUser } from '../user-store.js';
-import { accountDisabled, type SignedIn } from './signed-in.js';
 
 /** What a sign-in that lacks the second factor rests on. */
 interface HeldProof {
@@ -73,4 +72,14 @@ export async function completeWithFactor(
 
 function tokenInvalid(): AppError {
   return unauthenticated('MFA_TOKEN_INVALID', 'The sign-in took too long or was finished already: sign in again');
+}
+
+/** A user with the tokens of a new session. */
+export interface SignedIn {
+  user: User;
+  tokens: Tokens;
+}
+
+export function accountDisabled(): AppError {
+  return forbidden('ACCOUNT_DISABLED', 'This account has been disabled');
 }

@@ -3,11 +3,10 @@ import { unauthenticated } from '../../../errors.js';
 import type { PasswordWork } from '../../../platform/secrets/password.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
-import { lockUser } from '../sessions/lock-user.js';
+import { lockUser } from '../sessions/end-sessions.js';
 import type { Client } from '../sessions/open-session.js';
-import { BY_PASSWORD } from '../sessions/proof.js';
-import { completeSignIn } from './complete-sign-in.js';
-import { accountDisabled, type SignedIn } from './signed-in.js';
+import { BY_PASSWORD } from '../sessions/session.js';
+import { completeSignIn, accountDisabled, type SignedIn } from './complete-sign-in.js';
 import type { User } from '../user.js';
 import { findUserByEmail, noteInAccount } from '../user-store.js';
 

@@ -5,8 +5,7 @@ import type { Project } from '../../projects/project.js';
 import { requireSigningKey } from '../../projects/token-secret.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import type { Client } from '../sessions/open-session.js';
-import { completeSignIn } from '../sign-in/complete-sign-in.js';
-import { accountDisabled, type SignedIn } from '../sign-in/signed-in.js';
+import { completeSignIn, accountDisabled, type SignedIn } from '../sign-in/complete-sign-in.js';
 import { requireSocialProvider } from './social-provider.js';
 import { resolveSocialUser, type SocialRefusal } from './social-user.js';
 

@@ -5,7 +5,7 @@ import type { Delivery, DeliveryAttempt } from './delivery.js';
 import { isAccepted, type AttemptOutcome } from './judge-attempt.js';
 import { signDelivery } from './sign-delivery.js';
 import type { Webhook } from '../webhook.js';
-import { openLiveSecrets } from '../webhook-secret.js';
+import { openLiveSecrets } from '../webhook-store.js';
 
 /**
  * Sends a delivery once and returns the outcome; throws only errors of our own, or an `aborted` OutboundError. Stores

@@ -1,4 +1,4 @@
-import { retryDelay, type RetrySchedule } from '../../../platform/jobs/retry-delay.js';
+import { retryDelay, type RetrySchedule } from '../../../platform/jobs/job.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

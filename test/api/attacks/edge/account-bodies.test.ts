@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ROUTE_LISTS } from '../../../../src/api.js';
-import { changeProject } from '../../../../src/features/declaration/change-project.js';
+import { changeProject } from '../../../../src/features/declaration/plan-projects.js';
 import { totpCode } from '../../../../src/features/users/factors/totp.js';
 import { COUNTERS } from '../../../../src/features/users/counters.js';
 import { SESSIONS } from '../../../../src/features/users/sessions/session.js';

@@ -7,10 +7,9 @@ import { deleteDocument, trashDocument } from '../../../../src/features/document
 import { insertDocument } from '../../../../src/features/documents/write/insert-document.js';
 import { purgeTrash } from '../../../../src/features/documents/write/purge-trash.js';
 import { removeAttached, sweepAttached } from '../../../../src/features/files/attached/sweep-attached.js';
-import type { FileRecord } from '../../../../src/features/files/file.js';
-import { fileStore, filesOf } from '../../../../src/features/files/file-store.js';
+import { type FileRecord, fileStore, filesOf } from '../../../../src/features/files/file.js';
 import { sweepUploads } from '../../../../src/features/files/uploads/sweep-uploads.js';
-import { uploadFile } from '../../../../src/features/files/uploads/upload-file.js';
+import { uploadFile } from '../../../../src/features/files/uploads/receive-upload.js';
 import type { Project } from '../../../../src/features/projects/project.js';
 import { openJobQueue } from '../../../../src/platform/jobs/job-queue.js';
 import { DAY_MS } from '../../../../src/platform/time/clock.js';

@@ -5,9 +5,7 @@ import type { App } from '../../../../src/app.js';
 import { confirmFile } from '../../../../src/features/files/uploads/confirm-file.js';
 import { confirmUpload } from '../../../../src/features/files/uploads/confirm-upload.js';
 import { deleteAllFiles, deleteFile } from '../../../../src/features/files/delete-file.js';
-import { objectOf, type FileRecord } from '../../../../src/features/files/file.js';
-import { discardUpload } from '../../../../src/features/files/uploads/discard-upload.js';
-import { fileStore, filesOf } from '../../../../src/features/files/file-store.js';
+import { objectOf, type FileRecord, fileStore, filesOf } from '../../../../src/features/files/file.js';
 import { measureStorage } from '../../../../src/features/files/measure-storage.js';
 import { recountStorage } from '../../../../src/features/files/recount-storage.js';
 import {
@@ -16,7 +14,7 @@ import {
 } from '../../../../src/features/files/uploads/receive-signed-upload.js';
 import { requestUpload } from '../../../../src/features/files/uploads/request-upload.js';
 import { sweepUploads } from '../../../../src/features/files/uploads/sweep-uploads.js';
-import { uploadFile } from '../../../../src/features/files/uploads/upload-file.js';
+import { discardUpload, uploadFile } from '../../../../src/features/files/uploads/receive-upload.js';
 import { forgetMarks, readUsage, usageStore } from '../../../../src/features/files/usage-store.js';
 import type { Project } from '../../../../src/features/projects/project.js';
 import { updateProject } from '../../../../src/features/projects/update-project.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { find } from '../../../../src/engine/commands/read/find.js';
-import { uploadFile } from '../../../../src/features/files/uploads/upload-file.js';
+import { uploadFile } from '../../../../src/features/files/uploads/receive-upload.js';
 import { backUp } from '../../../../src/features/store-copies/back-up.js';
 import { restoreBackup } from '../../../../src/features/store-copies/restore-backup.js';
 import { createProject } from '../../../../src/features/projects/create-project.js';

@@ -1,10 +1,71 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonSchema } from '../../../../platform/schema/schema.js';
 import type { FieldType } from '../field.js';
-import { findDate } from '../find-date.js';
-import { NOW, ON_DELETE, TEXT_FORMATS, type ConstraintName, type Constraints, type OnDelete } from './constraint.js';
-import { compileFieldPattern, patternProblem } from './field-pattern.js';
-import { FORMAT_RULES } from './text-format.js';
+import { findDate } from '../field-type.js';
+import {
+  NOW,
+  ON_DELETE,
+  TEXT_FORMATS,
+  type ConstraintName,
+  type Constraints,
+  type OnDelete,
+  type TextFormat,
+} from './constraint.js';
+import { isEmailAddress } from '../../../../platform/schema/text-forms.js';
+import { RE2JS } from 're2js';
+
+const MAX_PATTERN_CHARACTERS = 500;
+/** Instructions of a compiled pattern: what matching one character may cost at worst. */
+const MAX_PATTERN_SIZE = 1000;
+const MAX_REMEMBERED = 500;
+
+interface FieldPattern {
+  test: (text: string) => boolean;
+  size: number;
+}
+
+const known = new Map<string, FieldPattern>();
+
+/** A pattern that patternProblem finds no fault with, ready to match in time linear in the text. */
+function compileFieldPattern(pattern: string): FieldPattern {
+  let compiled = known.get(pattern);
+  if (!compiled) {
+    const read = RE2JS.compile(pattern);
+    compiled = { test: (text) => read.test(text), size: read.programSize() };
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    known.set(pattern, compiled);
+  }
+  return compiled;
+}
+
+/** Why a text cannot be the pattern of a field; null = it can. */
+function patternProblem(pattern: string): string | null {
+  if (pattern.length > MAX_PATTERN_CHARACTERS) return `must have at most ${MAX_PATTERN_CHARACTERS} characters`;
+  try {
+    return RE2JS.compile(pattern).programSize() > MAX_PATTERN_SIZE
+      ? 'repeats too much: shorten its {counts}, or use maxLength'
+      : null;
+  } catch {
+    return 'is not a usable pattern: check its brackets and escapes; look-around and back-references are not supported';
+  }
+}
+
+const MAX_URL_CHARACTERS = 2048;
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const WEB = /^https?:\/\//i;
+
+function isWebAddress(text: string): boolean {
+  return text.length <= MAX_URL_CHARACTERS && WEB.test(text) && !/\s/.test(text) && URL.canParse(text);
+}
+
+/** The form that a text may be asked for, as a test and in words. `keyword` is what JSON Schema calls it. */
+const FORMAT_RULES: Readonly<Record<TextFormat, { test: (text: string) => boolean; about: string; keyword: string }>> =
+  {
+    email: { test: isEmailAddress, about: 'an e-mail address', keyword: 'email' },
+    url: { test: isWebAddress, about: 'a web address (http or https)', keyword: 'uri' },
+    uuid: { test: (text) => UUID.test(text), about: 'a UUID', keyword: 'uuid' },
+  };
 
 /** What a check of one value may know: the moment of the write, null for what is stored already. */
 export interface CheckedMoment {
