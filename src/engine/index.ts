@@ -10,13 +10,14 @@ import type { DataDb } from './transports/in-process/contract.js';
 import { type ChangeLogs, openChangeLogs } from './transports/in-process/change-logs.js';
 import { openDataDb } from './transports/in-process/database.js';
 import { insertTogether } from './transports/in-process/insert-together.js';
-import { type AppTurn, type Exists, type Transform, transformInProcess } from './transports/in-process/transform.js';
 import {
-  type AppCondition,
   type AppModified,
-  type AppStep,
-  writeTogetherInProcess,
-} from './transports/in-process/write-together.js';
+  type AppTurn,
+  type Exists,
+  type Transform,
+  transformInProcess,
+} from './transports/in-process/transform.js';
+import { type AppCondition, type AppStep, writeTogetherInProcess } from './transports/in-process/write-together.js';
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { copyDataFile } from './storage/backup.js';

@@ -118,7 +118,7 @@ describe('a batch under rules with sets', () => {
       [[join(), insert, update({ state: 'closed' })], 403, 'RULE_REFUSED'],
       [[join(), insert, update({ n: 5 })], 400, 'VALIDATION_FAILED'],
       [[join(), insert, update({ $inc: { n: 5 } })], 400, 'VALIDATION_FAILED'],
-      [[join(), insert, update({ $inc: { n: 2 } }), update({ $inc: { n: 3 } })], 409, 'DOCUMENT_CHANGING'],
+      [[join(), insert, update({ $inc: { n: 2 } }), update({ $inc: { n: 3 } })], 400, 'VALIDATION_FAILED'],
       [[join(), insert, { op: 'recover', on: 'cards', id: card }], 404, 'DOCUMENT_NOT_FOUND'],
       [[join(), insert, { op: 'remove', on: 'cards', id: card }, update({ note: 'b' })], 404, 'DOCUMENT_NOT_FOUND'],
       // A right that the batch itself takes away from what it stores.

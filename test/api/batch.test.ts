@@ -99,7 +99,7 @@ describe('POST /api/batch', () => {
       { op: 'update', collection: things.name, id, body: { $inc: { n: -1 } } },
       { op: 'update', collection: things.name, id, body: { $inc: { n: -1 } } },
     ]);
-    expect([reply.status, reply.body.details[0].index]).toEqual([409, 1]);
+    expect([reply.status, reply.body.details[0].index]).toEqual([400, 1]);
     const read = await request(test.server).get(`/api/data/${things.name}/${id}`).set(server);
     expect(read.body.n).toBe(1);
   });

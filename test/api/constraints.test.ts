@@ -90,7 +90,10 @@ describe('constraints of fields', () => {
       'Validation failed: tags must not have the same item twice',
     );
     await change({ 'tags.0': 'c', 'tags.1': 'c' }).expect(400);
-    await change({ 'parts.0.a': 2 }).expect(400);
+    await change({ 'tags.0': 'b', 'tags.1': 'a' }).expect(200);
+    await change({ 'tags.0': 'a', 'tags.1': 'b' }).expect(200);
+    await change({ 'parts.0.a': 2 }).expect(200);
+    expect((await change({ $inc: { 'parts.0.a': -2 } }).expect(200)).body.data.parts).toEqual([{ a: 0 }]);
     await change({ 'tags.1': 'b' }).expect(200);
     expect((await change({ 'tags.0': 'c' }).expect(200)).body.data.tags).toEqual(['c', 'b']);
   });

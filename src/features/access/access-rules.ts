@@ -1,7 +1,7 @@
 import type { Document } from 'bson';
 import type { App } from '../../app.js';
 import { AppError, forbidden, unauthenticated } from '../../errors.js';
-import { loadMatchers, type Matcher } from '../../platform/database/database.js';
+import { loadMatchers, type Exists, type Matcher } from '../../platform/database/database.js';
 import type { Collection } from '../collections/collection.js';
 import {
   isServerOnly,
@@ -11,11 +11,17 @@ import {
   type RuleName,
 } from '../collections/rules/collection-rules.js';
 import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
-import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collections/rules/rule.js';
+import { admitsAnyone, admitsNobody, type Rule } from '../collections/rules/rule.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
-import { answerQuestions, type SetAnswers, type StoredBeside } from './rules/caller-sets.js';
+import {
+  answerQuestions,
+  openWriterSets,
+  type AskSet,
+  type SetAnswers,
+  type StoredBeside,
+} from './rules/caller-sets.js';
 import {
   admitsNothing,
   compileRule,
@@ -31,7 +37,8 @@ import {
   type SetQuestion,
 } from './rules/compile-rule.js';
 import { fieldAccessOf, sightOf, type FieldAccess, type FieldSight } from './rules/field-sight.js';
-import { heldBy, pinsOf } from './rules/pins.js';
+import { holdsIn } from './rules/holds-in.js';
+import { heldBy, pinsOf, pinsOfDocument } from './rules/pins.js';
 
 /**
  * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
@@ -250,11 +257,13 @@ export interface EndWriter extends Referrer {
   fields: FieldAccess | null;
   /** Paths by whose values sets are asked about, if any; null where no rule names a set: nothing has to be settled. */
   settledBy: readonly string[] | null;
-  /** Paths of what a document must hold after an update, as the rules have it. */
-  ruledPaths: readonly string[];
   /** The writer for whom those rules hold, each for documents that hold its pins. */
   settle: (pins: SettlingPins) => Promise<EndWriter>;
   openMatcher: (filter: Document) => Matcher;
+  /** Whether the rule admits a document at hand, where `ask` answers what it asks of the writer's sets. */
+  admits: (name: RuleName, document: Document, ask: AskSet) => boolean;
+  /** What answers that inside of a write. */
+  openSets: () => Promise<(exists: Exists) => AskSet>;
 }
 
 /** By rule, what the documents hold for which it is asked. */
@@ -293,6 +302,7 @@ export async function requireWriter(
   const { bearer } = caller;
   const answers: SetAnswers = new Map();
   const unsettled: RuleFacts = { attributes };
+  const unsettledRules = compileOnce(rules, caller, () => unsettled);
   const writer = {
     caller,
     beside,
@@ -301,8 +311,21 @@ export async function requireWriter(
     ownerField: rls?.ownerField ?? null,
     fields: fieldAccessOf(fields, attributes, openMatcher),
     settledBy: all.some(({ sets }) => sets.length > 0) ? [...new Set(all.flatMap((rule) => rule.singlePaths))] : null,
-    ruledPaths: documentPaths([rules.updateTo]),
     openMatcher,
+    openSets: () =>
+      openWriterSets(
+        app,
+        caller,
+        attributes,
+        all.flatMap(({ sets }) => sets),
+      ),
+    admits(name: RuleName, document: Document, ask: AskSet) {
+      const rule = rules[name];
+      if (rule.sets.length === 0) return holdsIn(unsettledRules(name), document);
+      const facts = { attributes, pins: pinsOfDocument(document, rule.singlePaths) };
+      const answers = listQuestions([rule], facts).map((each) => [keyOfQuestion(each), ask(each, document)] as const);
+      return holdsIn(compileRule(rule, { ...facts, answers: new Map(answers) }), document);
+    },
   };
   const settledWith = (factsOf: (name: RuleName) => RuleFacts): EndWriter => ({
     ...writer,

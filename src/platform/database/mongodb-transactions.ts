@@ -1,6 +1,14 @@
 import type { Db, Document, MongoClient, ClientSession } from 'mongodb';
 import { EJSON, ObjectId } from 'bson';
-import { conflict } from '../../errors.js';
+import {
+  changedByOthers,
+  HELD_PATH,
+  MAX_ATTEMPTS,
+  TRANSACTION,
+  Asked,
+  transformInside,
+  type MongodbTurn,
+} from './mongodb-transform.js';
 
 /** As the engine takes them; only the database's own module knows that. */
 type WriteStep = { collection: string } & (
@@ -8,6 +16,7 @@ type WriteStep = { collection: string } & (
   | { filter: object; update: object }
   | { filter: object; remove: true }
   | { filter: object; matches: boolean }
+  | Omit<MongodbTurn, 'collection'>
 );
 
 /** Many documents at once, of which nobody asks what has been written. */
@@ -33,9 +42,6 @@ class StepRefused extends Error {
     super(`step ${step} of a batch was refused`);
   }
 }
-
-/** Written into a document on which a transaction depends, so that no other one changes it before it ends. */
-export const HELD_PATH = '_bsvc.held';
 
 /**
  * Carries writes out together by a transaction, as `Database.writeTogether` says. What
@@ -64,6 +70,7 @@ export async function writeInTransaction(
     );
   } catch (error) {
     if (error === NOTHING_MATCHED) throw new StepRefused(at, null);
+    if (error instanceof DecisionRefused) throw new StepRefused(at, error.cause);
     // Of the others the one who asked makes a refusal or a fault.
     throw isRefusal(error) ? new StepRefused(at, error) : error;
   }
@@ -87,23 +94,14 @@ export async function insertInTransaction(
   }
 }
 
-/** The driver alone would try for two minutes. */
-export const MAX_ATTEMPTS = 20;
-
-export const TRANSACTION = {
-  readConcern: { level: 'snapshot' },
-  writeConcern: { w: 'majority' },
-  readPreference: 'primary',
-} as const;
-
-/** The 409 for what others change all the time. */
-export function changedByOthers(): Error {
-  return conflict('DOCUMENT_CHANGING', 'Its documents are being changed by others: try again', {
-    retryAfterSeconds: 1,
-  });
-}
-
 const NOTHING_MATCHED = new Error('nothing matched');
+
+/** What a decision has thrown. */
+class DecisionRefused extends Error {
+  constructor(override readonly cause: unknown) {
+    super('a decision refused a step of a batch');
+  }
+}
 
 /** True for what the server says of a step; not for one that could not be asked. */
 function isRefusal(error: unknown): boolean {
@@ -157,6 +155,11 @@ async function carryOut(db: Db, session: ClientSession, step: WriteStep, written
     written.add(step.collection, { before: null, after: step.insert }, true);
     return;
   }
+  if ('run' in step) {
+    const refusing = { ...step, run: refusingRun(step.run) };
+    written.add(step.collection, await transformInside(db, session, refusing), true);
+    return;
+  }
   if ('matches' in step) {
     const found = step.matches
       ? await stored.findOneAndUpdate(
@@ -175,6 +178,17 @@ async function carryOut(db: Db, session: ClientSession, step: WriteStep, written
       : await stored.findOneAndUpdate(step.filter, step.update, { session, returnDocument: 'before' });
   if (before === null) throw NOTHING_MATCHED;
   written.add(step.collection, { before, after: null }, 'remove' in step);
+}
+
+/** The decision, whose own refusals can be told from the server's. */
+function refusingRun(run: MongodbTurn['run']): MongodbTurn['run'] {
+  return (stored, exists) => {
+    try {
+      return run(stored, exists);
+    } catch (error) {
+      throw error instanceof Asked ? error : new DecisionRefused(error);
+    }
+  };
 }
 
 const ID = { _id: 1 } as const;

@@ -1,14 +1,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
 import { EJSON, ObjectId } from 'bson';
-import { changedByOthers, HELD_PATH, MAX_ATTEMPTS, TRANSACTION } from './mongodb-transactions.js';
+import { conflict } from '../../errors.js';
 
 type Stored = Record<string, unknown>;
 /** By any `_id`. */
 type Keyed = Document & { _id: string };
 
 /** As the engine takes it; only the database's own module knows that. */
-interface Turn {
+export interface MongodbTurn {
   collection: string;
   id: unknown;
   run: (
@@ -23,7 +23,7 @@ interface Written {
 }
 
 /** A decision asks what has to be read first: it is made again with the answer. */
-class Asked extends Error {
+export class Asked extends Error {
   constructor(
     readonly key: string,
     readonly collection: string,
@@ -32,6 +32,25 @@ class Asked extends Error {
   ) {
     super('a decision has to know more');
   }
+}
+
+/** Written into a document on which a transaction depends, so that no other one changes it before it ends. */
+export const HELD_PATH = '_bsvc.held';
+
+/** The driver alone would try for two minutes. */
+export const MAX_ATTEMPTS = 20;
+
+export const TRANSACTION = {
+  readConcern: { level: 'snapshot' },
+  writeConcern: { w: 'majority' },
+  readPreference: 'primary',
+} as const;
+
+/** The 409 for what others change all the time. */
+export function changedByOthers(): Error {
+  return conflict('DOCUMENT_CHANGING', 'Its documents are being changed by others: try again', {
+    retryAfterSeconds: 1,
+  });
 }
 
 /** The service's notes, which others change without a new version: compared where the decision changes them. */
@@ -44,7 +63,7 @@ const lines = new Map<string, Promise<unknown>>();
  * `Database.transform`: read, decide, and store if the document is of the same version still, again where it is not. A
  * decision that asks for what has to be kept is made and stored in a transaction.
  */
-export async function transformAlone(client: MongoClient, db: Db, turn: Turn): Promise<Written> {
+export async function transformAlone(client: MongoClient, db: Db, turn: MongodbTurn): Promise<Written> {
   const key = `${turn.collection} ${EJSON.stringify(turn.id)}`;
   const mine = (lines.get(key) ?? Promise.resolve()).then(() => untilStored(client, db, turn));
   const settled = mine.catch(() => undefined);
@@ -56,9 +75,9 @@ export async function transformAlone(client: MongoClient, db: Db, turn: Turn): P
   }
 }
 
-const idOf = ({ id }: Turn): { _id: string } => ({ _id: id as string });
+const idOf = ({ id }: MongodbTurn): { _id: string } => ({ _id: id as string });
 
-async function untilStored(client: MongoClient, db: Db, turn: Turn): Promise<Written> {
+async function untilStored(client: MongoClient, db: Db, turn: MongodbTurn): Promise<Written> {
   const stored: Collection<Keyed> = db.collection(turn.collection);
   for (let made = 0; made < MAX_ATTEMPTS; made++) {
     if (made > 0) await wait(Math.random() * 2 ** Math.min(made, 6));
@@ -97,19 +116,20 @@ async function isStored(stored: Collection<Keyed>, before: Stored | null, after:
 }
 
 /** `Database.transformTogether`: what others change at the same moment has the driver begin the transaction again. */
-export function transformInTransaction(client: MongoClient, db: Db, turns: readonly Turn[]): Promise<Written[]> {
+export function transformInTransaction(client: MongoClient, db: Db, turns: readonly MongodbTurn[]): Promise<Written[]> {
   let attempts = 0;
   return client.withSession((session) =>
     session.withTransaction(async () => {
       if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
       const written: Written[] = [];
-      for (const turn of turns) written.push(await carryOut(db, session, turn));
+      for (const turn of turns) written.push(await transformInside(db, session, turn));
       return written;
     }, TRANSACTION),
   );
 }
 
-async function carryOut(db: Db, session: ClientSession, turn: Turn): Promise<Written> {
+/** One document of a transaction that is under way. */
+export async function transformInside(db: Db, session: ClientSession, turn: MongodbTurn): Promise<Written> {
   const stored: Collection<Keyed> = db.collection(turn.collection);
   const before = (await stored.findOne(idOf(turn), { session })) as Stored | null;
   const after = await decide(turn, before, (asked) => look(db, asked, { session }));
@@ -121,7 +141,7 @@ async function carryOut(db: Db, session: ClientSession, turn: Turn): Promise<Wri
 }
 
 async function decide(
-  { run }: Turn,
+  { run }: MongodbTurn,
   before: Stored | null,
   answer: (asked: Asked) => Promise<boolean>,
 ): Promise<Stored | null> {

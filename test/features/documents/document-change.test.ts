@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/errors.js';
 import type { Field } from '../../../src/features/collections/fields/field.js';
-import { readDocumentChange, type DocumentChange } from '../../../src/features/documents/write/document-change.js';
+import { applyChange, readChange } from '../../../src/features/documents/write/change.js';
 import { buildCollection } from './build-collection.js';
 
 const id = new ObjectId();
@@ -35,12 +35,15 @@ const fields: Field[] = [
 ];
 const posts = buildCollection({ fields });
 const NOW = Date.UTC(2024, 0, 1);
-const change = (body: Record<string, unknown>): DocumentChange =>
-  readDocumentChange(posts, id, body, { now: NOW, takesOperators: false });
+const OPTIONS = { now: NOW, takesOperators: false };
+const STORED = { title: 't', meta: { lang: 'en', views: 1, inner: {} }, lines: [{ sku: 's' }] };
+const changed = (body: Record<string, unknown>, stored: Record<string, unknown> = STORED): Record<string, unknown> =>
+  applyChange(readChange(posts, id, body, OPTIONS), stored);
 
-function refusal(body: Record<string, unknown>, collection = posts): AppError {
+/** What is thrown for a body, by what is stored where the body alone does not tell. */
+function refusal(body: Record<string, unknown>, stored: Record<string, unknown> = STORED): AppError {
   try {
-    readDocumentChange(collection, id, body, { now: NOW, takesOperators: false });
+    changed(body, stored);
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;
@@ -50,15 +53,27 @@ function refusal(body: Record<string, unknown>, collection = posts): AppError {
 
 describe('the change that an update makes', () => {
   it('sets only what is given and converts it', () => {
-    expect(change({ note: 'n', when: '2026-01-01' })).toMatchObject({
-      set: { note: 'n', when: new Date('2026-01-01T00:00:00Z') },
-      unset: [],
-      conditions: [],
+    expect(changed({ note: 'n', when: '2026-01-01' })).toEqual({
+      ...STORED,
+      note: 'n',
+      when: new Date('2026-01-01T00:00:00Z'),
     });
   });
 
+  it('shares what stays with the stored document, which it leaves as it is', () => {
+    const stored = structuredClone(STORED);
+    const next = changed({ 'meta.views': 2, 'lines.0.qty': 3 }, stored);
+    expect(stored).toEqual(STORED);
+    expect(next).toMatchObject({ meta: { lang: 'en', views: 2 }, lines: [{ sku: 's', qty: 3 }] });
+    expect((next.meta as typeof STORED.meta).inner).toBe(stored.meta.inner);
+  });
+
   it('clears an optional field with null and refuses that on a required one', () => {
-    expect(change({ note: null, 'meta.views': null })).toMatchObject({ set: {}, unset: ['note', 'meta.views'] });
+    expect(changed({ note: null, 'meta.views': null }, { ...STORED, note: 'n' })).toEqual({
+      ...STORED,
+      meta: { lang: 'en', inner: {} },
+    });
+    expect(changed({ 'meta.views': null }, { title: 't' })).toEqual({ title: 't' });
     expect(refusal({ title: null }).message).toBe('Validation failed: title is required');
     expect(refusal({ 'meta.lang': null }).message).toBe('Validation failed: meta.lang is required');
   });
@@ -76,19 +91,24 @@ describe('the change that an update makes', () => {
     expect(refusal({ 'title.x': 1 }).message).toBe('Validation failed: title.x cannot be set: title must be a String');
   });
 
-  it('makes required fields beside a dotted key a condition, unless they come along', () => {
-    const paths = (body: Record<string, unknown>): string[] =>
-      change(body).conditions.map(({ problem }) => problem.message);
-    expect(paths({ 'meta.views': 1 })).toEqual(['meta.lang is required', 'meta.inner is required']);
-    expect(paths({ 'meta.views': 1, 'meta.lang': 'de', 'meta.inner.x': 1 })).toEqual([]);
-    expect(paths({ 'meta.inner.x': 1 })).toEqual(['meta.lang is required']);
-    expect(paths({ 'meta.views': null })).toEqual([]);
-    expect(paths({ 'lines.2.qty': 1 })).toEqual([
-      'lines.2 is not there: send the whole array to add to it',
-      'lines.2.sku is required',
-    ]);
-    expect(paths({ 'free.a.b': 1 })).toEqual([]);
-    expect(paths({ 'free.a.900000': 1 })).toEqual(['free.a.900000 is not there: send the whole array to add to it']);
+  it('asks for the required fields beside a dotted key, unless they are there or come along', () => {
+    const told = (body: Record<string, unknown>, stored: Record<string, unknown>): string[] =>
+      refusal(body, stored).details!.map(({ message }) => message);
+    const bare = { title: 't' };
+    expect(told({ 'meta.views': 1 }, bare)).toEqual(['meta.lang is required', 'meta.inner is required']);
+    expect(told({ 'meta.inner.x': 1, 'meta.views': 1 }, bare)).toEqual(['meta.lang is required']);
+    expect(changed({ 'meta.views': 1, 'meta.lang': 'de', 'meta.inner.x': 1 }, bare)).toEqual({
+      ...bare,
+      meta: { views: 1, lang: 'de', inner: { x: 1 } },
+    });
+    expect(told({ 'lines.2.qty': 1 }, STORED)).toEqual(['lines.2 is not there: send the whole array to add to it']);
+    expect(told({ 'lines.0.qty': 1 }, { lines: [{}] })).toEqual(['lines.0.sku is required']);
+    expect(told({ 'tags.0': 'a' }, bare)).toEqual(['tags.0 is not there: send the whole array to add to it']);
+    expect(changed({ 'free.a.b': 1 }, bare)).toEqual({ ...bare, free: { a: { b: 1 } } });
+    const list = { ...bare, free: { a: [0] } };
+    expect(told({ 'free.a.1': 1 }, list)).toEqual(['free.a.1 is not there: send the whole array to add to it']);
+    expect(told({ 'free.a.x': 1 }, list)).toEqual(['free.a.x cannot be set: free.a is not an object']);
+    expect(told({ 'free.a.b': 1 }, { free: { a: 5 } })).toEqual(['free.a.b cannot be set: free.a is not an object']);
   });
 
   it('refuses a key together with one inside it', () => {
@@ -117,16 +137,13 @@ describe('the change that an update makes', () => {
   });
 
   it('ignores system fields that may say what is stored, and refuses all others', () => {
-    expect(change({ _id: id.toHexString(), isDeleted: false, deletedAt: null, note: 'n' })).toMatchObject({
-      set: { note: 'n' },
-      unset: [],
-      conditions: [],
-    });
+    const kept = { _id: id.toHexString(), isDeleted: false, deletedAt: null };
+    expect(changed({ ...kept, note: 'n' })).toEqual({ ...STORED, note: 'n' });
     const moment = '2026-11-21T10:00:00.000Z';
-    expect(change({ createdAt: moment, updatedAt: moment }).conditions.map(({ filter }) => filter)).toEqual([
-      { createdAt: new Date(moment) },
-      { updatedAt: new Date(moment) },
-    ]);
+    const stored = { ...STORED, createdAt: new Date(moment), updatedAt: new Date(moment) };
+    expect(changed({ createdAt: moment, updatedAt: moment }, stored)).toEqual(stored);
+    const others = { createdAt: moment, updatedAt: '2026-11-21T10:00:00.001Z' };
+    expect(refusal(others, stored).details!.map(({ field }) => field)).toEqual(['updatedAt']);
     for (const body of [
       { _id: new ObjectId().toHexString() },
       { isDeleted: true },
@@ -144,12 +161,11 @@ describe('the change that an update makes', () => {
 
   it('hands an owner in the body on, at any spelling, as one that must be stored already', () => {
     const owned = buildCollection({ fields, rls: { mode: 'private', ownerField: 'userId' } });
-    const owner = (body: Record<string, unknown>): unknown =>
-      readDocumentChange(owned, id, body, { now: NOW, takesOperators: false }).owner;
+    const owner = (body: Record<string, unknown>): unknown => readChange(owned, id, body, OPTIONS).owner;
     expect(owner({ userId: 'u1' })).toEqual({ value: 'u1' });
     for (const body of [{ userId: null }, { userId: ['u1'] }, { 'userId.x': 'u1' }, { 'userId.0': 'u1' }]) {
       expect(owner(body)).toEqual({ value: null });
     }
-    expect(owner({ note: 'n' })).toBeUndefined();
+    expect(owner({ note: 'n' })).toBeNull();
   });
 });

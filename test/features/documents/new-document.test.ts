@@ -222,7 +222,8 @@ describe('the owner of a new document', () => {
     fields: null,
     compiled: () => [[]],
     settledBy: null,
-    ruledPaths: [],
+    admits: () => true,
+    openSets: () => Promise.resolve(() => () => false),
     settle: () => Promise.reject(new Error('no rule names a set')),
     openMatcher: () => {
       throw new Error('the owner is set: there is nothing to match');

@@ -22,11 +22,12 @@ export interface Turn {
  */
 export function transform(storage: Storage, turns: readonly Turn[]): Promise<void> {
   return storage.queue.write(() => {
-    for (const turn of turns) carryOut(storage, turn);
+    for (const turn of turns) carryOutTurn(storage, turn);
   });
 }
 
-function carryOut(storage: Storage, { ns, id, decide }: Turn): void {
+/** `transform` of one document inside a transaction that is under way. */
+export function carryOutTurn(storage: Storage, { ns, id, decide }: Turn): void {
   const { documents } = storage;
   const collection = storage.catalog.find(ns);
   const idBytes = Buffer.from(documents.encodeId(id));

@@ -3,13 +3,15 @@ import { EntryBudget } from '../../storage/keys/entry-budget.js';
 import type { Storage } from '../../storage/storage.js';
 import type { Query } from '../read/query.js';
 import { openCollection } from './insert.js';
+import { carryOutTurn, type Turn } from './transform.js';
 import { findInside, LATER, modifyInside, type Modification, type Modified } from './modify.js';
 
 /**
- * One step of several that are carried out together: a new document, the change of the one that matches, or a condition
- * of all of them: that a document matches, or that none does.
+ * One step of several that are carried out together: a new document, the change of the one that matches, what is
+ * decided about the one of an id, or a condition of all of them: that a document matches, or that none does.
  */
-export type TogetherStep = ({ ns: string } & ({ insert: Buffer } | { modification: Modification })) | StepCondition;
+export type TogetherStep =
+  ({ ns: string } & ({ insert: Buffer } | { modification: Modification })) | StepCondition | Turn;
 
 export interface StepCondition {
   ns: string;
@@ -88,11 +90,18 @@ function carryOut(storage: Storage, step: TogetherStep, budget: EntryBudget): Mo
     if (!holds(storage, step)) throw NOTHING_MATCHED;
     return { before: null, after: null, changed: false };
   }
+  if ('decide' in step) {
+    carryOutTurn(storage, step);
+    return DECIDED;
+  }
   const modified = modifyInside(storage, step.ns, step.modification);
   if (modified === LATER) throw tooMany();
   if (modified === null) throw NOTHING_MATCHED;
   return modified;
 }
+
+/** What came of a decision is told to its own listener. */
+const DECIDED: Modified = { before: null, after: null, changed: true };
 
 function tooMany(): Error {
   return refusal(CODES.MaxTimeMSExpired, 'a step of a batch has to look at too many documents');

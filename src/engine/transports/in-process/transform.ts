@@ -8,7 +8,6 @@ import { compileQuery } from '../../commands/read/query.js';
 import { existsInside, transform, type Turn } from '../../commands/write/transform.js';
 import { openDataDb } from './database.js';
 import { toDriverError } from './driver-errors.js';
-import type { AppModified } from './write-together.js';
 
 /**
  * Whether a document of a collection matches a filter at the moment of the write. `keep`: one that does is not changed
@@ -22,6 +21,12 @@ export type Exists = (collection: string, filter: object, keep?: boolean) => boo
  * write.
  */
 export type Transform<T extends object> = (stored: T | null, exists: Exists) => T | null;
+
+/** A document before and after a write; null where there was or is none. */
+export interface AppModified {
+  before: Doc | null;
+  after: Doc | null;
+}
 
 /** One document of a transaction. */
 export interface AppTurn {
@@ -48,46 +53,66 @@ class Refused extends Error {
   }
 }
 
-/** Carries changes out in one transaction, each decided from what is stored at that very moment: all or none. */
-export async function transformInProcess(core: Core, db: string, turns: readonly AppTurn[]): Promise<AppModified[]> {
-  const known = new Map<string, boolean>();
-  const exists: Exists = (collection, filter) => {
-    const inside = existsInside(core.storage, `${db}.${collection}`, compileQuery(docFromApp(filter)));
+/**
+ * The decisions of one transaction, and what they were answered outside of it where they asked about too many
+ * documents.
+ */
+export class Decisions {
+  private readonly known = new Map<string, boolean>();
+
+  constructor(
+    private readonly core: Core,
+    private readonly db: string,
+  ) {}
+
+  /** A turn of the transaction; `tell` is given what it came to, each time that it runs. */
+  turnOf({ collection, id, run }: AppTurn, tell: (written: AppModified) => void): Turn {
+    return {
+      ns: `${this.db}.${collection}`,
+      id,
+      decide: (stored) => {
+        const before = stored && decodeDocument(stored, 'app');
+        const after = decide(run, before, this.exists);
+        tell({ before, after });
+        if (after === before) return null;
+        if (before === null || after === null) {
+          return { after: after && encodeDocument(after, after['_id']), touched: null };
+        }
+        return { after: spliceDocument(stored!, before, after), touched: changedFields(before, after) };
+      },
+    };
+  }
+
+  /** Looks for what a decision asked too much for, so that all can be carried out again; else what the caller gets. */
+  async settle(error: unknown, ns: string): Promise<void> {
+    if (error instanceof Refused) throw error.cause;
+    if (!(error instanceof AskedTooMuch)) throw toDriverError(this.core.storage.damage.judge(error, ns));
+    const { key, collection, filter } = error;
+    const asked = openDataDb(this.core, this.db, { ignoreUndefined: false }).collection(collection);
+    this.known.set(key, (await asked.findOne(filter, { projection: { _id: 1 } })) !== null);
+  }
+
+  private readonly exists: Exists = (collection, filter) => {
+    const inside = existsInside(this.core.storage, `${this.db}.${collection}`, compileQuery(docFromApp(filter)));
     if (inside !== undefined) return inside;
     const key = `${collection} ${JSON.stringify(filter)}`;
-    const outside = known.get(key);
+    const outside = this.known.get(key);
     if (outside === undefined) throw new AskedTooMuch(key, collection, filter);
     return outside;
   };
+}
+
+/** Carries changes out in one transaction, each decided from what is stored at that very moment: all or none. */
+export async function transformInProcess(core: Core, db: string, turns: readonly AppTurn[]): Promise<AppModified[]> {
+  const decisions = new Decisions(core, db);
   const results: AppModified[] = [];
-  const decided = turns.map(({ collection, id, run }, at): Turn => ({
-    ns: `${db}.${collection}`,
-    id,
-    decide(stored) {
-      const before = stored && decodeDocument(stored, 'app');
-      const after = decide(run, before, exists);
-      results[at] = { before, after };
-      if (after === before) return null;
-      if (before === null || after === null) {
-        return { after: after && encodeDocument(after, after['_id']), touched: null };
-      }
-      return { after: spliceDocument(stored!, before, after), touched: changedFields(before, after) };
-    },
-  }));
+  const decided = turns.map((turn, at) => decisions.turnOf(turn, (written) => (results[at] = written)));
   for (;;) {
     try {
       await transform(core.storage, decided);
       return results;
     } catch (error) {
-      if (error instanceof Refused) throw error.cause;
-      if (!(error instanceof AskedTooMuch)) {
-        throw toDriverError(core.storage.damage.judge(error, `${db}.${turns[0]!.collection}`));
-      }
-      const { key, collection, filter } = error;
-      const found = await openDataDb(core, db, { ignoreUndefined: false })
-        .collection(collection)
-        .findOne(filter, { projection: { _id: 1 } });
-      known.set(key, found !== null);
+      await decisions.settle(error, decided[0]!.ns);
     }
   }
 }

@@ -4,10 +4,11 @@ import { decodeDocument } from '../../codec/decode.js';
 import type { Doc } from '../../codec/document.js';
 import type { Core } from '../../commands/command.js';
 import { compileQuery } from '../../commands/read/query.js';
+import type { Modified } from '../../commands/write/modify.js';
 import { readModification } from '../../commands/write/update.js';
 import { StepRefused, writeTogether, type TogetherStep } from '../../commands/write/write-together.js';
-import { toDriverError } from './driver-errors.js';
 import { openCommandSession, type CommandSession } from './session.js';
+import { Decisions, type AppModified, type AppTurn } from './transform.js';
 
 /** Many steps are read and shown in turns of so much: what they have between them takes a long one. */
 const TURN_MS = 2;
@@ -17,19 +18,14 @@ export type AppStep =
   | ({ collection: string } & (
       { insert: object } | { filter: object; update: object } | { filter: object; remove: true }
     ))
-  | AppCondition;
+  | AppCondition
+  | AppTurn;
 
 /** Whether a document `matches` the filter. */
 export interface AppCondition {
   collection: string;
   filter: object;
   matches: boolean;
-}
-
-/** A document before and after a write; null where there was or is none. */
-export interface AppModified {
-  before: Doc | null;
-  after: Doc | null;
 }
 
 /**
@@ -43,26 +39,39 @@ export async function writeTogetherInProcess(
   options: AppValueOptions,
 ): Promise<AppModified[]> {
   const session = openCommandSession(core, db, options);
-  try {
-    const turn = pauseEvery(TURN_MS);
-    const read: TogetherStep[] = [];
-    for (const step of steps) {
-      await turn();
-      read.push(readStep(session, db, step));
+  const turn = pauseEvery(TURN_MS);
+  const read: TogetherStep[] = [];
+  const decisions = new Decisions(core, db);
+  const decided = new Map<number, AppModified>();
+  for (const [n, step] of steps.entries()) {
+    await turn();
+    const isTurn = 'run' in step;
+    read.push(isTurn ? decisions.turnOf(step, (written) => decided.set(n, written)) : readStep(session, db, step));
+  }
+  const modified = await carryOut(read, decisions);
+  const shown: AppModified[] = [];
+  for (const [n, { before, after }] of modified.entries()) {
+    await turn();
+    const step = steps[n]!;
+    if (decided.has(n)) {
+      shown.push(decided.get(n)!);
+      continue;
     }
-    const modified = await writeTogether(core.storage, read);
-    const shown: AppModified[] = [];
-    for (const [n, { before, after }] of modified.entries()) {
-      await turn();
-      const step = steps[n]!;
-      // What was given is what is stored.
-      shown.push({ before: present(before), after: 'insert' in step ? (step.insert as Doc) : present(after) });
+    // What was given is what is stored.
+    shown.push({ before: present(before), after: 'insert' in step ? (step.insert as Doc) : present(after) });
+  }
+  return shown;
+  async function carryOut(read: readonly TogetherStep[], decisions: Decisions): Promise<Modified[]> {
+    for (;;) {
+      try {
+        return await writeTogether(core.storage, read);
+      } catch (error) {
+        if (!(error instanceof StepRefused) || error.cause === null) throw error;
+        await decisions.settle(error.cause, `${db}.${steps[error.step]!.collection}`).catch((cause: unknown) => {
+          throw new StepRefused(error.step, cause);
+        });
+      }
     }
-    return shown;
-  } catch (error) {
-    if (!(error instanceof StepRefused) || error.cause === null) throw error;
-    const ns = `${db}.${steps[error.step]!.collection}`;
-    throw new StepRefused(error.step, toDriverError(core.storage.damage.judge(error.cause, ns)));
   }
 
   function present(bytes: Buffer | null): Doc | null {
@@ -72,7 +81,7 @@ export async function writeTogetherInProcess(
 
 const PLAIN = { arrayFilters: undefined, sort: {}, hint: undefined, upsert: false };
 
-function readStep(session: CommandSession, db: string, step: AppStep): TogetherStep {
+function readStep(session: CommandSession, db: string, step: Exclude<AppStep, AppTurn>): TogetherStep {
   const ns = `${db}.${step.collection}`;
   if ('insert' in step) {
     const document = step.insert as Doc;

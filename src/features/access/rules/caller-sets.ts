@@ -1,6 +1,7 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { forbidden } from '../../../errors.js';
+import type { Exists } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
@@ -55,6 +56,34 @@ export async function answerQuestions(
     }
   }
   return answers;
+}
+
+/** Whether what a rule asks of a document at hand is in the caller's set. */
+export type AskSet = (question: SetQuestion, document: Document) => boolean;
+
+/**
+ * Opens the sets of rules for a decision inside of a write, which asks of a document at hand by what is stored at that
+ * moment: a set of any size.
+ */
+export async function openWriterSets(
+  app: App,
+  { project }: Pick<Caller, 'project'>,
+  attributes: CallerAttributes,
+  sets: readonly CallerSet[],
+): Promise<(exists: Exists) => AskSet> {
+  const collections = new Map<string, Collection | null>();
+  for (const { collection: name } of sets) collections.set(name, await findCollection(app, project._id, name));
+  return (exists) =>
+    ({ set, value, path }, document) => {
+      const collection = collections.get(set.collection);
+      const members = collection && setFilter(set, attributes);
+      if (!members) return false;
+      const asked = value === undefined ? valuesAt(document, storedPath(path!).split('.')) : [value];
+      const wanted = set.path === ID_PATH ? asked.flatMap((each) => findObjectId(String(each)) ?? []) : asked;
+      if (wanted.length === 0) return false;
+      const filter = { [storedPath(set.path)]: wanted.length === 1 ? wanted[0] : { $in: wanted } };
+      return exists(documentsName(collection), { $and: [members, filter], isDeleted: false });
+    };
 }
 
 function userSet(collection: Collection, set: CallerSet, members: Document, attributes: CallerAttributes): UserSet {

@@ -202,7 +202,7 @@ function filterOfAll(conditions: readonly OpenCondition[]): Document {
 }
 
 /** The filter of one condition: the database's equality, by which a list is equal to each of its items. */
-export function filterOfOne({ path, values }: OpenCondition): Document {
+function filterOfOne({ path, values }: OpenCondition): Document {
   return { [path]: values.length === 1 ? values[0] : { $in: [...values] } };
 }
 

@@ -57,6 +57,19 @@ export function withFolded<T extends Record<string, unknown>>(collection: Collec
   return { ...document, [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), nocase } };
 }
 
+/** A stored document after a change, with the folded values of the fields that have changed. */
+export function foldChanged<T extends Record<string, unknown>>(collection: Collection, before: T, document: T): T {
+  const changed = foldedNames(collection).filter((name) => document[name] !== before[name]);
+  if (changed.length === 0) return document;
+  const notes = document[HIDDEN_FIELD] as { nocase?: Record<string, unknown> } | undefined;
+  const nocase = { ...notes?.nocase };
+  for (const name of changed) {
+    if (document[name] === undefined) delete nocase[name];
+    else nocase[name] = foldValue(document[name]);
+  }
+  return { ...document, [HIDDEN_FIELD]: { ...notes, nocase } };
+}
+
 /** The paths that a write sets and takes out, with those of the folded values. */
 export function withFoldedPaths<T extends { set: Record<string, unknown>; unset?: readonly string[] }>(
   collection: Collection,

@@ -1,15 +1,15 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import { nextVersion, readIfMatch, requireVersion, versionFilter } from '../write/if-match.js';
+import { nextVersion } from '../store/version.js';
+import { readIfMatch, requireVersion, versionFilter } from '../write/if-match.js';
 import { requireCreatable } from '../write/admit-write.js';
 import { readNewDocument } from '../write/new-document.js';
-import { planUpdate } from '../write/plan-update.js';
+import { openUpdate, readUpdate } from '../write/decide-update.js';
 import { trashCutoff } from '../write/purge-trash.js';
 import { notInTrash } from '../write/recover-document.js';
 import { referrerOf } from '../write/settle-place.js';
 import type { StoredMoment } from '../write/stored-moment.js';
-import { explainRefusal } from '../write/update-document.js';
 import {
   documentNotFound,
   explainMiss,
@@ -36,6 +36,7 @@ export interface BatchOperation {
 
 /** The place of an operation, after those before it. */
 export interface BatchPlace extends WriteTarget {
+  earlier: readonly RecordWrite[];
   imageOf: (id: ObjectId) => Promise<Image | null>;
 }
 
@@ -88,15 +89,13 @@ async function planChange(
   id: string,
 ): Promise<PlannedOperation> {
   const expected = readIfMatch(ifMatch);
-  const planned = planUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
-  const { active, own, record, change } = planned;
-  const set = { ...record.set, updatedAt: nextVersion(app.clock.now(), planned.id, expected) };
-  return planRuled(app, place, active, {
-    ruled: { action: 'update', change },
-    own,
-    record: { ...record, action: 'update', set },
-    explain: (found) => explainRefusal(place, planned, found),
-  });
+  const read = readUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
+  const update = await openUpdate(app, place, read, { earlier: place.earlier });
+  return {
+    place,
+    write: { collection: place.collection, referrer: referrerOf(place), id: read.id, update },
+    explain: () => Promise.resolve(),
+  };
 }
 
 /** Into the trash, or out of it. */
@@ -118,15 +117,15 @@ function planState(app: App, place: BatchPlace, operation: BatchOperation, idTex
       {
         ...inVersion,
         ruled: { action: 'delete' },
-        record: { action: 'delete', set: { isDeleted: true, deletedAt: new Date(now), updatedAt }, isOwn: true },
+        record: { action: 'delete', set: { isDeleted: true, deletedAt: new Date(now), updatedAt } },
       },
     );
   }
   const trashed = { _id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
   return planRuled(app, place, trashed, {
     ...inVersion,
-    ruled: { action: 'update', change: { set: {}, unset: [] } },
-    record: { action: 'recover', set: { isDeleted: false, deletedAt: null, updatedAt }, isOwn: true },
+    ruled: { action: 'update' },
+    record: { action: 'recover', set: { isDeleted: false, deletedAt: null, updatedAt } },
     notFound: notInTrash,
   });
 }

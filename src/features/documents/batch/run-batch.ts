@@ -132,7 +132,7 @@ async function planAll(
       const earlier = [...writes];
       const imageOf = (id: ObjectId): Promise<Image | null> => findImage(app, target.collection, id, earlier);
       const afterEarlier = async (id: ObjectId): Promise<Document | null> => (await imageOf(id))?.document ?? null;
-      return planOperation(app, { ...target, imageOf, afterEarlier }, operation, ids?.[index]);
+      return planOperation(app, { ...target, imageOf, afterEarlier, earlier }, operation, ids?.[index]);
     });
     planned.push(plannedOne);
     writes.push(plannedOne.write);

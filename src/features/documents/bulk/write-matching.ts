@@ -1,4 +1,4 @@
-import { serialize, type Document, ObjectId } from 'bson';
+import { serialize, ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { abandoned, AppError, conflict, tooLarge } from '../../../errors.js';
 import { takeTurns } from '../../../turns.js';
@@ -9,13 +9,12 @@ import { listError } from '../reply/query-errors.js';
 import { readAgain } from '../reply/reply-size.js';
 import { visibleDocuments } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
-import type { RecordWrite } from '../store/record-update.js';
+import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
-import { nextVersion } from '../write/if-match.js';
-import { findMoment, type StoredMoment } from '../write/stored-moment.js';
+import { nextVersion } from '../store/version.js';
 import type { WriteTarget } from '../write/write-target.js';
-import { explainRefusal } from '../write/update-document.js';
-import { planUpdate } from '../write/plan-update.js';
+import { openMatch, openUpdate, readUpdate } from '../write/decide-update.js';
+import { commitUpdates } from '../write/update-document.js';
 
 /** The most documents that one request changes. */
 export const MAX_MATCHING = 10_000;
@@ -26,16 +25,12 @@ const BATCH_BYTES = 1024 * 1024;
 /** So often a batch is tried again whose documents others change. */
 const ATTEMPTS = 5;
 
-type RecordChanged = Exclude<RecordWrite, { insert: unknown }>;
+type Removal = Extract<RecordWrite, { filter: unknown }>;
 
-/** One change for each document that matches. */
+/** What is done with the documents that match. */
 interface Planned {
-  /** The state in which a document has to be. */
-  state: Record<string, unknown>;
-  /** The write of one of them; `filter` says which. */
-  write(filter: Document & { _id: ObjectId }): RecordChanged;
-  /** Throws why a document that matches does not take the write. */
-  explain(found: StoredMoment): Promise<void>;
+  /** Writes those of some documents that still match, all of them or none, and answers their number. */
+  carryOut(ids: readonly ObjectId[]): Promise<number>;
   /** Bytes that one write brings. */
   bytes: number;
 }
@@ -54,21 +49,35 @@ export async function updateMatching(
   signal?: AbortSignal,
 ): Promise<number> {
   const { collection } = place;
-  const now = app.clock.now();
   // The same for all of them, so it is read once.
-  const planned = planUpdate(place, new ObjectId().toHexString(), body, now, { takesOperators: true });
-  const { own, record } = planned;
-  const state = { isDeleted: false } as const;
+  const conditions = { takesOperators: true };
+  const read = readUpdate(place, new ObjectId().toHexString(), body, app.clock.now(), conditions);
+  const matches = await openMatch({ isDeleted: false, $and: [...query.conditions] });
+  const bytes = serialize({ puts: read.change.steps.map(({ puts }) => puts) }).length;
   return writeMatching(app, collection, query, signal, {
-    state,
-    bytes: serialize({ record }).length,
-    write: (filter) => ({
-      collection,
-      id: filter._id,
-      filter: { ...filter, $and: [...((filter.$and as Document[] | undefined) ?? []), ...own] },
-      record: { ...record, action: 'update', set: { ...record.set, updatedAt: nextVersion(now, filter._id) } },
-    }),
-    explain: (found) => explainRefusal(place, planned, found),
+    bytes,
+    async carryOut(ids) {
+      let at = 0;
+      const updates = [];
+      for (const [n, id] of ids.entries()) {
+        const { decide, apply } = await openUpdate(app, place, read);
+        const update: DecidedUpdate = {
+          apply,
+          decide(stored, exists) {
+            at = n;
+            // One that matches no longer is left out.
+            return stored && matches(stored) ? decide(stored, exists) : stored!;
+          },
+        };
+        updates.push({ id, update });
+      }
+      try {
+        const committed = await commitUpdates(app, collection, updates);
+        return committed.filter(({ before, after }) => after !== before).length;
+      } catch (error) {
+        throw error instanceof AppError ? ofDocument(error, ids[at]!) : error;
+      }
+    },
   });
 }
 
@@ -82,16 +91,15 @@ export async function removeMatching(
   const deletedAt = new Date(app.clock.now());
   const trashed = (id: ObjectId) => {
     const set = { isDeleted: true, deletedAt, updatedAt: nextVersion(deletedAt.getTime(), id) };
-    return { record: { action: 'delete', set, isOwn: true } } as const;
+    return { record: { action: 'delete', set } } as const;
   };
   return writeMatching(app, collection, query, signal, {
-    state: visibleDocuments(query.includeDeleted),
     bytes: 0,
-    write: (filter) => ({
-      ...{ collection, id: filter._id, filter },
-      ...(query.permanent ? { removed: true } : trashed(filter._id)),
-    }),
-    explain: () => Promise.resolve(),
+    carryOut: (ids) =>
+      removeBatch(app, collection, ids, (_id) => ({
+        ...{ collection, id: _id, filter: { _id, ...visibleDocuments(query.includeDeleted), $and: query.conditions } },
+        ...(query.permanent ? { removed: true } : trashed(_id)),
+      })),
   });
 }
 
@@ -122,7 +130,7 @@ async function writeMatching(
     if (signal?.aborted) throw abandoned();
     const batch = ids.slice(at, at + size);
     try {
-      done += await writeBatch(app, collection, query, planned, batch);
+      done += await planned.carryOut(batch);
       at += batch.length;
     } catch (error) {
       const isLarge = error instanceof AppError && error.code === 'DOCUMENT_TOO_LARGE' && size > 1;
@@ -156,36 +164,24 @@ async function findConfirmed(
   }
 }
 
-/** Writes those of the documents that still match, all of them or none, and answers their number. */
-async function writeBatch(
+/** Removes those of the documents that still match, all of them or none, and answers their number. */
+async function removeBatch(
   app: App,
   collection: Collection,
-  { conditions }: BulkQuery,
-  planned: Planned,
   ids: readonly ObjectId[],
+  removal: (id: ObjectId) => Removal,
 ): Promise<number> {
-  const matching = (_id: ObjectId): Document & { _id: ObjectId } => ({
-    _id,
-    ...planned.state,
-    $and: [...conditions],
-  });
   let left = [...ids];
   for (let attempt = 1; left.length > 0;) {
+    const writes = left.map(removal);
     try {
-      await carryOut(
-        app,
-        left.map((id) => planned.write(matching(id))),
-      );
+      await app.db.useReserve(() => writeRecordsTogether(app, writes));
       return left.length;
     } catch (error) {
       if (!(error instanceof WriteRefused)) throw error;
       const id = left[error.index]!;
       if (error.cause) throw ofDocument(error.cause, id);
-      const found = await findMoment(app, collection, matching(id));
-      if (found) {
-        await planned.explain(found).catch((reason: unknown) => {
-          throw reason instanceof AppError ? ofDocument(reason, id) : reason;
-        });
+      if (await documentStore(app, collection).findOne(writes[error.index]!.filter)) {
         if (attempt++ === ATTEMPTS) throw changing();
       } else {
         left = left.filter((other) => other !== id);
@@ -193,12 +189,6 @@ async function writeBatch(
     }
   }
   return 0;
-}
-
-async function carryOut(app: App, writes: readonly RecordChanged[]): Promise<void> {
-  const makesRoom = writes.every((write) => 'removed' in write || write.record.action === 'delete');
-  const run = (): Promise<unknown> => writeRecordsTogether(app, writes);
-  await (makesRoom ? app.db.useReserve(run) : run());
 }
 
 function ofDocument(error: AppError, id: ObjectId): AppError {

@@ -11,7 +11,7 @@ import { changeDocumentRecord, documentStore } from '../store/document-store.js'
 import type { RecordWrite } from '../store/record-update.js';
 import { referringTo, TRASHED_WITH } from '../store/reference-checks.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
-import { nextVersion } from '../write/if-match.js';
+import { nextVersion } from '../store/version.js';
 
 /** Documents read at once. */
 const BATCH = 100;
@@ -133,7 +133,7 @@ async function settleDocument(app: App, settling: Settling, _id: ObjectId): Prom
   if (isBack) {
     const filter = { ...referringTo(reference, id), _id, isDeleted: true, [TRASHED_WITH]: { $exists: true } };
     const set = { ...moments, isDeleted: false, deletedAt: null };
-    const back = await changeDocumentRecord(app, reference.collection, filter, { action: 'recover', set, isOwn: true });
+    const back = await changeDocumentRecord(app, reference.collection, filter, { action: 'recover', set });
     return back !== null;
   }
   return (await writeWhileGone(app, settling, writeFor(settling, _id, moments))) !== null;
@@ -152,11 +152,11 @@ function writeFor(
   if (onDelete === 'remove') return { collection, id: _id, filter, removed: true };
   if (onDelete === 'trash') {
     const set = { ...moments, isDeleted: true, [TRASHED_WITH]: text };
-    return { collection, id: _id, filter, record: { action: 'delete', set, isOwn: true } };
+    return { collection, id: _id, filter, record: { action: 'delete', set } };
   }
   const taken = isList ? { operators: { $pull: { [field]: text } } } : { unset: [field] };
   const set = { updatedAt: moments.updatedAt };
-  return { collection, id: _id, filter, record: { action: 'update', set, ...taken, isOwn: true } };
+  return { collection, id: _id, filter, record: { action: 'update', set, ...taken } };
 }
 
 /** The write as long as the referred document is gone. */

@@ -66,6 +66,6 @@ export class Problems {
 }
 
 /** The 400 of rest-api.md 2.4: the first problem is the message, all are the details. */
-export function validationFailed(problems: FieldProblem[]): AppError {
+function validationFailed(problems: FieldProblem[]): AppError {
   return invalid('VALIDATION_FAILED', `Validation failed: ${problems[0]!.message}`, { details: problems });
 }

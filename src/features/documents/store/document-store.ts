@@ -16,7 +16,6 @@ import {
 } from '../../webhooks/outbox/outbox-field.js';
 import { removeAttachedLater } from './attached-files.js';
 import type { StoredDocument, SystemFields } from './document.js';
-import { growthFilter, grownTooLarge } from './document-growth.js';
 import { writeWithImage, type Changed } from './image-before.js';
 import { describeRefusal, EXPLAINED_CODES, TRANSACTION_TOO_LARGE, type WriteRefusal } from './refused-writes.js';
 import { removedFields, together, updateOf, type DocumentUpdate } from './record-update.js';
@@ -195,9 +194,9 @@ async function removeUnseen(app: App, collection: Collection, filter: Filter): P
 }
 
 /**
- * Changes the one document that matches, in one atomic write, and answers it as it is afterwards; null when none
- * matches. 409 DUPLICATE_VALUE when a unique value is taken; 413 when it would grow too large; PathBlocked when a
- * dotted path leads through something that is not an object. 400 and 409 as references ask (writes.md 3).
+ * Changes the service's paths of the one document that matches, in one atomic write, and answers it as it is
+ * afterwards; null when none matches. 409 DUPLICATE_VALUE when a unique value is taken. 400 and 409 as references ask
+ * (writes.md 3).
  */
 export async function changeDocumentRecord(
   app: App,
@@ -214,27 +213,16 @@ async function changePlain(
   app: App,
   { collection, filter, record }: { collection: Collection; filter: Filter; record: RecordChange },
 ): Promise<StoredDocument | null> {
-  const { action, set, unset = [], operators = {}, isOwn = false } = withFoldedPaths(collection, record);
+  const { action, set, unset = [], operators = {} } = withFoldedPaths(collection, record);
   const update = updateOf({ set, unset, operators });
-  const added = { ...operators, ...set };
   const { document } = await write(app, collection, {
     action,
-    adds: isOwn ? null : { change: added },
-    async run(stored, nextEvent) {
-      const growth = isOwn ? null : growthFilter(app, added, unset);
-      if (!growth) return updateOne(app, collection, filter, update, await nextEvent());
-      const changed = await updateOne(app, collection, { $and: [filter, growth] }, update, await nextEvent());
-      if (!changed.document && (await stored.findOne({ $and: [filter, { $nor: [growth] }] }, ID_ALONE))) {
-        throw grownTooLarge();
-      }
-      return changed;
-    },
+    adds: null,
+    run: async (_, nextEvent) => updateOne(app, collection, filter, update, await nextEvent()),
     changed: changedOne,
   });
   return document;
 }
-
-const ID_ALONE = { projection: { _id: 1 } } as const;
 
 function changedOne({ document, before }: Changed): ChangedDocuments {
   return document && { documents: [document], before };

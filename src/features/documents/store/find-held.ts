@@ -50,11 +50,19 @@ function changed(base: StoredDocument, writes: readonly RecordWrite[]): Pick<Ima
   let document = base;
   let isExact = true;
   const change = (path: string, value: unknown): void => {
-    const next = withPath(document, path.split('.'), value) as StoredDocument | null;
+    const next = withValueAt(document, path.split('.'), value) as StoredDocument | null;
     if (next) document = next;
     else isExact = false;
   };
   for (const write of writes) {
+    if ('update' in write) {
+      try {
+        document = write.update.apply(document);
+      } catch {
+        // The write itself is refused for it.
+        isExact = false;
+      }
+    }
     if (!('record' in write)) continue;
     const { set, unset = [], operators = {} } = write.record;
     if (Object.keys(operators).length > 0) isExact = false;
@@ -65,12 +73,12 @@ function changed(base: StoredDocument, writes: readonly RecordWrite[]): Pick<Ima
 }
 
 /** The object with another value at a path, or none for undefined; null where a list or a value is on the way. */
-function withPath(holder: unknown, [part, ...rest]: readonly string[], value: unknown): object | null {
+export function withValueAt(holder: unknown, [part, ...rest]: readonly string[], value: unknown): object | null {
   if (!isPlainObject(holder)) return null;
   const { [part!]: held, ...others } = holder;
   if (rest.length === 0) return value === undefined ? others : { ...holder, [part!]: value };
   if (held === undefined && value === undefined) return holder;
-  const inner = withPath(held === undefined ? {} : held, rest, value);
+  const inner = withValueAt(held === undefined ? {} : held, rest, value);
   return inner && { ...holder, [part!]: inner };
 }
 

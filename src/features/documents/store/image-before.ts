@@ -53,6 +53,15 @@ export async function writeWithImage(
   return { document: await write(filter, entry) };
 }
 
+/** What makes of an event the one that is stored with a change, where a log wants to know what was there before. */
+export function imageBefore(
+  app: App,
+  collection: Collection,
+): (entry: OutboxEntry, before: StoredDocument) => OutboxEntry {
+  const fields = !app.db.changeLogs && keepsChanges(app, collection) ? readingFields(collection) : [];
+  return (entry, before) => withHeld(entry, before, fields);
+}
+
 function withHeld(entry: OutboxEntry, before: StoredDocument, fields: readonly string[]): OutboxEntry {
   if (fields.length === 0) return entry;
   const held = Object.fromEntries(fields.map((name) => [name, before[name] ?? null]));

@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import type { Exists, WriteTurn } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import type { Collection } from '../../collections/collection.js';
 import type { Action } from '../../webhooks/webhook-event.js';
@@ -6,15 +7,13 @@ import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { outboxOperators, type OutboxEntry } from '../../webhooks/outbox/outbox-field.js';
 import type { StoredDocument } from './document.js';
 
-/** Paths of one document that a write changes. */
+/** The service's own paths of one document: changed in a full project too, and in a document of the largest size. */
 export interface RecordChange {
   action: Action;
   set: Record<string, unknown>;
   unset?: readonly string[];
   /** The database's update operators, each with its paths. */
   operators?: Record<string, Record<string, unknown>>;
-  /** The service's own paths alone: stored in a full project too, and in a document of the largest size. */
-  isOwn?: boolean;
 }
 
 /**
@@ -25,7 +24,16 @@ export type RecordWrite = { collection: Collection; referrer?: Referrer | null }
   | { insert: StoredDocument }
   | { id: ObjectId; filter: Record<string, unknown>; record: RecordChange }
   | { id: ObjectId; filter: Record<string, unknown>; removed: true }
+  | { id: ObjectId; update: DecidedUpdate }
 );
+
+/** An update that is decided inside of its write, by the stored document (null: there is none). */
+export interface DecidedUpdate {
+  /** What is stored from now on, the same object for no change; throws why the write is refused, or AskOutside. */
+  decide: (stored: StoredDocument | null, exists: Exists) => StoredDocument;
+  /** What the change alone makes of a document. */
+  apply: (document: StoredDocument) => StoredDocument;
+}
 
 /** The id of the document that a write is of. */
 export function writtenId(write: RecordWrite): ObjectId {
@@ -57,4 +65,9 @@ export function removedUpdate(entry: OutboxEntry): DocumentUpdate {
 
 export function removedFields({ at }: OutboxEntry): Record<string, unknown> {
   return { isDeleted: REMOVED, deletedAt: at, updatedAt: at };
+}
+
+/** The decision as the database runs it: of documents it knows nothing. */
+export function runOf({ decide }: DecidedUpdate): WriteTurn['run'] {
+  return (stored, exists) => decide(stored as StoredDocument | null, exists);
 }

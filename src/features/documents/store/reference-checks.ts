@@ -45,18 +45,18 @@ export interface CheckedWrite {
 }
 
 /** Most documents that one write looks for. */
-const MAX_CHECKS = 1000;
+export const MAX_CHECKS = 1000;
 
 /** False for writes that references have nothing to do with: most of them. */
 export async function concernsReferences(app: App, write: RecordWrite): Promise<boolean> {
   const { collection } = write;
   if ('insert' in write) return referencesOf(collection).length > 0 && write.insert.isDeleted === false;
+  if ('update' in write) return false;
   if ('removed' in write || write.record.action === 'delete') return isReferredTo(app, collection);
   if (write.record.action === 'recover') {
     return referencesOf(collection).length > 0 || isReferredTo(app, collection);
   }
-  const { record } = write;
-  return referencesOf(collection).some((reference) => valuesOf(record, reference).length > 0);
+  return false;
 }
 
 const isReferredTo = async (app: App, collection: Collection): Promise<boolean> =>
@@ -72,73 +72,61 @@ export function checkReferences(
   earlier: readonly RecordWrite[] = [],
 ): Promise<CheckedWrite> {
   if ('insert' in write) return checkValues(app, write, earlier, (field) => [write.insert[field]]);
+  if ('update' in write) return Promise.resolve({ write, checks: [], settled: null });
   if ('removed' in write) return checkRemoval(app, write, earlier);
   const { record } = write;
   if (record.action === 'delete') return checkRemoval(app, write, earlier);
   if (record.action === 'recover') return checkRecovery(app, { ...write, record });
-  return checkValues(app, write, earlier, (_, reference) => valuesOf(record, reference));
-}
-
-/** What a change puts into a field: whole, at a position, or by operators. */
-function valuesOf({ set, operators = {} }: RecordChange, { field }: Reference): unknown[] {
-  const isIn = (path: string): boolean => path === field || path.startsWith(`${field}.`);
-  const { $pull: _taken, $pullAll: _out, ...adding } = operators;
-  return [set, ...Object.values(adding)].flatMap((paths) =>
-    Object.entries(paths).flatMap(([path, value]) => (isIn(path) ? [itemsOf(value)] : [])),
-  );
-}
-
-function itemsOf(value: unknown): unknown {
-  const each = (value as { $each?: unknown } | null)?.$each;
-  return each ?? value;
+  return Promise.resolve({ write, checks: [], settled: null });
 }
 
 async function checkValues(
   app: App,
   write: RecordWrite,
   earlier: readonly RecordWrite[],
-  read: (field: string, reference: Reference) => unknown[],
+  read: (field: string) => unknown[],
 ): Promise<CheckedWrite> {
   const { collection, referrer } = write;
   const ownId = 'insert' in write ? write.insert._id.toHexString() : null;
   const checks = new Map<string, ReferenceCheck>();
   const turn = takeTurns();
   const readable: Target['readable'] = new Map();
-  let kept: ReadonlySet<unknown> | undefined;
-  for (const reference of referencesOf(collection)) {
-    const { field, to } = reference;
-    let target: Collection | null = null;
-    for (const id of read(field, reference).flat()) {
+  for (const { field, to } of referencesOf(collection)) {
+    for (const id of read(field).flat()) {
       if (typeof id !== 'string' || (to === collection.name && id === ownId) || checks.has(`${to} ${id}`)) continue;
       if (checks.size === MAX_CHECKS) throw tooManyReferences();
-      target ??= peekCollection(app, collection.projectId, to) ?? (await findCollection(app, collection.projectId, to));
-      if (!target) throw referenceMissing(field, to);
-      const found = { _id: findObjectId(id), isDeleted: false };
-      const missing = (): Promise<AppError> => Promise.resolve(referenceMissing(field, to));
-      let check: ReferenceCheck = { collection: target, filter: found, matches: true, refusal: missing };
-      if (referrer && !(kept ??= await keptValues(app, write, referrer)).has(id)) {
-        await turn();
-        check = await readableTarget(app, { check, id: found._id, referrer, earlier, readable });
-      }
-      checks.set(`${to} ${id}`, check);
+      await turn();
+      checks.set(`${to} ${id}`, await findTarget(app, { collection, referrer, earlier, readable }, { field, to, id }));
     }
   }
   return { write, checks: [...checks.values()], settled: null };
 }
 
-function tooManyReferences(): AppError {
-  return invalid('TOO_MANY_REFERENCES', `A document can be stored with at most ${MAX_CHECKS} new references at once`);
+interface Referring {
+  collection: Collection;
+  referrer?: Referrer | null | undefined;
+  earlier: readonly RecordWrite[];
+  readable?: Target['readable'];
 }
 
-/** What a document refers to already, in fields that its writer sees: those may be sent back as they are. */
-async function keptValues(app: App, write: RecordWrite, { caller }: Referrer): Promise<ReadonlySet<unknown>> {
-  if ('insert' in write) return new Set();
-  const { collection, id } = write;
-  const sight = await findSight(app, collection, caller);
-  const fields = referencesOf(collection).map(({ field }) => field);
-  const seen = fields.filter((field) => !sight?.unnamed.has(field));
-  const stored = await findHeld(app, collection, { _id: id, isDeleted: false }, seen);
-  return new Set(seen.flatMap((field) => [stored?.[field] as unknown].flat()));
+/** The check that a document refers to one that is there, and that its referrer may read. */
+export async function findTarget(
+  app: App,
+  { collection, referrer, earlier, readable = new Map() }: Referring,
+  { field, to, id }: { field: string; to: string; id: string },
+): Promise<ReferenceCheck> {
+  const { projectId } = collection;
+  const target = peekCollection(app, projectId, to) ?? (await findCollection(app, projectId, to));
+  if (!target) throw referenceMissing(field, to);
+  const filter = { _id: findObjectId(id), isDeleted: false };
+  const missing = (): Promise<AppError> => Promise.resolve(referenceMissing(field, to));
+  const check: ReferenceCheck = { collection: target, filter, matches: true, refusal: missing };
+  return referrer ? readableTarget(app, { check, id: filter._id, referrer, earlier, readable }) : check;
+}
+
+/** The 400 for more new references than one write may have. */
+export function tooManyReferences(): AppError {
+  return invalid('TOO_MANY_REFERENCES', `A document can be stored with at most ${MAX_CHECKS} new references at once`);
 }
 
 interface Target {
@@ -178,11 +166,12 @@ async function readableTarget(app: App, target: Target): Promise<ReferenceCheck>
     ...check,
     filter: await filterNow(),
     // What its rule depends on may have changed since.
-    refusal: async () => ((await hasMatch(app, collection, await filterNow())) ? changing() : check.refusal()),
+    refusal: async () => ((await hasMatch(app, collection, await filterNow())) ? referredChanging() : check.refusal()),
   };
 }
 
-function changing(): AppError {
+/** The 409 where what the referrer may read has changed since it was asked. */
+export function referredChanging(): AppError {
   const text = 'A document that this one refers to is being changed by others: try again';
   return conflict('DOCUMENT_CHANGING', text, { retryAfterSeconds: 1 });
 }

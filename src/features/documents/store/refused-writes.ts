@@ -1,7 +1,6 @@
 import { conflict, invalid, tooLarge, type AppError } from '../../../errors.js';
 import { namedPath } from '../../collections/fields/nocase.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
-import { grownTooLarge } from './document-growth.js';
 import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
 
 /** An update does not go with what is stored: a dotted path leads through a value, an operator meets another type. */
@@ -74,4 +73,9 @@ export function describeRefusal({ code, errmsg = '' }: WriteRefusal): string {
   if (fields.length > 1) return `${fields.join(' and ')} must be unique together: the values are taken`;
   const [field] = fields;
   return field === '_id' ? 'there is a document with this _id already' : `${field} must be unique: the value is taken`;
+}
+
+/** The 413 for a change that would make a document too large. */
+export function grownTooLarge(): AppError {
+  return tooLarge('DOCUMENT_TOO_LARGE', 'The document would grow beyond 2 MB');
 }

@@ -1,4 +1,3 @@
-import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, tooLarge } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
@@ -8,9 +7,10 @@ import { withFolded, withFoldedPaths } from '../../collections/fields/nocase.js'
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
+import type { Action } from '../../webhooks/webhook-event.js';
 import { removeAttachedLater } from './attached-files.js';
+import { untilDecided } from './ask-outside.js';
 import type { StoredDocument } from './document.js';
-import { growthFilter, grownTooLarge } from './document-growth.js';
 import {
   checkReferences,
   concernsReferences,
@@ -18,10 +18,11 @@ import {
   type CheckedWrite,
   type ReferenceCheck,
 } from './reference-checks.js';
-import { removedUpdate, together, updateOf, type RecordWrite } from './record-update.js';
+import { removedUpdate, runOf, together, updateOf, type RecordWrite } from './record-update.js';
 import { explainWriteError, PathBlocked, TRANSACTION_TOO_LARGE } from './refused-writes.js';
 import { settleLater } from './settle-later.js';
 import { tellOf } from './tell-of.js';
+import { noteVersion } from './version.js';
 
 /** One write of several was refused, so that none was carried out: why, or null where no document met its filter. */
 export class WriteRefused extends Error {
@@ -60,15 +61,14 @@ export async function writeRecordsTogether(
     await ofWrite(index, async () => {
       const planned = await planReferences(app, write, writes.slice(0, index));
       checked.push(planned);
-      const growth = growthOf(app, planned.write);
-      const step = await readStep(app, planned.write, growth);
+      const step = await readStep(app, planned.write);
       // Whether the writer may at all comes first, and nothing is written before all is checked.
       if (planned.checks.length > 0 && 'filter' in step) {
         const { collection, filter } = step;
         plan.push({ index, step: { collection, filter, matches: true } });
       }
       for (const check of planned.checks) plan.push({ index, step: conditionOf(check), check });
-      plan.push({ index, step, isWrite: true, growth });
+      plan.push({ index, step, isWrite: true });
     });
   }
   for (const write of writes) if ('removed' in write) await removeAttachedLater(app, write.collection, write.id);
@@ -77,10 +77,10 @@ export async function writeRecordsTogether(
   let written;
   try {
     if (isLarge) await ownTurn();
-    written = await app.db.writeTogether(last ? [...steps, last] : steps);
+    written = await untilDecided(() => app.db.writeTogether(last ? [...steps, last] : steps));
     if (isLarge) await ownTurn();
   } catch (error) {
-    throw await readRefusal(app, error, plan, writes.length);
+    throw await readRefusal(error, plan, writes.length);
   }
   await settle();
   const documents: StoredDocument[] = [];
@@ -89,12 +89,19 @@ export async function writeRecordsTogether(
     await turn();
     const { before, after } = written[at] as { before: StoredDocument | null; after: StoredDocument | null };
     const write = writes[index]!;
-    const action = 'insert' in write ? 'insert' : 'removed' in write ? 'delete' : write.record.action;
+    const action = actionOf(write);
     const document = (after ?? before)!;
+    if ('update' in write) noteVersion(document.updatedAt.getTime(), document._id);
     await tellOf(app, write.collection, action, { documents: [document], ...(before && { before }) });
     documents.push(document);
   }
   return documents;
+}
+
+function actionOf(write: RecordWrite): Action {
+  if ('insert' in write) return 'insert';
+  if ('update' in write) return 'update';
+  return 'removed' in write ? 'delete' : write.record.action;
 }
 
 function withFoldedValues(write: RecordWrite): RecordWrite {
@@ -107,8 +114,6 @@ interface PlannedStep {
   index: number;
   step: WriteStep;
   isWrite?: boolean;
-  /** Part of the step's filter: what the document must meet so that it does not grow too large. */
-  growth?: Document | null;
   check?: ReferenceCheck;
 }
 
@@ -117,38 +122,22 @@ async function planReferences(app: App, write: RecordWrite, earlier: readonly Re
   return checkReferences(app, write, earlier);
 }
 
-async function readStep(app: App, write: RecordWrite, growth: Document | null): Promise<WriteStep> {
+async function readStep(app: App, write: RecordWrite): Promise<WriteStep> {
   const { collection } = write;
   const name = documentsName(collection);
   if ('insert' in write) {
     await requireRoomFor(app, collection.projectId, { documents: [write.insert] });
     return { collection: name, insert: withOutbox(write.insert, await queueEvents(app, collection, 'insert')) };
   }
+  if ('update' in write) return { collection: name, id: write.id, run: runOf(write.update) };
   const { filter } = write;
   if ('removed' in write) {
     const entry = await queueEvents(app, collection, 'delete');
     return { collection: name, filter, ...(entry ? { update: removedUpdate(entry) } : { remove: true }) };
   }
   const { record } = write;
-  const { isOwn = false, set, operators } = record;
-  if (!isOwn) await requireRoomFor(app, collection.projectId, { change: { ...operators, ...set } });
   const entry = await queueEvents(app, collection, record.action);
-  const fitting = growth ? { $and: [filter, growth] } : filter;
-  return { collection: name, filter: fitting, update: together(outboxOperators(entry), updateOf(record)) };
-}
-
-function growthOf(app: App, write: RecordWrite): Document | null {
-  if (!('record' in write) || write.record.isOwn) return null;
-  const { set, unset = [], operators } = write.record;
-  return growthFilter(app, { ...operators, ...set }, unset);
-}
-
-/** Whether a document would be changed but for its size. */
-async function isGrowing(app: App, step: WriteStep, growth: Document): Promise<boolean> {
-  if (!('filter' in step)) return false;
-  const [filter] = (step.filter as { $and: Document[] }).$and;
-  const stored = app.db.collection<StoredDocument>(step.collection);
-  return (await stored.findOne({ $and: [filter!, { $nor: [growth] }] }, { projection: { _id: 1 } })) !== null;
+  return { collection: name, filter, update: together(outboxOperators(entry), updateOf(record)) };
 }
 
 async function ofWrite(index: number, work: () => Promise<void>): Promise<void> {
@@ -160,24 +149,11 @@ async function ofWrite(index: number, work: () => Promise<void>): Promise<void> 
 }
 
 /** What the database says of a batch, for its caller; faults that are no refusal stay as they are. */
-async function readRefusal(
-  app: App,
-  error: unknown,
-  plan: readonly PlannedStep[],
-  lastIndex: number,
-): Promise<unknown> {
+async function readRefusal(error: unknown, plan: readonly PlannedStep[], lastIndex: number): Promise<unknown> {
   const { step, cause } = error as { step?: unknown; cause?: unknown };
   if (typeof step !== 'number') return error;
-  const {
-    index,
-    check,
-    growth,
-    step: refused,
-  }: Partial<PlannedStep> & { index: number } = plan[step] ?? {
-    index: lastIndex,
-  };
+  const { index, check }: Partial<PlannedStep> & { index: number } = plan[step] ?? { index: lastIndex };
   if (cause === null) {
-    if (growth && refused && (await isGrowing(app, refused, growth))) return new WriteRefused(index, grownTooLarge());
     const refusal = (await check?.refusal()) ?? null;
     return new WriteRefused(index, refusal, check !== undefined && refusal === null);
   }

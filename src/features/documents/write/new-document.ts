@@ -6,9 +6,9 @@ import type { Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD, KEPT_FIELDS } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
+import { noteVersion } from '../store/version.js';
 import { documentShape, storeObject } from '../store/document-shape.js';
 import { requireSettable } from './guard-fields.js';
-import { noteVersion } from './if-match.js';
 import { refuseHostileValue } from '../store/hostile-keys.js';
 import { Problems } from '../reply/problems.js';
 

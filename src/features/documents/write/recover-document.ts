@@ -3,7 +3,8 @@ import { missing } from '../../../errors.js';
 import { changeDocumentRecord } from '../store/document-store.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { presentWritten } from './guard-fields.js';
-import { nextVersion, type ExpectedVersion } from './if-match.js';
+import { nextVersion } from '../store/version.js';
+import type { ExpectedVersion } from './if-match.js';
 import { trashCutoff } from './purge-trash.js';
 import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
 
@@ -20,9 +21,12 @@ export async function recoverDocument(
   const id = requireDocumentId(idText);
   const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
   const set = { isDeleted: false, deletedAt: null, updatedAt: nextVersion(app.clock.now(), id, expected) };
-  const ruled = { action: 'update' as const, change: { set: {}, unset: [] } };
-  const recovered = await writeInState(app, place, trashed, { ...ruled, expected, notFound: notInTrash }, (filter) =>
-    changeDocumentRecord(app, place.collection, filter, { action: 'recover', set, isOwn: true }),
+  const recovered = await writeInState(
+    app,
+    place,
+    trashed,
+    { action: 'update', expected, notFound: notInTrash },
+    (filter) => changeDocumentRecord(app, place.collection, filter, { action: 'recover', set }),
   );
   return presentWritten(recovered, place.writer);
 }

@@ -20,10 +20,9 @@ export async function requireUpdatable(
   const place = await requireWriteTarget(app, caller, collectionName);
   const { collection } = place;
   const state = { _id, isDeleted: false };
-  const nothing = { set: {}, unset: [] };
   const find = (filters: readonly Document[]): Promise<StoredDocument | null> =>
     documentStore(app, collection).findOne(matching(state, filters), { projection: { createdAt: 1 } });
-  const ruled = { action: 'update', change: nothing } as const;
+  const ruled = { action: 'update' } as const;
   const { createdAt } = await writeRuled(app, place, state, ruled, find, () => undefined);
   return { collection, createdAt: createdAt ?? null };
 }

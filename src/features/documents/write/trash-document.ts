@@ -3,7 +3,8 @@ import { AppError } from '../../../errors.js';
 import { changeDocumentRecord, removeDocumentRecord } from '../store/document-store.js';
 import { visibleDocuments } from '../store/document.js';
 import { runIdempotent } from './idempotency.js';
-import { nextVersion, type ExpectedVersion } from './if-match.js';
+import { nextVersion } from '../store/version.js';
+import type { ExpectedVersion } from './if-match.js';
 import { referrerOf } from './settle-place.js';
 import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
 
@@ -29,7 +30,7 @@ export async function trashDocument(
     const now = app.clock.now();
     const set = { isDeleted: true, deletedAt: new Date(now), updatedAt: nextVersion(now, id, expected) };
     await writeInState(app, place, { _id: id, isDeleted: false }, { action: 'delete', expected }, (filter) =>
-      changeDocumentRecord(app, place.collection, filter, { action: 'delete', set, isOwn: true }, referrerOf(place)),
+      changeDocumentRecord(app, place.collection, filter, { action: 'delete', set }, referrerOf(place)),
     );
     return id.toHexString();
   });

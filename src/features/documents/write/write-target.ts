@@ -5,12 +5,10 @@ import { findObjectId } from '../../../platform/ids.js';
 import { requireWriter, type Writer } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
 import type { StoredBeside } from '../../access/rules/caller-sets.js';
-import { NOTHING } from '../../access/rules/compile-rule.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import type { StoredDocument } from '../store/document.js';
 import { requireVersion, versionFilter, type ExpectedVersion } from './if-match.js';
 import { filtersAfter, filtersBefore, readableFilter, ruleRefused, type RuledAction } from './admit-write.js';
-import type { ChangedFields } from './document-change.js';
 import { settlePlace, type SettledPlace, type UnsettledPlace } from './settle-place.js';
 import { findMoment, type StoredMoment } from './stored-moment.js';
 
@@ -62,7 +60,7 @@ export function findReadable(
   state: Record<string, unknown>,
 ): Promise<StoredDocument | null> {
   return untilSettled(async () => {
-    const settled = await settlePlace(app, place, state, null);
+    const settled = await settlePlace(app, place, state);
     const moment = await findMoment(app, place.collection, state);
     if (!moment) return { settled: null };
     if (!settled.held.every(moment.meets)) return null;
@@ -86,7 +84,7 @@ export async function explainMiss(
   app: App,
   { collection, writer, held }: SettledPlace,
   state: Record<string, unknown>,
-  { action, change }: RuledWrite,
+  { action }: RuledWrite,
   notFound: () => AppError = documentNotFound,
   read: () => Promise<StoredMoment | null> = () => findMoment(app, collection, state),
 ): Promise<StoredMoment | null> {
@@ -106,8 +104,7 @@ export async function explainMiss(
     const isKnown = document.isDeleted === false || filtersBefore(writer, 'delete').every(meets);
     throw isKnown ? ruleRefused(action, 'before') : notFound();
   }
-  const after = change ? filtersAfter(writer, change) : [];
-  if (!after?.every(meets)) throw ruleRefused(action, 'after');
+  if (action === 'update' && !filtersAfter(writer).every(meets)) throw ruleRefused(action, 'after');
   return moment;
 }
 
@@ -116,10 +113,9 @@ function isReadable(writer: Writer, { meets }: StoredMoment): boolean {
   return readable === null || meets(readable);
 }
 
-/** What rules ask of a write; the change where it changes anything that a rule could name. */
+/** What rules ask of a write; of an update also that the document is admitted afterwards, whose fields stay. */
 export interface RuledWrite {
   action: RuledAction;
-  change?: ChangedFields;
 }
 
 /** A state with further conditions. */
@@ -128,9 +124,9 @@ export function matching<S extends Record<string, unknown>>(state: S, filters: r
 }
 
 /** What the rules ask of a document for a write, as parts of the write's own filter. */
-export function ruledFilters({ writer, held }: SettledPlace, { action, change }: RuledWrite): Document[] {
-  const after = change ? filtersAfter(writer, change) : [];
-  return [...held, ...new Set([...filtersBefore(writer, action), ...(after ?? [NOTHING])])];
+export function ruledFilters({ writer, held }: SettledPlace, { action }: RuledWrite): Document[] {
+  const after = action === 'update' ? filtersAfter(writer) : [];
+  return [...held, ...new Set([...filtersBefore(writer, action), ...after])];
 }
 
 /**
@@ -141,13 +137,13 @@ export async function settleWrite(
   app: App,
   place: WriteTarget,
   state: Record<string, unknown>,
-  { change, action }: RuledWrite,
+  { action }: RuledWrite,
 ): Promise<SettledPlace> {
   if (place.writer?.settledBy) {
     filtersBefore(place.writer, action);
-    if (change) place.writer.compiled('updateTo');
+    if (action === 'update') place.writer.compiled('updateTo');
   }
-  return settlePlace(app, place, state, change ?? null);
+  return settlePlace(app, place, state);
 }
 
 /**

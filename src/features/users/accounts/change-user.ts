@@ -3,6 +3,7 @@ import type { App } from '../../../app.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
 import { changeDocumentRecord } from '../../documents/store/document-store.js';
+import { nextVersion } from '../../documents/store/version.js';
 import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
 
@@ -21,7 +22,7 @@ export async function changeUser(
     app,
     collection,
     { ...filter, isDeleted: false },
-    { action: 'update', set: { ...set, updatedAt: new Date(app.clock.now()) }, isOwn: true },
+    { action: 'update', set: { ...set, updatedAt: nextVersion(app.clock.now(), filter._id) } },
   );
   return changed as User | null;
 }

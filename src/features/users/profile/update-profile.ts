@@ -9,7 +9,7 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import { ROLES, rolesOf, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
 import type { Caller } from '../../access/caller.js';
-import type { AlongsideChange } from '../../documents/write/plan-update.js';
+import type { AlongsideChange } from '../../documents/write/decide-update.js';
 import { updateDocument } from '../../documents/write/update-document.js';
 import type { WriteTarget } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';

@@ -46,6 +46,14 @@ export function withOutbox<T extends object>(document: T, entry: OutboxEntry | n
   return { ...document, [HIDDEN_FIELD]: { ...(document as Record<string, object>)[HIDDEN_FIELD], ...outbox } };
 }
 
+/** A stored document after a change, with the event of it; the field keeps what else is in it. */
+export function withEvent<T extends object>(document: T, entry: OutboxEntry): T {
+  const notes = (document as Record<string, Partial<Outbox> | undefined>)[HIDDEN_FIELD];
+  const at = notes?.at && notes.at < entry.at ? notes.at : entry.at;
+  const outbox: Outbox = { seq: (notes?.seq ?? 0) + 1, at, outbox: [...(notes?.outbox ?? []), entry] };
+  return { ...document, [HIDDEN_FIELD]: { ...notes, ...outbox } };
+}
+
 /** The operators that store an event with an update; nothing without one. */
 export function outboxOperators(entry: OutboxEntry | null): Record<string, Record<string, unknown>> {
   if (!entry) return {};

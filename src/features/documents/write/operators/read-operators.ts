@@ -1,24 +1,9 @@
 import { invalid, type AppError } from '../../../../errors.js';
 import { isJsonObject } from '../../../collections/fields/field-type.js';
-import type { ObjectShape } from '../../store/document-shape.js';
 import { refuseHostileUpdate } from '../../store/hostile-keys.js';
-import { addCondition, followChangedPath, short, type PathEnd, type Reading } from '../change-path.js';
-import { addToSet, pull, push } from './list-operators.js';
-import { inc, max, min, mul } from './number-operators.js';
-import type { OperatorRow, ResultIn } from './operator.js';
+import { BODY_OPERATORS } from './operators.js';
 
 const MAX_OPERATOR_PATHS = 50;
-
-/** The update operators (writes.md 1), but for `$unset`, which clears like null does. */
-const OPERATORS: Readonly<Record<string, OperatorRow>> = {
-  $inc: inc,
-  $mul: mul,
-  $min: min,
-  $max: max,
-  $push: push,
-  $addToSet: addToSet,
-  $pull: pull,
-};
 
 /** One operator of a body on one path. */
 export interface SentOperator {
@@ -26,9 +11,6 @@ export interface SentOperator {
   path: string;
   operand: unknown;
 }
-
-/** The operators of an update's database document, each with its paths. */
-export type DatabaseOperators = Record<string, Record<string, unknown>>;
 
 /** The body of an update, apart: what is set plainly, which operators there are, and which names `$unset` lists. */
 export interface SentChange {
@@ -48,7 +30,7 @@ export function takeOperators(body: Record<string, unknown>): SentChange {
   for (const [key, value] of Object.entries(body)) {
     if (key === '$unset') {
       unset = requireNames(value);
-    } else if (!Object.hasOwn(OPERATORS, key)) {
+    } else if (!Object.hasOwn(BODY_OPERATORS, key)) {
       plain[key] = value;
     } else {
       if (!isJsonObject(value)) throw invalid('INVALID_BODY', `${key} takes an object of paths and values`);
@@ -102,36 +84,7 @@ function conflicting(path: string): AppError {
   return invalid('CONFLICTING_PATHS', `The body changes ${short(path)} more than once: send one change of it`);
 }
 
-/** What the operators of a body come to. */
-export interface ReadOperators {
-  operators: DatabaseOperators;
-  /** By path, for the rules that name it. */
-  results: Map<string, ResultIn | null>;
-}
-
-/** Reads operators; what is wrong is noted, what depends on the stored document becomes conditions of the write. */
-export function readOperators(reading: Reading, root: ObjectShape, sent: readonly SentOperator[]): ReadOperators {
-  const operators: DatabaseOperators = {};
-  const results = new Map<string, ResultIn | null>();
-  for (const { name, path, operand } of sent) {
-    const row = OPERATORS[name]!;
-    const end = followChangedPath(reading, root, path.split('.'));
-    if (!end) continue;
-    if (end.uniqueList !== null) {
-      reading.problems.add('uniqueItems', 'cannot be changed by an operator: its list has no item twice', path);
-      continue;
-    }
-    const effect = row.read(end, operand, reading);
-    if (!effect) continue;
-    for (const condition of conditionsOnTheWay(row, end)) addCondition(reading, condition);
-    for (const condition of effect.conditions) addCondition(reading, condition);
-    operators[row.database] = { ...operators[row.database], [path]: effect.operand };
-    results.set(path, effect.resultIn);
-  }
-  return { operators, results };
-}
-
-/** Where nothing is made nothing has to be there. */
-function conditionsOnTheWay({ makesParents }: OperatorRow, end: PathEnd): PathEnd['conditions'] {
-  return makesParents ? end.conditions : [];
+/** A path within a message. */
+export function short(path: string): string {
+  return path.length > 80 ? `${path.slice(0, 80)}…` : path;
 }

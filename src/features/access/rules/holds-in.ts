@@ -1,0 +1,26 @@
+import type { Document } from 'bson';
+import { isObjectId } from '../../../platform/ids.js';
+import type { CompiledRule, OpenCondition } from './compile-rule.js';
+
+/** Whether a compiled rule admits a document at hand, by the database's equality: a list equals each of its items. */
+export function holdsIn(compiled: CompiledRule, document: Document): boolean {
+  return compiled.some((conditions) =>
+    conditions.every((condition) => finds(document, condition.path.split('.'), 0, condition)),
+  );
+}
+
+function finds(value: unknown, parts: readonly string[], at: number, condition: OpenCondition): boolean {
+  if (at === parts.length) {
+    return isAmong(value, condition) || (Array.isArray(value) && value.some((item) => isAmong(item, condition)));
+  }
+  if (Array.isArray(value)) {
+    return value.some((item: unknown) => !Array.isArray(item) && finds(item, parts, at, condition));
+  }
+  const part = parts[at]!;
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return false;
+  return finds((value as Document)[part], parts, at + 1, condition);
+}
+
+function isAmong(value: unknown, { values }: OpenCondition): boolean {
+  return values.some((wanted) => wanted === value || (isObjectId(wanted) && isObjectId(value) && wanted.equals(value)));
+}

@@ -1,0 +1,299 @@
+import type { ObjectId } from 'bson';
+import { forbidden, invalid } from '../../../errors.js';
+import type { Collection } from '../../collections/collection.js';
+
+import { KEPT_FIELDS } from '../../collections/fields/field.js';
+import { findDate, isJsonObject } from '../../collections/fields/field-type.js';
+import { Problems } from '../reply/problems.js';
+import { ANY, documentShape, storeValue, type ObjectShape, type ValueShape } from '../store/document-shape.js';
+import { refuseHostileUpdate } from '../store/hostile-keys.js';
+import { ListTooLong, BODY_OPERATORS, type Apply } from './operators/operators.js';
+import { short, takeOperators, type SentChange } from './operators/read-operators.js';
+import { valueKey } from './operators/value-key.js';
+
+type Fields = Record<string, unknown>;
+
+/** What becomes of one path. */
+interface Outcome {
+  apply: Apply;
+  /** What is set whatever is stored; null for an operator. */
+  plain: { value: unknown } | null;
+  /** Values that may be there afterwards. */
+  puts: readonly unknown[];
+  /** Takes away only: where nothing is there nothing is made on the way. */
+  clears: boolean;
+}
+
+/** The change of one path. */
+export interface Step extends Outcome {
+  parts: readonly string[];
+  /** The declared values on the way, the path's own last. */
+  ways: readonly ValueShape[];
+}
+
+/** The body of an update, judged as far as that goes without the stored document. */
+export interface DocumentChange {
+  steps: readonly Step[];
+  /** The body names the owner; null = something that no owner can be. */
+  owner: { value: string | null } | null;
+  /** Moments of the document as it was fetched, sent back with it. */
+  moments: readonly { name: string; at: Date }[];
+}
+
+const MAX_DOTTED_PATHS = 500;
+const ARRAY_POSITION = /^(?:0|[1-9]\d{0,5})$/;
+const KEPT_TEXT = 'is kept by the service and cannot be changed';
+
+/**
+ * Reads the body of PUT and PATCH (rest-api.md 4.2; decisions.md 3; writes.md 1 where operators are taken). Throws 400
+ * with every problem, 403 OWNER_IMMUTABLE.
+ */
+export function readChange(
+  collection: Collection,
+  id: ObjectId,
+  body: Fields,
+  { now, takesOperators }: { now: number; takesOperators: boolean },
+): DocumentChange {
+  if (Object.keys(body).length === 0) {
+    throw invalid('INVALID_BODY', 'The body is empty: name at least one field to change');
+  }
+  const sent = takesOperators ? takeOperators(body) : { plain: body, operators: [], unset: [] };
+  refuseHostileUpdate(sent.plain);
+  refuseOverlap(Object.keys(sent.plain));
+  requireOwnFields(collection, sent);
+  return new ChangeReader(collection, id, now).read(sent);
+}
+
+/** The service's fields and the owner are no field of an operator (400 and 403 as for plain values). */
+function requireOwnFields({ rls }: Collection, { operators, unset }: SentChange): void {
+  const problems = new Problems();
+  for (const path of [...operators.map((operator) => operator.path), ...unset]) {
+    const top = path.split('.', 1)[0]!;
+    if (KEPT_FIELDS.includes(top)) problems.add('system', KEPT_TEXT, path);
+    else if (top === rls?.ownerField) throw forbidden('OWNER_IMMUTABLE', 'Owner field immutable');
+  }
+  problems.throwIfAny();
+}
+
+/** A path and a path inside it have no order in which both could be meant. */
+function refuseOverlap(keys: readonly string[]): void {
+  const dotted = keys.filter((key) => key.includes('.'));
+  if (dotted.length === 0) return;
+  if (dotted.length > MAX_DOTTED_PATHS) {
+    throw invalid('INVALID_BODY', `An update can name at most ${MAX_DOTTED_PATHS} dotted keys`);
+  }
+  const all = new Set(keys);
+  for (const key of dotted) {
+    for (let dot = key.indexOf('.'); dot !== -1; dot = key.indexOf('.', dot + 1)) {
+      const parent = key.slice(0, dot);
+      if (!all.has(parent)) continue;
+      const text = `The body changes ${short(parent)} and also ${short(key)} inside it: send one of them`;
+      throw invalid('INVALID_BODY', text);
+    }
+  }
+}
+
+/** The end of a path in the declared shape; `field` is null for a position, and for what nothing declares. */
+interface PathEnd {
+  shape: ValueShape;
+  field: { required: boolean } | null;
+}
+
+class ChangeReader {
+  private readonly problems = new Problems();
+  private readonly steps: Step[] = [];
+  private readonly moments: { name: string; at: Date }[] = [];
+  private readonly root: ObjectShape;
+
+  constructor(
+    private readonly collection: Collection,
+    private readonly id: ObjectId,
+    private readonly now: number,
+  ) {
+    this.root = documentShape(collection);
+  }
+
+  read({ plain, operators, unset }: SentChange): DocumentChange {
+    const { problems, now } = this;
+    const ownerField = this.collection.rls?.ownerField;
+    let owner: DocumentChange['owner'] = null;
+    for (const [path, value] of Object.entries(plain)) {
+      const parts = path.split('.');
+      if (KEPT_FIELDS.includes(parts[0]!)) this.readKept(parts, value);
+      else if (parts[0] === ownerField) owner = this.readOwner(parts, value);
+      else this.addStep(parts, (end) => this.readPlain(end, parts, value));
+    }
+    for (const path of unset) this.addStep(path.split('.'), (end) => this.readUnset(end, path));
+    for (const { name, path, operand } of operators) {
+      const parts = path.split('.');
+      this.addStep(parts, ({ shape }) => {
+        const read = BODY_OPERATORS[name]!(operand, { name, parts, shape, problems, now });
+        return read && { ...read, plain: null, clears: name === '$pull' };
+      });
+    }
+    problems.throwIfAny();
+    return { steps: this.steps, owner, moments: this.moments };
+  }
+
+  /** Follows a path from the top of the document; notes a problem where it leads nowhere. */
+  private addStep(parts: readonly string[], read: (end: PathEnd) => Outcome | null): void {
+    const { problems } = this;
+    const ways: ValueShape[] = [];
+    let shape: ValueShape = this.root;
+    let field: PathEnd['field'] = null;
+    for (const [at, part] of parts.entries()) {
+      const parent = (): string => short(parts.slice(0, at).join('.'));
+      field = null;
+      if (shape.type === 'Object') {
+        field = shape.fields.get(part) ?? null;
+        if (!field && !shape.open) return problems.add('unknown', 'is not a field of this collection', parts.join('.'));
+        shape = shape.fields.get(part)?.shape ?? ANY;
+      } else if (shape.type === 'Array') {
+        if (!ARRAY_POSITION.test(part)) {
+          return problems.add('type', `must name a position: ${parent()} is an Array`, parts.join('.'));
+        }
+        shape = shape.items;
+      } else if (shape.type !== 'any') {
+        return problems.add('type', `cannot be set: ${parent()} must be a ${shape.type}`, parts.join('.'));
+      }
+      ways.push(shape);
+    }
+    const outcome = read({ shape, field });
+    if (outcome) this.steps.push({ parts, ways, ...outcome });
+  }
+
+  /** A plain value; null clears an optional declared field. */
+  private readPlain({ shape, field }: PathEnd, parts: readonly string[], sent: unknown): Outcome | null {
+    if (field && sent === null) {
+      if (!field.required) return CLEARED;
+      this.problems.add('required', 'is required', parts.join('.'));
+      return null;
+    }
+    const problems = new Problems(parts);
+    const value = storeValue(shape, sent, problems, this.now);
+    this.problems.take(problems);
+    return { apply: () => value, plain: { value }, puts: [value], clears: false };
+  }
+
+  private readUnset({ shape, field }: PathEnd, path: string): Outcome | null {
+    if (field?.required) {
+      this.problems.add('required', 'is required', path);
+      return null;
+    }
+    // A position in a list would hold null afterwards.
+    if (field || (shape.type === 'any' && !/(^|\.)\d+$/.test(path))) return CLEARED;
+    this.problems.add('operator', 'is no field that $unset could take out: send the whole list', path);
+    return null;
+  }
+
+  private readOwner(parts: readonly string[], value: unknown): { value: string | null } {
+    const { shape } = this.root.fields.get(parts[0]!)!;
+    const isFitting = parts.length === 1 && 'store' in shape && shape.store(value) !== undefined;
+    return { value: isFitting && typeof value === 'string' ? value : null };
+  }
+
+  /** A fetched document may be sent back: what the service keeps is ignored where it says what is stored. */
+  private readKept(parts: readonly string[], value: unknown): void {
+    const [name] = parts as [string];
+    if (parts.length === 1) {
+      if (name === '_id' && typeof value === 'string' && value.toLowerCase() === this.id.toHexString()) return;
+      // Only active documents can be updated, and these are what active ones have.
+      if ((name === 'isDeleted' && value === false) || (name === 'deletedAt' && value === null)) return;
+      const at = typeof value === 'string' ? findDate(value) : null;
+      if (at && (name === 'createdAt' || name === 'updatedAt')) return void this.moments.push({ name, at });
+    }
+    this.problems.add('system', KEPT_TEXT, parts.join('.'));
+  }
+}
+
+const CLEARED: Outcome = { apply: () => undefined, plain: { value: undefined }, puts: [], clears: true };
+
+/**
+ * The document after the change, which shares with `stored` whatever stays. Only what the change touches is judged, by
+ * what becomes of it. Throws 400 with every problem, 413.
+ */
+export function applyChange<T extends Fields>({ steps, moments }: DocumentChange, stored: T): T {
+  const problems = new Problems();
+  const next: Fields = { ...stored };
+  for (const { name, at } of moments) {
+    const held = stored[name];
+    if (!(held instanceof Date) || held.getTime() !== at.getTime()) problems.add('system', KEPT_TEXT, name);
+  }
+  for (const step of steps) takeStep(next, step, problems);
+  const judged = new Set<string>();
+  for (const step of steps) if (!step.clears) judgeWay(next, step, problems, judged);
+  problems.throwIfAny();
+  return next as T;
+}
+
+/** Copies what is on the way to a path, and puts at its end what the step makes of what is there. */
+function takeStep(root: Fields, { parts, ways, apply, clears }: Step, problems: Problems): void {
+  let holder: Fields | unknown[] = root;
+  for (const [at, part] of parts.entries()) {
+    if (Array.isArray(holder)) {
+      if (!ARRAY_POSITION.test(part)) return clears ? undefined : noteBlocked(problems, parts, at);
+      if (Number(part) >= holder.length) return clears ? undefined : noteNoPosition(problems, parts, at);
+    }
+    const within = holder as Fields;
+    const held = Object.hasOwn(within, part) ? within[part] : undefined;
+    if (at === parts.length - 1) return putValue(within, part, apply, problems, parts);
+    const isMissing = held === undefined;
+    if (isMissing && clears) return;
+    if (isMissing && ways[at]!.type === 'Array') return noteNoPosition(problems, parts, at + 1);
+    if (Array.isArray(held)) holder = within[part] = [...(held as unknown[])];
+    else if (isMissing || isPlainObject(held)) holder = within[part] = { ...held };
+    else return clears ? undefined : noteBlocked(problems, parts, at + 1);
+  }
+}
+
+function putValue(holder: Fields, name: string, apply: Apply, problems: Problems, parts: readonly string[]): void {
+  const path = parts.join('.');
+  const held = Object.hasOwn(holder, name) ? holder[name] : undefined;
+  let value: unknown;
+  try {
+    value = apply(held, (rule, text) => problems.add(rule, text, path));
+  } catch (error) {
+    throw error instanceof ListTooLong ? error.refusalOf(path) : error;
+  }
+  if (value !== undefined) holder[name] = value;
+  else if (held !== undefined) delete holder[name];
+}
+
+function noteBlocked(problems: Problems, parts: readonly string[], at: number): void {
+  problems.add('path', `cannot be set: ${parts.slice(0, at).join('.')} is not an object`, parts.join('.'));
+}
+
+/** One beyond the end would fill the gap with nulls, or make an object of a missing list. */
+function noteNoPosition(problems: Problems, parts: readonly string[], at: number): void {
+  problems.add('position', 'is not there: send the whole array to add to it', parts.slice(0, at + 1).join('.'));
+}
+
+/** No list, no date, no id. */
+function isPlainObject(value: unknown): value is Fields {
+  if (!isJsonObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** What the change of a part asks of the whole: an object has its required fields, a list no item twice. */
+function judgeWay(next: Fields, { parts, ways }: Step, problems: Problems, judged: Set<string>): void {
+  let value: unknown = next;
+  for (const [at, part] of parts.slice(0, -1).entries()) {
+    if (typeof value !== 'object' || value === null) return;
+    value = (value as Fields)[part];
+    const way = ways[at]!;
+    const path = parts.slice(0, at + 1).join('.');
+    if (judged.has(path)) continue;
+    judged.add(path);
+    if (way.type === 'Object' && isJsonObject(value)) {
+      for (const { required, name } of way.fields.values()) {
+        if (!required || Object.hasOwn(value, name)) continue;
+        problems.add('required', 'is required', `${path}.${name}`);
+      }
+    }
+    if (way.type === 'Array' && way.declared.uniqueItems && Array.isArray(value)) {
+      if (new Set(value.map(valueKey)).size === value.length) continue;
+      problems.add('uniqueItems', 'must not have the same item twice', path);
+    }
+  }
+}

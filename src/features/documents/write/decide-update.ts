@@ -1,0 +1,211 @@
+import { calculateObjectSize, serialize, type Document, type ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { conflict, forbidden, invalid, type AppError } from '../../../errors.js';
+import { loadMatchers } from '../../../platform/database/database.js';
+import type { Writer } from '../../access/access-rules.js';
+import type { AskSet } from '../../access/rules/caller-sets.js';
+import { filterOf } from '../../access/rules/compile-rule.js';
+import { holdsIn } from '../../access/rules/holds-in.js';
+import type { Collection } from '../../collections/collection.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { isJsonObject } from '../../collections/fields/field-type.js';
+import { foldChanged } from '../../collections/fields/nocase.js';
+import { requireRoomFor } from '../../quota/database-quota.js';
+import { withEvent } from '../../webhooks/outbox/outbox-field.js';
+import { queueEvents } from '../../webhooks/outbox/queue-events.js';
+import type { StoredDocument } from '../store/document.js';
+import { withValueAt } from '../store/find-held.js';
+import { imageBefore } from '../store/image-before.js';
+import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
+import { grownTooLarge } from '../store/refused-writes.js';
+import { openReferences } from '../store/new-references.js';
+import { ruleRefused } from './admit-write.js';
+import { applyChange, readChange, type DocumentChange } from './change.js';
+import { fieldProtected } from './guard-fields.js';
+import { requireVersion, type ExpectedVersion } from './if-match.js';
+import { fieldFixed } from './new-document.js';
+import { valueKey } from './operators/value-key.js';
+import { referrerOf } from './settle-place.js';
+import { documentNotFound, requireDocumentId, type WriteTarget } from './write-target.js';
+
+/** A condition and paths of the service's own for the write of a client's change. */
+export interface AlongsideChange {
+  filter: Record<string, unknown>;
+  set: Record<string, unknown>;
+}
+
+export interface ChangeConditions {
+  alongside?: AlongsideChange | undefined;
+  expected?: ExpectedVersion;
+  /** The body may have update operators (writes.md 1). */
+  takesOperators?: boolean;
+}
+
+/** An update as far as that goes without the stored document. */
+export interface ReadUpdate extends ChangeConditions {
+  id: ObjectId;
+  change: DocumentChange;
+}
+
+/**
+ * Reads the update that a body asks for. 401 for somebody unknown, 400 with every problem of the body, 403 for fields
+ * that its writer changes in no document.
+ */
+export function readUpdate(
+  place: WriteTarget,
+  idText: string,
+  body: unknown,
+  now: number,
+  conditions: ChangeConditions = {},
+): ReadUpdate {
+  const { collection, writer } = place;
+  const id = requireDocumentId(idText);
+  for (const name of ['read', 'update', 'updateTo'] as const) writer?.compiled(name);
+  if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
+  const { takesOperators = false } = conditions;
+  const change = readChange(collection, id, body, { now, takesOperators });
+  refuseParts(place, change);
+  return { ...conditions, id, change };
+}
+
+/** The last requests with an Idempotency-Key that changed a document, in it: noted by the very write they cause. */
+const MARKS = 'requests';
+const MAX_MARKS = 20;
+
+interface Occasion {
+  /** Of a request with an Idempotency-Key: a document that it has changed already stays as it is. */
+  requestId?: string | null;
+  /** Writes of the same transaction that come before. */
+  earlier?: readonly RecordWrite[];
+}
+
+/**
+ * Prepares the decision about one document: what takes time is asked here, so that the decision itself can be made
+ * inside the write. 403 QUOTA_EXCEEDED.
+ */
+export async function openUpdate(
+  app: App,
+  place: WriteTarget,
+  { change, expected = null, alongside }: ReadUpdate,
+  { requestId = null, earlier = [] }: Occasion = {},
+): Promise<DecidedUpdate> {
+  const { collection, writer } = place;
+  const added = change.steps.map(({ parts, puts }) => [parts.join('.'), puts.length === 1 ? puts[0] : puts] as const);
+  await requireRoomFor(app, collection.projectId, { change: Object.fromEntries(added) });
+  const entry = await queueEvents(app, collection, 'update');
+  const named = new Set(change.steps.map(({ parts }) => parts[0]!));
+  const sets = await writer?.openSets();
+  const references = await openReferences(app, { collection, referrer: referrerOf(place), named }, earlier);
+  const meets = alongside && (await openMatch(alongside.filter));
+  const now = app.clock.now();
+  const keepsBefore = imageBefore(app, collection);
+
+  return {
+    apply: (document) => applyChange(change, document),
+    decide(stored, exists) {
+      if (stored?.isDeleted !== false) throw documentNotFound();
+      const notes = stored[HIDDEN_FIELD] as Record<string, unknown> | undefined;
+      const marks = (notes?.[MARKS] ?? []) as readonly string[];
+      if (requestId !== null && marks.includes(requestId)) return stored;
+      const ask: AskSet = (...question) => sets!(exists)(...question);
+      requireAdmitted(writer, stored, ask);
+      requireVersion(stored, expected);
+      requireFields(place, change, stored);
+      const owner = ownerAfter(place, change, stored);
+      if (meets && !meets(stored)) throw changing();
+      let next: StoredDocument = { ...applyChange(change, stored), ...owner };
+      if (writer?.ownerField === null && !writer.admits('updateTo', next, ask)) throw ruleRefused('update', 'after');
+      references?.require(stored, next, exists);
+      // Later than the version that it replaces: no two have the same ETag.
+      next.updatedAt = new Date(Math.max(now, (stored.updatedAt?.getTime() ?? 0) + 1));
+      next = foldChanged(collection, stored, next);
+      if (entry) next = withEvent(next, keepsBefore(entry, stored));
+      if (requestId !== null) next = withNote(next, MARKS, [...marks, requestId].slice(-MAX_MARKS));
+      for (const [path, value] of Object.entries(alongside?.set ?? {})) {
+        next = withValueAt(next, path.split('.'), value) as StoredDocument;
+      }
+      if (app.db.kind !== 'embedded') requireSize(app, stored, next);
+      return next;
+    },
+  };
+}
+
+function withNote(document: StoredDocument, name: string, value: unknown): StoredDocument {
+  return { ...document, [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), [name]: value } };
+}
+
+/** Whether a document at hand matches a filter. */
+export async function openMatch(filter: Document): Promise<(document: Document) => boolean> {
+  const matcher = (await loadMatchers())(filter);
+  return (document) => matcher.matches(Buffer.from(serialize(document)));
+}
+
+/** 404 for what the writer may not read, 403 for what it may not change. */
+function requireAdmitted(writer: Writer, stored: StoredDocument, ask: AskSet): void {
+  if (!writer) return;
+  if (writer.ownerField !== null) {
+    if (stored[writer.ownerField] === writer.userId) return;
+    throw forbidden('OWNER_MISMATCH', 'The document belongs to another user');
+  }
+  if (!writer.admits('read', stored, ask)) throw documentNotFound();
+  if (!writer.admits('update', stored, ask)) throw ruleRefused('update', 'before');
+}
+
+const NEVER_CHANGES = 'is set when the document is stored and cannot be changed';
+
+const isFixed = ({ fields }: Collection, name: string): boolean =>
+  fields.some((field) => field.name === name && field.fixed);
+
+/** 403 for a part or an operator of a field that is only compared whole: what it comes to would tell what is hidden. */
+function refuseParts({ collection, writer }: WriteTarget, { steps }: DocumentChange): void {
+  if (!writer) return;
+  for (const { parts, plain } of steps) {
+    if (plain && parts.length === 1) continue;
+    const [name] = parts as [string];
+    if (isFixed(collection, name)) throw fieldFixed(name, NEVER_CHANGES);
+    const guarded = writer.fields?.guarded.get(name);
+    if (guarded && filterOf(guarded.read) !== null) throw fieldProtected(name);
+  }
+}
+
+/** 403 unless the rule of each changed field holds, or its writer sees the field and sends it back as it is. */
+function requireFields({ collection, writer }: WriteTarget, { steps }: DocumentChange, stored: StoredDocument): void {
+  if (!writer) return;
+  for (const { parts, plain } of steps) {
+    const [name] = parts as [string];
+    const guarded = writer.fields?.guarded.get(name);
+    const fixed = isFixed(collection, name);
+    if (!fixed && (!guarded || holdsIn(guarded.write, stored))) continue;
+    const isSeen = !guarded || holdsIn(guarded.read, stored);
+    if (isSeen && plain && valueKey(valueAt(stored, parts) ?? null) === valueKey(plain.value ?? null)) continue;
+    throw fixed ? fieldFixed(name, NEVER_CHANGES) : fieldProtected(name);
+  }
+}
+
+function valueAt(document: unknown, parts: readonly string[]): unknown {
+  return parts.reduce<unknown>(
+    (value, part) => (value as Record<string, unknown> | null | undefined)?.[part],
+    document,
+  );
+}
+
+/** The owner stays; only the project may give one to a document that has none. */
+function ownerAfter({ collection, writer }: WriteTarget, { owner }: DocumentChange, stored: StoredDocument): Document {
+  if (!owner) return {};
+  const name = collection.rls!.ownerField;
+  const isOpen = !writer && (stored[name] ?? null) === null;
+  if (owner.value === null || (stored[name] !== owner.value && !isOpen)) {
+    throw forbidden('OWNER_IMMUTABLE', 'Owner field immutable');
+  }
+  return { [name]: owner.value };
+}
+
+function changing(): AppError {
+  return conflict('DOCUMENT_CHANGING', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
+}
+
+/** The embedded engine looks at that itself. */
+function requireSize(app: App, stored: StoredDocument, next: StoredDocument): void {
+  const size = calculateObjectSize(next);
+  if (size > app.config.documentMaxBytes && size > calculateObjectSize(stored)) throw grownTooLarge();
+}
