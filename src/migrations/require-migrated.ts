@@ -15,7 +15,9 @@ export async function requireMigrated(db: Database): Promise<void> {
   refuseNewerStore(status);
   const { applied, pending } = status;
   if (pending.length === 0) return;
-  if (db.isShared() && (applied.length > 0 || (await db.listNames()).length > 0)) {
+  // Processes that share an embedded store are known, and are asked to end.
+  const isServer = db.isShared() && db.listOtherProcesses().length === 0;
+  if (isServer && (applied.length > 0 || (await db.listNames()).length > 0)) {
     throw conflict(
       'MIGRATIONS_PENDING',
       `The stored data waits for ${numberOf(pending)}. Make a backup, then run "bsvc migrate".`,

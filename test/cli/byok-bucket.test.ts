@@ -56,7 +56,7 @@ describe('bsvc byok bucket', () => {
       stderr: expect.stringContaining('cannot be reached (ECONNREFUSED)') as string,
     });
     expect((await bucket(setWords(['--endpoint', nobody, '--no-verify']), DEVELOPMENT, 'any')).code).toBe(0);
-    const checked = await bucket(['check', '--json']);
+    const checked = await bucket(['show', '--check', '--json']);
     expect({ code: checked.code, json: checked.json() }).toMatchObject({
       code: 3,
       json: { ok: false, checks: [{ name: 'put', ok: false }] },
@@ -96,7 +96,7 @@ describe('bsvc byok bucket', () => {
   });
 
   it('checks and sets the CORS rules', async () => {
-    const before = await bucket(['check', '--json']);
+    const before = await bucket(['show', '--check', '--json']);
     expect(before.code).toBe(1);
     expect(
       before.json<{ ok: boolean; checks: { name: string; ok: boolean }[] }>().checks.map(({ name, ok }) => [name, ok]),
@@ -110,21 +110,21 @@ describe('bsvc byok bucket', () => {
       ['cors', false],
     ]);
     const saidOfAttached = async (): Promise<string> =>
-      (await bucket(['check', '--json']))
+      (await bucket(['show', '--check', '--json']))
         .json<{ checks: { name: string; detail: string }[] }>()
         .checks.find(({ name }) => name === 'attached files')!.detail;
     expect(await saidOfAttached()).toBe('are refused: anybody can read the objects of this bucket');
     double.closeBucket();
     expect(await saidOfAttached()).toBe('nobody reads the objects without a link');
-    expect((await bucket(['check', '--origin', 'https://shop.example', '--fix'])).code).toBe(0);
-    expect((await bucket(['check', '--origin', 'https://shop.example'])).code).toBe(0);
-    expect((await bucket(['check', '--origin', 'https://evil.example'])).code).toBe(1);
+    expect((await bucket(['show', '--fix', '--origin', 'https://shop.example'])).code).toBe(0);
+    expect((await bucket(['show', '--check', '--origin', 'https://shop.example'])).code).toBe(0);
+    expect((await bucket(['show', '--check', '--origin', 'https://evil.example'])).code).toBe(1);
     expect(double.objects.size).toBe(0);
   });
 
   it('is exit 1 when it answers and refuses', async () => {
     await bucket(setWords(['--endpoint', double.url, '--no-verify']), DEVELOPMENT, 'wrong');
-    const refused = await bucket(['check', '--origin', 'https://shop.example', '--fix']);
+    const refused = await bucket(['show', '--fix', '--origin', 'https://shop.example']);
     expect({ code: refused.code, stderr: refused.stderr }).toEqual({
       code: 1,
       stderr: expect.stringContaining('SignatureDoesNotMatch') as string,
@@ -134,7 +134,7 @@ describe('bsvc byok bucket', () => {
 
   it('is forgotten with clear', async () => {
     expect((await bucket(['clear', '--yes', '--json'])).json()).toEqual({ bucket: null });
-    expect((await bucket(['check'])).code).toBe(1);
+    expect((await bucket(['show', '--check'])).code).toBe(1);
   });
 });
 

@@ -26,8 +26,9 @@ const add = (title: string) =>
 async function watch(env: Record<string, string> = {}): Promise<string[]> {
   const words = [
     'data',
-    'watch',
+    'query',
     'posts',
+    '--watch',
     '--project',
     'shop',
     '--once',

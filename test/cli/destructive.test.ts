@@ -36,7 +36,7 @@ const env = { BSVC_DATA_DIR: join(home.dir, 'data'), BSVC_DURABILITY: 'relaxed',
 const EMAIL = 'ann@example.com';
 
 /** Arguments that name something; whatever is not listed need not be there to be asked about. */
-const NAMED: Record<string, string> = { user: EMAIL, operator: EMAIL, project: 'shop' };
+const NAMED: Record<string, string> = { user: EMAIL, operator: EMAIL, project: 'shop', provider: 'github' };
 
 async function bsvc(...argv: string[]): Promise<string> {
   const { code, stdout, stderr } = await home.bsvc(argv, { env, stdin: 'a-password\n' });
@@ -64,7 +64,7 @@ describe('a command that takes something away for good', () => {
     const { stdout } = await runCli([...words.split(' '), '--help']);
     expect(stdout).toContain('--yes  ');
     expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(/(cannot be undone|would be lost or access loosened)[^.]*--yes/);
-    expect(isAudited(command, {})).toBe(true);
+    expect(isAudited(command, NAMED)).toBe(true);
   });
 
   it.each(ALWAYS)('$words: off a terminal and without --yes it is exit 2 before it opens a store', async (leaf) => {
@@ -126,6 +126,11 @@ describe('a command that takes something away at times', () => {
       ]),
     'data update': async () => ['posts', '{"n":2}', '--filter', 'n=1', ...(await insertOne())],
     'data delete': async () => ['posts', '--filter', 'n=1', ...(await insertOne())],
+    'user social': async () => {
+      const client = ['--client-id', '1', '--client-secret-stdin', '--redirect-url', 'https://shop.example/in'];
+      await bsvc('user', 'social', 'github', '--project', 'shop', ...client);
+      return ['github', '--project', 'shop', '--remove'];
+    },
     restore: async () => {
       await bsvc('backup', '--out', 'all.backup');
       return ['all.backup'];

@@ -290,7 +290,7 @@ describe('looking as somebody', () => {
     await inShop('collection', 'rls', 'posts', '--yes', '--read', 'doc.owner = user.id');
     expect((await look('query', 'posts', '--as', 'anyone')).stderr).toContain('Sign in first');
     expect((await look('query', 'posts', '--as', 'ann@example.com', '--explain')).code).toBe(0);
-    expect((await look('watch', 'posts', '--once', '--as', 'ann@example.com')).code).toBe(0);
+    expect((await look('query', 'posts', '--watch', '--once', '--as', 'ann@example.com')).code).toBe(0);
     expect((await look('query', 'posts')).code).toBe(0);
     const log = await home.bsvc(['audit', '--action', 'play as', '--json']);
     const ann = expect.stringMatching(/^[0-9a-f]{24}$/) as string;
