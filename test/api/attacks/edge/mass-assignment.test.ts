@@ -327,8 +327,8 @@ describe('every route that reads a body of fields', () => {
       /^(POST|PATCH) .*\/mail\/(send|send-batch|webhook|audiences|broadcasts)/,
       /^POST .*\/users$/,
       /^PUT \/files/,
-      // A form with a file.
-      /^POST \/api\/projects\/:projectId\/files$/,
+      // A form with a file, and the routes above that operators have too.
+      /^(POST|DELETE) \/api\/projects\/:projectId\/(files|invites)$/,
       /\/collections\/:collection\/documents(\/|$)/,
       // What is followed, which is stored nowhere.
       /^POST \/api\/realtime$/,
