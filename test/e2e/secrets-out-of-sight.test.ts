@@ -73,9 +73,7 @@ describe('the options of every command', () => {
         })
         .map((parameter) => `${words} ${parameter.flags}`)
         // The name of a field by which lines find their documents; a publishable key; the algorithm that signs tokens.
-        .filter(
-          (option) => !/^(data import --key|generate \w+ --key|project update --tokens <algorithm>)/.test(option),
-        ),
+        .filter((option) => !/^(data import --key|generate --key|project update --tokens <algorithm>)/.test(option)),
     );
     expect(given).toEqual([]);
     const asked = commands.filter(([, { parameters }]) =>
