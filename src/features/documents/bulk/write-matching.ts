@@ -8,13 +8,13 @@ import type { BulkQuery } from '../query/parse-bulk-query.js';
 import { listError } from '../reply/query-errors.js';
 import { readAgain } from '../reply/reply-size.js';
 import { visibleDocuments } from '../store/document.js';
+import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
-import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
+import type { RecordWrite } from '../store/record-update.js';
 import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 import { nextVersion } from '../store/version.js';
 import type { WriteTarget } from '../write/write-target.js';
 import { openMatch, openUpdate, readUpdate } from '../write/decide-update.js';
-import { commitUpdates } from '../write/update-document.js';
 
 /** The most documents that one request changes. */
 export const MAX_MATCHING = 10_000;
@@ -57,26 +57,17 @@ export async function updateMatching(
   return writeMatching(app, collection, query, signal, {
     bytes,
     async carryOut(ids) {
-      let at = 0;
-      const updates = [];
-      for (const [n, id] of ids.entries()) {
-        const { decide, apply } = await openUpdate(app, place, read);
-        const update: DecidedUpdate = {
-          apply,
-          decide(stored, exists) {
-            at = n;
-            // One that matches no longer is left out.
-            return stored && matches(stored) ? decide(stored, exists) : stored!;
-          },
-        };
-        updates.push({ id, update });
+      const writes: DecidedWrite[] = [];
+      for (const id of ids) {
+        const { decide } = await openUpdate(app, place, read);
+        writes.push({
+          ...{ collection, id, action: 'update' },
+          // One that matches no longer is left out.
+          decide: (stored, exists) => (stored && matches(stored) ? decide(stored, exists) : stored),
+        });
       }
-      try {
-        const committed = await commitUpdates(app, collection, updates);
-        return committed.filter(({ before, after }) => after !== before).length;
-      } catch (error) {
-        throw error instanceof AppError ? ofDocument(error, ids[at]!) : error;
-      }
+      const committed = await commitWrites(app, writes, (error, at) => ofDocument(error, ids[at]!));
+      return committed.filter(({ before, after }) => after !== before).length;
     },
   });
 }

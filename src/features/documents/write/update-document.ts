@@ -1,12 +1,6 @@
-import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { documentsName, type Collection } from '../../collections/collection.js';
-import { untilDecided } from '../store/ask-outside.js';
+import { commitWrites } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
-import { noteVersion } from '../store/version.js';
-import { runOf, type DecidedUpdate } from '../store/record-update.js';
-import { explainWriteError } from '../store/refused-writes.js';
-import { tellOf } from '../store/tell-of.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { openUpdate, readUpdate, type ChangeConditions, type ReadUpdate } from './decide-update.js';
 import { presentWritten } from './guard-fields.js';
@@ -47,42 +41,9 @@ async function carryOut(
   requestId: string | null = null,
 ): Promise<StoredDocument> {
   const { id } = read;
-  const update = await openUpdate(app, place, read, { requestId });
-  const [{ before, after }] = (await commitUpdates(app, place.collection, [{ id, update }])) as [Committed];
+  const { decide } = await openUpdate(app, place, read, { requestId });
+  const [written] = await commitWrites(app, [{ collection: place.collection, id, action: 'update', decide }]);
+  const { before, after } = written!;
   // Another attempt of the same request has changed it.
-  return after === before ? readWritten(app, place, id) : after;
-}
-
-interface Committed {
-  before: StoredDocument;
-  after: StoredDocument;
-}
-
-/** Stores what is decided about documents, all or none, and has followers and webhooks told of it. */
-export async function commitUpdates(
-  app: App,
-  collection: Collection,
-  updates: readonly { id: ObjectId; update: DecidedUpdate }[],
-): Promise<Committed[]> {
-  const name = documentsName(collection);
-  const turns = updates.map(({ id, update }) => ({ collection: name, id, run: runOf(update) }));
-  let written;
-  try {
-    const [only] = turns;
-    written = await untilDecided(async () =>
-      turns.length === 1 ? [await app.db.transform(name, only!.id, only!.run)] : app.db.transformTogether(turns),
-    );
-  } catch (error) {
-    throw explainWriteError(error);
-  }
-  const committed = written.map(({ before, after }) => ({
-    before: before as StoredDocument,
-    after: after as StoredDocument,
-  }));
-  for (const { before, after } of committed) {
-    if (after === before) continue;
-    noteVersion(after.updatedAt.getTime(), after._id);
-    await tellOf(app, collection, 'update', { documents: [after], before });
-  }
-  return committed;
+  return after === before ? readWritten(app, place, id) : after!;
 }

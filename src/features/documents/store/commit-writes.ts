@@ -1,0 +1,84 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { AppError } from '../../../errors.js';
+import type { Exists, WrittenStep } from '../../../platform/database/database.js';
+import { OURS, ownTurn, takeTurns } from '../../../turns.js';
+import { documentsName, type Collection } from '../../collections/collection.js';
+import type { Action } from '../../webhooks/webhook-event.js';
+import { untilDecided } from './ask-outside.js';
+import type { StoredDocument } from './document.js';
+import { explainWriteError } from './refused-writes.js';
+import { tellOf } from './tell-of.js';
+import { noteVersion } from './version.js';
+
+/** The write of one document, decided inside of its transaction. */
+export interface DecidedWrite {
+  collection: Collection;
+  id: ObjectId;
+  /** What followers and webhooks are told. */
+  action: Action;
+  /**
+   * Answers what is stored from now on: null for nothing, the same object for no change. `stored` is null where there is
+   * no document. Throws why the write is refused, or AskOutside. May run several times.
+   */
+  decide: (stored: StoredDocument | null, exists: Exists) => StoredDocument | null;
+}
+
+/** A document before and after its write; null where there was or is none. */
+export interface Committed {
+  before: StoredDocument | null;
+  after: StoredDocument | null;
+}
+
+/** As many documents as take less than a turn of the event loop. */
+const FEW = 10;
+/** What follows a transaction of many is done in turns of so much; it has one of its own. */
+const TOGETHER_MS = 2;
+
+/**
+ * Carries writes out in one transaction, in their order, each seeing those before it: all or none. Followers and
+ * webhooks are told of each that changed something. What refuses a write is thrown, of several as `naming` says it for
+ * the position of the refused one.
+ */
+export async function commitWrites(
+  app: App,
+  writes: readonly DecidedWrite[],
+  naming: (error: AppError, index: number) => unknown = (error) => error,
+): Promise<Committed[]> {
+  let at = 0;
+  const turns = writes.map(({ collection, id, decide }, index) => ({
+    collection: documentsName(collection),
+    id,
+    run: (stored: unknown, exists: Exists) => {
+      at = index;
+      return decide(stored as StoredDocument | null, exists);
+    },
+  }));
+  const [only] = turns;
+  const store = (): Promise<WrittenStep[]> =>
+    turns.length === 1
+      ? app.db.transform(only!.collection, only!.id, only!.run).then((written) => [written])
+      : app.db.transformTogether(turns);
+  const isLarge = writes.length > FEW;
+  // What removes documents goes on when the disk is full.
+  const makesRoom = writes.every(({ action }) => action === 'delete');
+  let written: Committed[];
+  try {
+    if (isLarge) await ownTurn();
+    written = (await untilDecided(() => (makesRoom ? app.db.useReserve(store) : store()))) as Committed[];
+    if (isLarge) await ownTurn();
+  } catch (error) {
+    const explained = explainWriteError(error);
+    throw explained instanceof AppError ? naming(explained, at) : explained;
+  }
+  const turn = takeTurns(OURS, isLarge ? TOGETHER_MS : Infinity);
+  for (const [index, { before, after }] of written.entries()) {
+    if (after === before) continue;
+    await turn();
+    const { collection, action } = writes[index]!;
+    const document = (after ?? before)!;
+    noteVersion(document.updatedAt.getTime(), document._id);
+    await tellOf(app, collection, action, { documents: [document], ...(before && { before }) });
+  }
+  return written;
+}
