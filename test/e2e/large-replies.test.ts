@@ -6,8 +6,8 @@ import { startService, type RunningService } from '../helpers/run-binary.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 const MB = 1024 * 1024;
-const CONNECTIONS = 40;
-/** The budget and what reading and encoding need beside it; without a budget it was 1,900 MB. */
+const CONNECTIONS = 24;
+/** The budget and what reading and encoding need beside it; without a budget it was 1,100 MB. */
 const MAX_GROWTH_BYTES = 400 * MB;
 
 let dir: TempDir;
@@ -21,7 +21,7 @@ beforeAll(async () => {
   dir = await openTempDir();
   const argv = ['serve', '--demo', '--port', '0', '--no-worker'];
   const env = { BSVC_DATA_DIR: dir.path, BSVC_ADMIN_TOKEN: 'the-admin-token-of-this-test' };
-  service = await startService(argv, env, { constants: { stallTimeoutMs: 3_000 } });
+  service = await startService(argv, env, { constants: { stallTimeoutMs: 1_000 } });
   admin = { authorization: 'Bearer the-admin-token-of-this-test' };
   key = service.ready.demo!.keys.secret;
   expect((await post('/api/schemas', { name: 'scans', mode: 'flexible' })).status).toBe(201);

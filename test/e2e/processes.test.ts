@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../helpers/eventually.js';
 import { findFreePort } from '../helpers/listen.js';
 import { send, startLoad } from '../helpers/load.js';
@@ -33,12 +33,30 @@ const serve = async (processes: number, more: Record<string, string> = {}, port 
 const bsvc = (...words: string[]): Promise<string> => runOrThrow(words, env());
 
 describe('bsvc serve --processes 4', () => {
+  let service: RunningService;
+  let store: TempDir;
+  beforeAll(async () => {
+    store = await openTempDir();
+    const settings = {
+      BSVC_DATA_DIR: store.path,
+      BSVC_LOG_LEVEL: 'error',
+      BSVC_RATE_LIMIT: '100/15m',
+      BSVC_TRUST_PROXY: '1',
+      BSVC_ADMIN_TOKEN: 'admin-token-for-metrics',
+    };
+    service = await startService(['serve', '--port', '0', '--processes', '4'], settings);
+  });
+  afterAll(async () => {
+    await service.stop('SIGTERM');
+    await store.remove();
+  });
+
   it('meets a rate limit exactly', async () => {
-    const { ready } = await serve(4, { BSVC_RATE_LIMIT: '100/15m' });
     const statuses: number[] = [];
+    const headers = { 'x-forwarded-for': '203.0.113.1' };
     // A new connection each, so that all processes get their share.
     const client = async (): Promise<void> => {
-      for (let at = 0; at < 20; at++) statuses.push(await send(`${ready.url}/api/data/x`, false, {}));
+      for (let at = 0; at < 20; at++) statuses.push(await send(`${service.ready.url}/api/data/x`, false, headers));
     };
     await Promise.all(Array.from({ length: 16 }, client));
     expect(statuses.filter((status) => status === 401)).toHaveLength(100);
@@ -46,7 +64,7 @@ describe('bsvc serve --processes 4', () => {
   });
 
   it('answers /metrics for all of them, whichever is asked', async () => {
-    const { ready } = await serve(4, { BSVC_ADMIN_TOKEN: 'admin-token-for-metrics' });
+    const { ready } = service;
     for (let at = 0; at < 20; at++) await send(`${ready.url}/api/health/live`, false, {});
     const headers = { authorization: 'Bearer admin-token-for-metrics', connection: 'close' };
     const line = 'bsvc_http_request_duration_seconds_count{method="GET",route="/api/health/live",status="200"} 20\n';
@@ -58,14 +76,19 @@ describe('bsvc serve --processes 4', () => {
   });
 
   it('refuses a revoked key everywhere within a second', async () => {
-    const { ready } = await serve(4);
-    await bsvc('project', 'create', 'shop');
-    await bsvc('collection', 'add', 'notes', '--field', 'n:Number');
-    const key = await bsvc('key', 'create', '--type', 'secret', '--quiet');
-    const list = (): Promise<number> => send(`${ready.url}/api/data/notes`, false, { 'x-api-key': key });
+    const beside = (...words: string[]): Promise<string> => runOrThrow(words, env({ BSVC_DATA_DIR: store.path }));
+    await beside('project', 'create', 'shop');
+    await beside('collection', 'add', 'notes', '--field', 'n:Number');
+    const key = await beside('key', 'create', '--type', 'secret', '--quiet');
+    let address = 0;
+    const list = (): Promise<number> =>
+      send(`${service.ready.url}/api/data/notes`, false, {
+        'x-api-key': key,
+        'x-forwarded-for': `198.51.100.${++address % 250}`,
+      });
     expect(await Promise.all(Array.from({ length: 16 }, list))).toEqual(Array(16).fill(200));
-    const keys = JSON.parse(await bsvc('key', 'list', '--json')) as { id: string; last4: string }[];
-    await bsvc('key', 'revoke', keys.find(({ last4 }) => key.endsWith(last4))!.id, '--yes');
+    const keys = JSON.parse(await beside('key', 'list', '--json')) as { id: string; last4: string }[];
+    await beside('key', 'revoke', keys.find(({ last4 }) => key.endsWith(last4))!.id, '--yes');
     const refused = async (): Promise<boolean> =>
       (await Promise.all(Array.from({ length: 16 }, list))).every((status) => status === 401);
     await eventually('no process takes it', refused, 1000);
@@ -74,7 +97,7 @@ describe('bsvc serve --processes 4', () => {
   it.runIf(process.platform === 'linux')(
     'fails no request when one of its processes is killed, but for those under way there',
     async () => {
-      const { ready, stderr } = await serve(4);
+      const { ready, stderr } = service;
       const load = startLoad(`${ready.url}/api/health/live`, { clients: 8 });
       await eventually('there is load', () => load.replies() > 100);
       process.kill(childrenOf(ready.pid)[0]!, 'SIGKILL');
@@ -163,14 +186,14 @@ describe.runIf(process.platform === 'linux')(
 
     it('replaces those that are killed without making them wait, however often', async () => {
       const service = await serve(2, {}, await findFreePort());
-      for (let round = 1; round <= 3; round++) {
+      for (let round = 1; round <= 2; round++) {
         const shares = childrenOf(service.ready.pid);
         for (const share of shares) process.kill(share, 'SIGKILL');
         await eventually('they are gone', () => !shares.some(isAlive));
         await eventually('there are others that answer', () => answers(service.ready.url), PATIENCE_MS);
         await eventually('there are as many', () => childrenOf(service.ready.pid).length === 2, PATIENCE_MS);
       }
-      expect(pauses(service).length).toBeGreaterThanOrEqual(6);
+      expect(pauses(service).length).toBeGreaterThanOrEqual(4);
       expect(new Set(pauses(service))).toEqual(new Set([100]));
     });
 
@@ -215,15 +238,3 @@ describe.runIf(process.platform === 'linux')(
     });
   },
 );
-
-describe.each([1, 2, 4])('SIGTERM under load, processes: %i', (processes) => {
-  it('fails no request and ends all of them with exit 0', async () => {
-    const service = await serve(processes);
-    const load = startLoad(`${service.ready.url}/api/health`, { clients: 32 });
-    await eventually('there is load', () => load.replies() > 500);
-    expect(await service.stop('SIGTERM')).toBe(0);
-    const { failed, statuses } = await load.ended;
-    expect(failed).toEqual([]);
-    expect(Object.keys(statuses)).toEqual(['200']);
-  });
-});

@@ -5,7 +5,7 @@ import { createApi } from '../../../../src/api.js';
 import { watchEventLoop } from '../../../helpers/event-loop.js';
 import { listen } from '../../../helpers/listen.js';
 import { openRandom } from '../../../helpers/random.js';
-import { runs } from '../../../helpers/runs.js';
+import { drawSome } from '../../../helpers/runs.js';
 import { openSeed } from '../../../helpers/seed.js';
 import { KNOWN_EXPENSES, operatorExpenses, type Expense } from '../expensive-requests.js';
 import { HOSTILE_JSON, HOSTILE_TEXTS } from '../hostile-values.js';
@@ -140,7 +140,7 @@ describe('the event loop', () => {
     // What is long is what takes long: of the rest each route meets some, with other commits others.
     const some = (values: readonly string[]) => [
       ...values.filter(({ length }) => length > 100),
-      ...Array.from({ length: runs(5) }, () => draw.pick(values)),
+      ...drawSome(draw, values, 5),
     ];
     const all = ROUTE_TABLE.filter(({ spends }) => !spends).flatMap(({ method, path, pass, body }) => {
       const headers = passFor(pass, estate);

@@ -29,7 +29,7 @@ const HOME = 'https://app.shop.example/in';
 const LONG_AGO = new Date(Date.now() - 11 * 60_000);
 
 /** Of the hostile values, for each field another part. */
-const PART = 0.3;
+const PART = 0.15;
 const seed = openSeed('hostile bodies of accounts');
 const random = openRandom(seed);
 

@@ -16,7 +16,7 @@ import {
 } from '../stage.js';
 
 /** Requests to each operation. `BSVC_TEST_FUZZ=500 npx vitest run test/api/attacks/edge/fuzz.test.ts` looks longer. */
-const RUNS = Number(process.env.BSVC_TEST_FUZZ ?? 5);
+const RUNS = Number(process.env.BSVC_TEST_FUZZ ?? 3);
 /** Printed with every failure; another one looks elsewhere. */
 const SEED = Number(process.env.BSVC_TEST_FUZZ_SEED ?? 20_261_121);
 /**

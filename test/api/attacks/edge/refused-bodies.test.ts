@@ -5,6 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '../../../../src/api.js';
 import { startServer, type RunningServer } from '../../../../src/http/server.js';
 import { eventually } from '../../../helpers/eventually.js';
+import { openRandom } from '../../../helpers/random.js';
+import { drawSome } from '../../../helpers/runs.js';
+import { openSeed } from '../../../helpers/seed.js';
 import { fill, ROUTE_TABLE, type RouteRow } from '../routes-table.js';
 import { buildEstate, openStage, passFor, type Estate, type Stage } from '../stage.js';
 
@@ -82,6 +85,9 @@ const BODIES: readonly Refusable[] = [
   { what: 'a form that is zipped', type: FORM_TYPE, encoding: 'gzip', body: gzipSync(noise) },
 ];
 
+/** Each route meets some of them. */
+const random = openRandom(openSeed('refused bodies'));
+
 interface Heard {
   socket: Socket;
   text(): string;
@@ -141,7 +147,7 @@ describe('a connection whose request had a body that was refused', () => {
     'answers the next request or was announced closed: %s',
     async (_title, row) => {
       const told = await Promise.all(
-        BODIES.flatMap((refused) =>
+        drawSome(random, BODIES, 4).flatMap((refused) =>
           [false, true].map(async (chunked) => {
             const outcome = await sendAndGoOn(row, refused, chunked);
             return outcome === 'fine' ? [] : [`${refused.what}${chunked ? ', in chunks' : ''}: ${outcome}`];
