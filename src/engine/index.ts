@@ -14,6 +14,7 @@ import {
   type AppModified,
   type AppTurn,
   type Exists,
+  type ReadFields,
   type Transform,
   transformInProcess,
 } from './transports/in-process/transform.js';
@@ -46,7 +47,7 @@ export type {
 export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
-export type { AppCondition, AppModified, AppStep, AppTurn, Exists, Transform };
+export type { AppCondition, AppModified, AppStep, AppTurn, Exists, ReadFields, Transform };
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';

@@ -109,6 +109,27 @@ describe('Database.transform', () => {
     expect(answers.after!.found).toEqual([true, true, false, true, false, false]);
   });
 
+  it('reads fields of other documents, in one transaction after those before it too', async () => {
+    const [id, other] = [await store({ n: 0 }), await store({ n: 7, text: 'seven', more: [1] }, OTHERS)];
+    const nowhere = new ObjectId();
+    const look: WriteTurn['run'] = (stored, exists, readFields) => ({
+      ...stored!,
+      found: [
+        readFields(OTHERS, other, new Set(['text', 'none']))?.text,
+        readFields(OTHERS, other, new Set(['n']))?.n,
+        readFields(OTHERS, nowhere, new Set(['n'])),
+        exists(OTHERS, { _id: other, text: 'seven' }),
+      ],
+      updatedAt: new Date(((stored!.updatedAt as Date).getTime() ?? 0) + 1),
+    });
+    expect((await db.transform(NOTES, id, look)).after!.found).toEqual(['seven', 7, null, true]);
+    const [, written] = await db.transformTogether([
+      { collection: OTHERS, id: other, run: change(() => ({ n: 8 })) },
+      { collection: NOTES, id, run: look },
+    ]);
+    expect(written!.after!.found).toEqual(['seven', 8, null, true]);
+  });
+
   it('is refused by a unique value, and stores nothing', async () => {
     const name = 'transformed_unique';
     await db.createIndexes(name, [{ key: { slot: 1 }, unique: true, name: 'unique_slot' }]);

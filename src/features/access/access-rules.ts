@@ -11,7 +11,7 @@ import {
   type RuleName,
 } from '../collections/rules/collection-rules.js';
 import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
-import { admitsAnyone, admitsNobody, type Rule } from '../collections/rules/rule.js';
+import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collections/rules/rule.js';
 import { USERS } from '../collections/users-collection.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
@@ -38,7 +38,7 @@ import {
 } from './rules/compile-rule.js';
 import { fieldAccessOf, sightOf, type FieldAccess, type FieldSight } from './rules/field-sight.js';
 import { holdsIn } from './rules/holds-in.js';
-import { heldBy, pinsOf, pinsOfDocument } from './rules/pins.js';
+import { heldBy, pinsOf, pinsOfDocument, standIn, storedPath } from './rules/pins.js';
 
 /**
  * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
@@ -159,6 +159,42 @@ export async function referableFilters(
     if (isClosed) return [NOTHING];
     throw error;
   }
+}
+
+/** Which documents of a collection an end user may refer to. */
+export interface Referable {
+  /** The fields of a document that are looked at. */
+  fields: ReadonlySet<string>;
+  /** Null stands for a document that is not there, about which as much is asked. */
+  admits: (document: Document | null, exists: Exists) => boolean;
+}
+
+/**
+ * Opens which documents of a collection an end user may refer to, those that the user may read, for a decision inside
+ * of a write. Null for all of them. 401 for a token that is no longer good.
+ */
+export async function openReferable(app: App, collection: Collection, caller: Caller): Promise<Referable | null> {
+  const { read } = rulesOf(collection);
+  // Users are shown to each other by their public fields, whatever the collection's routes answer.
+  if (collection.name === USERS || admitsAnyone(read)) return null;
+  const paths = documentPaths([read]);
+  const fields = new Set(['isDeleted', ...paths.map((path) => storedPath(path).split('.')[0]!)]);
+  try {
+    requireReader(collection, caller);
+  } catch (error) {
+    const isClosed = error instanceof AppError && (error.code === 'READ_BLOCKED' || error.code === 'AUTH_REQUIRED');
+    if (isClosed) return { fields, admits: () => false };
+    throw error;
+  }
+  const attributes = await readAttributes(app, caller, read.attributes);
+  const sets = await openWriterSets(app, caller, attributes, read.sets);
+  return {
+    fields,
+    admits(document, exists) {
+      const isAdmitted = ruleAdmits(read, attributes, document ?? standIn(read.singlePaths), sets(exists));
+      return isAdmitted && document?.isDeleted === false;
+    },
+  };
 }
 
 /**
@@ -322,9 +358,7 @@ export async function requireWriter(
     admits(name: RuleName, document: Document, ask: AskSet) {
       const rule = rules[name];
       if (rule.sets.length === 0) return holdsIn(unsettledRules(name), document);
-      const facts = { attributes, pins: pinsOfDocument(document, rule.singlePaths) };
-      const answers = listQuestions([rule], facts).map((each) => [keyOfQuestion(each), ask(each, document)] as const);
-      return holdsIn(compileRule(rule, { ...facts, answers: new Map(answers) }), document);
+      return ruleAdmits(rule, attributes, document, ask);
     },
   };
   const settledWith = (factsOf: (name: RuleName) => RuleFacts): EndWriter => ({
@@ -343,6 +377,13 @@ export async function requireWriter(
     },
   });
   return settledWith(() => unsettled);
+}
+
+/** Whether a rule admits a document at hand, where `ask` answers what it asks of the caller's sets. */
+function ruleAdmits(rule: Rule, attributes: CallerAttributes, document: Document, ask: AskSet): boolean {
+  const facts = { attributes, pins: pinsOfDocument(document, rule.singlePaths) };
+  const answers = listQuestions([rule], facts).map((each) => [keyOfQuestion(each), ask(each, document)] as const);
+  return holdsIn(compileRule(rule, { ...facts, answers: new Map(answers) }), document);
 }
 
 function compileOnce(

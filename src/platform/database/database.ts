@@ -20,6 +20,7 @@ import type {
   HeldSnapshot,
   MetDamage,
   LongRead,
+  ReadFields,
   RepairReport,
   Matcher,
   Transform,
@@ -134,6 +135,7 @@ export type {
   Exists,
   LongRead,
   Matcher,
+  ReadFields,
   RepairReport,
 };
 

@@ -182,9 +182,9 @@ async function carryOut(db: Db, session: ClientSession, step: WriteStep, written
 
 /** The decision, whose own refusals can be told from the server's. */
 function refusingRun(run: MongodbTurn['run']): MongodbTurn['run'] {
-  return (stored, exists) => {
+  return (...given) => {
     try {
-      return run(stored, exists);
+      return run(...given);
     } catch (error) {
       throw error instanceof Asked ? error : new DecisionRefused(error);
     }

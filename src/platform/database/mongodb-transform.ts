@@ -14,6 +14,7 @@ export interface MongodbTurn {
   run: (
     stored: Stored | null,
     exists: (collection: string, filter: object, keep?: boolean) => boolean,
+    read: (collection: string, id: unknown, fields: ReadonlySet<string>) => Stored | null,
   ) => Stored | null;
 }
 
@@ -29,6 +30,7 @@ export class Asked extends Error {
     readonly collection: string,
     readonly filter: object,
     readonly keep: boolean,
+    readonly fields: ReadonlySet<string> = new Set(['_id']),
   ) {
     super('a decision has to know more');
   }
@@ -143,17 +145,22 @@ export async function transformInside(db: Db, session: ClientSession, turn: Mong
 async function decide(
   { run }: MongodbTurn,
   before: Stored | null,
-  answer: (asked: Asked) => Promise<boolean>,
+  answer: (asked: Asked) => Promise<Stored | null>,
 ): Promise<Stored | null> {
-  const known = new Map<string, boolean>();
+  const known = new Map<string, Stored | null>();
+  const find = (...[collection, filter, keep, fields]: Question): Stored | null => {
+    const key = `${collection} ${EJSON.stringify([filter, ...(fields ?? [])])}`;
+    const found = known.get(key);
+    if (found === undefined) throw new Asked(key, collection, filter, keep, fields);
+    return found;
+  };
   for (;;) {
     try {
-      return run(before, (collection, filter, keep = false) => {
-        const key = `${collection} ${EJSON.stringify(filter)}`;
-        const found = known.get(key);
-        if (found === undefined) throw new Asked(key, collection, filter, keep);
-        return found;
-      });
+      return run(
+        before,
+        (collection, filter, keep = false) => find(collection, filter, keep) !== null,
+        (collection, id, fields) => find(collection, { _id: id }, true, fields),
+      );
     } catch (error) {
       if (!(error instanceof Asked)) throw error;
       known.set(error.key, await answer(error));
@@ -161,21 +168,19 @@ async function decide(
   }
 }
 
+type Question = [collection: string, filter: object, keep: boolean, fields?: ReadonlySet<string>];
+
 /** In a transaction what is kept is written to, so that another one that changes it cannot be committed beside it. */
 async function look(
   db: Db,
-  { collection, filter, keep }: Asked,
+  { collection, filter, keep, fields }: Asked,
   { session }: { session?: ClientSession },
-): Promise<boolean> {
+): Promise<Stored | null> {
   const stored = db.collection(collection);
-  const projection = { _id: 1 };
-  if (!session) {
-    return (await stored.findOne(filter, { projection, readConcern: { level: 'majority' } })) !== null;
-  }
-  if (!keep) return (await stored.findOne(filter, { projection, session })) !== null;
-  return (
-    (await stored.findOneAndUpdate(filter, { $set: { [HELD_PATH]: new ObjectId() } }, { projection, session })) !== null
-  );
+  const projection = Object.fromEntries([...fields].map((name) => [name, 1]));
+  if (!session) return stored.findOne(filter, { projection, readConcern: { level: 'majority' } });
+  if (!keep) return stored.findOne(filter, { projection, session });
+  return stored.findOneAndUpdate(filter, { $set: { [HELD_PATH]: new ObjectId() } }, { projection, session });
 }
 
 /** Only what is not the very same: what other programs have stored of the rest stays as it is. */

@@ -50,3 +50,9 @@ export function existsInside(storage: Storage, ns: string, query: Query): boolea
   const found = collection && findInside(storage, collection, query);
   return found === LATER ? undefined : found !== null;
 }
+
+/** The document of an id inside the transaction that is under way; null where there is none. */
+export function readInside(storage: Storage, ns: string, id: unknown): Buffer | null {
+  const collection = storage.catalog.find(ns);
+  return (collection && storage.documents.read(collection, Buffer.from(storage.documents.encodeId(id)))) ?? null;
+}

@@ -5,7 +5,7 @@ import { encodeDocument } from '../../codec/encode.js';
 import { spliceDocument } from '../../codec/splice.js';
 import type { Core } from '../../commands/command.js';
 import { compileQuery } from '../../commands/read/query.js';
-import { existsInside, transform, type Turn } from '../../commands/write/transform.js';
+import { existsInside, readInside, transform, type Turn } from '../../commands/write/transform.js';
 import { openDataDb } from './database.js';
 import { toDriverError } from './driver-errors.js';
 
@@ -16,11 +16,17 @@ import { toDriverError } from './driver-errors.js';
 export type Exists = (collection: string, filter: object, keep?: boolean) => boolean;
 
 /**
+ * The named fields of the document of an id at the moment of the write; null where there is none. It is not changed by
+ * others before the write is committed.
+ */
+export type ReadFields = (collection: string, id: unknown, fields: ReadonlySet<string>) => Doc | null;
+
+/**
  * Gives the next form of a document (null: there is none), a copy in which what stays is the very same; null removes
  * it, the same object keeps it. Synchronous and without effects, as it may run several times. A throw refuses the
  * write.
  */
-export type Transform<T extends object> = (stored: T | null, exists: Exists) => T | null;
+export type Transform<T extends object> = (stored: T | null, exists: Exists, read: ReadFields) => T | null;
 
 /** A document before and after a write; null where there was or is none. */
 export interface AppModified {
@@ -72,7 +78,7 @@ export class Decisions {
       id,
       decide: (stored) => {
         const before = stored && decodeDocument(stored, 'app');
-        const after = decide(run, before, this.exists);
+        const after = decide(run, before, this.exists, this.read);
         tell({ before, after });
         if (after === before) return null;
         if (before === null || after === null) {
@@ -100,6 +106,11 @@ export class Decisions {
     if (outside === undefined) throw new AskedTooMuch(key, collection, filter);
     return outside;
   };
+
+  private readonly read: ReadFields = (collection, id, fields) => {
+    const bytes = readInside(this.core.storage, `${this.db}.${collection}`, id);
+    return bytes && decodeDocument(bytes, 'app', fields);
+  };
 }
 
 /** Carries changes out in one transaction, each decided from what is stored at that very moment: all or none. */
@@ -117,18 +128,21 @@ export async function transformInProcess(core: Core, db: string, turns: readonly
   }
 }
 
-/** What is thrown inside of `exists` is the engine's own, and may have failed the transaction. */
-function decide(run: Transform<Doc>, stored: Doc | null, exists: Exists): Doc | null {
+/** What is thrown inside of `exists` and `read` is the engine's own, and may have failed the transaction. */
+function decide(run: Transform<Doc>, stored: Doc | null, exists: Exists, read: ReadFields): Doc | null {
   let fault: unknown;
-  try {
-    return run(stored, (...asked) => {
+  const noting =
+    <A extends unknown[], T>(ask: (...asked: A) => T) =>
+    (...asked: A): T => {
       try {
-        return exists(...asked);
+        return ask(...asked);
       } catch (error) {
         fault = error;
         throw error;
       }
-    });
+    };
+  try {
+    return run(stored, noting(exists), noting(read));
   } catch (error) {
     throw error === fault ? error : new Refused(error);
   }

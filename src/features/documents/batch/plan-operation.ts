@@ -90,7 +90,7 @@ async function planChange(
 ): Promise<PlannedOperation> {
   const expected = readIfMatch(ifMatch);
   const read = readUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
-  const update = await openUpdate(app, place, read, { earlier: place.earlier });
+  const update = await openUpdate(app, place, read);
   return {
     place,
     write: { collection: place.collection, referrer: referrerOf(place), id: read.id, update },

@@ -63,7 +63,7 @@ export async function updateMatching(
         writes.push({
           ...{ collection, id, action: 'update' },
           // One that matches no longer is left out.
-          decide: (stored, exists) => (stored && matches(stored) ? decide(stored, exists) : stored),
+          decide: (stored, ...asking) => (stored && matches(stored) ? decide(stored, ...asking) : stored),
         });
       }
       const committed = await commitWrites(app, writes, (error, at) => ofDocument(error, ids[at]!));

@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import type { Exists, WrittenStep } from '../../../platform/database/database.js';
+import type { Exists, ReadFields, WrittenStep } from '../../../platform/database/database.js';
 import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { Action } from '../../webhooks/webhook-event.js';
@@ -21,7 +21,7 @@ export interface DecidedWrite {
    * Answers what is stored from now on: null for nothing, the same object for no change. `stored` is null where there is
    * no document. Throws why the write is refused, or AskOutside. May run several times.
    */
-  decide: (stored: StoredDocument | null, exists: Exists) => StoredDocument | null;
+  decide: (stored: StoredDocument | null, exists: Exists, read: ReadFields) => StoredDocument | null;
 }
 
 /** A document before and after its write; null where there was or is none. */
@@ -49,9 +49,9 @@ export async function commitWrites(
   const turns = writes.map(({ collection, id, decide }, index) => ({
     collection: documentsName(collection),
     id,
-    run: (stored: unknown, exists: Exists) => {
+    run: (stored: unknown, exists: Exists, read: ReadFields) => {
       at = index;
-      return decide(stored as StoredDocument | null, exists);
+      return decide(stored as StoredDocument | null, exists, read);
     },
   }));
   const [only] = turns;

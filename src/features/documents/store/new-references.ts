@@ -1,70 +1,96 @@
 import type { App } from '../../../app.js';
-import type { Exists } from '../../../platform/database/database.js';
-import { takeTurns } from '../../../turns.js';
-import { findSight, type Referrer } from '../../access/access-rules.js';
+import { invalid, type AppError } from '../../../errors.js';
+import type { Exists, ReadFields } from '../../../platform/database/database.js';
+import { findObjectId } from '../../../platform/ids.js';
+import { findSight, openReferable, type Referable, type Referrer } from '../../access/access-rules.js';
+import { findCollection, peekCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { referencesOf } from '../../collections/references/reference.js';
-import { AskOutside } from './ask-outside.js';
 import type { StoredDocument } from './document.js';
-import type { RecordWrite } from './record-update.js';
-import {
-  findTarget,
-  MAX_CHECKS,
-  referredChanging,
-  tooManyReferences,
-  type ReferenceCheck,
-} from './reference-checks.js';
+
+/** Most documents that one write looks for. */
+export const MAX_CHECKS = 1000;
 
 /** The checked references of a document, for a decision inside of its write. */
 export interface NewReferences {
-  /** 400 REFERENCE_MISSING for what is referred to from now on and is not there, or not for the referrer to read. */
-  require(stored: StoredDocument, next: StoredDocument, exists: Exists): void;
+  /**
+   * 400 REFERENCE_MISSING for what is referred to from now on and is not there, or not for the referrer to read; 400
+   * TOO_MANY_REFERENCES. `stored` is null for a new document.
+   */
+  require(stored: StoredDocument | null, next: StoredDocument, exists: Exists, read: ReadFields): void;
+}
+
+/** What a field refers to. */
+interface Target {
+  collection: Collection;
+  /** Null for all that are there. */
+  referable: Referable | null;
 }
 
 /**
- * Opens the references of a change of the `named` fields; null where the collection has none. What a document refers to
+ * Opens the references of a write of the `named` fields; null where the collection has none. What a document refers to
  * may stay, or go.
  */
 export async function openReferences(
   app: App,
   { collection, referrer, named }: { collection: Collection; referrer: Referrer | null; named: ReadonlySet<string> },
-  earlier: readonly RecordWrite[],
 ): Promise<NewReferences | null> {
   const references = referencesOf(collection);
   if (references.length === 0) return null;
   // A guess at what is not shown is a new reference.
   const sight = referrer && (await findSight(app, collection, referrer.caller));
-  const targets = new Map<string, ReferenceCheck>();
-  const turn = takeTurns();
+  const targets = new Map<string, Target | null>();
+  for (const { field, to } of references) {
+    if (!targets.has(to) && named.has(field)) targets.set(to, await openTarget(app, collection, to, referrer));
+  }
   return {
-    require(stored, next, exists) {
+    require(stored, next, exists, read) {
       const wanted = new Map<string, { field: string; to: string; id: string }>();
       for (const { field, to } of references) {
         const isGuess = sight?.unnamed.has(field) && named.has(field);
-        if (stored[field] === next[field] && !isGuess) continue;
-        const held = new Set(isGuess ? [] : [stored[field]].flat());
+        if (stored?.[field] === next[field] && !isGuess) continue;
+        const held = new Set(isGuess ? [] : [stored?.[field]].flat());
         for (const value of [next[field]].flat()) {
           if (typeof value === 'string' && !held.has(value)) wanted.set(`${to} ${value}`, { field, to, id: value });
         }
       }
       if (wanted.size > MAX_CHECKS) throw tooManyReferences();
-      const unknown = [...wanted].filter(([key]) => !targets.has(key));
-      if (unknown.length > 0) {
-        throw new AskOutside(async () => {
-          const readable = new Map();
-          for (const [key, each] of unknown) {
-            await turn();
-            targets.set(key, await findTarget(app, { collection, referrer, earlier, readable }, each));
-          }
-        });
-      }
-      for (const key of wanted.keys()) {
-        const { collection: target, filter, refusal } = targets.get(key)!;
-        if (exists(documentsName(target), filter, true)) continue;
-        throw new AskOutside(async () => {
-          throw (await refusal()) ?? referredChanging();
-        });
+      const ownId = stored ? null : next._id.toHexString();
+      for (const { field, to, id } of wanted.values()) {
+        if (to === collection.name && id === ownId) continue;
+        const target = targets.get(to);
+        if (!target || !isThere(target, id, exists, read)) throw referenceMissing(field, to);
       }
     },
   };
+}
+
+async function openTarget(
+  app: App,
+  { projectId }: Collection,
+  to: string,
+  referrer: Referrer | null,
+): Promise<Target | null> {
+  const collection = peekCollection(app, projectId, to) ?? (await findCollection(app, projectId, to));
+  return collection && { collection, referable: referrer && (await openReferable(app, collection, referrer.caller)) };
+}
+
+function isThere({ collection, referable }: Target, text: string, exists: Exists, read: ReadFields): boolean {
+  const id = findObjectId(text);
+  const name = documentsName(collection);
+  if (!referable) return id !== null && exists(name, { _id: id, isDeleted: false }, true);
+  return referable.admits(id && read(name, id, referable.fields), exists);
+}
+
+/** The 400 for more new references than one write may have. */
+export function tooManyReferences(): AppError {
+  return invalid('TOO_MANY_REFERENCES', `A document can be stored with at most ${MAX_CHECKS} new references at once`);
+}
+
+/** The 400 for the id of a document that is not there. */
+export function referenceMissing(field: string, to: string): AppError {
+  const message = `${field} must be the id of a document in "${to}"`;
+  return invalid('REFERENCE_MISSING', `Validation failed: ${message}`, {
+    details: [{ field, rule: 'check', message }],
+  });
 }

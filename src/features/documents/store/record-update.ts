@@ -1,5 +1,5 @@
 import type { ObjectId } from 'bson';
-import type { Exists, WriteTurn } from '../../../platform/database/database.js';
+import type { Exists, ReadFields, WriteTurn } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import type { Collection } from '../../collections/collection.js';
 import type { Action } from '../../webhooks/webhook-event.js';
@@ -30,7 +30,7 @@ export type RecordWrite = { collection: Collection; referrer?: Referrer | null }
 /** An update that is decided inside of its write, by the stored document (null: there is none). */
 export interface DecidedUpdate {
   /** What is stored from now on, the same object for no change; throws why the write is refused, or AskOutside. */
-  decide: (stored: StoredDocument | null, exists: Exists) => StoredDocument;
+  decide: (stored: StoredDocument | null, exists: Exists, read: ReadFields) => StoredDocument;
   /** What the change alone makes of a document. */
   apply: (document: StoredDocument) => StoredDocument;
 }
@@ -69,5 +69,5 @@ export function removedFields({ at }: OutboxEntry): Record<string, unknown> {
 
 /** The decision as the database runs it: of documents it knows nothing. */
 export function runOf({ decide }: DecidedUpdate): WriteTurn['run'] {
-  return (stored, exists) => decide(stored as StoredDocument | null, exists);
+  return (stored, ...asking) => decide(stored as StoredDocument | null, ...asking);
 }

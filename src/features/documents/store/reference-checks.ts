@@ -1,6 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, conflict, invalid } from '../../../errors.js';
+import { AppError, conflict } from '../../../errors.js';
 import { isTimeExceeded, type WriteStep } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { findCollection, peekCollection } from '../../collections/collection-store.js';
@@ -19,6 +19,7 @@ import { standIn } from '../../access/rules/pins.js';
 import { takeTurns } from '../../../turns.js';
 import type { StoredDocument } from './document.js';
 import { findHeld, findImage } from './find-held.js';
+import { MAX_CHECKS, referenceMissing, tooManyReferences } from './new-references.js';
 import { writtenId, type RecordChange, type RecordWrite } from './record-update.js';
 
 type Filter = Record<string, unknown>;
@@ -43,9 +44,6 @@ export interface CheckedWrite {
   /** Documents refer to this one that change after it. */
   settled: { collection: Collection; id: ObjectId } | null;
 }
-
-/** Most documents that one write looks for. */
-export const MAX_CHECKS = 1000;
 
 /** False for writes that references have nothing to do with: most of them. */
 export async function concernsReferences(app: App, write: RecordWrite): Promise<boolean> {
@@ -110,7 +108,7 @@ interface Referring {
 }
 
 /** The check that a document refers to one that is there, and that its referrer may read. */
-export async function findTarget(
+async function findTarget(
   app: App,
   { collection, referrer, earlier, readable = new Map() }: Referring,
   { field, to, id }: { field: string; to: string; id: string },
@@ -122,11 +120,6 @@ export async function findTarget(
   const missing = (): Promise<AppError> => Promise.resolve(referenceMissing(field, to));
   const check: ReferenceCheck = { collection: target, filter, matches: true, refusal: missing };
   return referrer ? readableTarget(app, { check, id: filter._id, referrer, earlier, readable }) : check;
-}
-
-/** The 400 for more new references than one write may have. */
-export function tooManyReferences(): AppError {
-  return invalid('TOO_MANY_REFERENCES', `A document can be stored with at most ${MAX_CHECKS} new references at once`);
 }
 
 interface Target {
@@ -171,17 +164,9 @@ async function readableTarget(app: App, target: Target): Promise<ReferenceCheck>
 }
 
 /** The 409 where what the referrer may read has changed since it was asked. */
-export function referredChanging(): AppError {
+function referredChanging(): AppError {
   const text = 'A document that this one refers to is being changed by others: try again';
   return conflict('DOCUMENT_CHANGING', text, { retryAfterSeconds: 1 });
-}
-
-/** The 400 for the id of a document that is not there. */
-function referenceMissing(field: string, to: string): AppError {
-  const message = `${field} must be the id of a document in "${to}"`;
-  return invalid('REFERENCE_MISSING', `Validation failed: ${message}`, {
-    details: [{ field, rule: 'check', message }],
-  });
 }
 
 /** A document that comes back must not refer to one that is gone, and those come back that went with it. */

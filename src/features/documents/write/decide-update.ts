@@ -16,7 +16,7 @@ import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import type { StoredDocument } from '../store/document.js';
 import { withValueAt } from '../store/find-held.js';
 import { imageBefore } from '../store/image-before.js';
-import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
+import type { DecidedUpdate } from '../store/record-update.js';
 import { grownTooLarge } from '../store/refused-writes.js';
 import { openReferences } from '../store/new-references.js';
 import { ruleRefused } from './admit-write.js';
@@ -75,8 +75,6 @@ const MAX_MARKS = 20;
 interface Occasion {
   /** Of a request with an Idempotency-Key: a document that it has changed already stays as it is. */
   requestId?: string | null;
-  /** Writes of the same transaction that come before. */
-  earlier?: readonly RecordWrite[];
 }
 
 /**
@@ -87,7 +85,7 @@ export async function openUpdate(
   app: App,
   place: WriteTarget,
   { change, expected = null, alongside }: ReadUpdate,
-  { requestId = null, earlier = [] }: Occasion = {},
+  { requestId = null }: Occasion = {},
 ): Promise<DecidedUpdate> {
   const { collection, writer } = place;
   const added = change.steps.map(({ parts, puts }) => [parts.join('.'), puts.length === 1 ? puts[0] : puts] as const);
@@ -95,14 +93,14 @@ export async function openUpdate(
   const entry = await queueEvents(app, collection, 'update');
   const named = new Set(change.steps.map(({ parts }) => parts[0]!));
   const sets = await writer?.openSets();
-  const references = await openReferences(app, { collection, referrer: referrerOf(place), named }, earlier);
+  const references = await openReferences(app, { collection, referrer: referrerOf(place), named });
   const meets = alongside && (await openMatch(alongside.filter));
   const now = app.clock.now();
   const keepsBefore = imageBefore(app, collection);
 
   return {
     apply: (document) => applyChange(change, document),
-    decide(stored, exists) {
+    decide(stored, exists, read) {
       if (stored?.isDeleted !== false) throw documentNotFound();
       const notes = stored[HIDDEN_FIELD] as Record<string, unknown> | undefined;
       const marks = (notes?.[MARKS] ?? []) as readonly string[];
@@ -115,7 +113,7 @@ export async function openUpdate(
       if (meets && !meets(stored)) throw changing();
       let next: StoredDocument = { ...applyChange(change, stored), ...owner };
       if (writer?.ownerField === null && !writer.admits('updateTo', next, ask)) throw ruleRefused('update', 'after');
-      references?.require(stored, next, exists);
+      references?.require(stored, next, exists, read);
       // Later than the version that it replaces: no two have the same ETag.
       next.updatedAt = new Date(Math.max(now, (stored.updatedAt?.getTime() ?? 0) + 1));
       next = foldChanged(collection, stored, next);
