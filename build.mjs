@@ -11,6 +11,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { compileBundle, WHOLE_COMMANDS } from './bin/bundle.js';
 import { buildConsole } from './src/console/build.mjs';
+import { ENTRIES } from './src/engine/entries.mjs';
 
 /** What is loaded from a folder of its own: native parts, what is found by name at run time, what few starts need. */
 const EXTERNAL = [
@@ -110,11 +111,7 @@ async function buildAll() {
     build({
       ...options,
       plugins: [lmdbWithin],
-      entryPoints: {
-        'reader-thread': 'src/engine/readers/reader-thread.ts',
-        'look-process': 'src/engine/storage/checks/look-process.ts',
-        'copy-process': 'src/engine/storage/copy-process.ts',
-      },
+      entryPoints: Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, `src/engine/${path}`])),
       format: 'esm',
       banner: {
         js: "import { createRequire as __makeRequire } from 'node:module'; const require = __makeRequire(import.meta.url);",

@@ -19,15 +19,18 @@ const reportFile = process.env.BSVC_TEST_REPORT;
 /** Compiled once for all projects: those of this run, or of all those that are given the same directory. */
 const modules = process.env.BSVC_TEST_MODULES ?? join(temporary, 'modules');
 
-// The API's tests run twice: on the engine in the process, and through the official driver against a replica set of one
-// that its wire transport passes for.
-const everywhere = {
+const patient = {
   // For what hangs: no test measures by them how long a machine takes.
   testTimeout: 120_000,
   hookTimeout: 120_000,
   // A second, as it is otherwise, passes on a busy machine before a browser or a process has done anything.
   expect: { poll: { timeout: 45_000 } },
   pool: 'forks' as const,
+};
+// The API's tests run twice: on the engine in the process, and through the official driver against a replica set of one
+// that its wire transport passes for.
+const everywhere = {
+  ...patient,
   setupFiles: ['test/helpers/reply-violations.ts', 'test/helpers/left-over.ts'],
 };
 
@@ -36,6 +39,11 @@ const everywhere = {
  * runs after `npm test`.
  */
 const DEEP = 'test/{console,e2e,worker,**/attacks,**/deep}/**/*.test.ts';
+
+/** The engine is a package of its own; CI leaves its deep tests out where they have passed with the same files. */
+const ENGINE = 'src/engine/test/**/*.test.ts';
+const ENGINE_DEEP = 'src/engine/test/**/deep/**/*.test.ts';
+const ENGINE_ALONE = 'src/engine/test/alone/**/*.test.ts';
 
 /** Deep tests that replace modules or clocks, or measure their process: each has one to itself. */
 const ALONE = 'test/**/alone/**/*.test.ts';
@@ -51,7 +59,7 @@ const SLOWEST = [
   ...list('api/attacks', 'alone/event-loop edge/fuzz edge/operator-injection'),
   ...list('console', 'screens work'),
   ...list('e2e', 'large-replies faults-database processes faults-redis faults-stop soak changes-kill'),
-  ...list('engine/alone', 'readers'),
+  'src/engine/test/alone/readers.test.ts',
   ...list('cli/deep', 'every-command'),
 ].map((name) => join(import.meta.dirname, name));
 
@@ -101,6 +109,9 @@ export default defineConfig({
           env: { BSVC_TEST_TRANSPORT: 'wire' },
         },
       },
+      { test: { ...patient, name: 'engine', include: [ENGINE], exclude: [ENGINE_DEEP, ENGINE_ALONE], isolate: false } },
+      { test: { ...patient, name: 'engine-deep', include: [ENGINE_DEEP], isolate: false } },
+      { test: { ...patient, name: 'engine-alone', include: [ENGINE_ALONE] } },
       { test: { ...everywhere, name: 'driver-alone', include: [ALONE_ON_EACH], env: { BSVC_TEST_TRANSPORT: 'wire' } } },
     ],
   },

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ENGINE_BUILT, ENGINE_TESTS } from './measure/lines.js';
 
 const ROOT = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
@@ -29,18 +30,21 @@ function findInstalled(from: string, name: string): boolean {
   return from !== '' && findInstalled(from.split('/node_modules/').slice(0, -1).join('/node_modules/'), name);
 }
 
+/** The project and its engine, which is a package of its own. */
+const OURS: ReadonlySet<string> = new Set(['', 'src/engine', 'node_modules/@bsvc/engine']);
 /** The packages that the service hands out. */
 const BUILT_HERE = '@bsvc';
 
 /** What is bundled for browsers when it is built, by tools that are not shipped. */
-const isBundled = (path: string): boolean => /^src\/(console|client)\//.test(path);
-const sources = ['src', 'cli', 'bin'].flatMap(listFiles);
+const isBundled = (path: string): boolean => /^src\/(console\/|client\/|engine\/build\.mjs)/.test(path);
+const isOfTests = (path: string): boolean => path.startsWith(ENGINE_TESTS) || path.startsWith(ENGINE_BUILT);
+const sources = ['src', 'cli', 'bin'].flatMap(listFiles).filter((path) => !isOfTests(path));
 const shipped = importsOf(sources.filter((path) => !isBundled(path)));
 /** What `npm run clients` runs in a folder of its own, into which it fetches what they import. */
 const isOfClients = (path: string): boolean => /^test\/clients\/.*\.mjs$/.test(path);
 const tested = importsOf([
   ...sources.filter(isBundled),
-  ...listFiles('test').filter((path) => !isOfClients(path)),
+  ...['test', ENGINE_TESTS].flatMap(listFiles).filter((path) => !isOfClients(path)),
   ...['vitest.config.ts', 'build.mjs'],
 ]);
 
@@ -59,6 +63,13 @@ describe('package.json', () => {
       (name) => !tested.has(name) && !isTypesOfListed(name) && !isTool(name),
     );
     expect({ missing, unused }).toEqual({ missing: [], unused: [] });
+  });
+
+  it('has what the engine’s own lists, in the same versions: the engine imports that, and nothing else', () => {
+    const engine = JSON.parse(read('src/engine/package.json')) as { dependencies: Record<string, string> };
+    const imported = importsOf(sources.filter((path) => path.startsWith('src/engine/') && !isBundled(path)));
+    imported.delete('tsx');
+    expect(engine.dependencies).toEqual(Object.fromEntries([...imported].map((name) => [name, dependencies[name]])));
   });
 
   it('names exact versions', () => {
@@ -82,7 +93,8 @@ describe('package-lock.json', () => {
   it('takes every package from the registry, with its checksum', () => {
     const odd = Object.entries(packages).filter(
       // Without an address it is the registry's.
-      ([path, { resolved, integrity }]) => path !== '' && (resolved !== undefined || !integrity?.startsWith('sha512-')),
+      ([path, { resolved, integrity }]) =>
+        !OURS.has(path) && (resolved !== undefined || !integrity?.startsWith('sha512-')),
     );
     expect(odd.map(([path]) => path)).toEqual([]);
   });

@@ -52,6 +52,7 @@ export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
 export { type RepairedCollection, type RepairReport, type VerifyOptions };
+export type { Scheduler } from './scheduler.js';
 export { DATA_FILE, type Durability, lookAfterKill, ListenError, type Listener, StorageError, type StorageErrorCode };
 
 export interface EngineOptions {

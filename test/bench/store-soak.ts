@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { fillAndKill } from '../helpers/soak/healthy-store.js';
+import { fillAndKill } from '../../src/engine/test/helpers/healthy-store.js';
 
 /**
  * `npm run soak store -- [--documents 1000000] [--kills 20] [--seed n]`: fills a store by processes of which most are

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loseFreePages } from '../engine/page-map.js';
+import { loseFreePages } from '../../src/engine/test/page-map.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();

@@ -5,7 +5,7 @@ import { RESERVED_KEYS } from '../../src/features/documents/query/parse-list-que
 import { COMMANDS } from '../../cli/commands/index.js';
 import type { CommandEntry, CommandNode, LoadedCommand } from '../../cli/shell/command.js';
 import { openCliHome, runCli } from '../helpers/run-cli.js';
-import { openSmallDisk, type SmallDisk } from '../helpers/small-disk.js';
+import { openSmallDisk, type SmallDisk } from '../../src/engine/test/helpers/small-disk.js';
 
 interface Leaf {
   words: string;

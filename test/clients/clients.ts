@@ -3,7 +3,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openEngine } from '../../src/engine/index.js';
-import { ENGINE_README } from '../helpers/engine-readme.js';
+import { ENGINE_README } from '../../src/engine/test/helpers/engine-readme.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 
 /*

@@ -7,7 +7,7 @@ import { openEngine } from '../../src/engine/index.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
-import { openSmallDisk, type SmallDisk } from '../helpers/small-disk.js';
+import { openSmallDisk, type SmallDisk } from '../../src/engine/test/helpers/small-disk.js';
 import { withApp } from '../helpers/with-app.js';
 import { listStoredFiles, openStorageClient, putSigned, type StorageClient } from '../helpers/storage-client.js';
 

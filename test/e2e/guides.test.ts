@@ -83,7 +83,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** Guides whose examples start a server of their own. */
 const STARTS_ITS_SERVER = new Set(['getting-started.md']);
 /** Guides that another test runs as a whole. */
-const RUN_ELSEWHERE = new Set(['first-app.md', 'proxy.md']);
+const RUN_ELSEWHERE = new Set(['first-app.md', 'mongodb-for-tests.md', 'proxy.md']);
 
 const guides = [...readGuides()].map(([name, text]) => ({ name, examples: readExamples(text) }));
 const firstLine = ({ text }: Example): string => text.split('\n', 1)[0]!;

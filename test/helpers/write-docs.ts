@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectsFileSchema } from '../../src/features/declaration/project-declaration.js';
-import { ENGINE_README, renderEngineReadme } from './engine-readme.js';
+import { ENGINE_README, renderEngineReadme } from '../../src/engine/test/helpers/engine-readme.js';
 import { REST_GUIDE, renderRestGuide } from './generated-filters.js';
 import { renderCommandsPage, renderSettingsPage } from './generated-docs.js';
 import { GUIDES_FOLDER } from './guide-examples.js';

@@ -42,7 +42,9 @@ process.on('exit', () => {
   rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
 });
 
-process.env.BSVC_MUTANTS_TESTS = room.tests.map((test) => `test/${test}.test.ts`).join(',');
+process.env.BSVC_MUTANTS_TESTS = room.tests
+  .map((test) => `${test.startsWith('src/') ? '' : 'test/'}${test}.test.ts`)
+  .join(',');
 process.env.BSVC_MUTANTS_HANG_MS = `${room.hangsAfterMs ?? 60_000}`;
 const stryker = new Stryker({
   mutate: room.source.flatMap(listFiles).flatMap(listBlocks),

@@ -3,7 +3,7 @@
  * one with what came of it. Argument: the data directory.
  */
 import { createInterface } from 'node:readline';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../index.js';
 
 const engine = openEngine({ dataDir: process.argv[2]! });
 const items = engine.db('d').collection<{ _id: string; text: string }>('items');

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { deserialize } from 'bson';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ChangeLogs, type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
-import { openRandom } from '../helpers/random.js';
+import { type ChangeLogs, type DataCollection, type Engine, openEngine } from '../index.js';
+import { openRandom } from './helpers/random.js';
 import { temporaryDir } from './transports.js';
 
 const SETTINGS = { first: ['owner'], omit: ['hidden'] };

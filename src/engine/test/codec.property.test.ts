@@ -15,14 +15,14 @@ import {
 } from 'bson';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fromApp, toApp } from '../../src/engine/codec/app-values.js';
-import { decodeDocument } from '../../src/engine/codec/decode.js';
-import { type Doc } from '../../src/engine/codec/document.js';
-import { BsonValueError, encodeDocument } from '../../src/engine/codec/encode.js';
-import { BsonFormatError } from '../../src/engine/codec/elements.js';
-import { FieldWalk } from '../../src/engine/codec/field-walk.js';
-import { hasSecondId, withIdFirst } from '../../src/engine/codec/raw.js';
-import { spliceDocument } from '../../src/engine/codec/splice.js';
+import { fromApp, toApp } from '../codec/app-values.js';
+import { decodeDocument } from '../codec/decode.js';
+import { type Doc } from '../codec/document.js';
+import { BsonValueError, encodeDocument } from '../codec/encode.js';
+import { BsonFormatError } from '../codec/elements.js';
+import { FieldWalk } from '../codec/field-walk.js';
+import { hasSecondId, withIdFirst } from '../codec/raw.js';
+import { spliceDocument } from '../codec/splice.js';
 
 const SEED = 20261121;
 const RUNS = 1500;

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
 
 it('serverStatus tells which commands were asked for, and that some were unknown', async () => {

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
-import { CommitQueue } from '../../src/engine/storage/commit-queue.js';
-import { type Environment, openEnvironment } from '../../src/engine/storage/file/environment.js';
+import { openEngine } from '../index.js';
+import { CommitQueue } from '../storage/commit-queue.js';
+import { type Environment, openEnvironment } from '../storage/file/environment.js';
 import { temporaryDir } from './transports.js';
 
 describe('the commit queue', () => {

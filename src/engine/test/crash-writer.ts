@@ -3,7 +3,7 @@
  * it is killed. Arguments: data directory, number of this round.
  */
 import { writeSync } from 'node:fs';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../index.js';
 
 const [dataDir, round] = process.argv.slice(2);
 const engine = openEngine({ dataDir: dataDir! });

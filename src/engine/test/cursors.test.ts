@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
+import { type DataCollection, type Engine, openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
 
 describe('cursors of the in-process transport', () => {

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import type { Document } from 'bson';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DataCollection, type DataDb, type Engine, openEngine } from '../../src/engine/index.js';
+import { type DataCollection, type DataDb, type Engine, openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
 
 const SEED = Number(process.env['BSVC_TEST_SEED'] ?? 20261124);

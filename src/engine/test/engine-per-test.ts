@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from 'vitest';
-import { type Engine, openEngine } from '../../src/engine/index.js';
-import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
+import { type Engine, openEngine } from '../index.js';
+import { openTempDir, type TempDir } from './helpers/temp-dir.js';
 
 /** Gives each test of the file an engine in a directory of its own; both are gone when it ends. */
 export function openEnginePerTest(): { readonly engine: Engine; readonly path: string } {

@@ -6,8 +6,8 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEngine } from '../../src/engine/index.js';
-import { openRandom } from '../helpers/random.js';
+import { openEngine } from '../index.js';
+import { openRandom } from './helpers/random.js';
 
 const STEPS = 1_500;
 const MOST_BYTES = 300_000;

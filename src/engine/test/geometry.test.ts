@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { codeOf, halvesOf, leastAngle, mostAngle, WORLD, type Cell } from '../../src/engine/query/geometry/cell.js';
+import { codeOf, halvesOf, leastAngle, mostAngle, WORLD, type Cell } from '../query/geometry/cell.js';
 import { TRANSPORTS, type OpenTransport } from './transports.js';
-import type { DataCollection, DataDb } from '../../src/engine/index.js';
+import type { DataCollection, DataDb } from '../index.js';
 
 const EARTH_METERS = 6_378_100;
 

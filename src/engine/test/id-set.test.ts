@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { IdSet } from '../../src/engine/planner/scans/id-set.js';
+import { IdSet } from '../planner/scans/id-set.js';
 
 describe('a set of encoded ids', () => {
   it('knows exactly those that were added, however many and however long', () => {

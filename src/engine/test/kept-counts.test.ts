@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
-import { openRandom } from '../helpers/random.js';
+import { type DataCollection, type Engine, openEngine } from '../index.js';
+import { openRandom } from './helpers/random.js';
 import { temporaryDir } from './transports.js';
 
 const SEED = 20_261_123;

@@ -1,8 +1,8 @@
 import { Binary, Code, Decimal128, Double, MaxKey, MinKey, ObjectId, Timestamp } from 'bson';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareValues } from '../../src/engine/query/values/compare.js';
-import { componentLimit, KeyWriter } from '../../src/engine/storage/encoding/key-encoding.js';
+import { compareValues } from '../query/values/compare.js';
+import { componentLimit, KeyWriter } from '../storage/encoding/key-encoding.js';
 
 const SEED = 20261121;
 const RUNS = 3000;

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { toApp } from '../../src/engine/codec/app-values.js';
-import { decodeDocument } from '../../src/engine/codec/decode.js';
-import type { Doc } from '../../src/engine/codec/document.js';
-import { type DataDb } from '../../src/engine/index.js';
-import { compareValues, identicalValues } from '../../src/engine/query/values/compare.js';
+import { toApp } from '../codec/app-values.js';
+import { decodeDocument } from '../codec/decode.js';
+import type { Doc } from '../codec/document.js';
+import { type DataDb } from '../index.js';
+import { compareValues, identicalValues } from '../query/values/compare.js';
 import { type Case, cases, collections, deviationOf, textOf } from './cases/mongo-cases.js';
 import { TRANSPORTS, type OpenTransport } from './transports.js';
 

@@ -5,7 +5,7 @@
  */
 import { createInterface } from 'node:readline';
 import { writeSync } from 'node:fs';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../index.js';
 import { type Item, look, STATES } from './one-moment.js';
 
 const [what, dataDir, number] = process.argv.slice(2) as [string, string, string];

@@ -1,4 +1,4 @@
-import type { Engine } from '../../src/engine/index.js';
+import type { Engine } from '../index.js';
 
 export interface Item {
   _id: string;

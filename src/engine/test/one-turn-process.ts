@@ -3,7 +3,7 @@
  * in one transaction and sends the byte back. Arguments: the data directory, the pipes to read from and to write to.
  */
 import { openSync, readSync, writeSync } from 'node:fs';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../index.js';
 import { batchOf } from './one-turn.js';
 
 const [dataDir, from, to] = process.argv.slice(2) as [string, string, string];

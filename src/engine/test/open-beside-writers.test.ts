@@ -4,10 +4,10 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
-import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
-import { eventually } from '../helpers/eventually.js';
-import { killHard, holdSnapshot } from '../helpers/snapshot-holder.js';
+import { openEngine } from '../index.js';
+import { DATA_FILE } from '../storage/file/environment.js';
+import { eventually } from './helpers/eventually.js';
+import { killHard, holdSnapshot } from './helpers/snapshot-holder.js';
 import { openEnginePerTest } from './engine-per-test.js';
 import { temporaryDir } from './transports.js';
 
@@ -111,7 +111,7 @@ describe('processes that open and close the data file at the same time', () => {
   it.skipIf(!canHold)('get mutexes that are whole from the last one before them', async () => {
     await own.engine.close();
     const go = join(dir, 'go');
-    const engine = JSON.stringify(join(import.meta.dirname, '../../src/engine/index.ts'));
+    const engine = JSON.stringify(join(import.meta.dirname, '../index.ts'));
     /** A process with what it prints, line by line; `null` when it has ended. */
     const start = (script: string): { print: () => Promise<string | null>; ended: Promise<unknown> } => {
       const source = `import { writeSync } from 'node:fs'; import { openEngine } from ${engine};

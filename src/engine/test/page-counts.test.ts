@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { SharedEntries } from '../../src/engine/planner/scans/shared-entries.js';
-import { DATA_FILE, openEnvironment } from '../../src/engine/storage/file/environment.js';
-import { PageRanges } from '../../src/engine/storage/file/page-ranges.js';
+import { SharedEntries } from '../planner/scans/shared-entries.js';
+import { DATA_FILE, openEnvironment } from '../storage/file/environment.js';
+import { PageRanges } from '../storage/file/page-ranges.js';
 import { temporaryDir } from './transports.js';
 import { openEnginePerTest } from './engine-per-test.js';
 

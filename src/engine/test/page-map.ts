@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
-import { type Meta, type Tree, HEADER_BYTES, LOWER_AT } from '../../src/engine/storage/file/page-layout.js';
-import { type Page, PageFile } from '../../src/engine/storage/file/page-file.js';
+import { DATA_FILE } from '../storage/file/environment.js';
+import { type Meta, type Tree, HEADER_BYTES, LOWER_AT } from '../storage/file/page-layout.js';
+import { type Page, PageFile } from '../storage/file/page-file.js';
 
 /** What a page of a data file is for. `key`: the first key on it, of a branch that of its second child. */
 export interface MappedPage {

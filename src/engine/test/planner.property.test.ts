@@ -2,12 +2,12 @@ import { rmSync } from 'node:fs';
 import fc from 'fast-check';
 import { Binary, Decimal128, Long, MaxKey, MinKey, ObjectId } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DataCollection, type DataDb, type Engine, openEngine } from '../../src/engine/index.js';
-import { docFromApp } from '../../src/engine/codec/app-values.js';
-import { collationOf, type Strength } from '../../src/engine/query/collation/collation.js';
-import { compileSort } from '../../src/engine/query/sort.js';
-import { UnionScan } from '../../src/engine/planner/scans/union-scan.js';
-import { compareValues } from '../../src/engine/query/values/compare.js';
+import { type DataCollection, type DataDb, type Engine, openEngine } from '../index.js';
+import { docFromApp } from '../codec/app-values.js';
+import { collationOf, type Strength } from '../query/collation/collation.js';
+import { compileSort } from '../query/sort.js';
+import { UnionScan } from '../planner/scans/union-scan.js';
+import { compareValues } from '../query/values/compare.js';
 import { temporaryDir } from './transports.js';
 
 /** More runs for a long search: BSVC_TEST_RUNS=5000 (and BSVC_TEST_SEED to repeat one). */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DataDb } from '../../src/engine/index.js';
-import { UnionScan } from '../../src/engine/planner/scans/union-scan.js';
+import { type DataDb } from '../index.js';
+import { UnionScan } from '../planner/scans/union-scan.js';
 import { TRANSPORTS, type OpenTransport } from './transports.js';
 
 interface Stage {

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { readIndexSpec } from '../../src/engine/commands/index-specs.js';
-import { type Engine, openEngine } from '../../src/engine/index.js';
-import { openStorage } from '../../src/engine/storage/storage.js';
+import { readIndexSpec } from '../commands/index-specs.js';
+import { type Engine, openEngine } from '../index.js';
+import { openStorage } from '../storage/storage.js';
 
 const engines: Engine[] = [];
 const dirs: string[] = [];
@@ -27,7 +27,7 @@ function open(dataDir: string): Engine {
 /** A script that opens the data directory, says so, and stays. Without the chores of an engine it finishes no index. */
 function opener(dataDir: string): string {
   return `
-    import { openStorage } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/storage/storage.ts'))};
+    import { openStorage } from ${JSON.stringify(join(import.meta.dirname, '../storage/storage.ts'))};
     openStorage(${JSON.stringify(dataDir)}, 'full');
     console.log('open');
     setInterval(() => undefined, 60_000);
@@ -37,7 +37,7 @@ function opener(dataDir: string): string {
 /** Runs a script in a process of its own, with `open` and the data directory at hand, and gives its last line. */
 function runScript(dataDir: string, script: string): Promise<unknown> {
   const source = `
-    import { openEngine } from ${JSON.stringify(join(import.meta.dirname, '../../src/engine/index.ts'))};
+    import { openEngine } from ${JSON.stringify(join(import.meta.dirname, '../index.ts'))};
     const engine = openEngine({ dataDir: ${JSON.stringify(dataDir)} });
     const db = engine.db('shared');
     const answer = await (async () => { ${script} })();

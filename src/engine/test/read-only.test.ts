@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openEngine, repairDataFile } from '../../src/engine/index.js';
-import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
-import { eventually } from '../helpers/eventually.js';
+import { openEngine, repairDataFile } from '../index.js';
+import { DATA_FILE } from '../storage/file/environment.js';
+import { eventually } from './helpers/eventually.js';
 import { temporaryDir } from './transports.js';
 import { freeNumbersAt, loseFreePages, mapPages, putIntoList } from './page-map.js';
 

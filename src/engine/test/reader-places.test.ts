@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
-import { setAddress } from '../../src/turns.js';
+import { type DataCollection, type Engine, openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape
@@ -16,13 +15,18 @@ const endless = (from: string): object[] => {
 
 describe('places of reader threads', () => {
   const dataDir = temporaryDir();
+  const addresses = new WeakMap<AbortSignal, string>();
   let engine: Engine;
   /** Of four owners: what stands before the last `_` of a name says whose it is. */
   const names = ['a_items', 'b_items', 'c_items', 'd_items'] as const;
   const items = (name: string): Items => engine.db('d').collection(name);
 
   beforeAll(async () => {
-    engine = openEngine({ dataDir, durability: 'relaxed', readerThreads: 1 });
+    const scheduler = {
+      turn: () => new Promise<void>((resolve) => setImmediate(resolve)),
+      partyOf: (signal: AbortSignal | undefined) => (signal && addresses.get(signal)) ?? '',
+    };
+    engine = openEngine({ dataDir, durability: 'relaxed', readerThreads: 1, scheduler });
     for (const name of names) {
       await items(name).insertMany(Array.from({ length: DOCUMENTS }, (_, n) => ({ _id: n, n, group: n % 10 })));
     }
@@ -31,7 +35,7 @@ describe('places of reader threads', () => {
 
   it.each([1, 2, 3])('are not all of one client address, with reads of %i owners', async (owners) => {
     const left = new AbortController();
-    setAddress(left.signal, '203.0.113.1');
+    addresses.set(left.signal, '203.0.113.1');
     const reads = names
       .slice(0, owners)
       .flatMap((name) =>
@@ -40,7 +44,7 @@ describe('places of reader threads', () => {
     const ends = Promise.allSettled(reads);
     // By then all of them have gone to the thread, or wait for a place there.
     const { signal } = new AbortController();
-    setAddress(signal, '203.0.113.2');
+    addresses.set(signal, '203.0.113.2');
     for (let again = 0; again < 3; again++) {
       expect(await items('d_items').aggregate(PER_GROUP, { signal }).toArray()).toHaveLength(10);
     }

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { deserialize } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DataCollection, type Engine, openEngine } from '../../src/engine/index.js';
+import { type DataCollection, type Engine, openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
 
 interface Sized {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { STORAGE_FORMAT } from '../../src/engine/storage/file/environment.js';
-import { ENGINE_README, renderEngineReadme } from '../helpers/engine-readme.js';
+import { STORAGE_FORMAT } from '../storage/file/environment.js';
+import { ENGINE_README, renderEngineReadme } from './helpers/engine-readme.js';
 
 describe('src/engine/README.md', () => {
   const text = readFileSync(ENGINE_README, 'utf8');

@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
-import { Catalog } from '../../src/engine/storage/catalog/catalog.js';
-import { DATA_FILE } from '../../src/engine/storage/file/environment.js';
-import { PageFile } from '../../src/engine/storage/file/page-file.js';
-import { eventually } from '../helpers/eventually.js';
+import { openEngine } from '../index.js';
+import { Catalog } from '../storage/catalog/catalog.js';
+import { DATA_FILE } from '../storage/file/environment.js';
+import { PageFile } from '../storage/file/page-file.js';
+import { eventually } from './helpers/eventually.js';
 import { temporaryDir } from './transports.js';
 
 const COLLECTIONS = 300;

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { type ClientSession, type Collection, MongoClient } from 'mongodb';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Engine, openEngine } from '../../src/engine/index.js';
+import { type Engine, openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
 
 interface Account {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
-import { type DataDb, openEngine } from '../../src/engine/index.js';
+import { type DataDb, openEngine } from '../index.js';
 
 /** One way to reach a database with the driver's interface. */
 export interface Transport {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { deserialize, Long, serialize } from 'bson';
 import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Engine, ListenError, openEngine } from '../../src/engine/index.js';
+import { type Engine, ListenError, openEngine } from '../index.js';
 import { temporaryDir } from './transports.js';
 
 describe('the wire transport', () => {

@@ -26,6 +26,7 @@ export const GUIDES = [
   { name: 'proxy', title: 'Behind a proxy' },
   { name: 'scale', title: 'One machine to many' },
   { name: 'mongodb', title: 'MongoDB' },
+  { name: 'mongodb-for-tests', title: 'A MongoDB for tests' },
   { name: 'telemetry', title: 'Telemetry' },
   { name: 'limits', title: 'Limits' },
   { name: 'compare', title: 'Compare' },

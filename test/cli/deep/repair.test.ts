@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { flipBit, mapPages, nodesOf } from '../../engine/page-map.js';
+import { flipBit, mapPages, nodesOf } from '../../../src/engine/test/page-map.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openRandom } from '../../helpers/random.js';
 import { runBinary, runOrThrow, startService } from '../../helpers/run-binary.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runBinary } from '../../helpers/run-binary.js';
 import { openCliHome } from '../../helpers/run-cli.js';
-import { openSmallDisk, type SmallDisk } from '../../helpers/small-disk.js';
+import { openSmallDisk, type SmallDisk } from '../../../src/engine/test/helpers/small-disk.js';
 
 const home = openCliHome();
 const backup = join(home.dir, 'large.backup');

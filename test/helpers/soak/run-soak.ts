@@ -24,7 +24,7 @@ import { runMailClient } from './mail-clients.js';
 import { openRandom, type Random } from '../random.js';
 import { startServices, type Victim } from './services.js';
 import { findLostUsers, runUserClient } from './user-clients.js';
-import { holdSnapshot, killHard } from '../snapshot-holder.js';
+import { holdSnapshot, killHard } from '../../../src/engine/test/helpers/snapshot-holder.js';
 import { eventually } from '../eventually.js';
 import { withApp } from '../with-app.js';
 

@@ -3,7 +3,7 @@ import { checkStore } from '../../../cli/doctor/check-store.js';
 import { watchSnapshots } from '../../../src/platform/database/watch-snapshots.js';
 import { eventually } from '../../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { holdSnapshot, killHard } from '../../helpers/snapshot-holder.js';
+import { holdSnapshot, killHard } from '../../../src/engine/test/helpers/snapshot-holder.js';
 
 const TOKEN = 'admin-token-for-metrics';
 let test: TestApp;

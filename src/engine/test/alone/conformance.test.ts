@@ -16,7 +16,7 @@ import {
   UUID,
 } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type DataCollection, type DataDb } from '../../../src/engine/index.js';
+import { type DataCollection, type DataDb } from '../../index.js';
 import { TRANSPORTS, type OpenTransport } from '../transports.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape, with an _id of any type

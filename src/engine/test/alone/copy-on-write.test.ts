@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openEngine } from '../../../src/engine/index.js';
+import { openEngine } from '../../index.js';
 import { temporaryDir } from '../transports.js';
 
 /** What the file system says of itself; null: what it is. */

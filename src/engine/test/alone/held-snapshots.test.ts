@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { DATA_FILE } from '../../../src/engine/index.js';
-import { eventually } from '../../helpers/eventually.js';
-import { holdSnapshot, killHard } from '../../helpers/snapshot-holder.js';
+import { DATA_FILE } from '../../index.js';
+import { eventually } from '../helpers/eventually.js';
+import { holdSnapshot, killHard } from '../helpers/snapshot-holder.js';
 import { openEnginePerTest } from '../engine-per-test.js';
 
 const own = openEnginePerTest();

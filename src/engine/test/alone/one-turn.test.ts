@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Engine, openEngine } from '../../../src/engine/index.js';
+import { type Engine, openEngine } from '../../index.js';
 import { BATCH_SIZE, batchOf, type Item } from '../one-turn.js';
 import { temporaryDir } from '../transports.js';
 
 const dataDir = temporaryDir();
-const built = join(import.meta.dirname, '../../..', 'node_modules', `.one-turn-${process.pid}`);
+const built = join(import.meta.dirname, '../../../..', 'node_modules', `.one-turn-${process.pid}`);
 const EARLY_BATCHES = 5;
 /** How many steps of promises a command makes before another process commits; most have ended after the last. */
 const STEPS = [1, 2, 3, 4, 8, 15, 30];

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type Core } from '../../../src/engine/commands/command.js';
-import { Cursors } from '../../../src/engine/commands/read/cursors.js';
-import { Transactions } from '../../../src/engine/commands/transactions.js';
-import { runCommand } from '../../../src/engine/commands/index.js';
-import { DATA_FILE, type DataCollection, type Engine, openEngine } from '../../../src/engine/index.js';
-import { ReaderPool } from '../../../src/engine/readers/reader-pool.js';
-import { openStorage } from '../../../src/engine/storage/storage.js';
-import { eventually } from '../../helpers/eventually.js';
+import { type Core } from '../../commands/command.js';
+import { Cursors } from '../../commands/read/cursors.js';
+import { Transactions } from '../../commands/transactions.js';
+import { runCommand } from '../../commands/index.js';
+import { DATA_FILE, type DataCollection, type Engine, openEngine } from '../../index.js';
+import { ReaderPool } from '../../readers/reader-pool.js';
+import { openStorage } from '../../storage/storage.js';
+import { eventually } from '../helpers/eventually.js';
 import { temporaryDir } from '../transports.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- documents of any shape

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Doc } from '../../../src/engine/codec/document.js';
+import type { Doc } from '../../codec/document.js';
 import { parseValues } from '../query/values.js';
 
 /** One call with the answer of an independent MongoDB-compatible engine. */

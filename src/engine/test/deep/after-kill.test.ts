@@ -4,10 +4,10 @@ import { copyFileSync, readdirSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { lookAfterKill, openEngine } from '../../../src/engine/index.js';
-import { DATA_FILE } from '../../../src/engine/storage/file/environment.js';
-import { openRandom } from '../../helpers/random.js';
-import { openSeed } from '../../helpers/seed.js';
+import { lookAfterKill, openEngine } from '../../index.js';
+import { DATA_FILE } from '../../storage/file/environment.js';
+import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
 import { flipBit, mapPages, PAGE_BYTES } from '../page-map.js';
 import { temporaryDir } from '../transports.js';
 

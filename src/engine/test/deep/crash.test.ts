@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openEngine } from '../../../src/engine/index.js';
-import { openRandom } from '../../helpers/random.js';
+import { openEngine } from '../../index.js';
+import { openRandom } from '../helpers/random.js';
 import { temporaryDir } from '../transports.js';
 
 /** BSVC_TEST_KILLS=100 for the long form. */

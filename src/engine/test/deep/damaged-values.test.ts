@@ -2,10 +2,10 @@ import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DataCollection, openEngine, StorageError, verifyDataFile } from '../../../src/engine/index.js';
-import { DATA_FILE } from '../../../src/engine/storage/file/environment.js';
-import { openRandom } from '../../helpers/random.js';
-import { openSeed } from '../../helpers/seed.js';
+import { type DataCollection, openEngine, StorageError, verifyDataFile } from '../../index.js';
+import { DATA_FILE } from '../../storage/file/environment.js';
+import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
 import { flipBit, valuesIn } from '../page-map.js';
 import { temporaryDir } from '../transports.js';
 

@@ -4,12 +4,12 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, trunca
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openEngine, StorageError } from '../../../src/engine/index.js';
-import { PageFile } from '../../../src/engine/storage/file/page-file.js';
-import { eventually } from '../../helpers/eventually.js';
+import { openEngine, StorageError } from '../../index.js';
+import { PageFile } from '../../storage/file/page-file.js';
+import { eventually } from '../helpers/eventually.js';
 import { temporaryDir } from '../transports.js';
 
-const ENGINE = join(import.meta.dirname, '../../../src/engine/index.ts');
+const ENGINE = join(import.meta.dirname, '../../index.ts');
 
 describe('the data file', () => {
   let dataDir: string;
@@ -97,8 +97,8 @@ describe('the data file', () => {
   it('is refused when a newer version wrote it', async () => {
     await fill(1);
     const script = `
-      import { openEnvironment } from ${JSON.stringify(join(import.meta.dirname, '../../../src/engine/storage/file/environment.ts'))};
-      import { encodeDocument } from ${JSON.stringify(join(import.meta.dirname, '../../../src/engine/codec/encode.ts'))};
+      import { openEnvironment } from ${JSON.stringify(join(import.meta.dirname, '../../storage/file/environment.ts'))};
+      import { encodeDocument } from ${JSON.stringify(join(import.meta.dirname, '../../codec/encode.ts'))};
       const { store, close } = openEnvironment(${JSON.stringify(dataDir)}, 'full');
       const key = Buffer.concat([Buffer.from([1]), Buffer.from('format')]);
       store.transactionSync(() => store.putSync(key, encodeDocument({ engine: 'bsvc', format: 99 })));

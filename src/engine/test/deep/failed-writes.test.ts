@@ -5,7 +5,7 @@ import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
-import { lookAfterKill, openEngine } from '../../../src/engine/index.js';
+import { lookAfterKill, openEngine } from '../../index.js';
 import { temporaryDir } from '../transports.js';
 
 const dir = temporaryDir();

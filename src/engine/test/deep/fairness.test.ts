@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readDocuments } from '../../../src/engine/commands/read/read-documents.js';
-import { type DataCollection, type Engine, openEngine } from '../../../src/engine/index.js';
-import { openBudget } from '../../../src/engine/pipeline/budget.js';
-import { openStorage } from '../../../src/engine/storage/storage.js';
-import { View } from '../../../src/engine/storage/view.js';
+import { readDocuments } from '../../commands/read/read-documents.js';
+import { type DataCollection, type Engine, openEngine } from '../../index.js';
+import { openBudget } from '../../pipeline/budget.js';
+import { openStorage } from '../../storage/storage.js';
+import { View } from '../../storage/view.js';
 import { temporaryDir } from '../transports.js';
 
 const DOCUMENTS = 20_000;

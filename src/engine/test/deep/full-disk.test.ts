@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openSmallDisk, type SmallDisk } from '../../helpers/small-disk.js';
+import { openSmallDisk, type SmallDisk } from '../helpers/small-disk.js';
 
 /** BSVC_TEST_FULL_DISKS=50 for the long form. */
 const DISKS = Number(process.env['BSVC_TEST_FULL_DISKS'] ?? 3);

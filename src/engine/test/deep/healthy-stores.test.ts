@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openSeed } from '../../helpers/seed.js';
-import { fillAndKill } from '../../helpers/soak/healthy-store.js';
+import { openSeed } from '../helpers/seed.js';
+import { fillAndKill } from '../helpers/healthy-store.js';
 import { temporaryDir } from '../transports.js';
 
 /** `npm run soak store` takes a million. */

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import mongoose, { type Connection, type Model, Schema } from 'mongoose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Engine, openEngine } from '../../../src/engine/index.js';
+import { type Engine, openEngine } from '../../index.js';
 import { temporaryDir } from '../transports.js';
 
 interface Author {

@@ -6,10 +6,10 @@ import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Engine, openEngine } from '../../../src/engine/index.js';
-import { DATA_FILE } from '../../../src/engine/storage/file/environment.js';
-import { openRandom } from '../../helpers/random.js';
-import { openSeed } from '../../helpers/seed.js';
+import { type Engine, openEngine } from '../../index.js';
+import { DATA_FILE } from '../../storage/file/environment.js';
+import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
 import { type Item, look, type Sight } from '../one-moment.js';
 import { temporaryDir } from '../transports.js';
 
@@ -21,7 +21,7 @@ const NOTE_AT = 8;
 
 const dataDir = temporaryDir();
 // Where the packages are found that it needs; started from its sources a process takes a second.
-const built = join(import.meta.dirname, '../../..', 'node_modules', `.one-moment-${process.pid}`);
+const built = join(import.meta.dirname, '../../../..', 'node_modules', `.one-moment-${process.pid}`);
 const program = join(built, 'process.mjs');
 
 function start(...words: string[]): ChildProcess {

@@ -1,9 +1,9 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DATA_FILE, openEngine, repairDataFile } from '../../../src/engine/index.js';
-import { openRandom } from '../../helpers/random.js';
-import { openSeed } from '../../helpers/seed.js';
+import { DATA_FILE, openEngine, repairDataFile } from '../../index.js';
+import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
 import { PAGE_BYTES } from '../page-map.js';
 import { temporaryDir } from '../transports.js';
 

@@ -10,24 +10,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  type DataCollection,
-  type Engine,
-  openEngine,
-  repairDataFile,
-  type RepairReport,
-} from '../../../src/engine/index.js';
-import { DATA_FILE } from '../../../src/engine/storage/file/environment.js';
-import {
-  CHANGE_SPACE,
-  COLLECTION_SPACE,
-  DOCUMENT_SPACE,
-  INDEX_SPACE,
-} from '../../../src/engine/storage/format/key-spaces.js';
-import { PageFile } from '../../../src/engine/storage/file/page-file.js';
-import { isWhole, rescueEntries } from '../../../src/engine/storage/repair/rescue-entries.js';
-import { openRandom } from '../../helpers/random.js';
-import { openSeed } from '../../helpers/seed.js';
+import { type DataCollection, type Engine, openEngine, repairDataFile, type RepairReport } from '../../index.js';
+import { DATA_FILE } from '../../storage/file/environment.js';
+import { CHANGE_SPACE, COLLECTION_SPACE, DOCUMENT_SPACE, INDEX_SPACE } from '../../storage/format/key-spaces.js';
+import { PageFile } from '../../storage/file/page-file.js';
+import { isWhole, rescueEntries } from '../../storage/repair/rescue-entries.js';
+import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
 import { temporaryDir } from '../transports.js';
 import { firstEntryAt, flipBit, type MappedPage, mapPages, nodesOf, PAGE_BYTES } from '../page-map.js';
 

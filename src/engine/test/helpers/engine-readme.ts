@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
-import { supportedStages } from '../../src/engine/pipeline/compile.js';
-import { supportedWindowFunctions } from '../../src/engine/pipeline/stages/window-functions.js';
-import { supportedExpressions } from '../../src/engine/query/expression.js';
-import { supportedQueryOperators } from '../../src/engine/query/match/match.js';
-import { supportedAccumulators } from '../../src/engine/query/operators/accumulators.js';
-import { supportedUpdateOperators } from '../../src/engine/query/update/update.js';
+import { ENGINE_COMMANDS } from '../../commands/index.js';
+import { supportedStages } from '../../pipeline/compile.js';
+import { supportedWindowFunctions } from '../../pipeline/stages/window-functions.js';
+import { supportedExpressions } from '../../query/expression.js';
+import { supportedQueryOperators } from '../../query/match/match.js';
+import { supportedAccumulators } from '../../query/operators/accumulators.js';
+import { supportedUpdateOperators } from '../../query/update/update.js';
 
-export const ENGINE_README = join(import.meta.dirname, '..', '..', 'src', 'engine', 'README.md');
+export const ENGINE_README = join(import.meta.dirname, '..', '..', 'README.md');
 
 /** The lists of names in the engine's README, by the heading that stands right above each. */
 const LISTS: Readonly<Record<string, readonly string[]>> = {

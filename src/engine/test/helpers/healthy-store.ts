@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { DATA_FILE, lookAfterKill, openEngine } from '../../../src/engine/index.js';
-import { openRandom } from '../random.js';
+import { DATA_FILE, lookAfterKill, openEngine } from '../../index.js';
+import { openRandom } from './random.js';
 
 /** What came of a store that was filled by processes of which most were killed. */
 export interface HealthyStoreReport {

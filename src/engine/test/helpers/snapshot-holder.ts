@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-const ENVIRONMENT = join(import.meta.dirname, '../../src/engine/storage/file/environment.ts');
+const ENVIRONMENT = join(import.meta.dirname, '../../storage/file/environment.ts');
 
 /**
  * A process that has begun to read the data file and stays in the middle of it, as one does that is stopped or killed

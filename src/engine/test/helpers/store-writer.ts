@@ -5,8 +5,8 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEngine } from '../../../src/engine/index.js';
-import { openRandom } from '../random.js';
+import { openEngine } from '../../index.js';
+import { openRandom } from './random.js';
 
 const [dataDir = '', wanted, seed] = process.argv.slice(2);
 const BATCH = 1_000;

@@ -1,12 +1,12 @@
 import { Decimal128 } from 'bson';
 import { describe, expect, it } from 'vitest';
-import type { Doc } from '../../../src/engine/codec/document.js';
-import { openBudget } from '../../../src/engine/pipeline/budget.js';
-import { compilePipeline } from '../../../src/engine/pipeline/compile.js';
-import { equalValues } from '../../../src/engine/query/values/compare.js';
-import { compileExpression, openExpressionContext } from '../../../src/engine/query/expression.js';
-import { openTextSearch } from '../../../src/engine/query/patterns/text-search.js';
-import { weigh } from '../../../src/engine/query/values/weight.js';
+import type { Doc } from '../../codec/document.js';
+import { openBudget } from '../../pipeline/budget.js';
+import { compilePipeline } from '../../pipeline/compile.js';
+import { equalValues } from '../../query/values/compare.js';
+import { compileExpression, openExpressionContext } from '../../query/expression.js';
+import { openTextSearch } from '../../query/patterns/text-search.js';
+import { weigh } from '../../query/values/weight.js';
 import { aggregate, openCollections } from '../query/memory-collections.js';
 
 const one: readonly Doc[] = [{ _id: 1, a: 1 }];

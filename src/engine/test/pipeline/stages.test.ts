@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import type { Doc } from '../../../src/engine/codec/document.js';
-import { EngineError } from '../../../src/engine/errors.js';
-import { compilePipeline, supportedStages } from '../../../src/engine/pipeline/compile.js';
-import { supportedWindowFunctions } from '../../../src/engine/pipeline/stages/window-functions.js';
-import { supportedAccumulators } from '../../../src/engine/query/operators/accumulators.js';
-import { identicalValues } from '../../../src/engine/query/values/compare.js';
-import { toDouble } from '../../../src/engine/query/values/value.js';
+import type { Doc } from '../../codec/document.js';
+import { EngineError } from '../../errors.js';
+import { compilePipeline, supportedStages } from '../../pipeline/compile.js';
+import { supportedWindowFunctions } from '../../pipeline/stages/window-functions.js';
+import { supportedAccumulators } from '../../query/operators/accumulators.js';
+import { identicalValues } from '../../query/values/compare.js';
+import { toDouble } from '../../query/values/value.js';
 import { aggregate } from '../query/memory-collections.js';
 
 const double = toDouble;

@@ -4,8 +4,8 @@
  */
 import { openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEngine } from '../../../src/engine/index.js';
-import { openRandom } from '../../helpers/random.js';
+import { openEngine } from '../../index.js';
+import { openRandom } from '../helpers/random.js';
 import { type Acknowledged, type Entry, GROUP_SIZE } from './model.js';
 
 const [dataDir, changes, seed] = process.argv.slice(2) as [string, string, string];

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { collationOf, type Strength } from '../../../src/engine/query/collation/collation.js';
-import { textKey } from '../../../src/engine/query/collation/text-key.js';
-import { compareStrings, compareValues } from '../../../src/engine/query/values/compare.js';
+import { collationOf, type Strength } from '../../query/collation/collation.js';
+import { textKey } from '../../query/collation/text-key.js';
+import { compareStrings, compareValues } from '../../query/values/compare.js';
 
 const STRENGTHS: readonly Strength[] = [1, 2, 3];
 const SENSITIVITY = { 1: 'base', 2: 'accent', 3: 'variant' } as const;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { Doc } from '../../../src/engine/codec/document.js';
-import { EngineError } from '../../../src/engine/errors.js';
-import { compileFilter } from '../../../src/engine/query/match/match.js';
-import { splitPath, visitPath } from '../../../src/engine/query/values/path.js';
-import { compileProjection } from '../../../src/engine/query/project.js';
-import { compileSort } from '../../../src/engine/query/sort.js';
-import { compileUpdate } from '../../../src/engine/query/update/update.js';
-import { compareValues, identicalValues } from '../../../src/engine/query/values/compare.js';
-import { keyOf } from '../../../src/engine/query/values/value-key.js';
+import type { Doc } from '../../codec/document.js';
+import { EngineError } from '../../errors.js';
+import { compileFilter } from '../../query/match/match.js';
+import { splitPath, visitPath } from '../../query/values/path.js';
+import { compileProjection } from '../../query/project.js';
+import { compileSort } from '../../query/sort.js';
+import { compileUpdate } from '../../query/update/update.js';
+import { compareValues, identicalValues } from '../../query/values/compare.js';
+import { keyOf } from '../../query/values/value-key.js';
 import { type Case, cases, collections, deviationOf, textOf } from '../cases/mongo-cases.js';
 import { aggregate } from './memory-collections.js';
 

@@ -12,7 +12,7 @@ import {
   parseDecimal,
   remainderDecimals,
   roundDecimal,
-} from '../../../src/engine/query/values/decimal.js';
+} from '../../query/values/decimal.js';
 
 const settings = { seed: 20261121, numRuns: 2000 };
 const open = (text: string) => openDecimal(Decimal128.fromString(text));

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { Decimal128, Long, MaxKey, MinKey, ObjectId } from 'mongodb';
 import { describe, expect, it } from 'vitest';
-import { docFromApp } from '../../../src/engine/codec/app-values.js';
-import { decodeDocument } from '../../../src/engine/codec/decode.js';
-import { encodeDocument } from '../../../src/engine/codec/encode.js';
-import { readEqualities } from '../../../src/engine/query/match/equalities.js';
-import { RangedFilter } from '../../../src/engine/query/match/ranged-filter.js';
-import { compileFilter } from '../../../src/engine/query/match/match.js';
+import { docFromApp } from '../../codec/app-values.js';
+import { decodeDocument } from '../../codec/decode.js';
+import { encodeDocument } from '../../codec/encode.js';
+import { readEqualities } from '../../query/match/equalities.js';
+import { RangedFilter } from '../../query/match/ranged-filter.js';
+import { compileFilter } from '../../query/match/match.js';
 
 const SEED = 20261121;
 const FIELDS = ['a', 'b', 'ab', '', '__proto__'];

@@ -1,16 +1,12 @@
 import { inspect } from 'node:util';
 import { Binary, BSONRegExp, Code, Decimal128, MaxKey, MinKey, ObjectId, Timestamp } from 'bson';
 import { describe, expect, it } from 'vitest';
-import type { Doc } from '../../../src/engine/codec/document.js';
-import { EngineError } from '../../../src/engine/errors.js';
-import {
-  compileExpression,
-  openExpressionContext,
-  supportedExpressions,
-} from '../../../src/engine/query/expression.js';
-import { openScope } from '../../../src/engine/query/operators/operator.js';
-import { identicalValues } from '../../../src/engine/query/values/compare.js';
-import { toDouble } from '../../../src/engine/query/values/value.js';
+import type { Doc } from '../../codec/document.js';
+import { EngineError } from '../../errors.js';
+import { compileExpression, openExpressionContext, supportedExpressions } from '../../query/expression.js';
+import { openScope } from '../../query/operators/operator.js';
+import { identicalValues } from '../../query/values/compare.js';
+import { toDouble } from '../../query/values/value.js';
 
 const double = toDouble;
 const dec = (text: string) => Decimal128.fromString(text);

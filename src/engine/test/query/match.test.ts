@@ -1,9 +1,9 @@
 import { Binary, BSONRegExp, Decimal128, ObjectId, Timestamp } from 'bson';
 import { describe, expect, it } from 'vitest';
-import type { Doc } from '../../../src/engine/codec/document.js';
-import { EngineError } from '../../../src/engine/errors.js';
-import { compileFilter, supportedQueryOperators } from '../../../src/engine/query/match/match.js';
-import { toDouble } from '../../../src/engine/query/values/value.js';
+import type { Doc } from '../../codec/document.js';
+import { EngineError } from '../../errors.js';
+import { compileFilter, supportedQueryOperators } from '../../query/match/match.js';
+import { toDouble } from '../../query/values/value.js';
 
 const DOCS: readonly Doc[] = [
   {

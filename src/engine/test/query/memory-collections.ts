@@ -1,9 +1,9 @@
-import type { Doc } from '../../../src/engine/codec/document.js';
-import { openBudget } from '../../../src/engine/pipeline/budget.js';
-import { compilePipeline, type PipelineOptions } from '../../../src/engine/pipeline/compile.js';
-import type { OpenOptions, RunEnvironment } from '../../../src/engine/pipeline/stage.js';
-import { compileFilter } from '../../../src/engine/query/match/match.js';
-import { compileSort } from '../../../src/engine/query/sort.js';
+import type { Doc } from '../../codec/document.js';
+import { openBudget } from '../../pipeline/budget.js';
+import { compilePipeline, type PipelineOptions } from '../../pipeline/compile.js';
+import type { OpenOptions, RunEnvironment } from '../../pipeline/stage.js';
+import { compileFilter } from '../../query/match/match.js';
+import { compileSort } from '../../query/sort.js';
 
 export type Collections = Readonly<Record<string, readonly Doc[]>>;
 

@@ -1,14 +1,14 @@
 import { BSONRegExp, Decimal128, MaxKey, MinKey, ObjectId, Timestamp, Binary } from 'bson';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Doc } from '../../../src/engine/codec/document.js';
-import { EngineError } from '../../../src/engine/errors.js';
-import { compileFilter } from '../../../src/engine/query/match/match.js';
-import { compileProjection } from '../../../src/engine/query/project.js';
-import { compileSort, extractKeys } from '../../../src/engine/query/sort.js';
-import { compareValues, identicalValues } from '../../../src/engine/query/values/compare.js';
-import { toDouble } from '../../../src/engine/query/values/value.js';
-import { keyOf } from '../../../src/engine/query/values/value-key.js';
+import type { Doc } from '../../codec/document.js';
+import { EngineError } from '../../errors.js';
+import { compileFilter } from '../../query/match/match.js';
+import { compileProjection } from '../../query/project.js';
+import { compileSort, extractKeys } from '../../query/sort.js';
+import { compareValues, identicalValues } from '../../query/values/compare.js';
+import { toDouble } from '../../query/values/value.js';
+import { keyOf } from '../../query/values/value-key.js';
 
 function refusalOf(run: () => unknown): number | undefined {
   try {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
-import { compilePattern } from '../../../src/engine/query/patterns/regex.js';
+import { compilePattern } from '../../query/patterns/regex.js';
 
 function finds(pattern: string, text: string, options = ''): boolean {
   return compilePattern(pattern, options).test(text);

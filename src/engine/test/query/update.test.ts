@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { BSONRegExp, Decimal128, Timestamp } from 'bson';
 import { describe, expect, it } from 'vitest';
-import type { Doc } from '../../../src/engine/codec/document.js';
-import { EngineError } from '../../../src/engine/errors.js';
-import { compileFilter } from '../../../src/engine/query/match/match.js';
-import { compileUpdate, supportedUpdateOperators } from '../../../src/engine/query/update/update.js';
-import { identicalValues } from '../../../src/engine/query/values/compare.js';
-import { toDouble } from '../../../src/engine/query/values/value.js';
+import type { Doc } from '../../codec/document.js';
+import { EngineError } from '../../errors.js';
+import { compileFilter } from '../../query/match/match.js';
+import { compileUpdate, supportedUpdateOperators } from '../../query/update/update.js';
+import { identicalValues } from '../../query/values/compare.js';
+import { toDouble } from '../../query/values/value.js';
 
 const now = new Date('2024-05-06T07:08:09.123Z');
 

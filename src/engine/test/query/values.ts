@@ -1,6 +1,6 @@
 import { EJSON } from 'bson';
-import { type Doc, isDocument, setField } from '../../../src/engine/codec/document.js';
-import { toDouble } from '../../../src/engine/query/values/value.js';
+import { type Doc, isDocument, setField } from '../../codec/document.js';
+import { toDouble } from '../../query/values/value.js';
 
 /** From the driver's classes to the engine's own representation of numbers. */
 export function fromBson(value: unknown): unknown {

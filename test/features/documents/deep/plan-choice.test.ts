@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs';
 import type { Document } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DataCollection, type DataDb, type Engine, openEngine } from '../../../src/engine/index.js';
-import { documentIndexes } from '../../../src/features/collections/indexes/document-indexes.js';
-import { allOf, keysetFilters } from '../../../src/features/documents/query/keyset-filter.js';
-import { sortKeyOf } from '../../../src/features/documents/query/sort-key.js';
-import { openSeed } from '../../helpers/seed.js';
-import { temporaryDir } from '../transports.js';
+import { type DataCollection, type DataDb, type Engine, openEngine } from '../../../../src/engine/index.js';
+import { documentIndexes } from '../../../../src/features/collections/indexes/document-indexes.js';
+import { allOf, keysetFilters } from '../../../../src/features/documents/query/keyset-filter.js';
+import { sortKeyOf } from '../../../../src/features/documents/query/sort-key.js';
+import { openSeed } from '../../../helpers/seed.js';
+import { temporaryDir } from '../../../../src/engine/test/transports.js';
 
 /** Five to twenty a second, and other ones in each deep run. For a long search: BSVC_TEST_RUNS=20000. */
 const CASES = Number(process.env['BSVC_TEST_RUNS'] ?? 400);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Doc } from '../../../../src/engine/codec/document.js';
-import { openBudget } from '../../../../src/engine/pipeline/budget.js';
-import { compilePipeline } from '../../../../src/engine/pipeline/compile.js';
-import { openExpressionContext } from '../../../../src/engine/query/expression.js';
+import type { Doc } from '../../../codec/document.js';
+import { openBudget } from '../../../pipeline/budget.js';
+import { compilePipeline } from '../../../pipeline/compile.js';
+import { openExpressionContext } from '../../../query/expression.js';
 import { aggregate, openCollections } from '../../query/memory-collections.js';
 
 const many = Array.from({ length: 20_000 }, (_, i): Doc => ({

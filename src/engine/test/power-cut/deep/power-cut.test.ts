@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openEngine, verifyDataFile } from '../../../../src/engine/index.js';
-import { DATA_FILE } from '../../../../src/engine/storage/file/environment.js';
-import { openRandom, type Random } from '../../../helpers/random.js';
-import { openSeed } from '../../../helpers/seed.js';
+import { openEngine, verifyDataFile } from '../../../index.js';
+import { DATA_FILE } from '../../../storage/file/environment.js';
+import { openRandom, type Random } from '../../helpers/random.js';
+import { openSeed } from '../../helpers/seed.js';
 import { temporaryDir } from '../../transports.js';
 import { type Acknowledged, type Entry, GROUP_SIZE } from '../model.js';
 

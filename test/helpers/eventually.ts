@@ -1,0 +1,1 @@
+export * from '../../src/engine/test/helpers/eventually.js';
