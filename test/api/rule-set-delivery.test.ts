@@ -94,7 +94,7 @@ describe.skipIf(process.env.BSVC_TEST_TRANSPORT !== undefined)('a change of a me
       ['upsert', 'b1'],
     ]);
     const removal = { _id: id, isDeleted: false };
-    const left = await tellsWithinOneTurn(() => removeDocumentRecord(appOf(), world.members, removal), 2);
+    const left = await tellsWithinOneTurn(() => removeDocumentRecord(appOf(), world.members, removal._id), 2);
     expect(left).toEqual([
       ['gone', undefined],
       ['gone', undefined],

@@ -7,7 +7,7 @@ import { setChanges } from '../../src/features/changes/set-changes.js';
 import type { Collection } from '../../src/features/collections/collection.js';
 import { setRls } from '../../src/features/collections/change-collection.js';
 import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
-import { outboxOperators } from '../../src/features/webhooks/outbox/outbox-field.js';
+import { withEvent } from '../../src/features/webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../src/features/webhooks/outbox/queue-events.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openStreamClient, type StreamCall, type StreamClient } from '../helpers/event-stream.js';
@@ -314,9 +314,10 @@ describe('a stream hears of documents that are removed for good', () => {
     const client = await follow([{ collection: collection.name }]);
     await client.until(isReady);
     // A process writes this and is killed before it does more.
-    const left = { isDeleted: true, deletedAt: new Date(0) };
-    const update = { ...outboxOperators(await queueEvents(test.app, collection, 'delete')), $set: left };
-    await storedDocuments(test.app, collection).updateOne({ _id: new ObjectId(id) }, update as never);
+    const stored = storedDocuments(test.app, collection);
+    const left = { ...(await stored.findOne({ _id: new ObjectId(id) })), isDeleted: true, deletedAt: new Date(0) };
+    const entry = await queueEvents(test.app, collection, 'delete');
+    await stored.updateOne({ _id: new ObjectId(id) }, { $set: entry ? withEvent(left, entry) : left });
     await purgeTrash(test.app);
     await client.until(({ data }) => data.type === 'gone' && data.id === id);
     await eventually('it is removed once it was told of', async () => {

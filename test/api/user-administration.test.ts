@@ -168,7 +168,7 @@ describe('DELETE /api/userAuth/me', () => {
     const user = await requireUser(test.app, project.project._id, userOf(signedUp)._id);
     await finishDeletionLater(test.app, project.project._id, user._id);
     const collection = await requireCollection(test.app, project.project._id, 'users');
-    await removeDocumentRecord(test.app, collection, { _id: user._id, isDeleted: false });
+    await removeDocumentRecord(test.app, collection, user._id);
     clock.advance(31_000);
     await drainJobs(test.app);
     expect(await sessionStore(test.app).findOne({ userId: user._id })).toBeNull();

@@ -73,7 +73,7 @@ describe('the actor of an event', () => {
   it('is the system where nobody asked', async () => {
     const id = findObjectId(await insert({ n: 1 }))!;
     await told();
-    await changeDocumentRecord(test.app, cards, { _id: id }, { action: 'update', set: { n: 2 } });
+    await changeDocumentRecord(test.app, cards, { _id: id }, { n: 2 });
     expect((await told())[0]!.actor).toEqual({ type: 'system' });
   });
 });

@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseFieldSpec } from '../../cli/ask/field-spec.js';
 import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { SETTLE_REFERENCES } from '../../src/features/documents/store/settle-later.js';
+import { SETTLE_REFERENCES } from '../../src/features/documents/store/referring-documents.js';
 import type { App } from '../../src/app.js';
 import { jobStore, type JobRecord } from '../../src/platform/jobs/job.js';
 import { migrate } from '../../src/migrations/migrate.js';

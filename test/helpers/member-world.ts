@@ -106,15 +106,12 @@ export async function buildMemberWorld(test: Pick<TestApp, 'app'>): Promise<Memb
       const { _id, isDeleted } = random.pick(known);
       // A document that waits for its event to be told is removed already.
       const filter = { _id, isDeleted };
-      if (kind === 3) await removeDocumentRecord(app, collection, filter);
+      if (kind === 3) await removeDocumentRecord(app, collection, _id);
       else if (kind === 4) {
-        await changeDocumentRecord(app, collection, filter, {
-          action: 'update',
-          set: { isDeleted: isDeleted !== true },
-        });
+        await changeDocumentRecord(app, collection, filter, { isDeleted: isDeleted !== true });
       } else {
         const set = collection === cards ? card(random) : member(random);
-        await changeDocumentRecord(app, collection, filter, { action: 'update', set });
+        await changeDocumentRecord(app, collection, filter, set);
       }
     },
   };

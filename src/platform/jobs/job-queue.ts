@@ -1,10 +1,10 @@
 import { ObjectId } from 'bson';
 import type { Clock } from '../time/clock.js';
-import { isDuplicateKey, type Database } from '../database/database.js';
+import { isDuplicateKey, type Database, type Exists, type WriteTurn } from '../database/database.js';
 import type { Logger } from '../observe/logger.js';
 import type { PubSub } from '../processes/pub-sub.js';
 import type { Telemetry } from '../observe/telemetry.js';
-import { jobStore, NORMAL_PRIORITY, poolOf, type JobPriority, type JobRecord } from './job.js';
+import { JOBS, jobStore, NORMAL_PRIORITY, poolOf, type JobPriority, type JobRecord } from './job.js';
 
 export interface EnqueueOptions {
   /** One job with this key at a time; see `whenPresent`. */
@@ -152,4 +152,22 @@ async function insertOrMerge(db: Database, record: JobRecord, options: EnqueueOp
       if (options.whenPresent !== 'rerun' || (await jobs.findOne({ uniqueKey, state: 'done' }))) return false;
     }
   }
+}
+
+/**
+ * A job as a turn of the transaction that causes it, so that it comes in any case and never without its cause; stored
+ * where `isWanted` says so then. Workers are to be woken afterwards.
+ */
+export function jobTurn<Payload extends object>(
+  { clock }: { readonly clock: Clock },
+  definition: Enqueueable<Payload>,
+  payload: Payload,
+  isWanted: (exists: Exists) => boolean = () => true,
+): WriteTurn {
+  const record = buildRecord(definition, payload, {}, clock.now());
+  return {
+    collection: JOBS,
+    id: record._id,
+    run: (stored, exists) => stored ?? (isWanted(exists) ? { ...record } : null),
+  };
 }

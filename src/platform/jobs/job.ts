@@ -127,4 +127,6 @@ export function poolOf(definition: { name: string; concurrency?: number }): stri
   return definition.concurrency === undefined ? SHARED_POOL : definition.name;
 }
 
-export const jobStore = storeOf<JobRecord>('jobs');
+export const JOBS = 'jobs';
+
+export const jobStore = storeOf<JobRecord>(JOBS);

@@ -77,7 +77,7 @@ describe('a write while memberships change between any two of its steps', () => 
       const board = random.pick(BOARDS);
       const known = held.get(board);
       if (known) {
-        await removeDocumentRecord(test.app, members, { _id: known, isDeleted: false });
+        await removeDocumentRecord(test.app, members, known);
         held.delete(board);
       } else {
         const member = newRecord({ board, user });

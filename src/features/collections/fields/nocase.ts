@@ -69,20 +69,3 @@ export function foldChanged<T extends Record<string, unknown>>(collection: Colle
   }
   return { ...document, [HIDDEN_FIELD]: { ...notes, nocase } };
 }
-
-/** The paths that a write sets and takes out, with those of the folded values. */
-export function withFoldedPaths<T extends { set: Record<string, unknown>; unset?: readonly string[] }>(
-  collection: Collection,
-  change: T,
-): T {
-  const { set, unset = [] } = change;
-  const names = foldedNames(collection);
-  const changed = names.filter((name) => Object.hasOwn(set, name));
-  const cleared = names.filter((name) => unset.includes(name));
-  if (changed.length + cleared.length === 0) return change;
-  return {
-    ...change,
-    set: { ...set, ...Object.fromEntries(changed.map((name) => [foldedPath(name), foldValue(set[name])])) },
-    unset: [...unset, ...cleared.map(foldedPath)],
-  };
-}

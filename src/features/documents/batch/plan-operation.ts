@@ -1,28 +1,14 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import { nextVersion } from '../store/version.js';
-import { readIfMatch, requireVersion, versionFilter } from '../write/if-match.js';
+import type { RecordWrite } from '../store/record-update.js';
 import { requireCreatable } from '../write/admit-write.js';
-import { readNewDocument } from '../write/new-document.js';
 import { openUpdate, readUpdate } from '../write/decide-update.js';
-import { trashCutoff } from '../write/purge-trash.js';
-import { notInTrash } from '../write/recover-document.js';
-import { referrerOf } from '../write/settle-place.js';
-import type { StoredMoment } from '../write/stored-moment.js';
-import {
-  documentNotFound,
-  explainMiss,
-  matching,
-  requireDocumentId,
-  ruledFilters,
-  settleWrite,
-  type RuledWrite,
-  type WriteTarget,
-} from '../write/write-target.js';
-import { momentOfImage } from './earlier-writes.js';
-import type { Image } from '../store/find-held.js';
-import type { RecordChange, RecordWrite } from '../store/record-update.js';
+import { readIfMatch } from '../write/if-match.js';
+import { readNewDocument } from '../write/new-document.js';
+import { decideRecovery } from '../write/recover-document.js';
+import { decideTrashing } from '../write/trash-document.js';
+import { referrerOf, requireDocumentId, type WriteTarget } from '../write/write-target.js';
 
 /** One operation of a batch (writes.md 4). */
 export interface BatchOperation {
@@ -37,18 +23,15 @@ export interface BatchOperation {
 /** The place of an operation, after those before it. */
 export interface BatchPlace extends WriteTarget {
   earlier: readonly RecordWrite[];
-  imageOf: (id: ObjectId) => Promise<Image | null>;
 }
 
 export interface PlannedOperation {
   place: BatchPlace;
   write: RecordWrite;
-  /** Throws why the stored document does not take the write; returns when nothing speaks against it any more. */
-  explain: () => Promise<void>;
 }
 
 /**
- * Plans one operation: everything is checked that needs no stored document, the rest is part of the write's filter. A
+ * Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. A
  * new document without an id of its own is stored as `givenId`, where that is said.
  */
 export function planOperation(
@@ -78,7 +61,6 @@ async function planInsert(
   return {
     place,
     write: { collection: place.collection, referrer: referrerOf(place), insert: named },
-    explain: () => Promise.resolve(),
   };
 }
 
@@ -91,72 +73,22 @@ async function planChange(
   const expected = readIfMatch(ifMatch);
   const read = readUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
   const update = await openUpdate(app, place, read);
-  return {
-    place,
-    write: { collection: place.collection, referrer: referrerOf(place), id: read.id, update },
-    explain: () => Promise.resolve(),
-  };
+  return { place, write: { collection: place.collection, id: read.id, update } };
 }
 
 /** Into the trash, or out of it. */
-function planState(app: App, place: BatchPlace, operation: BatchOperation, idText: string): Promise<PlannedOperation> {
-  const _id = requireDocumentId(idText);
-  const expected = readIfMatch(operation.ifMatch);
-  if (operation.body !== undefined) throw invalid('INVALID_BODY', `"${operation.op}" takes no body`);
-  const now = app.clock.now();
-  const updatedAt = nextVersion(now, _id, expected);
-  const inVersion = {
-    own: [versionFilter(expected)],
-    explain: ({ document }: StoredMoment) => requireVersion(document, expected),
-  };
-  if (operation.op === 'remove') {
-    return planRuled(
-      app,
-      place,
-      { _id, isDeleted: false },
-      {
-        ...inVersion,
-        ruled: { action: 'delete' },
-        record: { action: 'delete', set: { isDeleted: true, deletedAt: new Date(now), updatedAt } },
-      },
-    );
-  }
-  const trashed = { _id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
-  return planRuled(app, place, trashed, {
-    ...inVersion,
-    ruled: { action: 'update' },
-    record: { action: 'recover', set: { isDeleted: false, deletedAt: null, updatedAt } },
-    notFound: notInTrash,
-  });
-}
-
-interface RuledChange {
-  ruled: RuledWrite;
-  /** What the document must meet beside what rules ask. */
-  own: readonly Record<string, unknown>[];
-  record: RecordChange;
-  explain: (found: StoredMoment) => unknown;
-  notFound?: typeof documentNotFound;
-}
-
-async function planRuled(
+async function planState(
   app: App,
   place: BatchPlace,
-  state: Record<string, unknown> & { _id: ObjectId },
-  { ruled, own, record, explain, notFound = documentNotFound }: RuledChange,
+  { op, body, ifMatch }: BatchOperation,
+  idText: string,
 ): Promise<PlannedOperation> {
-  const settled = await settleWrite(app, place, state, ruled);
-  const filter = matching(state, [...ruledFilters(settled, ruled), ...own]);
-  return {
-    place,
-    write: { collection: place.collection, referrer: referrerOf(place), id: state._id, filter, record },
-    async explain() {
-      const image = await place.imageOf(state._id);
-      // What operators make of a document that is not stored yet is told by the write alone.
-      if (image?.isNew && !image.isExact) return;
-      const read = image?.isExact ? () => momentOfImage(image, state) : undefined;
-      const found = await explainMiss(app, settled, state, ruled, notFound, read);
-      if (found) await explain(found);
-    },
-  };
+  const id = requireDocumentId(idText);
+  const expected = readIfMatch(ifMatch);
+  if (body !== undefined) throw invalid('INVALID_BODY', `"${op}" takes no body`);
+  const decided =
+    op === 'remove'
+      ? decideTrashing(app, place, id, expected, place.earlier)
+      : decideRecovery(app, place, id, expected);
+  return { place, write: { collection: place.collection, id, update: await decided } };
 }

@@ -8,7 +8,6 @@ import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { USERS } from '../../collections/users-collection.js';
 import { REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { findImage, type Image } from '../store/find-held.js';
 import { writtenId, type RecordWrite } from '../store/record-update.js';
 import { TOGETHER_MS, writeRecordsTogether, WriteRefused } from '../store/write-together.js';
 import { presentWritten } from '../write/guard-fields.js';
@@ -100,11 +99,7 @@ async function carryOut(
       if (!(error instanceof WriteRefused)) throw error;
       const { index, cause } = error;
       if (index === planned.length) return alongside!.otherwise();
-      await ofOperation(index, async () => {
-        if (cause) throw cause;
-        await planned[index]!.explain();
-        if (attempt === MAX_ATTEMPTS) throw refusedTogether();
-      });
+      if (cause || attempt === MAX_ATTEMPTS) throw refusalOf(index, cause ?? refusedTogether());
     }
   }
 }
@@ -129,10 +124,7 @@ async function planAll(
     await turn();
     const plannedOne = await ofOperation(index, async () => {
       const target = await targetOf(app, caller, operation.collection, beside);
-      const earlier = [...writes];
-      const imageOf = (id: ObjectId): Promise<Image | null> => findImage(app, target.collection, id, earlier);
-      const afterEarlier = async (id: ObjectId): Promise<Document | null> => (await imageOf(id))?.document ?? null;
-      return planOperation(app, { ...target, imageOf, afterEarlier, earlier }, operation, ids?.[index]);
+      return planOperation(app, { ...target, earlier: [...writes] }, operation, ids?.[index]);
     });
     planned.push(plannedOne);
     writes.push(plannedOne.write);
@@ -167,15 +159,18 @@ async function ofOperation<T>(index: number, work: () => Promise<T>): Promise<T>
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const { kind, code, message, retryAfterSeconds } = error;
-    const { details = [{ field: '', rule: code, message }] } = error;
-    throw new AppError(kind, code, `Operation ${index}: ${message}`, {
-      details: details.map((detail) => ({ index, code, ...detail })),
-      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-      cause: error,
-    });
+    throw error instanceof AppError ? refusalOf(index, error) : error;
   }
+}
+
+function refusalOf(index: number, error: AppError): AppError {
+  const { kind, code, message, retryAfterSeconds } = error;
+  const { details = [{ field: '', rule: code, message }] } = error;
+  return new AppError(kind, code, `Operation ${index}: ${message}`, {
+    details: details.map((detail) => ({ index, code, ...detail })),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+    cause: error,
+  });
 }
 
 function refusedTogether(): AppError {

@@ -10,8 +10,7 @@ import { checkNewDocument } from '../write/new-document.js';
 import { placesField } from '../../collections/indexes/document-indexes.js';
 import { hasParallelArrays, parallelArrays } from '../store/parallel-arrays.js';
 import { Problems } from '../reply/problems.js';
-import { referrerOf } from '../write/settle-place.js';
-import type { WriteTarget } from '../write/write-target.js';
+import { referrerOf, type WriteTarget } from '../write/write-target.js';
 
 export const MAX_BULK_DOCUMENTS = 100;
 

@@ -7,14 +7,14 @@ import { allOf } from '../query/keyset-filter.js';
 import type { BulkQuery } from '../query/parse-bulk-query.js';
 import { listError } from '../reply/query-errors.js';
 import { readAgain } from '../reply/reply-size.js';
-import { visibleDocuments } from '../store/document.js';
+import { visibleDocuments, type StoredDocument } from '../store/document.js';
 import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
-import type { RecordWrite } from '../store/record-update.js';
-import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
-import { nextVersion } from '../store/version.js';
+import { openMatch } from '../store/open-match.js';
+import type { DecidedUpdate } from '../store/record-update.js';
+import { openRemoval, openTrashing } from '../store/state-writes.js';
+import { openUpdate, readUpdate } from '../write/decide-update.js';
 import type { WriteTarget } from '../write/write-target.js';
-import { openMatch, openUpdate, readUpdate } from '../write/decide-update.js';
 
 /** The most documents that one request changes. */
 export const MAX_MATCHING = 10_000;
@@ -22,15 +22,11 @@ export const MAX_MATCHING = 10_000;
 const BATCH = 100;
 /** Bytes that the changes of one transaction add up to. */
 const BATCH_BYTES = 1024 * 1024;
-/** So often a batch is tried again whose documents others change. */
-const ATTEMPTS = 5;
-
-type Removal = Extract<RecordWrite, { filter: unknown }>;
 
 /** What is done with the documents that match. */
 interface Planned {
-  /** Writes those of some documents that still match, all of them or none, and answers their number. */
-  carryOut(ids: readonly ObjectId[]): Promise<number>;
+  /** Prepares the decision about one that matches. */
+  open: (id: ObjectId) => Promise<DecidedUpdate>;
   /** Bytes that one write brings. */
   bytes: number;
 }
@@ -52,24 +48,8 @@ export async function updateMatching(
   // The same for all of them, so it is read once.
   const conditions = { takesOperators: true };
   const read = readUpdate(place, new ObjectId().toHexString(), body, app.clock.now(), conditions);
-  const matches = await openMatch({ isDeleted: false, $and: [...query.conditions] });
   const bytes = serialize({ puts: read.change.steps.map(({ puts }) => puts) }).length;
-  return writeMatching(app, collection, query, signal, {
-    bytes,
-    async carryOut(ids) {
-      const writes: DecidedWrite[] = [];
-      for (const id of ids) {
-        const { decide } = await openUpdate(app, place, read);
-        writes.push({
-          ...{ collection, id, action: 'update' },
-          // One that matches no longer is left out.
-          decide: (stored, ...asking) => (stored && matches(stored) ? decide(stored, ...asking) : stored),
-        });
-      }
-      const committed = await commitWrites(app, writes, (error, at) => ofDocument(error, ids[at]!));
-      return committed.filter(({ before, after }) => after !== before).length;
-    },
-  });
+  return writeMatching(app, collection, query, signal, { bytes, open: () => openUpdate(app, place, read) });
 }
 
 /** Moves every document that matches to the trash, or removes it for good; else like updateMatching. */
@@ -79,18 +59,11 @@ export async function removeMatching(
   query: BulkQuery,
   signal?: AbortSignal,
 ): Promise<number> {
-  const deletedAt = new Date(app.clock.now());
-  const trashed = (id: ObjectId) => {
-    const set = { isDeleted: true, deletedAt, updatedAt: nextVersion(deletedAt.getTime(), id) };
-    return { record: { action: 'delete', set } } as const;
-  };
+  const admit = (stored: StoredDocument | null): stored is StoredDocument => stored !== null;
+  const prepare = query.permanent ? openRemoval : openTrashing;
   return writeMatching(app, collection, query, signal, {
     bytes: 0,
-    carryOut: (ids) =>
-      removeBatch(app, collection, ids, (_id) => ({
-        ...{ collection, id: _id, filter: { _id, ...visibleDocuments(query.includeDeleted), $and: query.conditions } },
-        ...(query.permanent ? { removed: true } : trashed(_id)),
-      })),
+    open: (id) => prepare(app, { collection, id, admit }),
   });
 }
 
@@ -112,6 +85,7 @@ async function writeMatching(
   planned: Planned,
 ): Promise<number> {
   const ids = await readAgain(() => findConfirmed(app, collection, query, signal));
+  const matches = await openMatch({ ...visibleDocuments(query.includeDeleted), $and: [...query.conditions] });
   const most = Math.max(1, Math.min(BATCH, Math.floor(BATCH_BYTES / Math.max(1, planned.bytes))));
   let size = most;
   let done = 0;
@@ -121,7 +95,7 @@ async function writeMatching(
     if (signal?.aborted) throw abandoned();
     const batch = ids.slice(at, at + size);
     try {
-      done += await planned.carryOut(batch);
+      done += await writeBatch(app, collection, batch, matches, planned.open);
       at += batch.length;
     } catch (error) {
       const isLarge = error instanceof AppError && error.code === 'DOCUMENT_TOO_LARGE' && size > 1;
@@ -155,31 +129,24 @@ async function findConfirmed(
   }
 }
 
-/** Removes those of the documents that still match, all of them or none, and answers their number. */
-async function removeBatch(
+/** Does to those documents that still match what is decided about them, all or none, and answers their number. */
+async function writeBatch(
   app: App,
   collection: Collection,
   ids: readonly ObjectId[],
-  removal: (id: ObjectId) => Removal,
+  matches: (document: StoredDocument) => boolean,
+  open: Planned['open'],
 ): Promise<number> {
-  let left = [...ids];
-  for (let attempt = 1; left.length > 0;) {
-    const writes = left.map(removal);
-    try {
-      await app.db.useReserve(() => writeRecordsTogether(app, writes));
-      return left.length;
-    } catch (error) {
-      if (!(error instanceof WriteRefused)) throw error;
-      const id = left[error.index]!;
-      if (error.cause) throw ofDocument(error.cause, id);
-      if (await documentStore(app, collection).findOne(writes[error.index]!.filter)) {
-        if (attempt++ === ATTEMPTS) throw changing();
-      } else {
-        left = left.filter((other) => other !== id);
-      }
-    }
+  const writes: DecidedWrite[] = [];
+  for (const id of ids) {
+    const { action, decide, follow } = await open(id);
+    writes.push({
+      ...{ collection, id, action, follow },
+      decide: (stored, ...asking) => (stored && matches(stored) ? decide(stored, ...asking) : stored),
+    });
   }
-  return 0;
+  const committed = await commitWrites(app, writes, (error, at) => ofDocument(error, ids[at]!));
+  return committed.filter(({ before, after }) => after !== before).length;
 }
 
 function ofDocument(error: AppError, id: ObjectId): AppError {
@@ -204,9 +171,4 @@ function countDiffers(count: number, confirm: number | null): AppError {
 function tooManyDocuments(count: number): AppError {
   const message = `${count} documents match, and one request changes at most ${MAX_MATCHING}: narrow the filter`;
   return tooLarge('TOO_MANY_DOCUMENTS', message);
-}
-
-function changing(): AppError {
-  const text = 'The documents are being changed by others: try again';
-  return conflict('DOCUMENT_CHANGING', text, { retryAfterSeconds: 1 });
 }

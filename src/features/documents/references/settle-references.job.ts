@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { JobDefinition } from '../../../platform/jobs/job.js';
-import { SETTLE_REFERENCES, type SettledDocument } from '../store/settle-later.js';
+import { SETTLE_REFERENCES, type SettledDocument } from '../store/referring-documents.js';
 import { settleReferences } from './settle-references.js';
 
 export const settleReferencesJob: JobDefinition<App, SettledDocument> = {

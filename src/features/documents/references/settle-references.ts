@@ -1,17 +1,23 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
+import type { Exists } from '../../../platform/database/database.js';
 import { withAuditEntry } from '../../audit/audit-log.js';
 import { collectionStore, findCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { foldChanged } from '../../collections/fields/nocase.js';
 import { findReferences, type Reference } from '../../collections/references/reference.js';
 import { USERS } from '../../collections/users-collection.js';
+import { withEvent } from '../../webhooks/outbox/outbox-field.js';
+import { queueEvents } from '../../webhooks/outbox/queue-events.js';
+import { commitWrites, type Committed } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
-import { changeDocumentRecord, documentStore } from '../store/document-store.js';
-import type { RecordWrite } from '../store/record-update.js';
-import { referringTo, TRASHED_WITH } from '../store/reference-checks.js';
-import { writeRecordsTogether, WriteRefused } from '../store/write-together.js';
-import { nextVersion } from '../store/version.js';
+import { documentStore } from '../store/document-store.js';
+import { imageBefore } from '../store/image-before.js';
+import { later, type DecidedUpdate } from '../store/record-update.js';
+import { referringTo, TRASHED_WITH, trashedWith } from '../store/referring-documents.js';
+import { openRecovery, openRemoval, openTrashing, type StateWrite } from '../store/state-writes.js';
 
 /** Documents read at once. */
 const BATCH = 100;
@@ -81,9 +87,7 @@ interface Settled {
 /** Settles one reference; an act of the audit where it finds anything. */
 async function settleOne(app: App, settling: Settling, settled: Settled, stop: AbortSignal): Promise<void> {
   const { collection, id, reference, isBack } = settling;
-  const filter = isBack
-    ? { ...referringTo(reference, id), isDeleted: true, [TRASHED_WITH]: { $exists: true } }
-    : referringTo(reference, id);
+  const filter = isBack ? trashedWith(reference, id) : referringTo(reference, id);
   const first = await nextBatch(app, reference.collection, filter, null);
   if (first.length === 0) return;
   const done = isBack ? 'recover' : reference.onDelete === 'restrict' ? 'unset' : reference.onDelete!;
@@ -126,52 +130,51 @@ function nextBatch(
     .toArray();
 }
 
+/** Does to one document what its reference asks; false where that is not so any more. */
 async function settleDocument(app: App, settling: Settling, _id: ObjectId): Promise<boolean> {
-  const { reference, isBack, id } = settling;
-  const now = app.clock.now();
-  const moments = { deletedAt: new Date(now), updatedAt: nextVersion(now, _id) };
-  if (isBack) {
-    const filter = { ...referringTo(reference, id), _id, isDeleted: true, [TRASHED_WITH]: { $exists: true } };
-    const set = { ...moments, isDeleted: false, deletedAt: null };
-    const back = await changeDocumentRecord(app, reference.collection, filter, { action: 'recover', set });
-    return back !== null;
-  }
-  return (await writeWhileGone(app, settling, writeFor(settling, _id, moments))) !== null;
+  const { collection } = settling.reference;
+  const update = await decideSettling(app, settling, _id);
+  const [{ before, after }] = (await commitWrites(app, [{ collection, id: _id, ...update }])) as [Committed];
+  return after !== before;
 }
 
-type RecordChanged = Exclude<RecordWrite, { insert: StoredDocument }>;
-
-function writeFor(
-  { reference, id }: Settling,
-  _id: ObjectId,
-  moments: { deletedAt: Date; updatedAt: Date },
-): RecordChanged {
-  const { collection, field, isList, onDelete } = reference;
-  const filter = { ...referringTo(reference, id), _id };
+async function decideSettling(app: App, settling: Settling, _id: ObjectId): Promise<DecidedUpdate> {
+  const { collection: referred, id, reference, isBack } = settling;
+  const { collection, field, onDelete } = reference;
   const text = id.toHexString();
-  if (onDelete === 'remove') return { collection, id: _id, filter, removed: true };
-  if (onDelete === 'trash') {
-    const set = { ...moments, isDeleted: true, [TRASHED_WITH]: text };
-    return { collection, id: _id, filter, record: { action: 'delete', set } };
-  }
-  const taken = isList ? { operators: { $pull: { [field]: text } } } : { unset: [field] };
-  const set = { updatedAt: moments.updatedAt };
-  return { collection, id: _id, filter, record: { action: 'update', set, ...taken } };
+  const isAsked = (stored: StoredDocument): boolean => {
+    if (![stored[field]].flat().includes(text)) return false;
+    const notes = stored[HIDDEN_FIELD] as Record<string, unknown> | undefined;
+    return isBack ? stored.isDeleted === true && notes?.[TRASHED_WITH] !== undefined : stored.isDeleted === false;
+  };
+  const admit = (stored: StoredDocument | null, exists: Exists): stored is StoredDocument =>
+    stored !== null && isAsked(stored) && (isBack || !exists(documentsName(referred), active(id)));
+  const write = { collection, id: _id, admit };
+  if (isBack) return openRecovery(app, write);
+  if (onDelete === 'remove') return openRemoval(app, write);
+  return onDelete === 'trash' ? openTrashing(app, write, text) : openClearing(app, write, settling);
 }
 
-/** The write as long as the referred document is gone. */
-async function writeWhileGone(
+/** The reference is taken out. */
+async function openClearing(
   app: App,
-  { collection, id }: Settling,
-  write: RecordChanged,
-): Promise<StoredDocument | null> {
-  const isGone = { collection: documentsName(collection), filter: active(id), matches: false };
-  try {
-    const [document] = await app.db.useReserve(() => writeRecordsTogether(app, [write], isGone));
-    return document ?? null;
-  } catch (error) {
-    if (!(error instanceof WriteRefused)) throw error;
-    if (error.cause) throw error.cause;
-    return null;
-  }
+  { collection, admit }: StateWrite,
+  { id, reference: { field, isList } }: Settling,
+): Promise<DecidedUpdate> {
+  const entry = await queueEvents(app, collection, 'update');
+  const keepsBefore = imageBefore(app, collection);
+  const now = app.clock.now();
+  const apply = ({ [field]: held, ...others }: StoredDocument): StoredDocument => {
+    const left = isList && [held].flat().filter((value) => value !== id.toHexString());
+    return { ...(others as StoredDocument), ...(left && { [field]: left }) };
+  };
+  return {
+    action: 'update',
+    apply,
+    decide(stored, exists) {
+      if (!admit(stored, exists)) return stored;
+      const next = foldChanged(collection, stored, { ...apply(stored), updatedAt: later(stored, now) });
+      return entry ? withEvent(next, keepsBefore(entry, stored)) : next;
+    },
+  };
 }

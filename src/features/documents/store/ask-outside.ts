@@ -20,7 +20,12 @@ export async function untilDecided<T>(write: () => Promise<T>): Promise<T> {
       const { cause } = error as { cause?: unknown };
       const ask = error instanceof AskOutside ? error : cause;
       if (!(ask instanceof AskOutside) || asked === MAX_ASKED) throw error;
-      await ask.answer();
+      try {
+        await ask.answer();
+      } catch (refusal) {
+        // Of several writes the error says which one has asked.
+        throw ask === error ? refusal : Object.assign(error as Error, { cause: refusal });
+      }
     }
   }
 }

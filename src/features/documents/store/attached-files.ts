@@ -1,7 +1,8 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import type { Collection } from '../../collections/collection.js';
-import type { Enqueueable } from '../../../platform/jobs/job-queue.js';
+import type { WriteTurn } from '../../../platform/database/database.js';
+import { jobTurn, type Enqueueable } from '../../../platform/jobs/job-queue.js';
 
 /** The records of files, each with its path. */
 export const FILES = 'files';
@@ -21,14 +22,15 @@ export function attachedPrefix({ projectId, collectionId, id }: AttachedTo): str
   return `${projectId}/x${collectionId}-${id}-`;
 }
 
-/** A write takes less than this. */
-const WRITTEN_MS = 2_000;
-
 /**
- * Asks for the deletion of the files of a document that is about to be removed for good. When the process dies before
- * the write, the job finds the document; when the write comes after the job, the hourly sweep finds the files.
+ * The deletion of the files of a document, as a turn after the one that removes it for good. Files that are attached
+ * meanwhile are found every hour.
  */
-export async function removeAttachedLater(app: App, { projectId, _id }: Collection, id: ObjectId): Promise<void> {
+export async function openRemovalOfAttached(
+  app: App,
+  { projectId, _id }: Collection,
+  id: ObjectId,
+): Promise<WriteTurn[]> {
   const attachedTo = {
     projectId: projectId.toHexString(),
     collectionId: _id.toHexString(),
@@ -37,8 +39,6 @@ export async function removeAttachedLater(app: App, { projectId, _id }: Collecti
   const prefix = attachedPrefix(attachedTo);
   const files = app.db.collection<{ _id: ObjectId; path: string }>(FILES);
   const path = { $gte: prefix, $lt: `${prefix.slice(0, -1)}.` };
-  if (!(await files.findOne({ path }, { projection: { _id: 1 } }))) return;
-  const runAt = new Date(app.clock.now() + WRITTEN_MS);
-  const uniqueKey = `attached:${attachedTo.collectionId}:${attachedTo.id}`;
-  await app.jobs.enqueue(REMOVE_ATTACHED, attachedTo, { uniqueKey, whenPresent: 'rerun', runAt });
+  const isAttached = (await files.findOne({ path }, { projection: { _id: 1 } })) !== null;
+  return isAttached ? [jobTurn(app, REMOVE_ATTACHED, attachedTo)] : [];
 }

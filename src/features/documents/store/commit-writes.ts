@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import type { Exists, ReadFields, WrittenStep } from '../../../platform/database/database.js';
+import type { Exists, ReadFields, WriteTurn, WrittenStep } from '../../../platform/database/database.js';
 import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { Action } from '../../webhooks/webhook-event.js';
@@ -9,7 +9,6 @@ import { untilDecided } from './ask-outside.js';
 import type { StoredDocument } from './document.js';
 import { explainWriteError } from './refused-writes.js';
 import { tellOf } from './tell-of.js';
-import { noteVersion } from './version.js';
 
 /** The write of one document, decided inside of its transaction. */
 export interface DecidedWrite {
@@ -22,6 +21,8 @@ export interface DecidedWrite {
    * no document. Throws why the write is refused, or AskOutside. May run several times.
    */
   decide: (stored: StoredDocument | null, exists: Exists, read: ReadFields) => StoredDocument | null;
+  /** Turns of the service's own that come after all of the writes. */
+  follow?: readonly WriteTurn[];
 }
 
 /** A document before and after its write; null where there was or is none. */
@@ -46,14 +47,16 @@ export async function commitWrites(
   naming: (error: AppError, index: number) => unknown = (error) => error,
 ): Promise<Committed[]> {
   let at = 0;
-  const turns = writes.map(({ collection, id, decide }, index) => ({
+  const decided = writes.map(({ collection, id, decide }, index): WriteTurn => ({
     collection: documentsName(collection),
     id,
-    run: (stored: unknown, exists: Exists, read: ReadFields) => {
+    run(stored, ...asking) {
       at = index;
-      return decide(stored as StoredDocument | null, exists, read);
+      return decide(stored as StoredDocument | null, ...asking);
     },
   }));
+  const follow = writes.flatMap((write) => write.follow ?? []);
+  const turns = [...decided, ...follow];
   const [only] = turns;
   const store = (): Promise<WrittenStep[]> =>
     turns.length === 1
@@ -72,13 +75,14 @@ export async function commitWrites(
     throw explained instanceof AppError ? naming(explained, at) : explained;
   }
   const turn = takeTurns(OURS, isLarge ? TOGETHER_MS : Infinity);
-  for (const [index, { before, after }] of written.entries()) {
+  if (follow.length > 0) app.jobs.wake();
+  const committed = written.slice(0, writes.length);
+  for (const [index, { before, after }] of committed.entries()) {
     if (after === before) continue;
     await turn();
     const { collection, action } = writes[index]!;
-    const document = (after ?? before)!;
-    noteVersion(document.updatedAt.getTime(), document._id);
-    await tellOf(app, collection, action, { documents: [document], ...(before && { before }) });
+    // What waits in a removed document was before it.
+    await tellOf(app, collection, action, { documents: [(after ?? before)!], ...(before && after && { before }) });
   }
-  return written;
+  return committed;
 }

@@ -5,25 +5,20 @@ import type { Store } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { withFolded, withFoldedPaths } from '../../collections/fields/nocase.js';
+import { foldChanged, withFolded } from '../../collections/fields/nocase.js';
 import { referencesOf } from '../../collections/references/reference.js';
-import {
-  OUTBOX_SINCE,
-  outboxOperators,
-  withOutbox,
-  type OutboxEntry,
-  type OutboxPaths,
-} from '../../webhooks/outbox/outbox-field.js';
-import { removeAttachedLater } from './attached-files.js';
+import { OUTBOX_SINCE, withEvent, withOutbox } from '../../webhooks/outbox/outbox-field.js';
+import { queueEvents } from '../../webhooks/outbox/queue-events.js';
+import { commitWrites, type Committed, type DecidedWrite } from './commit-writes.js';
 import type { StoredDocument, SystemFields } from './document.js';
-import { writeWithImage, type Changed } from './image-before.js';
+import { withValueAt } from './find-held.js';
+import { imageBefore } from './image-before.js';
+import { openMatch } from './open-match.js';
+import { later, type DecidedUpdate, type RecordWrite } from './record-update.js';
+import { checkReferences, conditionOf, type ReferenceCheck } from './reference-checks.js';
 import { describeRefusal, EXPLAINED_CODES, TRANSACTION_TOO_LARGE, type WriteRefusal } from './refused-writes.js';
-import { removedFields, together, updateOf, type DocumentUpdate } from './record-update.js';
-import type { RecordChange, RecordWrite } from './record-update.js';
-import { conditionOf, type ReferenceCheck } from './reference-checks.js';
-import type { ChangedDocuments } from './tell-of.js';
+import { openRemoval } from './state-writes.js';
 import { write, writeNew } from './write.js';
-import { withReferences } from './with-references.js';
 import { writeRecordsTogether, WriteRefused } from './write-together.js';
 
 type Filter = Record<string, unknown>;
@@ -48,8 +43,8 @@ export async function insertDocumentRecord(
   document: StoredDocument,
   referrer: Referrer | null = null,
 ): Promise<void> {
-  const write = { collection, referrer, insert: document };
-  await withReferences(app, write, (_, checks) => insertPlain(app, collection, document, checks));
+  const checks = await checkReferences(app, { collection, referrer, insert: document });
+  await insertPlain(app, collection, document, checks);
 }
 
 function insertPlain(
@@ -63,12 +58,12 @@ function insertPlain(
     action: 'insert',
     adds: { documents: [document] },
     async run(stored, nextEvent) {
-      const withEvent = withOutbox(document, await nextEvent());
-      if (checks.length === 0) await stored.insertOne(withEvent);
-      else await insertReferring(app, collection, withEvent, checks);
-      return withEvent;
+      const told = withOutbox(document, await nextEvent());
+      if (checks.length === 0) await stored.insertOne(told);
+      else await insertReferring(app, collection, told, checks);
+      return told;
     },
-    changed: (withEvent) => ({ documents: [withEvent] }),
+    changed: (told) => ({ documents: [told] }),
   });
 }
 
@@ -194,38 +189,58 @@ async function removeUnseen(app: App, collection: Collection, filter: Filter): P
 }
 
 /**
- * Changes the service's paths of the one document that matches, in one atomic write, and answers it as it is
- * afterwards; null when none matches. 409 DUPLICATE_VALUE when a unique value is taken. 400 and 409 as references ask
- * (writes.md 3).
+ * Gives the one document that matches other values, by their paths, and answers it as it is afterwards; null when none
+ * matches. A change of the service's own: in a full project too.
  */
 export async function changeDocumentRecord(
   app: App,
   collection: Collection,
   filter: Filter & { _id: ObjectId },
-  record: RecordChange,
+  set: Record<string, unknown>,
+): Promise<StoredDocument | null> {
+  const matches = await openMatch(filter);
+  const entry = await queueEvents(app, collection, 'update');
+  const now = app.clock.now();
+  const keepsBefore = imageBefore(app, collection);
+  const apply = (document: StoredDocument): StoredDocument => {
+    let next = document;
+    for (const [path, value] of Object.entries(set)) {
+      next = (withValueAt(next, path.split('.'), value) ?? next) as StoredDocument;
+    }
+    return next;
+  };
+  const update: DecidedUpdate = {
+    action: 'update',
+    apply,
+    decide(stored) {
+      if (!stored || !matches(stored)) return stored;
+      const next = foldChanged(collection, stored, { ...apply(stored), updatedAt: later(stored, now) });
+      return entry ? withEvent(next, keepsBefore(entry, stored)) : next;
+    },
+  };
+  return (await commitChange(app, { collection, id: filter._id, ...update })).after;
+}
+
+/**
+ * Removes the document of an id for good, in the trash or not, and answers it as it was; null when there is none, 409
+ * DOCUMENT_REFERRED_TO.
+ */
+export async function removeDocumentRecord(
+  app: App,
+  collection: Collection,
+  id: ObjectId,
   referrer: Referrer | null = null,
 ): Promise<StoredDocument | null> {
-  const change = { collection, referrer, id: filter._id, filter, record };
-  return withReferences(app, change, (wanted) => changePlain(app, wanted));
+  const admit = (stored: StoredDocument | null): stored is StoredDocument => typeof stored?.isDeleted === 'boolean';
+  const update = await openRemoval(app, { collection, id, referrer, admit });
+  return (await commitChange(app, { collection, id, ...update })).before;
 }
 
-async function changePlain(
-  app: App,
-  { collection, filter, record }: { collection: Collection; filter: Filter; record: RecordChange },
-): Promise<StoredDocument | null> {
-  const { action, set, unset = [], operators = {} } = withFoldedPaths(collection, record);
-  const update = updateOf({ set, unset, operators });
-  const { document } = await write(app, collection, {
-    action,
-    adds: null,
-    run: async (_, nextEvent) => updateOne(app, collection, filter, update, await nextEvent()),
-    changed: changedOne,
-  });
-  return document;
-}
-
-function changedOne({ document, before }: Changed): ChangedDocuments {
-  return document && { documents: [document], before };
+/** What became of a document by a write; nothing where it stays as it is. */
+async function commitChange(app: App, write: DecidedWrite): Promise<Committed> {
+  const [committed] = await commitWrites(app, [write]);
+  const { before, after } = committed!;
+  return before === after ? { before: null, after: null } : { before, after };
 }
 
 /** Paths inside the field of a document that belongs to the service, with their values. */
@@ -238,62 +253,12 @@ export async function noteInDocument(
   filter: Filter,
   notes: ServiceNotes,
 ): Promise<StoredDocument | null> {
-  const { document } = await write(app, collection, {
+  return write(app, collection, {
     action: 'update',
     adds: null,
-    run: () => updateOne(app, collection, filter, { $set: notes }, null),
+    run: (stored) => stored.findOneAndUpdate(filter, { $set: notes }, { returnDocument: 'after' }),
     changed: () => null,
   });
-  return document;
-}
-
-/** Updates the one document that matches; where somebody is told of it, with what it was before. */
-async function updateOne(
-  app: App,
-  collection: Collection,
-  filter: Filter,
-  update: DocumentUpdate,
-  entry: OutboxEntry | null,
-): Promise<Changed> {
-  // By path: the type of a document whose fields are its client's cannot name them.
-  const byPath: Store<SystemFields & OutboxPaths> = app.db.collection(documentsName(collection));
-  const read = (wanted: Filter): Promise<StoredDocument | null> => byPath.findOne(wanted);
-  const write = (wanted: Filter, event: OutboxEntry | null): Promise<StoredDocument | null> =>
-    byPath.findOneAndUpdate(wanted, together(outboxOperators(event), update), { returnDocument: 'after' });
-  if (entry) return writeWithImage(app, collection, entry, filter, { read, write });
-  return { document: await write(filter, null) };
-}
-
-/**
- * Removes the one document that matches for good and answers it; null when none matches, 409 DOCUMENT_REFERRED_TO. With
- * an event to tell it leaves an invisible rest until that is relayed.
- */
-export async function removeDocumentRecord(
-  app: App,
-  collection: Collection,
-  filter: Filter & { _id: ObjectId },
-  referrer: Referrer | null = null,
-): Promise<StoredDocument | null> {
-  const removal = { collection, referrer, id: filter._id, filter, removed: true } as const;
-  await removeAttachedLater(app, collection, filter._id);
-  return withReferences(app, removal, () => removePlain(app, collection, filter));
-}
-
-async function removePlain(app: App, collection: Collection, filter: Filter): Promise<StoredDocument | null> {
-  const { document } = await write(app, collection, {
-    action: 'delete',
-    adds: null,
-    makesRoom: true,
-    async run(stored, nextEvent) {
-      const entry = await nextEvent();
-      if (entry) {
-        return updateOne(app, collection, filter, { $set: removedFields(entry) }, entry);
-      }
-      return { document: await stored.findOneAndDelete(filter) };
-    },
-    changed: changedOne,
-  });
-  return document;
 }
 
 /**

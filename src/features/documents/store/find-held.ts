@@ -21,7 +21,7 @@ export interface Image {
   document: StoredDocument;
   /** The batch itself stores it. */
   isNew: boolean;
-  /** False where operators or positions of lists changed it: what they come to is decided by the write alone. */
+  /** False where one of them is refused. */
   isExact: boolean;
 }
 
@@ -49,25 +49,14 @@ export function imageOfNew(insert: StoredDocument, later: readonly RecordWrite[]
 function changed(base: StoredDocument, writes: readonly RecordWrite[]): Pick<Image, 'document' | 'isExact'> {
   let document = base;
   let isExact = true;
-  const change = (path: string, value: unknown): void => {
-    const next = withValueAt(document, path.split('.'), value) as StoredDocument | null;
-    if (next) document = next;
-    else isExact = false;
-  };
   for (const write of writes) {
-    if ('update' in write) {
-      try {
-        document = write.update.apply(document);
-      } catch {
-        // The write itself is refused for it.
-        isExact = false;
-      }
+    if (!('update' in write)) continue;
+    try {
+      document = write.update.apply(document);
+    } catch {
+      // The write itself is refused for it.
+      isExact = false;
     }
-    if (!('record' in write)) continue;
-    const { set, unset = [], operators = {} } = write.record;
-    if (Object.keys(operators).length > 0) isExact = false;
-    for (const [path, value] of Object.entries(set)) change(path, value);
-    for (const path of unset) change(path, undefined);
   }
   return { document, isExact };
 }

@@ -3,12 +3,7 @@ import { namedPath } from '../../collections/fields/nocase.js';
 import { isDuplicateKey } from '../../../platform/database/database.js';
 import { PARALLEL_ARRAYS, PARALLEL_ARRAYS_TEXT, parallelArrays } from './parallel-arrays.js';
 
-/** An update does not go with what is stored: a dotted path leads through a value, an operator meets another type. */
-export class PathBlocked extends Error {}
-
 const DUPLICATE_KEY = 11_000;
-const PATH_NOT_VIABLE = 28;
-const TYPE_MISMATCH = 14;
 /** A field with an index of places holds something else. */
 const NO_PLACE = 16_755;
 const NO_PLACE_TEXT =
@@ -32,9 +27,6 @@ export function explainWriteError(error: unknown): unknown {
   const { code } = error as { code?: unknown };
   if (code === PARALLEL_ARRAYS) return parallelArrays();
   if (code === NO_PLACE) return invalid('VALIDATION_FAILED', `Validation failed: ${NO_PLACE_TEXT}`);
-  if (code === PATH_NOT_VIABLE || code === TYPE_MISMATCH) {
-    return new PathBlocked('the update does not go with what is stored', { cause: error });
-  }
   if (code === TRANSACTION_TOO_LARGE) return tooLarge('DOCUMENT_TOO_LARGE', `Too large: ${TOO_MANY_ENTRIES_TEXT}`);
   if (TOO_LARGE.has(code as number)) return grownTooLarge();
   return error;

@@ -3,26 +3,17 @@ import { AppError, tooLarge } from '../../../errors.js';
 import type { WriteStep } from '../../../platform/database/database.js';
 import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName } from '../../collections/collection.js';
-import { withFolded, withFoldedPaths } from '../../collections/fields/nocase.js';
+import { withFolded } from '../../collections/fields/nocase.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { outboxOperators, withOutbox } from '../../webhooks/outbox/outbox-field.js';
+import { withOutbox } from '../../webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import type { Action } from '../../webhooks/webhook-event.js';
-import { removeAttachedLater } from './attached-files.js';
 import { untilDecided } from './ask-outside.js';
 import type { StoredDocument } from './document.js';
-import {
-  checkReferences,
-  concernsReferences,
-  conditionOf,
-  type CheckedWrite,
-  type ReferenceCheck,
-} from './reference-checks.js';
-import { removedUpdate, runOf, together, updateOf, type RecordWrite } from './record-update.js';
-import { explainWriteError, PathBlocked, TRANSACTION_TOO_LARGE } from './refused-writes.js';
-import { settleLater } from './settle-later.js';
+import { runOf, type RecordWrite } from './record-update.js';
+import { checkReferences, conditionOf, type ReferenceCheck } from './reference-checks.js';
+import { explainWriteError, TRANSACTION_TOO_LARGE } from './refused-writes.js';
 import { tellOf } from './tell-of.js';
-import { noteVersion } from './version.js';
 
 /** One write of several was refused, so that none was carried out: why, or null where no document met its filter. */
 export class WriteRefused extends Error {
@@ -53,27 +44,19 @@ export async function writeRecordsTogether(
 ): Promise<StoredDocument[]> {
   const writes = wanted.map(withFoldedValues);
   const plan: PlannedStep[] = [];
-  const checked: CheckedWrite[] = [];
   const isLarge = writes.length > FEW;
   const turn = takeTurns(OURS, isLarge ? TOGETHER_MS : Infinity);
   for (const [index, write] of writes.entries()) {
     await turn();
     await ofWrite(index, async () => {
-      const planned = await planReferences(app, write, writes.slice(0, index));
-      checked.push(planned);
-      const step = await readStep(app, planned.write);
-      // Whether the writer may at all comes first, and nothing is written before all is checked.
-      if (planned.checks.length > 0 && 'filter' in step) {
-        const { collection, filter } = step;
-        plan.push({ index, step: { collection, filter, matches: true } });
-      }
-      for (const check of planned.checks) plan.push({ index, step: conditionOf(check), check });
+      const checks = 'insert' in write ? await checkReferences(app, write, writes.slice(0, index)) : [];
+      const step = await readStep(app, write);
+      for (const check of checks) plan.push({ index, step: conditionOf(check), check });
       plan.push({ index, step, isWrite: true });
+      if ('update' in write) for (const turn of write.update.follow ?? []) plan.push({ index, step: turn });
     });
   }
-  for (const write of writes) if ('removed' in write) await removeAttachedLater(app, write.collection, write.id);
   const steps = plan.map(({ step }) => step);
-  const settle = await settleLater(app, checked);
   let written;
   try {
     if (isLarge) await ownTurn();
@@ -82,7 +65,6 @@ export async function writeRecordsTogether(
   } catch (error) {
     throw await readRefusal(error, plan, writes.length);
   }
-  await settle();
   const documents: StoredDocument[] = [];
   for (const [at, { index, isWrite }] of plan.entries()) {
     if (!isWrite) continue;
@@ -91,22 +73,19 @@ export async function writeRecordsTogether(
     const write = writes[index]!;
     const action = actionOf(write);
     const document = (after ?? before)!;
-    if ('update' in write) noteVersion(document.updatedAt.getTime(), document._id);
-    await tellOf(app, write.collection, action, { documents: [document], ...(before && { before }) });
+    await tellOf(app, write.collection, action, { documents: [document], ...(before && after && { before }) });
     documents.push(document);
   }
+  if (writes.some((write) => 'update' in write && write.update.follow?.length)) app.jobs.wake();
   return documents;
 }
 
 function actionOf(write: RecordWrite): Action {
-  if ('insert' in write) return 'insert';
-  if ('update' in write) return 'update';
-  return 'removed' in write ? 'delete' : write.record.action;
+  return 'insert' in write ? 'insert' : write.update.action;
 }
 
 function withFoldedValues(write: RecordWrite): RecordWrite {
-  if ('insert' in write) return { ...write, insert: withFolded(write.collection, write.insert) };
-  return 'record' in write ? { ...write, record: withFoldedPaths(write.collection, write.record) } : write;
+  return 'insert' in write ? { ...write, insert: withFolded(write.collection, write.insert) } : write;
 }
 
 /** A step of a transaction and the write that it is, or is a condition of. */
@@ -117,11 +96,6 @@ interface PlannedStep {
   check?: ReferenceCheck;
 }
 
-async function planReferences(app: App, write: RecordWrite, earlier: readonly RecordWrite[]): Promise<CheckedWrite> {
-  if (!(await concernsReferences(app, write))) return { write, checks: [], settled: null };
-  return checkReferences(app, write, earlier);
-}
-
 async function readStep(app: App, write: RecordWrite): Promise<WriteStep> {
   const { collection } = write;
   const name = documentsName(collection);
@@ -129,15 +103,7 @@ async function readStep(app: App, write: RecordWrite): Promise<WriteStep> {
     await requireRoomFor(app, collection.projectId, { documents: [write.insert] });
     return { collection: name, insert: withOutbox(write.insert, await queueEvents(app, collection, 'insert')) };
   }
-  if ('update' in write) return { collection: name, id: write.id, run: runOf(write.update) };
-  const { filter } = write;
-  if ('removed' in write) {
-    const entry = await queueEvents(app, collection, 'delete');
-    return { collection: name, filter, ...(entry ? { update: removedUpdate(entry) } : { remove: true }) };
-  }
-  const { record } = write;
-  const entry = await queueEvents(app, collection, record.action);
-  return { collection: name, filter, update: together(outboxOperators(entry), updateOf(record)) };
+  return { collection: name, id: write.id, run: runOf(write.update) };
 }
 
 async function ofWrite(index: number, work: () => Promise<void>): Promise<void> {
@@ -161,7 +127,6 @@ async function readRefusal(error: unknown, plan: readonly PlannedStep[], lastInd
     return new WriteRefused(index, tooLarge('DOCUMENT_TOO_LARGE', TOO_MANY_TOGETHER));
   }
   const explained = explainWriteError(cause);
-  if (explained instanceof PathBlocked) return new WriteRefused(index, null);
   return explained instanceof AppError ? new WriteRefused(index, explained) : explained;
 }
 

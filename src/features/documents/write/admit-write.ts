@@ -1,33 +1,38 @@
 import { serialize, type Document } from 'bson';
 import { type AppError, forbidden } from '../../../errors.js';
 import type { EndWriter, Writer } from '../../access/access-rules.js';
-import { filterOf, type CompiledRule } from '../../access/rules/compile-rule.js';
+import type { AskSet } from '../../access/rules/caller-sets.js';
+import { filterOf } from '../../access/rules/compile-rule.js';
 import { pinsOfDocument } from '../../access/rules/pins.js';
+import type { StoredDocument } from '../store/document.js';
+import { documentNotFound } from './write-target.js';
 
 /** The writes that rules decide about by what is stored. */
 export type RuledAction = 'update' | 'delete';
 
 /**
- * What a document must meet before a write, as parts of the write's own filter: to be readable, and what the rule of
- * the write asks (rules.md 6). 401 where somebody unknown may do nothing of the kind.
+ * 404 for what the writer may not read, 403 for what a write may not be done to; of the trash only those know who may
+ * fill it.
  */
-export function filtersBefore(writer: Writer, action: RuledAction): Document[] {
-  return writer ? filtersOf([...readableFor(writer), writer.compiled(action)]) : [];
+export function requireAdmitted(
+  writer: EndWriter,
+  action: RuledAction,
+  stored: StoredDocument,
+  ask: AskSet,
+  notFound: () => AppError = documentNotFound,
+): void {
+  if (writer.ownerField !== null) {
+    if (stored[writer.ownerField] === writer.userId) return;
+    throw forbidden('OWNER_MISMATCH', 'The document belongs to another user');
+  }
+  if (!writer.admits('read', stored, ask)) throw notFound();
+  if (writer.admits(action, stored, ask)) return;
+  throw stored.isDeleted === false || writer.admits('delete', stored, ask) ? ruleRefused(action, 'before') : notFound();
 }
 
-/** Filters of rules, each rule once; none for what leaves nothing out. */
-function filtersOf(rules: readonly CompiledRule[]): Document[] {
-  return [...new Set(rules)].map(filterOf).filter((filter) => filter !== null);
-}
-
-/** Of what the writer may not read a write says nothing. Row-level security answers 403 where the document is there. */
-function readableFor(writer: EndWriter): CompiledRule[] {
-  return writer.ownerField === null ? [writer.compiled('read')] : [];
-}
-
-/** What must hold of a document for the writer to know that it is there; null for everything. */
-export function readableFilter(writer: Writer): Document | null {
-  return writer && writer.ownerField === null ? filterOf(writer.compiled('read')) : null;
+/** 403 where the rule would not admit the document that an update leaves. */
+export function requireAdmittedAfter(writer: EndWriter, next: StoredDocument, ask: AskSet): void {
+  if (writer.ownerField === null && !writer.admits('updateTo', next, ask)) throw ruleRefused('update', 'after');
 }
 
 /** 403 RULE_REFUSED, or 401, unless the rule `create` admits the document as it would be stored. */
@@ -36,10 +41,10 @@ export async function requireCreatable(writer: Writer, document: Document): Prom
   if (!writer || writer.ownerField !== null) return;
   const { settledBy } = writer;
   const settled = settledBy ? await writer.settle({ create: pinsOfDocument(document, settledBy) }) : writer;
-  requireAdmitted(settled, document);
+  requireCreateAdmitted(settled, document);
 }
 
-function requireAdmitted(writer: EndWriter, document: Document): void {
+function requireCreateAdmitted(writer: EndWriter, document: Document): void {
   const rule = writer.compiled('create');
   const filter = filterOf(rule);
   if (filter === null) return;
@@ -51,11 +56,6 @@ function requireAdmitted(writer: EndWriter, document: Document): void {
 /** True for a document that the writer has in hand and a filter admits. */
 export function matchesFilter({ openMatcher }: EndWriter, filter: Document, document: Document): boolean {
   return openMatcher(filter).matches(Buffer.from(serialize(document)));
-}
-
-/** What a document must meet so that the rule holds after an update that changes nothing which a rule could name. */
-export function filtersAfter(writer: Writer): Document[] {
-  return writer ? filtersOf([writer.compiled('updateTo')]) : [];
 }
 
 /** 403 for a write that a rule does not admit: for a document as it is before the write, or as it would be after. */

@@ -1,8 +1,6 @@
-import { calculateObjectSize, serialize, type Document, type ObjectId } from 'bson';
+import { calculateObjectSize, type Document, type ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, forbidden, invalid, type AppError } from '../../../errors.js';
-import { loadMatchers } from '../../../platform/database/database.js';
-import type { Writer } from '../../access/access-rules.js';
 import type { AskSet } from '../../access/rules/caller-sets.js';
 import { filterOf } from '../../access/rules/compile-rule.js';
 import { holdsIn } from '../../access/rules/holds-in.js';
@@ -16,17 +14,18 @@ import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import type { StoredDocument } from '../store/document.js';
 import { withValueAt } from '../store/find-held.js';
 import { imageBefore } from '../store/image-before.js';
-import type { DecidedUpdate } from '../store/record-update.js';
+import { openMatch } from '../store/open-match.js';
+import { later, type DecidedUpdate } from '../store/record-update.js';
 import { grownTooLarge } from '../store/refused-writes.js';
 import { openReferences } from '../store/new-references.js';
-import { ruleRefused } from './admit-write.js';
+import { withNote } from '../store/state-writes.js';
+import { requireAdmitted, requireAdmittedAfter } from './admit-write.js';
 import { applyChange, readChange, type DocumentChange } from './change.js';
 import { fieldProtected } from './guard-fields.js';
 import { requireVersion, type ExpectedVersion } from './if-match.js';
 import { fieldFixed } from './new-document.js';
 import { valueKey } from './operators/value-key.js';
-import { referrerOf } from './settle-place.js';
-import { documentNotFound, requireDocumentId, type WriteTarget } from './write-target.js';
+import { documentNotFound, referrerOf, requireDocumentId, type WriteTarget } from './write-target.js';
 
 /** A condition and paths of the service's own for the write of a client's change. */
 export interface AlongsideChange {
@@ -99,6 +98,7 @@ export async function openUpdate(
   const keepsBefore = imageBefore(app, collection);
 
   return {
+    action: 'update',
     apply: (document) => applyChange(change, document),
     decide(stored, exists, read) {
       if (stored?.isDeleted !== false) throw documentNotFound();
@@ -106,16 +106,15 @@ export async function openUpdate(
       const marks = (notes?.[MARKS] ?? []) as readonly string[];
       if (requestId !== null && marks.includes(requestId)) return stored;
       const ask: AskSet = (...question) => sets!(exists)(...question);
-      requireAdmitted(writer, stored, ask);
+      if (writer) requireAdmitted(writer, 'update', stored, ask);
       requireVersion(stored, expected);
       requireFields(place, change, stored);
       const owner = ownerAfter(place, change, stored);
       if (meets && !meets(stored)) throw changing();
       let next: StoredDocument = { ...applyChange(change, stored), ...owner };
-      if (writer?.ownerField === null && !writer.admits('updateTo', next, ask)) throw ruleRefused('update', 'after');
+      if (writer) requireAdmittedAfter(writer, next, ask);
       references?.require(stored, next, exists, read);
-      // Later than the version that it replaces: no two have the same ETag.
-      next.updatedAt = new Date(Math.max(now, (stored.updatedAt?.getTime() ?? 0) + 1));
+      next.updatedAt = later(stored, now);
       next = foldChanged(collection, stored, next);
       if (entry) next = withEvent(next, keepsBefore(entry, stored));
       if (requestId !== null) next = withNote(next, MARKS, [...marks, requestId].slice(-MAX_MARKS));
@@ -126,27 +125,6 @@ export async function openUpdate(
       return next;
     },
   };
-}
-
-function withNote(document: StoredDocument, name: string, value: unknown): StoredDocument {
-  return { ...document, [HIDDEN_FIELD]: { ...(document[HIDDEN_FIELD] as object | undefined), [name]: value } };
-}
-
-/** Whether a document at hand matches a filter. */
-export async function openMatch(filter: Document): Promise<(document: Document) => boolean> {
-  const matcher = (await loadMatchers())(filter);
-  return (document) => matcher.matches(Buffer.from(serialize(document)));
-}
-
-/** 404 for what the writer may not read, 403 for what it may not change. */
-function requireAdmitted(writer: Writer, stored: StoredDocument, ask: AskSet): void {
-  if (!writer) return;
-  if (writer.ownerField !== null) {
-    if (stored[writer.ownerField] === writer.userId) return;
-    throw forbidden('OWNER_MISMATCH', 'The document belongs to another user');
-  }
-  if (!writer.admits('read', stored, ask)) throw documentNotFound();
-  if (!writer.admits('update', stored, ask)) throw ruleRefused('update', 'before');
 }
 
 const NEVER_CHANGES = 'is set when the document is stored and cannot be changed';

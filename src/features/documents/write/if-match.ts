@@ -28,12 +28,6 @@ export function readIfMatch(header: string | undefined): ExpectedVersion {
   return versions;
 }
 
-/** The condition that the stored document is of an expected version. */
-export function versionFilter(expected: ExpectedVersion): Record<string, unknown> {
-  if (!expected) return {};
-  return { updatedAt: expected.length === 1 ? expected[0] : { $in: expected } };
-}
-
 /** 412 CHANGED_MEANWHILE for a document of another version. */
 export function requireVersion({ updatedAt }: StoredDocument, expected: ExpectedVersion): void {
   if (!expected) return;

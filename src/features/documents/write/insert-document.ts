@@ -7,8 +7,7 @@ import { ownIdOf, readNewDocument } from './new-document.js';
 import { presentWritten } from './guard-fields.js';
 import { runIdempotent } from './idempotency.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { referrerOf } from './settle-place.js';
-import { findReadable, type WriteTarget } from './write-target.js';
+import { findReadable, referrerOf, type WriteTarget } from './write-target.js';
 
 /**
  * Stores one document and answers it (rest-api.md 4.2). 400 with every problem, 403 for another owner, 409 for a taken
@@ -68,7 +67,7 @@ export async function insertDocument(
 
   /** A stored document as its writer may see it: others may have changed it since to what the writer may not read. */
   async function showAgain({ _id, createdAt }: StoredDocument, sent: () => StoredDocument): Promise<PresentedDocument> {
-    const shown = await findReadable(app, place, { _id });
+    const shown = await findReadable(app, place, _id);
     return presentWritten(shown ?? { ...sent(), _id, createdAt, updatedAt: createdAt }, writer);
   }
 }

@@ -6,7 +6,6 @@ import type { Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD, KEPT_FIELDS } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
-import { noteVersion } from '../store/version.js';
 import { documentShape, storeObject } from '../store/document-shape.js';
 import { requireSettable } from './guard-fields.js';
 import { refuseHostileValue } from '../store/hostile-keys.js';
@@ -23,7 +22,6 @@ export function readNewDocument(collection: Collection, body: unknown, writer: W
   const document = checkNewDocument(collection, id ? withoutId(body) : body, writer, now, problems);
   problems.throwIfAny();
   if (id) document._id = id;
-  noteVersion(now, document._id);
   return document;
 }
 

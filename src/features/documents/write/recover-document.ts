@@ -1,12 +1,15 @@
+import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
-import { changeDocumentRecord } from '../store/document-store.js';
 import type { PresentedDocument } from '../reply/present-document.js';
+import { commitWrites } from '../store/commit-writes.js';
+import type { DecidedUpdate } from '../store/record-update.js';
+import { openRecovery } from '../store/state-writes.js';
+import { openAdmission } from './admit-state.js';
 import { presentWritten } from './guard-fields.js';
-import { nextVersion } from '../store/version.js';
 import type { ExpectedVersion } from './if-match.js';
 import { trashCutoff } from './purge-trash.js';
-import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
+import { requireDocumentId, type WriteTarget } from './write-target.js';
 
 /**
  * Takes a document out of the trash (decisions.md 3). 404 when it is not there or too long there, 403 for another
@@ -19,17 +22,24 @@ export async function recoverDocument(
   expected: ExpectedVersion = null,
 ): Promise<PresentedDocument> {
   const id = requireDocumentId(idText);
-  const trashed = { _id: id, isDeleted: true, deletedAt: { $gt: trashCutoff(app) } };
-  const set = { isDeleted: false, deletedAt: null, updatedAt: nextVersion(app.clock.now(), id, expected) };
-  const recovered = await writeInState(
-    app,
-    place,
-    trashed,
-    { action: 'update', expected, notFound: notInTrash },
-    (filter) => changeDocumentRecord(app, place.collection, filter, { action: 'recover', set }),
-  );
-  return presentWritten(recovered, place.writer);
+  const update = await decideRecovery(app, place, id, expected);
+  const [recovered] = await commitWrites(app, [{ collection: place.collection, id, ...update }]);
+  return presentWritten(recovered!.after!, place.writer);
 }
 
-/** The 404 for what nobody could take back. */
-export const notInTrash = () => missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the trash');
+/** The decision to take a document back for a writer. */
+export async function decideRecovery(
+  app: App,
+  place: WriteTarget,
+  id: ObjectId,
+  expected: ExpectedVersion,
+): Promise<DecidedUpdate> {
+  const cutoff = trashCutoff(app);
+  const admit = await openAdmission(place, {
+    action: 'update',
+    isThere: ({ isDeleted, deletedAt }) => isDeleted === true && deletedAt !== null && deletedAt > cutoff,
+    expected,
+    notFound: () => missing('DOCUMENT_NOT_FOUND', 'There is no document with this id in the trash'),
+  });
+  return openRecovery(app, { collection: place.collection, id, admit });
+}

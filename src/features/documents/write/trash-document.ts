@@ -1,12 +1,14 @@
+import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import { changeDocumentRecord, removeDocumentRecord } from '../store/document-store.js';
-import { visibleDocuments } from '../store/document.js';
+import { commitWrites } from '../store/commit-writes.js';
+import type { StoredDocument } from '../store/document.js';
+import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
+import { openRemoval, openTrashing } from '../store/state-writes.js';
+import { openAdmission } from './admit-state.js';
 import { runIdempotent } from './idempotency.js';
-import { nextVersion } from '../store/version.js';
 import type { ExpectedVersion } from './if-match.js';
-import { referrerOf } from './settle-place.js';
-import { requireDocumentId, writeInState, type WriteTarget } from './write-target.js';
+import { referrerOf, requireDocumentId, type WriteTarget } from './write-target.js';
 
 interface RemovalOptions {
   expected?: ExpectedVersion;
@@ -25,15 +27,22 @@ export async function trashDocument(
   options: RemovalOptions = {},
 ): Promise<string> {
   const id = requireDocumentId(idText);
-  const { expected = null } = options;
-  return removeOnce(app, place, { id: idText, permanent: false }, options, async () => {
-    const now = app.clock.now();
-    const set = { isDeleted: true, deletedAt: new Date(now), updatedAt: nextVersion(now, id, expected) };
-    await writeInState(app, place, { _id: id, isDeleted: false }, { action: 'delete', expected }, (filter) =>
-      changeDocumentRecord(app, place.collection, filter, { action: 'delete', set }, referrerOf(place)),
-    );
-    return id.toHexString();
-  });
+  return removeOnce(app, place, { id: idText, permanent: false }, options, () =>
+    decideTrashing(app, place, id, options.expected),
+  );
+}
+
+/** The decision to trash an active document for a writer, after `earlier` writes of the same transaction. */
+export async function decideTrashing(
+  app: App,
+  place: WriteTarget,
+  id: ObjectId,
+  expected: ExpectedVersion = null,
+  earlier: readonly RecordWrite[] = [],
+): Promise<DecidedUpdate> {
+  const isThere = ({ isDeleted }: StoredDocument): boolean => isDeleted === false;
+  const admit = await openAdmission(place, { action: 'delete', isThere, expected });
+  return openTrashing(app, { collection: place.collection, id, admit, referrer: referrerOf(place), earlier });
 }
 
 /** Removes a document at once and for good, from the trash too. Refuses as trashDocument does. */
@@ -44,12 +53,10 @@ export async function deleteDocument(
   options: RemovalOptions = {},
 ): Promise<string> {
   const id = requireDocumentId(idText);
-  const { expected = null } = options;
   return removeOnce(app, place, { id: idText, permanent: true }, options, async () => {
-    await writeInState(app, place, { _id: id, ...visibleDocuments(true) }, { action: 'delete', expected }, (filter) =>
-      removeDocumentRecord(app, place.collection, filter, referrerOf(place)),
-    );
-    return id.toHexString();
+    const isThere = ({ isDeleted }: StoredDocument): boolean => typeof isDeleted === 'boolean';
+    const admit = await openAdmission(place, { action: 'delete', isThere, expected: options.expected });
+    return openRemoval(app, { collection: place.collection, id, admit, referrer: referrerOf(place) });
   });
 }
 
@@ -59,8 +66,13 @@ function removeOnce(
   place: WriteTarget,
   body: { id: string; permanent: boolean },
   { idempotencyKey: key = null }: RemovalOptions,
-  removal: () => Promise<string>,
+  decide: () => Promise<DecidedUpdate>,
 ): Promise<string> {
+  const removal = async (): Promise<string> => {
+    const id = requireDocumentId(body.id);
+    await commitWrites(app, [{ collection: place.collection, id, ...(await decide()) }]);
+    return id.toHexString();
+  };
   if (key === null) return removal();
   return runIdempotent(
     app,

@@ -3,7 +3,6 @@ import type { App } from '../../../app.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
 import { changeDocumentRecord } from '../../documents/store/document-store.js';
-import { nextVersion } from '../../documents/store/version.js';
 import type { Project } from '../../projects/project.js';
 import type { User } from '../user.js';
 
@@ -18,11 +17,6 @@ export async function changeUser(
   set: Record<string, unknown>,
 ): Promise<User | null> {
   const collection = await requireCollection(app, project._id, USERS);
-  const changed = await changeDocumentRecord(
-    app,
-    collection,
-    { ...filter, isDeleted: false },
-    { action: 'update', set: { ...set, updatedAt: nextVersion(app.clock.now(), filter._id) } },
-  );
+  const changed = await changeDocumentRecord(app, collection, { ...filter, isDeleted: false }, set);
   return changed as User | null;
 }

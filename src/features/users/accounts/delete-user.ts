@@ -22,7 +22,7 @@ export async function deleteUser(
   const collection = await requireCollection(app, project._id, USERS);
   const removed = await app.db.useReserve(async () => {
     await finishDeletionLater(app, project._id, _id);
-    return removeDocumentRecord(app, collection, { _id, isDeleted: false }, referrer);
+    return removeDocumentRecord(app, collection, _id, referrer);
   });
   // Before the answer for an unknown user, so that repeating finishes what a crash left.
   await finishUserDeletion(app, project._id, _id);

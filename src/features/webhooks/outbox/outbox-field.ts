@@ -53,13 +53,3 @@ export function withEvent<T extends object>(document: T, entry: OutboxEntry): T 
   const outbox: Outbox = { seq: (notes?.seq ?? 0) + 1, at, outbox: [...(notes?.outbox ?? []), entry] };
   return { ...document, [HIDDEN_FIELD]: { ...notes, ...outbox } };
 }
-
-/** The operators that store an event with an update; nothing without one. */
-export function outboxOperators(entry: OutboxEntry | null): Record<string, Record<string, unknown>> {
-  if (!entry) return {};
-  return {
-    $push: { [OUTBOX_ENTRIES]: entry },
-    $inc: { [OUTBOX_SEQ]: 1 },
-    $min: { [OUTBOX_SINCE]: entry.at },
-  };
-}

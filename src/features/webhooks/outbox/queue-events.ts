@@ -25,7 +25,7 @@ export async function queueEvents(
 }
 
 /** True if a webhook listens to an action on the documents of a collection. */
-export async function isHeard(
+async function isHeard(
   app: App,
   { projectId, name }: Pick<Collection, 'projectId' | 'name'>,
   action: Action,
