@@ -17,8 +17,8 @@ export interface DecidedWrite {
   /** What followers and webhooks are told. */
   action: Action;
   /**
-   * Answers what is stored from now on: null for nothing, the same object for no change. `stored` is null where there is
-   * no document. Throws why the write is refused, or AskOutside. May run several times.
+   * Answers what is stored from now on: null for nothing, the same object for no change. `stored` is null where there
+   * is no document. Throws why the write is refused, or AskOutside. May run several times.
    */
   decide: (stored: StoredDocument | null, exists: Exists, read: ReadFields) => StoredDocument | null;
   /** Turns of the service's own that come after all of the writes. */

@@ -59,7 +59,7 @@ export function matchesFilter({ openMatcher }: EndWriter, filter: Document, docu
 }
 
 /** 403 for a write that a rule does not admit: for a document as it is before the write, or as it would be after. */
-export function ruleRefused(rule: 'create' | RuledAction, side?: 'before' | 'after'): AppError {
+function ruleRefused(rule: 'create' | RuledAction, side?: 'before' | 'after'): AppError {
   const when = side === 'after' ? ' as it would be afterwards' : '';
   const message = `The rule "${rule}" of this collection does not admit this document${when}`;
   return forbidden('RULE_REFUSED', message, { details: [{ field: rule, rule, message, ...(side && { side }) }] });
