@@ -26,7 +26,7 @@ describe('POST /api/schemas', () => {
     const reply = await create({
       name: 'books',
       fields: [
-        { name: 'title', type: 'String', required: true, default: 'dropped' },
+        { name: 'title', type: 'String', required: true },
         { name: 'tags', type: 'Array', items: { type: 'String' } },
       ],
       rls: { mode: 'private', ownerField: 'userId' },

@@ -26,7 +26,9 @@ export function FieldRow({ field, isStored, collections, isAdded, onField, onRem
   const { name, type, required = false, unique = false, nocase = false } = field;
   const shown = name === '' ? 'the new field' : name;
   const mark = (key: 'required' | 'unique' | 'nocase', isSet: boolean): void =>
-    onField(withRule(field, key, isSet || undefined));
+    onField(
+      withRule(key === 'required' && isSet ? withRule(field, 'default', undefined) : field, key, isSet || undefined),
+    );
   return (
     <li>
       <input
@@ -127,7 +129,9 @@ const RULES = [
 
 function Rules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & { shown: string }) {
   const { type } = field;
-  const rules = RULES.filter(([, , types]) => types.some((each) => each === type));
+  const rules = RULES.filter(
+    ([key, , types]) => types.some((each) => each === type) && !(key === 'default' && field.required),
+  );
   if (rules.length === 0) return null;
   return (
     <details>

@@ -17,6 +17,7 @@ import { conflict } from '../../errors.js';
 import { listLoosenedAccess } from './rules/compare-rules.js';
 import { withRules } from './rules/review-rules.js';
 import { setTimeout as wait } from 'node:timers/promises';
+import { addsDefaults, fillDefaults } from './fields/fill-defaults.js';
 import { foldedNames, nocaseFields } from './fields/nocase.js';
 import { enqueueFolding } from './fold-documents.job.js';
 import { foldDocuments } from './indexes/fold-documents.js';
@@ -88,7 +89,7 @@ export interface ChangeOptions {
  * order. New indexes exist before the record asks for them and old ones go after, so a crash in between costs nothing
  * but an index too many. 409 with the values that stand in the way when stored documents keep a field from being
  * unique, and 409 CONSTRAINT_MISFITS when they break a new constraint that is not `forNewWrites` only; then nothing has
- * changed. Stored documents follow fields that become `@nocase`, or cease to be.
+ * changed. Stored documents follow fields that become `@nocase`, or cease to be, and get defaults that they lack.
  */
 export async function changeCollection(
   app: App,
@@ -121,6 +122,10 @@ export async function changeCollection(
     await settleIndexes(app, saved);
     if (current.rules || rules) await settleSets(app, saved);
     await endFolding(app, saved);
+    if (addsDefaults(current, saved)) {
+      await enqueueFolding(app, saved);
+      await fillDefaults(app, saved);
+    }
     return saved;
   }
 }

@@ -5,6 +5,7 @@ import { listSuffixes } from '../documents/query/filter-operators.js';
 import { claimed, FLAG, ID, type JsonSchema, MOMENT, orNull, TEXT } from '../../platform/schema/schema.js';
 import {
   changedFields,
+  isAlwaysThere,
   publicFields,
   queriedFields,
   insertedFields,
@@ -43,7 +44,7 @@ export function collectionSchemas(collection: DescribedCollection, populate: Pop
     createdAt: MOMENT,
     updatedAt: MOMENT,
   };
-  const required = isFlexible ? [] : namesOfRequired(stored);
+  const required = isFlexible ? [] : stored.filter(isAlwaysThere).map(({ name }) => name);
   const close = (title: string, schema: JsonSchema): JsonSchema => ({
     title: typeName + title,
     type: 'object',
@@ -96,7 +97,8 @@ function propertiesOf(fields: readonly Field[], populate?: Populate): Record<str
 }
 
 /**
- * Defaults stand in the description alone: generators take the keyword for a promise that the value is always there.
+ * Defaults stand in the description alone: of a new document generators take the keyword for a promise that the value
+ * is always there.
  */
 function schemaOfField(field: Field, populate?: Populate): JsonSchema {
   const description = tellRules(field);
@@ -141,7 +143,7 @@ function schemaOfType(shape: FieldShape, populate?: Populate): JsonSchema {
   }
 }
 
-/** Fields that can change, those inside objects by a dotted name too; null clears an optional one. */
+/** Fields that can change, those inside objects by a dotted name too; null sets one back, or takes it out. */
 function changesOf(fields: readonly Field[], allOptional: boolean): JsonSchema {
   const properties: Record<string, JsonSchema> = {};
   const patternProperties: Record<string, JsonSchema> = {};

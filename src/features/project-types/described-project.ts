@@ -9,6 +9,16 @@ import { ROLES, EMAIL_VERIFIED, USERS } from '../collections/users-collection.js
 import { isFieldPath } from '../documents/store/find-field.js';
 import type { Project } from '../projects/project.js';
 
+/** A field, which documents may lack for their reader's sake although it has a default. */
+export interface DescribedField extends Field {
+  isLeftOut?: boolean;
+}
+
+/** True for a field that every document has. */
+export function isAlwaysThere({ required, default: preset, isLeftOut = false }: DescribedField): boolean {
+  return required === true || (preset !== undefined && !isLeftOut);
+}
+
 /** A collection as types and schemas are made of it, its fields in the order of their names. */
 export interface DescribedCollection {
   name: string;
@@ -16,7 +26,7 @@ export interface DescribedCollection {
   typeName: string;
   isFlexible: boolean;
   isUsers: boolean;
-  fields: readonly Field[];
+  fields: readonly DescribedField[];
   /** Holds the id of the owning user; null without row-level security. */
   ownerField: string | null;
   /** Fields that the reader's documents are filled in with where it leaves them out. */
@@ -84,9 +94,9 @@ function namesWith(isPublic: boolean, fields: readonly Field[], mark: 'stamp' | 
 }
 
 /** A field as a publishable key may know it; one with a rule of its own may be left out of any document. */
-function asPublic(field: Field): Field[] {
+function asPublic(field: Field): DescribedField[] {
   if (field.protected || field.hidden) return [];
-  return field.read === undefined ? [field] : [{ ...field, required: false }];
+  return field.read === undefined ? [field] : [{ ...field, required: false, isLeftOut: true }];
 }
 
 /** Names of types by name of collection; of `Posts` and `posts` the second is `Posts_2`. */

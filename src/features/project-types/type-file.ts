@@ -2,6 +2,7 @@ import { ownTurn } from '../../turns.js';
 import type { Field, FieldShape } from '../collections/fields/field.js';
 import {
   changedFields,
+  isAlwaysThere,
   publicFields,
   queriedFields,
   insertedFields,
@@ -81,10 +82,11 @@ function writeCollection(collection: DescribedCollection, known: Known): string[
       ...ownerMember(collection, 'The owner; filled in from the signed-in user.'),
       ...open,
     ]),
-    write('Update', `Changes of a document of ${of}: only what is given changes, null clears an optional field.`, [
-      ...changes(changedFields(collection), '', isFlexible),
-      ...open,
-    ]),
+    write(
+      'Update',
+      `Changes of a document of ${of}: only what is given changes; null sets a field back to its default, or takes it out.`,
+      [...changes(changedFields(collection), '', isFlexible), ...open],
+    ),
     write('Refs', `Where documents of ${of} name other documents, and of which collection.`, refs(shown, '', known)),
     write('Fields', `What lists of ${of} are filtered and sorted by.`, [
       '  _id: string;',
@@ -121,7 +123,8 @@ function ownerMember(collection: DescribedCollection, about: string): string[] {
 /** The members of an interface, each with its rules. */
 function members(fields: readonly Field[], direction: Direction, allOptional: boolean, indent = '  '): string[] {
   return fields.flatMap((field) => {
-    const mark = field.required && !allOptional ? '' : '?';
+    const isThere = direction === 'shown' ? isAlwaysThere(field) : field.required;
+    const mark = isThere && !allOptional ? '' : '?';
     return [
       ...rulesOf(field, direction, indent),
       `${indent}${key(field.name)}${mark}: ${typeOf(field, direction, indent)};`,

@@ -54,8 +54,8 @@ describe('the declared fields of a collection', () => {
     ).toEqual(['a is declared twice']);
   });
 
-  it('lose their default when required, and empty flags', () => {
-    expect(checkFields([{ name: 'a', type: 'Number', required: true, default: 5, unique: false }], enforced)).toEqual([
+  it('lose empty flags', () => {
+    expect(checkFields([{ name: 'a', type: 'Number', required: true, unique: false }], enforced)).toEqual([
       { name: 'a', type: 'Number', required: true },
     ]);
   });
@@ -65,6 +65,10 @@ describe('the declared fields of a collection', () => {
     [{ name: 'f', type: 'Ref', default: 'x' }, 'f cannot have a default: it is of type Ref'],
     [{ name: 'f', type: 'Array', default: 'x' }, 'f cannot have a default: it is of type Array'],
     [{ name: 'f', type: 'Object', default: 'x' }, 'f cannot have a default: it is of type Object'],
+    [
+      { name: 'f', type: 'Number', required: true, default: 5 },
+      'f cannot be required and have a default: a field with a default is always there',
+    ],
     [{ name: 'f', type: 'Number', default: '5' }, 'f has a default that is not a Number'],
     [{ name: 'f', type: 'Boolean', default: 1 }, 'f has a default that is not a Boolean'],
     [{ name: 'f', type: 'String', default: 5 }, 'f has a default that is not a String'],

@@ -26,7 +26,7 @@ export const post: T.PostsDocument = {
   anything: id, gone: id, tags: [''], moments: [''], related: [id], mixed: [1, ''], free: { any: 1 },
   meta: { score: 1, editor: id, deep: { er: true } }, parts: [{ person: id }],
 };
-export const least: T.PostsDocument = { ...system, title: '', author: id };
+export const least: T.PostsDocument = { ...system, title: '', author: id, views: 0, live: false, status: '' };
 export const sent: T.PostsInsert = { title: '', author: id, publishedAt: new Date(), moments: [new Date(), ''] };
 export const changed: T.PostsUpdate = {
   title: '', slug: null, views: null, 'meta.score': 1, 'meta.deep.er': null, 'free.any.thing': [1], publishedAt: null,
@@ -51,6 +51,7 @@ export const names: (keyof T.Project)[] = ['posts', 'people', 'People', 'my-post
 
 const REFUSED = [
   'const x: T.PostsDocument = { ...system, author: id };',
+  "const x: T.PostsDocument = { ...system, title: '', author: id };",
   'const x: T.PostsDocument = { ...system, title: 1, author: id };',
   "const x: T.PostsDocument = { ...system, title: '', author: id, slug: null };",
   "const x: T.PostsDocument = { ...system, title: '', author: id, publishedAt: new Date() };",

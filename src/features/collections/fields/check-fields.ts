@@ -35,9 +35,8 @@ const MAX_LISTED = 50;
 const MAX_SHOWN = 300;
 
 /**
- * Checks field declarations from HTTP or the command line and returns them in their stored form: no empty flags, a
- * required field without default (rest-api.md 2.4). Throws one 400 that lists the problems; an enforced collection
- * without fields is `EMPTY_SCHEMA`.
+ * Checks field declarations from HTTP or the command line and returns them in their stored form: no empty flags. Throws
+ * one 400 that lists the problems; an enforced collection without fields is `EMPTY_SCHEMA`.
  */
 export function checkFields(fields: readonly Field[], collection: { name: string; mode: CollectionMode }): Field[] {
   if (fields.length === 0 && collection.mode === 'enforced') {
@@ -98,8 +97,10 @@ class Review {
       }
       checked.nocase = true;
     }
-    if (field.default !== undefined && field.default !== null && !field.required) {
-      if (rules && !rules.canDefault) {
+    if (field.default !== undefined && field.default !== null) {
+      if (field.required) {
+        this.refuse(path, 'default', 'cannot be required and have a default: a field with a default is always there');
+      } else if (rules && !rules.canDefault) {
         this.refuse(path, 'default', `cannot have a default: it is of type ${field.type}`);
       } else if (rules && rules.store(field.default) === undefined) {
         this.refuse(path, 'default', `has a default that is not a ${field.type}`);

@@ -23,7 +23,7 @@ export interface Field extends FieldShape {
   unique?: boolean;
   /** A text that is found, sorted and unique without regard to case. Top-level String fields only. */
   nocase?: boolean;
-  /** Only on non-required String, Number and Boolean fields. */
+  /** Stored where no value is given, so that the field is always there. Only of optional String, Number and Boolean. */
   default?: string | number | boolean;
   /** Filled in with the id of the signed-in user who stores the document. */
   stamp?: typeof OWN_USER;

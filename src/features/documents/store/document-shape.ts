@@ -158,7 +158,7 @@ export function storeObject(
     const given = Object.hasOwn(value, field.name) ? value[field.name] : undefined;
     if (given === undefined || given === null) {
       if (field.required) problems.add('required', 'is required', field.name);
-      else if (given === undefined && field.default !== undefined) stored[field.name] = field.default;
+      else if (field.default !== undefined) stored[field.name] = field.default;
       continue;
     }
     problems.enter(field.name);

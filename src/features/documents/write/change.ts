@@ -5,7 +5,14 @@ import type { Collection } from '../../collections/collection.js';
 import { KEPT_FIELDS } from '../../collections/fields/field.js';
 import { findDate, isJsonObject } from '../../collections/fields/field-type.js';
 import { Problems } from '../reply/problems.js';
-import { ANY, documentShape, storeValue, type ObjectShape, type ValueShape } from '../store/document-shape.js';
+import {
+  ANY,
+  documentShape,
+  storeValue,
+  type FieldRule,
+  type ObjectShape,
+  type ValueShape,
+} from '../store/document-shape.js';
 import { refuseHostileUpdate } from '../store/hostile-keys.js';
 import { ListTooLong, BODY_OPERATORS, type Apply } from './operators/operators.js';
 import { short, takeOperators, type SentChange } from './operators/read-operators.js';
@@ -96,7 +103,7 @@ function refuseOverlap(keys: readonly string[]): void {
 /** The end of a path in the declared shape; `field` is null for a position, and for what nothing declares. */
 interface PathEnd {
   shape: ValueShape;
-  field: { required: boolean } | null;
+  field: Pick<FieldRule, 'required' | 'default'> | null;
 }
 
 class ChangeReader {
@@ -162,10 +169,10 @@ class ChangeReader {
     if (outcome) this.steps.push({ parts, ways, ...outcome });
   }
 
-  /** A plain value; null clears an optional declared field. */
+  /** A plain value; null sets a declared field back to its default, or takes it out. */
   private readPlain({ shape, field }: PathEnd, parts: readonly string[], sent: unknown): Outcome | null {
     if (field && sent === null) {
-      if (!field.required) return CLEARED;
+      if (!field.required) return cleared(field.default);
       this.problems.add('required', 'is required', parts.join('.'));
       return null;
     }
@@ -181,7 +188,7 @@ class ChangeReader {
       return null;
     }
     // A position in a list would hold null afterwards.
-    if (field || (shape.type === 'any' && !/(^|\.)\d+$/.test(path))) return CLEARED;
+    if (field || (shape.type === 'any' && !/(^|\.)\d+$/.test(path))) return cleared(field?.default);
     this.problems.add('operator', 'is no field that $unset could take out: send the whole list', path);
     return null;
   }
@@ -206,7 +213,9 @@ class ChangeReader {
   }
 }
 
-const CLEARED: Outcome = { apply: () => undefined, plain: { value: undefined }, puts: [], clears: true };
+function cleared(value: FieldRule['default']): Outcome {
+  return { apply: () => value, plain: { value }, puts: value === undefined ? [] : [value], clears: true };
+}
 
 /**
  * The document after the change, which shares with `stored` whatever stays. Only what the change touches is judged, by
@@ -241,9 +250,18 @@ function takeStep(root: Fields, { parts, ways, apply, clears }: Step, problems: 
     if (isMissing && clears) return;
     if (isMissing && ways[at]!.type === 'Array') return noteNoPosition(problems, parts, at + 1);
     if (Array.isArray(held)) holder = within[part] = [...(held as unknown[])];
-    else if (isMissing || isPlainObject(held)) holder = within[part] = { ...held };
+    else if (isMissing) holder = within[part] = presetOf(ways[at]!);
+    else if (isPlainObject(held)) holder = within[part] = { ...held };
     else return clears ? undefined : noteBlocked(problems, parts, at + 1);
   }
+}
+
+/** A new object on the way to a path has its defaults. */
+function presetOf(way: ValueShape): Fields {
+  const fields = way.type === 'Object' ? [...way.fields.values()] : [];
+  return Object.fromEntries(
+    fields.flatMap(({ name, default: preset }) => (preset === undefined ? [] : [[name, preset]])),
+  );
 }
 
 function putValue(holder: Fields, name: string, apply: Apply, problems: Problems, parts: readonly string[]): void {
