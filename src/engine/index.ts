@@ -15,6 +15,8 @@ import {
   type AppTurn,
   type Exists,
   type ReadFields,
+  transactInProcess,
+  type Transaction,
   type Transform,
   transformInProcess,
 } from './transports/in-process/transform.js';
@@ -47,7 +49,7 @@ export type {
 export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
-export type { AppCondition, AppModified, AppStep, AppTurn, Exists, ReadFields, Transform };
+export type { AppCondition, AppModified, AppStep, AppTurn, Exists, ReadFields, Transaction, Transform };
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
@@ -118,6 +120,11 @@ export interface Engine {
   writeTogether(db: string, steps: readonly AppStep[]): Promise<AppModified[]>;
   /** Changes documents of one database in one transaction, each as its `run` decides from what is stored then. */
   transform(db: string, turns: readonly AppTurn[]): Promise<AppModified[]>;
+  /**
+   * Runs `run` in one transaction of a database and answers what it gives; what it throws is thrown, and nothing is
+   * stored then. It is synchronous and without effects of its own, as it may run several times.
+   */
+  transaction<T>(db: string, run: (tx: Transaction) => T): Promise<T>;
   /**
    * Opens the wire listener on `127.0.0.1:port` or `unix:/path/name.sock` for the official driver and its tools. Throws
    * ListenError. It closes with the engine. `report` is told of errors behind it that are no fault of a client.
@@ -243,6 +250,7 @@ export function openEngine(options: EngineOptions): Engine {
       insertTogether(core, namespace, documents as Record<string, unknown>[], conditions, { ignoreUndefined }),
     writeTogether: (name, steps) => writeTogetherInProcess(core, name, steps, { ignoreUndefined }),
     transform: (name, turns) => transformInProcess(core, name, turns),
+    transaction: (name, run) => transactInProcess(core, name, run),
     changeLogs: (name) => openChangeLogs(storage, name),
     db: (name) => openDataDb(core, name, { ignoreUndefined }),
     close: () => (closing ??= closeAll()),

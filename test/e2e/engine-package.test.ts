@@ -34,7 +34,9 @@ assert.equal(engine.stats().readerThreadsStarted, 1);
 
 const logs = engine.changeLogs('d');
 const start = (await logs.begin('items', { first: [], omit: [] }))!;
-await engine.transform('d', [{ collection: 'items', id: 7, run: (stored) => ({ ...stored!, text: 'seventh' }) }]);
+await engine.transaction('d', (tx) => {
+  tx.put('items', { ...tx.get<Item>('items', 7)!, text: 'seventh' });
+});
 assert.equal((await logs.begin('items', { first: [], omit: [] }))!.seq, start.seq + 1);
 
 mkdirSync(dataDir + '/copy');

@@ -1,8 +1,11 @@
 import type { Document, ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { useUp, type Uses } from './use-up.js';
+import type { Transaction } from '../../platform/database/database.js';
 import { requireRoomFor } from './database-quota.js';
 import { storeOfKept, type KeptRecord } from './kept-records.js';
+
+/** Uses something up that is good once, in a transaction with what it gives; throws where it was used already. */
+export type Uses = (tx: Transaction) => void;
 
 /**
  * Stores a record that the service keeps for a project when there is room for it, and uses up what it rests on. A
@@ -16,7 +19,13 @@ export async function keepRecord<T extends Document & { projectId: ObjectId }>(
 ): Promise<true> {
   await requireRoomFor(app, record.projectId, { kept: kind });
   const collection = storeOfKept(kind);
-  if (uses) await useUp(app.db, uses, { collection, insert: record });
-  else await app.db.collection(collection).insertOne(record);
+  if (uses) {
+    await app.db.transaction((tx) => {
+      uses(tx);
+      tx.put(collection, record);
+    });
+  } else {
+    await app.db.collection(collection).insertOne(record);
+  }
   return true;
 }

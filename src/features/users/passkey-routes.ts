@@ -1,6 +1,5 @@
 import { created, done, listOf, naming, ok, plain, route, type Route, wholeList } from '../../http/routes/route.js';
 import { missing } from '../../errors.js';
-import { useUp } from '../quota/use-up.js';
 import {
   claimed,
   FLAG,
@@ -65,7 +64,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     async handle({ app, ctx, project, body: { response } }) {
       const { user, uses } = await checkPasskey(app, project, response);
       if (user[HIDDEN_FIELD].disabledAt) {
-        await useUp(app.db, uses);
+        await app.db.transaction(uses);
         throw accountDisabled();
       }
       const tokens = await completeSignIn(app, project, user, clientOf(ctx), { method: 'passkey' }, uses);

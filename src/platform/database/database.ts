@@ -23,6 +23,7 @@ import type {
   ReadFields,
   RepairReport,
   Matcher,
+  Transaction,
   Transform,
   VerifyOptions,
 } from '../../engine/index.js';
@@ -33,6 +34,7 @@ import { addressOf, ownTurn } from '../../turns.js';
 import { makeDirectory, syncPath } from '../durable-files.js';
 import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
+import { replayInTransaction } from './mongodb-replay.js';
 import { transformAlone, transformInTransaction } from './mongodb-transform.js';
 import { insertInTransaction, writeInTransaction } from './mongodb-transactions.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
@@ -75,6 +77,13 @@ export interface Database {
   transform(name: string, id: unknown, run: Transform<Document>): Promise<AppModified>;
   /** The same for documents in their order in one transaction, each seeing those before it: all or none. */
   transformTogether(turns: readonly AppTurn[]): Promise<AppModified[]>;
+  /**
+   * Runs `run` in one transaction and answers what it gives. Each read sees the writes before it, and what was read is
+   * not changed by others before all is stored. `run` is synchronous and without effects of its own, as it may run
+   * several times. What it throws is thrown, and nothing is stored. Documents that somebody transforms are put with a
+   * later `updatedAt`. 409 DOCUMENT_CHANGING where others change the same all the time.
+   */
+  transaction<T>(run: (tx: Transaction) => T): Promise<T>;
   /**
    * The logs of the embedded engine, which it writes with the changes themselves, of any process. Of a MongoDB's
    * changes the application has to keep its own: null.
@@ -137,6 +146,7 @@ export type {
   Matcher,
   ReadFields,
   RepairReport,
+  Transaction,
 };
 
 /**
@@ -235,6 +245,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     writeTogether: (steps) => writeInTransaction(client, db, steps),
     transform: (name, id, run) => transformAlone(client, db, { collection: name, id, run }),
     transformTogether: (turns) => transformInTransaction(client, db, turns),
+    transaction: (run) => replayInTransaction(client, db, run),
     confirmedReads: { readConcern: { level: 'majority' } },
     collection: (collection, options) => db.collection(collection, options),
     async createIndexes(collection, indexes) {
@@ -348,6 +359,7 @@ async function openEmbedded(config: Config): Promise<Database> {
       writeTogether: (steps) => engine.writeTogether(EMBEDDED_NAME, steps),
       transform: async (name, id, run) => (await engine.transform(EMBEDDED_NAME, [{ collection: name, id, run }]))[0]!,
       transformTogether: (turns) => engine.transform(EMBEDDED_NAME, turns),
+      transaction: (run) => engine.transaction(EMBEDDED_NAME, run),
       changeLogs: engine.changeLogs(EMBEDDED_NAME),
       createIndexes: async (name, indexes) => void (await db.collection(name).createIndexes(indexes)),
       measure: async (name) => readSize(await db.command({ collStats: name })),

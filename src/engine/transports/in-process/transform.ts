@@ -5,7 +5,7 @@ import { encodeDocument } from '../../codec/encode.js';
 import { spliceDocument } from '../../codec/splice.js';
 import type { Core } from '../../commands/command.js';
 import { compileQuery } from '../../commands/read/query.js';
-import { existsInside, readInside, transform, type Turn } from '../../commands/write/transform.js';
+import { carryOutTurn, existsInside, readInside, transform, type Turn } from '../../commands/write/transform.js';
 import { openDataDb } from './database.js';
 import { toDriverError } from './driver-errors.js';
 
@@ -39,6 +39,16 @@ export interface AppTurn {
   collection: string;
   id: unknown;
   run: Transform<Doc>;
+}
+
+/** What one transaction reads and writes, each step seeing those before it. */
+export interface Transaction {
+  /** The document of an id, which others do not change before the transaction is committed; null: there is none. */
+  get<T extends object = Doc>(collection: string, id: unknown): T | null;
+  exists: Exists;
+  /** Stores a document, in the place of the one of its `_id` if there is one. */
+  put(collection: string, document: object): void;
+  remove(collection: string, id: unknown): void;
 }
 
 /** A decision asks about more entries than a transaction looks at: they are looked at outside, and it is made again. */
@@ -78,7 +88,7 @@ export class Decisions {
       id,
       decide: (stored) => {
         const before = stored && decodeDocument(stored, 'app');
-        const after = decide(run, before, this.exists, this.read);
+        const after = refusing((noting) => run(before, noting(this.exists), noting(this.read)));
         tell({ before, after });
         if (after === before) return null;
         if (before === null || after === null) {
@@ -89,8 +99,32 @@ export class Decisions {
     };
   }
 
+  /** Runs a transaction inside the one that is under way. */
+  carryOut<T>(run: (tx: Transaction) => T): T {
+    const { storage } = this.core;
+    const write = (collection: string, id: unknown, after: Buffer | null): void => {
+      carryOutTurn(storage, { ns: `${this.db}.${collection}`, id, decide: () => ({ after, touched: null }) });
+    };
+    const get = (collection: string, id: unknown): Doc | null => {
+      const bytes = readInside(storage, `${this.db}.${collection}`, id);
+      return bytes && decodeDocument(bytes, 'app');
+    };
+    return refusing((noting) =>
+      run({
+        get: noting(get) as Transaction['get'],
+        exists: noting(this.exists),
+        put: noting((collection, document: Doc) => {
+          write(collection, document['_id'], encodeDocument(document, document['_id']));
+        }),
+        remove: noting((collection, id) => {
+          write(collection, id, null);
+        }),
+      }),
+    );
+  }
+
   /** Looks for what a decision asked too much for, so that all can be carried out again; else what the caller gets. */
-  async settle(error: unknown, ns: string): Promise<void> {
+  async settle(error: unknown, ns: string | null): Promise<void> {
     if (error instanceof Refused) throw error.cause;
     if (!(error instanceof AskedTooMuch)) throw toDriverError(this.core.storage.damage.judge(error, ns));
     const { key, collection, filter } = error;
@@ -128,23 +162,43 @@ export async function transformInProcess(core: Core, db: string, turns: readonly
   }
 }
 
-/** What is thrown inside of `exists` and `read` is the engine's own, and may have failed the transaction. */
-function decide(run: Transform<Doc>, stored: Doc | null, exists: Exists, read: ReadFields): Doc | null {
-  let fault: unknown;
-  const noting =
-    <A extends unknown[], T>(ask: (...asked: A) => T) =>
-    (...asked: A): T => {
+type Noting = <A extends unknown[], T>(ask: (...asked: A) => T) => (...asked: A) => T;
+
+/**
+ * Runs a decision. What it throws refuses the write; what is thrown inside of what it asks by `noting` is the engine's
+ * own, and may have failed the transaction.
+ */
+function refusing<T>(decide: (noting: Noting) => T): T {
+  const faults: unknown[] = [];
+  const noting: Noting =
+    (ask) =>
+    (...asked) => {
       try {
         return ask(...asked);
       } catch (error) {
-        fault = error;
+        faults.push(error);
         throw error;
       }
     };
+  let decided: T;
   try {
-    return run(stored, noting(exists), noting(read));
+    decided = decide(noting);
   } catch (error) {
-    throw error === fault ? error : new Refused(error);
+    throw faults.includes(error) ? error : new Refused(error);
+  }
+  if (faults.length > 0) throw faults[0];
+  return decided;
+}
+
+/** Runs `run` in one transaction; what it throws is thrown, and nothing is stored. */
+export async function transactInProcess<T>(core: Core, db: string, run: (tx: Transaction) => T): Promise<T> {
+  const decisions = new Decisions(core, db);
+  for (;;) {
+    try {
+      return await core.storage.queue.write(() => decisions.carryOut(run));
+    } catch (error) {
+      await decisions.settle(error, null);
+    }
   }
 }
 

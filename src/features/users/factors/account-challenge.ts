@@ -1,7 +1,7 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { storeOf } from '../../../platform/database/store-of.js';
-import type { Use } from '../../quota/use-up.js';
+import type { Transaction } from '../../../platform/database/database.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { CLOCKS_DIFFER_MS } from '../../../platform/time/clock.js';
 import { keepRecord } from '../../quota/keep-record.js';
@@ -53,9 +53,11 @@ export async function openChallenge(
 export interface MetChallenge {
   userId: ObjectId | null;
   held: unknown;
-  /** The write that uses it up. */
-  use: Use;
+  use: TakesChallenge;
 }
+
+/** Uses a challenge up; false where another transaction did so first. */
+export type TakesChallenge = (tx: Transaction) => boolean;
 
 /** Counts a try first; null for a token that is unknown, used up, too old or tried too often. */
 export async function meetChallenge(
@@ -77,15 +79,21 @@ export async function meetChallenge(
   };
 }
 
-const useOf = (_id: string): Use => ({ collection: ACCOUNT_CHALLENGES, filter: { _id }, remove: true });
+const useOf =
+  (_id: string): TakesChallenge =>
+  (tx) => {
+    if (!tx.get(ACCOUNT_CHALLENGES, _id)) return false;
+    tx.remove(ACCOUNT_CHALLENGES, _id);
+    return true;
+  };
 
-/** The write that uses a challenge up; null for one that is unknown, used or too old. */
+/** What uses a challenge up; null for one that is unknown, used or too old. */
 export async function findChallenge(
   app: App,
   project: Project,
   purpose: ChallengePurpose,
   token: string,
-): Promise<Use | null> {
+): Promise<TakesChallenge | null> {
   const found = await challengeStore(app).findOne(live(app, project, purpose, token));
   return found && useOf(found._id);
 }

@@ -1,7 +1,6 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
-import { useUp } from '../../quota/use-up.js';
 import { text } from '../../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -38,7 +37,7 @@ export async function takeFactor(
   { totp, recoveryCode, passkey }: GivenFactor,
 ): Promise<ProofMethod | null> {
   if (passkey !== undefined) {
-    await useUp(app.db, (await checkPasskey(app, project, passkey, user)).uses);
+    await app.db.transaction((await checkPasskey(app, project, passkey, user)).uses);
     return 'passkey';
   }
   const code = totp ?? recoveryCode;

@@ -1,7 +1,7 @@
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import type { App } from '../../../app.js';
 import { forbidden, unauthenticated, type AppError } from '../../../errors.js';
-import { useUp, type Use, type Uses } from '../../quota/use-up.js';
+import type { Uses } from '../../quota/keep-record.js';
 import { claimed, text, type Schema } from '../../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -9,7 +9,7 @@ import { signInOf, type PasskeySite } from '../../projects/sign-in-settings.js';
 import { isPasskeyOf, passkeyId, PASSKEYS, passkeyStore, type Passkey } from '../accounts/passkey.js';
 import type { User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
-import { findChallenge, openChallenge } from './account-challenge.js';
+import { findChallenge, openChallenge, type TakesChallenge } from './account-challenge.js';
 import { settleReset } from './reset-factors.job.js';
 
 /** What a browser answers to a challenge, as JSON; the library reads it. */
@@ -76,18 +76,19 @@ export async function checkPasskey(
   const { challenge, counter } = await verify(app, project, site, response, passkey);
   const isOwn = user && isPasskeyOf(passkey, user) && (!of || of._id.equals(user._id));
   if (!challenge || counter === null || !isOwn) {
-    if (challenge) await useUp(app.db, { steps: [challenge], refusal: passkeyInvalid });
+    if (challenge) await app.db.transaction(challenge);
     throw passkeyInvalid();
   }
-  // A counter that two uses have at once says that one of them is a copy.
-  const counted: Use = {
-    collection: PASSKEYS,
-    filter: { _id: passkey._id, counter: passkey.counter },
-    update: { $set: { counter, usedAt: new Date(app.clock.now()) } },
+  const usedAt = new Date(app.clock.now());
+  const uses: Uses = (tx) => {
+    const known = tx.get<Passkey>(PASSKEYS, passkey._id);
+    // A counter that two uses have at once says that one of them is a copy.
+    if (!challenge(tx) || known?.counter !== passkey.counter) throw passkeyInvalid();
+    tx.put(PASSKEYS, { ...known, counter, usedAt });
   };
   const { mfaResetAt } = user[HIDDEN_FIELD];
   if (mfaResetAt) await noteInAccount(app, project._id, { _id: user._id }, { [`${HIDDEN_FIELD}.mfaResetAt`]: null });
-  return { user, uses: { steps: [challenge, counted], refusal: passkeyInvalid } };
+  return { user, uses };
 }
 
 /** The challenge that was answered, and the counter that the device says; null where they are not right. */
@@ -97,9 +98,9 @@ async function verify(
   { rpId, origins }: PasskeySite,
   response: AuthenticationResponseJSON,
   passkey: Passkey | null,
-): Promise<{ challenge: Use | null; counter: number | null }> {
+): Promise<{ challenge: TakesChallenge | null; counter: number | null }> {
   const { verifyAuthenticationResponse } = await loadWebauthn();
-  let challenge: Use | null = null;
+  let challenge: TakesChallenge | null = null;
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response,

@@ -5,7 +5,7 @@ import { levelOf } from '../../access/caller.js';
 import { signAccessToken } from '../../access/sign-access-token.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
-import type { Uses } from '../../quota/use-up.js';
+import type { Uses } from '../../quota/keep-record.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
 import { BY_PASSWORD, proofOf, type Proof, sessionStore, type Session } from './session.js';

@@ -1,6 +1,6 @@
 import type { App } from '../../../app.js';
 import { unauthenticated, type AppError, forbidden } from '../../../errors.js';
-import type { Uses } from '../../quota/use-up.js';
+import type { Uses } from '../../quota/keep-record.js';
 import { levelOf } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -66,7 +66,9 @@ export async function completeWithFactor(
   if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
   const second = await takeFactor(app, project, { user, ip: client.ip }, factor);
   if (second === null) throw tokenInvalid();
-  const uses: Uses = { steps: [challenge.use], refusal: tokenInvalid };
+  const uses: Uses = (tx) => {
+    if (!challenge.use(tx)) throw tokenInvalid();
+  };
   return { user, tokens: await openSession(app, project, user, client, { ...proof, second }, { uses }) };
 }
 
