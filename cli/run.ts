@@ -284,8 +284,8 @@ function report(failure: Failure, error: unknown, io: Io, options: Pick<GlobalOp
     io.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   }
   if (options.json) {
-    const { code, message, details } = failure;
-    io.stderr.write(`${JSON.stringify({ success: false, code, message, details })}\n`);
+    const { code, message, docs, details } = failure;
+    io.stderr.write(`${JSON.stringify({ success: false, code, message, docs, details })}\n`);
   }
   return failure.exitCode;
 }

@@ -29,6 +29,7 @@ import { TEMPLATE_ROUTES } from './features/management/template-routes.js';
 import { offerLogSize } from './features/changes/log-bound.js';
 import { METRICS_ROUTES, offerMetrics } from './features/health/metrics-routes.js';
 import { CLIENT_ROUTES } from './features/reference/client-routes.js';
+import { MACHINE_ROUTES } from './features/reference/machine-routes.js';
 import { GUIDE_ROUTES } from './features/reference/guide-routes.js';
 import { projectTypesRoutes } from './features/project-types/project-types-routes.js';
 import { referenceRoutes } from './features/reference/reference-routes.js';
@@ -91,6 +92,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   ...referenceRoutes(() => ROUTE_LISTS),
   ...CLIENT_ROUTES,
   GUIDE_ROUTES,
+  ...MACHINE_ROUTES,
   ROOT_ROUTES,
   CONSOLE_ROUTES,
 ];

@@ -24,6 +24,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         command('show', 'show one project', () => import('./project/show.js')),
         command('update', 'change name, plan, allowed domains or limits', () => import('./project/update.js')),
         command('export', 'write a project as a bsvc.yaml file', () => import('./project/export.js')),
+        command('brief', 'show a project on one page, for coding agents', () => import('./project/brief.js')),
         command('delete', 'delete a project and everything in it', () => import('./project/delete.js')),
         command('usage', 'show what a project uses of its limits', () => import('./project/usage.js')),
         command('recount', 'recount what counts towards the quotas', () => import('./project/recount.js')),
@@ -127,6 +128,14 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       ],
     },
     command('generate', 'write types, API document or client for an app', () => import('./generate.js')),
+    {
+      name: 'agent',
+      summary: 'files that tell coding agents how to build on bsvc',
+      examples: ['bsvc agent install'],
+      commands: [
+        command('install', 'write AGENTS.md and a skill into an application', () => import('./agent/install.js')),
+      ],
+    },
   ],
   Access: [
     {

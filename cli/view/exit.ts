@@ -1,6 +1,7 @@
 import { AppError, type Mistake } from '../../src/errors.js';
 import { ConfigError } from '../../src/config/config.js';
 import { findOutage, isDamage, isRefusedWrite, lacksDescriptors } from '../../src/platform/database/outages.js';
+import { pageOfError } from '../../src/http/replies/error-page.js';
 import { presentRefusal } from './next-step.js';
 
 /** Exit codes of the process (cli.md, exit codes). */
@@ -38,6 +39,8 @@ export interface Failure {
   note?: string;
   /** Each broken rule of a document or body, for programs: the message has them all. */
   details?: AppError['details'];
+  /** The path of the guide that explains the code. */
+  docs?: string;
   /** Set when it is our own bug. */
   unexpected?: boolean;
 }
@@ -97,7 +100,8 @@ export function presentFailure(error: unknown): Failure {
   if (error instanceof AppError) {
     const exitCode = error.kind === 'unavailable' && !ANSWERED.has(error.code) ? EXIT.unreachable : EXIT.refused;
     const note = error.mistake && pointAt(error.mistake);
-    return { exitCode, code: error.code, message: presentRefusal(error), details: error.details, note };
+    const { code, details } = error;
+    return { exitCode, code, message: presentRefusal(error), details, docs: pageOfError(code), note };
   }
   return presentForeignError(error);
 }

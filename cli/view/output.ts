@@ -14,6 +14,8 @@ export interface Result {
   quiet: string | number | readonly string[];
   /** For a person, without the last line feed. */
   text: (view: TextStyle) => string | Promise<string>;
+  /** Holds content of users: `--json` says so, for programs that take what they read for instructions (agents.md 2). */
+  untrusted?: true;
   /** A failure beside the result (`doctor`, refused lines): printed on stderr after it. */
   failure?: Failure;
 }
@@ -133,9 +135,15 @@ function createView(stream: Io['stdout'], io: Io, colour: boolean): TextStyle {
 }
 
 async function presentResult(result: Result, options: OutputOptions, view: TextStyle): Promise<string> {
-  if (options.json) return JSON.stringify(result.json);
+  if (options.json) return JSON.stringify(result.untrusted ? markUntrusted(result.json) : result.json);
   if (options.quiet) return Array.isArray(result.quiet) ? result.quiet.join('\n') : String(result.quiet);
   return result.text(view);
+}
+
+/** The value with `untrusted` in it, of a list in each of its items. */
+function markUntrusted(json: unknown): unknown {
+  if (Array.isArray(json)) return json.map(markUntrusted);
+  return typeof json === 'object' && json !== null ? { ...json, untrusted: true } : json;
 }
 
 /**

@@ -1141,6 +1141,7 @@ export interface ApiSchemas {
                 rule: string;
                 side?: "before" | "after";
             }[];
+            docs: string;
             error: string;
             message: string;
             requestId: string;

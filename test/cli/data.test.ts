@@ -427,7 +427,10 @@ describe('bsvc data query --pipeline', () => {
       { _id: 'Antarctic', n: 5 },
       { _id: 'Oceania', n: 27 },
     ];
-    expect((await inShop(['data', 'query', name, '--pipeline', pipeline, '--json'])).json()).toEqual(results);
+    expect((await inShop(['data', 'query', name, '--pipeline', pipeline, '--json'])).json()).toEqual({
+      items: results,
+      untrusted: true,
+    });
     const { stdout } = await inShop(['data', 'query', name, '--pipeline', '-'], { stdin: pipeline });
     expect(stdout).toBe(results.map((each) => `${JSON.stringify(each)}\n`).join(''));
     expect((await inShop(['data', 'query', name, '--pipeline', '[{"$out":"x"}]'])).stderr).toContain('$out');

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readPackageFile } from '../../src/package.js';
 import { missingLines, readExamples, readGuides, type Example } from '../helpers/guide-examples.js';
 import { findFreePort } from '../helpers/listen.js';
 import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
@@ -74,6 +75,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'needs React Native; test/client/platforms.test.ts has storages that answer with promises',
     ],
   ]),
+  'SKILL.md': {
+    ['import { createClient } from ' + "'http://localhost:4000/api/client.js';"]:
+      'a part of a page; test/cli/first-minutes.test.ts has a whole one',
+  },
   'own-server.md': { '// check-token.mjs': 'needs a library; test/e2e/own-server.test.ts runs it' },
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {
@@ -81,11 +86,14 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 /** Guides whose examples start a server of their own. */
-const STARTS_ITS_SERVER = new Set(['getting-started.md']);
+const STARTS_ITS_SERVER = new Set(['getting-started.md', 'SKILL.md']);
 /** Guides that another test runs as a whole. */
 const RUN_ELSEWHERE = new Set(['first-app.md', 'mongodb-for-tests.md', 'proxy.md']);
 
-const guides = [...readGuides()].map(([name, text]) => ({ name, examples: readExamples(text) }));
+/** The guides, and what coding agents are told to do. */
+const guides = [...readGuides(), ['SKILL.md', readPackageFile('templates', 'agents', 'SKILL.md')] as const].map(
+  ([name, text]) => ({ name, examples: readExamples(text) }),
+);
 const firstLine = ({ text }: Example): string => text.split('\n', 1)[0]!;
 const isRun = (name: string, example: Example): boolean => !NOT_RUN[name]?.[firstLine(example)];
 

@@ -35,7 +35,7 @@ export function readExamples(markdown: string): Example[] {
 }
 
 const fileOf = (text: string): string | null =>
-  /^(?:\/\/|#|<!--) ([\w-]+\.\w+)(?: -->)?$/.exec(text.split('\n', 1)[0]!)?.[1] ?? null;
+  /^(?:\/\/|#|<!--) ([\w.-]+\.\w+)(?: -->)?$/.exec(text.split('\n', 1)[0]!)?.[1] ?? null;
 
 /** Lines of `shown` that `output` does not have, in their order; `…` stands for any text of a line. */
 export function missingLines(shown: string, output: string): string[] {

@@ -1,5 +1,5 @@
 import type { Field } from '../../../src/features/collections/fields/field.js';
-import { RULE_NAMES } from '../../../src/features/collections/rules/collection-rules.js';
+import { ACCESS_WORDS, RULE_NAMES } from '../../../src/features/collections/rules/collection-rules.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { presentType } from '../../ask/present-field-spec.js';
@@ -37,14 +37,6 @@ export function presentCollectionAccess({ name, access, rls }: Shown): string {
   return 'mode' in rls ? `${access}, owner field ${rls.ownerField}` : access;
 }
 
-const ACCESS_TEXTS: Readonly<Record<Shown['access'], string>> = {
-  public: 'everyone with the publishable key reads it, only the secret key writes.',
-  'public-read': 'everyone with the publishable key reads it, signed-in users write their own documents.',
-  private: 'signed-in users read and write their own documents.',
-  'server-only': 'only the secret key reads and writes it.',
-  rules: 'its rules say who may do what.',
-};
-
 /** Who may access the collection, in words, and the commands that change it. */
 export function presentAccessText({ name, access }: Shown): string {
   const others = [
@@ -52,7 +44,7 @@ export function presentAccessText({ name, access }: Shown): string {
     ...(access === 'server-only' ? [`bsvc collection rls ${name} --mode private`] : []),
     ...(access === 'public' || access === 'server-only' ? [] : [`bsvc collection rls ${name} --server-only`]),
   ];
-  return `Access: ${access}: ${ACCESS_TEXTS[access]}\nTo change it: ${others.join(', or ')}`;
+  return `Access: ${access}: ${ACCESS_WORDS[access]}\nTo change it: ${others.join(', or ')}`;
 }
 
 /** The rules, one a line. */

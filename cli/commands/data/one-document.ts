@@ -53,5 +53,10 @@ export async function readJsonText({ io }: Context, text: string, what = 'The fi
 /** A document as the outcome of a command: indented at a terminal. */
 export function presentOne({ io }: Context, document: { _id: unknown }): Result {
   const indent = io.stdout.isTTY ? 2 : undefined;
-  return { json: document, quiet: String(document._id), text: () => JSON.stringify(document, null, indent) };
+  return {
+    json: document,
+    quiet: String(document._id),
+    text: () => JSON.stringify(document, null, indent),
+    untrusted: true,
+  };
 }

@@ -90,6 +90,7 @@ export default defineCommand({
     const indent = context.io.stdout.isTTY ? 2 : undefined;
     return {
       json: reply,
+      untrusted: true,
       quiet: items.map(({ _id }) => _id),
       text: () => {
         context.out.note(`${items.length} of ${page.total ?? 'an unknown number of'} documents`);

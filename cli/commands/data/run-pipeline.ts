@@ -25,7 +25,8 @@ export async function runPipeline(
   const results = readResults(await aggregateDocuments(app, caller, collection.name, pipeline, options));
   const indent = context.io.stdout.isTTY ? 2 : undefined;
   return {
-    json: results,
+    json: { items: results },
+    untrusted: true,
     quiet: results.map((result) => JSON.stringify(result)),
     text: () => results.map((result) => JSON.stringify(result, null, indent)).join('\n'),
   };

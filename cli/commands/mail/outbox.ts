@@ -10,6 +10,7 @@ export default defineCommand({
     const mails = await listOutbox(app, to === undefined ? {} : { to });
     return {
       json: mails,
+      untrusted: true,
       quiet: mails.map((mail) => mail.id),
       text: () =>
         mails.length === 0

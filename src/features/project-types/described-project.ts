@@ -3,7 +3,14 @@ import type { Collection } from '../collections/collection.js';
 import { namesOf } from '../collections/fields/constraints/check-value.js';
 import { constraintRow } from '../collections/fields/constraints/constraint-rows.js';
 import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
-import { isServerOnly } from '../collections/rules/collection-rules.js';
+import {
+  ACCESS_WORDS,
+  accessWord,
+  isServerOnly,
+  rulesOf,
+  type CollectionAccess,
+} from '../collections/rules/collection-rules.js';
+import { admitsAnyone, admitsNobody } from '../collections/rules/rule.js';
 import { listCollections } from '../collections/list-collections.js';
 import { ROLES, EMAIL_VERIFIED, USERS } from '../collections/users-collection.js';
 import { isFieldPath } from '../documents/store/find-field.js';
@@ -33,6 +40,8 @@ export interface DescribedCollection {
   filledIn: readonly string[];
   /** Fields that the reader sets in new documents alone. */
   setOnce: readonly string[];
+  /** Who may do what, a line each; rules in their text for the secret key alone, since they may name hidden fields. */
+  access: readonly string[];
 }
 
 /** All of a project that its types tell of, in an order of its own: the same project is always described the same. */
@@ -70,7 +79,7 @@ export function describeCollections(
   const typeNames = nameTypes(sorted.map((collection) => collection.name));
   return {
     name,
-    collections: sorted.map(({ name: collection, mode, fields, rls }) => ({
+    collections: sorted.map(({ name: collection, mode, fields, rls, ...others }) => ({
       name: collection,
       typeName: typeNames.get(collection)!,
       isFlexible: mode === 'flexible',
@@ -79,6 +88,7 @@ export function describeCollections(
       ownerField: rls?.ownerField ?? null,
       filledIn: [...(rls ? [rls.ownerField] : []), ...namesWith(isPublic, fields, 'stamp')],
       setOnce: [...(rls ? [rls.ownerField] : []), ...namesWith(isPublic, fields, 'fixed')],
+      access: tellAccess({ rls, ...others }, isPublic),
     })),
     version: [
       name,
@@ -86,6 +96,18 @@ export function describeCollections(
       ...sorted.map((each) => [each._id, each.name, each.version, each.updatedAt.getTime()].join('.')),
     ].join(' '),
   };
+}
+
+function tellAccess(access: CollectionAccess, isPublic: boolean): string[] {
+  const word = accessWord(access);
+  if (word !== 'rules') return [`${word}: ${ACCESS_WORDS[word]}`];
+  const rules = rulesOf(access);
+  return (['read', 'create', 'update', 'delete'] as const).map((name) => {
+    const rule = rules[name];
+    if (admitsAnyone(rule)) return `${name}: anyone`;
+    if (admitsNobody(rule)) return `${name}: nobody but the secret key`;
+    return `${name}: ${isPublic ? 'users whom its rule admits' : access.rules![name]}`;
+  });
 }
 
 /** The secret key stands above what stamps and fixed fields ask of users. */

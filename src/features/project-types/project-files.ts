@@ -7,18 +7,20 @@ import type { Project } from '../projects/project.js';
 import { prepareFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import { describeProject, type Audience, type DescribedProject } from './described-project.js';
 import { buildProjectDocument } from './project-document.js';
+import { writeBrief } from './project-brief.js';
 import { writeTypeFile } from './type-file.js';
 import type { JsonSchema } from '../../platform/schema/schema.js';
 import { openComponents } from '../reference/schema-components.js';
 import { collectionSchemas } from './collection-schemas.js';
 
-/** Files made of the collections of a project: TypeScript, OpenAPI, JSON Schema. */
-export type ProjectFile = 'types.d.ts' | 'openapi.json' | 'schema.json';
+/** Files made of the collections of a project: TypeScript, OpenAPI, JSON Schema, a page for coding agents. */
+export type ProjectFile = 'types.d.ts' | 'openapi.json' | 'schema.json' | 'brief.md';
 
 const MEDIA_TYPES: Readonly<Record<ProjectFile, string>> = {
   'types.d.ts': 'text/plain; charset=utf-8',
   'openapi.json': 'application/json; charset=utf-8',
   'schema.json': 'application/json; charset=utf-8',
+  'brief.md': 'text/markdown; charset=utf-8',
 };
 
 /** The text of a file, of a service under the path `base`; the same project always gives the same. */
@@ -35,6 +37,8 @@ export async function writeProjectFile(
       return stringify(await buildProjectDocument(lists, project, base), 2);
     case 'schema.json':
       return stringify(await writeSchemaFile(project), 1);
+    case 'brief.md':
+      return writeBrief(project);
   }
 }
 

@@ -52,6 +52,12 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
       }),
     ),
     fileRoute(
+      'brief.md',
+      'getProjectBrief',
+      'The project on one page for a coding agent: collections, who may do what, calls that work',
+      fileAnswers('Markdown of at most 4 kB', 'text/markdown'),
+    ),
+    fileRoute(
       'schema.json',
       'getProjectSchema',
       'The collections of the project as JSON Schema',

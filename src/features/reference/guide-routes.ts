@@ -1,6 +1,8 @@
 import { publicPath } from '../../config/public-path.js';
 import { missing } from '../../errors.js';
 import { naming, PUBLIC, route, type RouteList } from '../../http/routes/route.js';
+import { markdownPage } from './machine-pages.js';
+import { servePage } from './machine-routes.js';
 import { GUIDES, GUIDES_PREFIX, renderGuide } from './guides.js';
 import { fileAnswers, prepareFile, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 
@@ -29,8 +31,12 @@ export const GUIDE_ROUTES: RouteList = {
       id: 'getGuide',
       summary: 'A guide as a page to read',
       access: PUBLIC,
-      ...fileAnswers('The page', 'text/html'),
+      ...fileAnswers('The page, or its Markdown where `Accept` prefers that', ['text/html', 'text/markdown']),
       async handle({ app, ctx, params }) {
+        ctx.vary('Accept');
+        if (ctx.accepts('text/html', 'text/markdown') === 'text/markdown') {
+          return servePage(ctx, `docs ${params.guide}.md`, () => markdownPage(params.guide));
+        }
         const page = findPage(publicPath(app.config), params.guide);
         if (!page) {
           const names = GUIDES.map(({ name }) => name).join(', ');

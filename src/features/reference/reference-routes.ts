@@ -2,6 +2,7 @@ import { publicPath } from '../../config/public-path.js';
 import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
 import { arrayOf, claimed, object, TEXT, type Schema } from '../../platform/schema/schema.js';
 import { fileAnswers, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
+import { MARKDOWN_ROUTE } from './machine-routes.js';
 import type { ReferenceFiles } from './reference-files.js';
 
 const DOCUMENT: Schema = claimed({ type: 'object', required: ['openapi', 'info', 'paths', 'components'] });
@@ -87,6 +88,6 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
     });
   return [
     { prefix: '/api/openapi.json', tag: 'Service', rate: 'page', routes: [fileRoute(API_DOCUMENT)] },
-    { prefix: '/api/docs', tag: 'Service', rate: 'page', routes: DOCS.map(fileRoute) },
+    { prefix: '/api/docs', tag: 'Service', rate: 'page', routes: [...DOCS.map(fileRoute), MARKDOWN_ROUTE] },
   ];
 }

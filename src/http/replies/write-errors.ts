@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import { AppError, type ErrorKind } from '../../errors.js';
 import { findOutage, isDamage } from '../../platform/database/outages.js';
 import type { Logger } from '../../platform/observe/logger.js';
+import { pageOfError } from './error-page.js';
 import { replyJson } from './reply.js';
 
 const STATUS: Record<ErrorKind, number> = {
@@ -34,6 +35,8 @@ export interface ErrorBody {
   error: string;
   code: string;
   requestId: string;
+  /** The path of the guide that explains the code. */
+  docs: string;
   details?: AppError['details'];
 }
 
@@ -80,6 +83,7 @@ export function presentError(error: AppError, requestId: string): ErrorBody {
     error: error.message,
     code: error.code,
     requestId,
+    docs: pageOfError(error.code),
   };
   if (error.details) body.details = error.details;
   return body;

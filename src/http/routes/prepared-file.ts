@@ -20,11 +20,12 @@ export interface PreparedFile {
 }
 
 /** Of a route that answers with such a file: it may be asked for by the `ETag` of a copy. */
-export function fileAnswers(description: string, type: string, schema: JsonSchema = TEXT) {
+export function fileAnswers(description: string, type: string | readonly string[], schema: JsonSchema = TEXT) {
+  const content = Object.fromEntries([type].flat().map((each) => [each, schema]));
   return {
     headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
     answers: [
-      own(200, description, { [type]: schema }, { ETag: 'Changes with the content' }),
+      own(200, description, content, { ETag: 'Changes with the content' }),
       own(304, 'The copy is good'),
     ],
   };

@@ -372,6 +372,7 @@ export const ERROR = object(
     error: text({ minLength: 1, description: 'The same text as `message`.' }),
     code: text({ pattern: '^[A-Z][A-Z0-9_]*$', description: 'What went wrong, for programs.' }),
     requestId: text({ description: 'As in the header `x-request-id`; quote it when asking for help.' }),
+    docs: text({ pattern: '^/', description: 'The path of the guide that explains the code.' }),
     'details?': arrayOf(
       object({
         field: TEXT,

@@ -66,6 +66,15 @@ export function accessWord(access: CollectionAccess): AccessWord | 'rules' {
   return isServerOnly(access) ? 'server-only' : 'rules';
 }
 
+/** Who may access a collection, in a sentence. */
+export const ACCESS_WORDS: Readonly<Record<ReturnType<typeof accessWord>, string>> = {
+  public: 'everyone with the publishable key reads it, only the secret key writes.',
+  'public-read': 'everyone with the publishable key reads it, signed-in users write their own documents.',
+  private: 'signed-in users read and write their own documents.',
+  'server-only': 'only the secret key reads and writes it.',
+  rules: 'its rules say who may do what.',
+};
+
 function parseAll(rules: AccessRules): ParsedRules {
   // The same text is the same rule: what it comes to for a caller is found out once.
   const known = new Map<string, Rule>();

@@ -1,0 +1,77 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAX_BRIEF_BYTES, writeBrief } from '../../src/features/project-types/project-brief.js';
+import { describeProject } from '../../src/features/project-types/described-project.js';
+import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+let test: TestApp;
+let shop: TestProject;
+
+beforeAll(async () => {
+  test = await openTestApp();
+  shop = await buildProject(test.app);
+  await buildCollection(test.app, shop.project, {
+    name: 'orders',
+    access: 'server-only',
+    fields: [
+      { name: 'number', type: 'Number', required: true, min: 7 },
+      { name: 'state', type: 'String', required: true, enum: ['open', 'paid'] },
+      { name: 'margin', type: 'Number', hidden: true },
+    ],
+  });
+  await buildCollection(test.app, shop.project, {
+    name: 'notes',
+    fields: [{ name: 'owner', type: 'String', stamp: 'user.id' }],
+    rules: { read: 'doc.owner = user.id', create: 'user', update: 'nobody', delete: 'nobody' },
+  });
+});
+afterAll(() => test.close());
+
+const read = async (key: string): Promise<string> => {
+  const reply = await fetch(`${test.url}/api/schemas/brief.md`, { headers: { 'x-api-key': key } });
+  expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'text/markdown; charset=utf-8']);
+  return reply.text();
+};
+
+describe('GET /api/schemas/brief.md', () => {
+  it('says what there is and who may do what', async () => {
+    const text = await read(shop.secret);
+    expect(text).toContain('- orders\n  - server-only: only the secret key reads and writes it.\n');
+    expect(text).toContain('  - read: doc.owner = user.id\n  - create: user\n  - update: nobody but the secret key\n');
+    expect(text).toContain('margin Number');
+  });
+
+  it('tells a publishable key nothing of closed collections, nor the text of a rule', async () => {
+    const text = await read(shop.publishable);
+    expect(text).not.toMatch(/orders|margin|doc\.owner/);
+    expect(text).toContain('- read: users whom its rule admits');
+  });
+
+  it('has twelve calls that work as they stand', async () => {
+    const [, calls] = /```sh\n([\s\S]*?)```/.exec(await read(shop.secret))!;
+    const lines = calls!.split('\n').filter((line) => line.startsWith('curl'));
+    expect(lines).toHaveLength(12);
+    const values: Record<string, string> = { ID: '', ACCESS_TOKEN: '' };
+    for (const line of lines) {
+      const script = `k="x-api-key: $KEY"\n${line.replace('curl', 'curl -sw "\\n%{http_code}"')}`;
+      const env = { PATH: process.env.PATH, KEY: shop.secret, API: `${test.url}/api`, ...values };
+      const [body, status] = (await promisify(execFile)('sh', ['-c', script], { env })).stdout.split(/\n(?=\d+$)/);
+      expect([line, status, body]).toEqual([line, expect.stringMatching(/^20[01]$/), body]);
+      const answer = JSON.parse(body!) as Record<string, string> & { data?: Record<string, string> };
+      const data = answer.data ?? answer;
+      if (values.ID === '' && data._id) values.ID = data._id;
+      if (data.accessToken) values.ACCESS_TOKEN = data.accessToken;
+    }
+  });
+
+  it.each([0, 1, 5, 40, 400])('has at most 4 kB with %i collections more', async (count) => {
+    const described = await describeProject(test.app, shop.project, { isPublic: false });
+    const [orders] = described.collections.filter(({ name }) => name === 'orders');
+    const more = Array.from({ length: count }, (_, at) => ({ ...orders!, name: `collection-with-a-long-name-${at}` }));
+    const text = writeBrief({ ...described, collections: [...described.collections, ...more] });
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_BRIEF_BYTES);
+    expect(text).toContain('## Limits');
+  });
+});
