@@ -31,6 +31,7 @@ describe('every error reply', () => {
       error: reply.body.message,
       code: 'NOT_FOUND',
       requestId: reply.headers['x-request-id'],
+      docs: '/api/docs/guides/rest',
     });
     expect(reply.headers['content-type']).toMatch(/^application\/json/);
   });

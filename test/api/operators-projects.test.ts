@@ -168,6 +168,7 @@ describe('/api/projects/:projectId/collections', () => {
         error: 'At least one field is required',
         code: 'EMPTY_SCHEMA',
         requestId: answer.headers['x-request-id'],
+        docs: expect.stringMatching('^/api/docs/'),
       });
       await call('get', `${path}/collections/posts`).expect(404);
     },

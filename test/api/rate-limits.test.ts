@@ -58,6 +58,7 @@ describe('the limit of requests per address (rest-api.md 8)', () => {
       error: 'Too many requests: please try again later',
       code: 'RATE_LIMITED',
       requestId: refused.headers.get('x-request-id'),
+      docs: '/api/docs/guides/troubleshooting',
       details: [
         {
           field: 'BSVC_RATE_LIMIT',

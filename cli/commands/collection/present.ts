@@ -1,5 +1,5 @@
 import type { Field } from '../../../src/features/collections/fields/field.js';
-import { ACCESS_WORDS, RULE_NAMES } from '../../../src/features/collections/rules/collection-rules.js';
+import { ACCESS_SENTENCES, RULE_NAMES } from '../../../src/features/collections/rules/collection-rules.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { presentType } from '../../ask/present-field-spec.js';
@@ -44,7 +44,7 @@ export function presentAccessText({ name, access }: Shown): string {
     ...(access === 'server-only' ? [`bsvc collection rls ${name} --mode private`] : []),
     ...(access === 'public' || access === 'server-only' ? [] : [`bsvc collection rls ${name} --server-only`]),
   ];
-  return `Access: ${access}: ${ACCESS_WORDS[access]}\nTo change it: ${others.join(', or ')}`;
+  return `Access: ${access}: ${ACCESS_SENTENCES[access]}\nTo change it: ${others.join(', or ')}`;
 }
 
 /** The rules, one a line. */

@@ -4,7 +4,7 @@ import { namesOf } from '../collections/fields/constraints/check-value.js';
 import { constraintRow } from '../collections/fields/constraints/constraint-rows.js';
 import { HIDDEN_FIELD, type Field, type FieldShape } from '../collections/fields/field.js';
 import {
-  ACCESS_WORDS,
+  ACCESS_SENTENCES,
   accessWord,
   isServerOnly,
   rulesOf,
@@ -100,7 +100,7 @@ export function describeCollections(
 
 function tellAccess(access: CollectionAccess, isPublic: boolean): string[] {
   const word = accessWord(access);
-  if (word !== 'rules') return [`${word}: ${ACCESS_WORDS[word]}`];
+  if (word !== 'rules') return [`${word}: ${ACCESS_SENTENCES[word]}`];
   const rules = rulesOf(access);
   return (['read', 'create', 'update', 'delete'] as const).map((name) => {
     const rule = rules[name];

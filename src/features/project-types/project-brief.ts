@@ -74,7 +74,10 @@ function typeOf(shape: FieldShape): string {
   return shape.type === 'Array' && shape.items ? `Array(${typeOf(shape.items)})` : shape.type;
 }
 
-/** Whether an example with a field can be stored as it stands: not where it needs the id of another document, or fits a pattern. */
+/**
+ * Whether an example with a field can be stored as it stands: not where it needs another document's id, or fits a
+ * pattern.
+ */
 function canBeStored(collection: DescribedCollection): boolean {
   const isGiven = insertedFields(collection).every(
     ({ required, type, pattern, fields, items }) =>

@@ -67,7 +67,7 @@ export function accessWord(access: CollectionAccess): AccessWord | 'rules' {
 }
 
 /** Who may access a collection, in a sentence. */
-export const ACCESS_WORDS: Readonly<Record<ReturnType<typeof accessWord>, string>> = {
+export const ACCESS_SENTENCES: Readonly<Record<ReturnType<typeof accessWord>, string>> = {
   public: 'everyone with the publishable key reads it, only the secret key writes.',
   'public-read': 'everyone with the publishable key reads it, signed-in users write their own documents.',
   private: 'signed-in users read and write their own documents.',
