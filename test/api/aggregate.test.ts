@@ -6,6 +6,7 @@ import { signAccessToken } from '../../src/features/access/sign-access-token.js'
 import type { Collection } from '../../src/features/collections/collection.js';
 import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { runs } from '../helpers/runs.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const ME = new ObjectId().toHexString();
@@ -276,7 +277,7 @@ describe('a fuzzed pipeline', () => {
           expect(JSON.stringify(body)).not.toContain(CANARY);
         },
       ),
-      { seed: 5, numRuns: 1500 },
+      { seed: 5, numRuns: runs(300) },
     );
     expect(answered).toBeGreaterThan(200);
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(prototype);

@@ -7,6 +7,7 @@ import type { Collection } from '../../src/features/collections/collection.js';
 import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
 import { hasParallelArrays } from '../../src/features/documents/store/parallel-arrays.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { runs } from '../helpers/runs.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const BOTH = { tags: ['a'], labels: ['b'] };
@@ -79,7 +80,7 @@ describe('a document with arrays in two fields of one index', () => {
           ].some((paths) => hasParallelArrays(document, paths)),
         ).toBe(refused);
       }),
-      { seed: 20_261_121, numRuns: 400 },
+      { seed: 20_261_121, numRuns: runs(150) },
     );
   });
 });

@@ -4,6 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openEngine } from '../../src/engine/index.js';
+import { migrate } from '../../src/migrations/migrate.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
@@ -31,8 +32,8 @@ beforeEach(async ({ skip }) => {
     BSVC_BCRYPT_COST: '4',
     BSVC_AUTH_RATE_LIMIT: 'off',
   };
-  await runOrThrow(['migrate'], env);
   owner = await withApp(env, async (app) => {
+    await migrate(app.db);
     const made = await buildProject(app);
     await buildCollection(app, made.project, { name: 'notes' });
     return made;

@@ -12,6 +12,7 @@ const home = openCliHome();
 const bsvc = home.bsvc;
 const dataDir = join(home.dir, 'data');
 const binaryEnv = { BSVC_DATA_DIR: dataDir, BSVC_DURABILITY: 'relaxed', BSVC_LOG_LEVEL: 'warn' };
+const DOCUMENTS = 1_200;
 let secret: string;
 
 beforeAll(async () => {
@@ -22,7 +23,7 @@ beforeAll(async () => {
   ]);
   await bsvc(['collection', 'add', 'posts', '--project', 'shop', ...fields]);
   const stdin = Array.from(
-    { length: 2000 },
+    { length: DOCUMENTS },
     (_, n) => `{"title":"t${n}","at":"2026-01-02","price":${n / 4},"tags":["a","b${n}"]}\n`,
   ).join('');
   await bsvc(['data', 'import', 'posts', '-', '--format', 'ndjson', '--project', 'shop'], { stdin });
@@ -273,7 +274,7 @@ describe('bsvc move-to', () => {
   it('only counts with --dry-run', async () => {
     const { code, json } = await bsvc(['move-to', uri, '--dry-run', '--json']);
     expect(code).toBe(0);
-    expect(json<Report>().documents).toBeGreaterThan(2000);
+    expect(json<Report>().documents).toBeGreaterThan(DOCUMENTS);
     expect(await countThere()).toBe(0);
     expect((await bsvc(['move-to', uri, '--dry-run'])).stdout).toContain('Nothing was changed');
   });

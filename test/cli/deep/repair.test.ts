@@ -9,7 +9,7 @@ import { openSeed } from '../../helpers/seed.js';
 import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';
 
 const DOCUMENTS = 2_000;
-const KILLS = 6;
+const KILLS = 3;
 
 let dir: TempDir;
 let data: string;

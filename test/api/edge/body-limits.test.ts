@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../src/api.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
-import type { Route } from '../../src/http/routes/route.js';
-import type { Schema } from '../../src/platform/schema/schema.js';
-import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
-import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openUserClient } from '../helpers/user-client.js';
+import { ROUTE_LISTS } from '../../../src/api.js';
+import { updateProject } from '../../../src/features/projects/update-project.js';
+import type { Route } from '../../../src/http/routes/route.js';
+import type { Schema } from '../../../src/platform/schema/schema.js';
+import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openUserClient } from '../../helpers/user-client.js';
 
 const TOKEN = 'operator-token-for-tests';
 const MAX_JSON_BYTES = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;
 beforeAll(async () => {

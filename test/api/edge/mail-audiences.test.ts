@@ -1,11 +1,11 @@
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { setMailSettings } from '../../src/features/mail/project-mail.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { slotsUsed } from '../helpers/mail-slots.js';
-import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { updateProject } from '../../../src/features/projects/update-project.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { slotsUsed } from '../../helpers/mail-slots.js';
+import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;
 let provider: MailProviderDouble;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OPERATOR_PREFIX } from '../../src/features/mail/mail-operation.js';
-import { PROVIDER_OPERATIONS } from '../../src/features/mail/provider-routes.js';
-import { setMailSettings } from '../../src/features/mail/project-mail.js';
-import type { Route } from '../../src/http/routes/route.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { buildOperator } from '../helpers/operator-client.js';
+import { OPERATOR_PREFIX } from '../../../src/features/mail/mail-operation.js';
+import { PROVIDER_OPERATIONS } from '../../../src/features/mail/provider-routes.js';
+import { setMailSettings } from '../../../src/features/mail/project-mail.js';
+import type { Route } from '../../../src/http/routes/route.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { buildOperator } from '../../helpers/operator-client.js';
 
 // What the mail provider answers reaches whoever asked in our words (rest-api.md 4.4), by either way in. The operations
 // are those of the routes, so that one that is added is asked too.

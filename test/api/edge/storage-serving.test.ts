@@ -2,9 +2,9 @@ import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openStorageClient, type StorageClient } from '../helpers/storage-client.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openStorageClient, type StorageClient } from '../../helpers/storage-client.js';
 
 let test: TestApp;
 let owner: TestProject;
