@@ -1,7 +1,7 @@
-import type { App } from '../../src/app.js';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import type { RlsMode } from '../../src/features/collections/collection.js';
-import type { Project } from '../../src/features/projects/project.js';
+import type { App } from '../world/app.js';
+import type { RlsMode } from '../world/collections.js';
+import type { Project } from '../world/projects.js';
+import { signAccessToken } from '../world/users.js';
 
 /**
  * Who asks. The user of the bearer token is always the same one; `mine` is a document of that user, `theirs` one of

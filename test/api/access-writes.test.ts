@@ -1,8 +1,8 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
+import type { Collection } from '../world/collections.js';
+import { documentStore } from '../world/stored.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { WRITE_MATRIX, signBearers, type BearerKind, type WriteOperation } from './access-matrix.js';

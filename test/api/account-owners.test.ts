@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
+import { drainJobs, listOutbox } from '../world/jobs.js';
+import { updateProject } from '../world/projects.js';
 import { countMailTo } from '../../src/features/users/codes/mail-allowance.js';
 import { identityStore } from '../../src/features/users/accounts/linked-identity.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';

@@ -2,9 +2,8 @@ import { ObjectId } from 'bson';
 import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
+import { type Collection, defaultUsersCollection } from '../world/collections.js';
+import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { runs } from '../helpers/runs.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -261,6 +260,8 @@ describe('a fuzzed pipeline', () => {
     ),
   }));
 
+  const PIPELINES = runs(300);
+
   it('never answers a document of another project, of users, of the trash or of another owner', async () => {
     const prototype = Object.getOwnPropertyNames(Object.prototype);
     let answered = 0;
@@ -277,9 +278,9 @@ describe('a fuzzed pipeline', () => {
           expect(JSON.stringify(body)).not.toContain(CANARY);
         },
       ),
-      { seed: 5, numRuns: runs(300) },
+      { seed: 5, numRuns: PIPELINES },
     );
-    expect(answered).toBeGreaterThan(200);
+    expect(answered).toBeGreaterThan(PIPELINES / 4);
     expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(prototype);
   });
 });

@@ -1,10 +1,8 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
+import { type Collection, defaultUsersCollection, documentsName, parseFieldSpec } from '../world/collections.js';
+import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openRandom } from '../helpers/random.js';

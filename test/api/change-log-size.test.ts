@@ -1,8 +1,8 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setChanges } from '../../src/features/changes/set-changes.js';
-import { trimChangesJob } from '../../src/features/changes/trim-changes.job.js';
-import { projectStore } from '../../src/features/projects/project-store.js';
+import { setChanges } from '../world/collections.js';
+import { trimChangesJob } from '../world/jobs.js';
+import { projectStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openFollower } from '../helpers/feed-follower.js';

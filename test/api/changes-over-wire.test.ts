@@ -1,6 +1,6 @@
 import { MongoClient, ObjectId, type Collection as Foreign, type Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
+import { documentStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openStreamClient, type StreamClient } from '../helpers/event-stream.js';
 import { openFollower } from '../helpers/feed-follower.js';

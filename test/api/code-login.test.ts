@@ -1,13 +1,9 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { disableUser } from '../../src/features/users/accounts/disable-user.js';
-import { requireUser } from '../../src/features/users/user-store.js';
-import type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';
+import { drainJobs, listJobs, listOutbox } from '../world/jobs.js';
+import { type SignInSettings, changeProject } from '../world/projects.js';
+import { disableUser, requireUser } from '../world/users.js';
 import { JOB_PRIORITIES } from '../../src/platform/jobs/job.js';
-import { listJobs } from '../../src/platform/jobs/manage-jobs.js';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

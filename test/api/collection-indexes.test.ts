@@ -1,12 +1,15 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { App } from '../../src/app.js';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { collectionStore } from '../../src/features/collections/collection-store.js';
-import { listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
-import type { Field } from '../../src/features/collections/fields/field.js';
-import { setRls } from '../../src/features/collections/change-collection.js';
+import type { App } from '../world/app.js';
+import {
+  type Collection,
+  type Field,
+  documentsName,
+  editCollection,
+  listMissingIndexes,
+  setRls,
+} from '../world/collections.js';
+import { collectionStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

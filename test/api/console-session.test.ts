@@ -1,20 +1,17 @@
 import supertest, { type Test } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../src/api.js';
-import { operatorSessionStore } from '../../src/features/access/operator.js';
-import { changeCollection } from '../../src/features/collections/change-collection.js';
-import { listActs } from '../../src/features/audit/audit-log.js';
-import { makeSignInLink } from '../../src/features/operators/console-session.js';
+import { ROUTE_LISTS } from '../world/app.js';
+import { changeCollection } from '../world/collections.js';
+import { listActs, makeSignInLink, removeOperator, requireOperatorNamed } from '../world/operators.js';
+import { SIGNED_IN_OPERATORS, operatorSessionStore } from '../world/stored.js';
+import { signUp } from '../world/users.js';
 import { removeProjectContents } from '../../src/features/management/finish-deletion.job.js';
 import { listOperators } from '../../src/features/operators/list-operators.js';
 import { saveView } from '../../src/features/operators/admin-routes.js';
-import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
-import { signUp } from '../../src/features/users/sign-up.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
 import { buildOperator, openOperatorClient, OPERATOR_PASSWORD, type Method } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { SIGNED_IN_OPERATORS } from '../../src/features/access/operator.js';
 
 const HOUR_MS = 3_600_000;
 const VIEWS = '/api/admin/me/views';

@@ -1,9 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
-import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
-import type { Collection } from '../../src/features/collections/collection.js';
+import { type Collection, editCollection, parseFieldSpec } from '../world/collections.js';
+import { importDocuments } from '../world/documents.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { searchConstraints } from '../helpers/search-constraints.js';

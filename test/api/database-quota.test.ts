@@ -1,8 +1,8 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
-import { projectStore } from '../../src/features/projects/project-store.js';
+import { type Collection, documentsName } from '../world/collections.js';
+import { importDocuments } from '../world/documents.js';
+import { projectStore } from '../world/stored.js';
 import { MAX_USER_BYTES } from '../../src/features/users/accounts/insert-user.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';

@@ -2,16 +2,13 @@ import { generateKeyPairSync } from 'node:crypto';
 import { parse, stringify } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withParsedCollections } from '../../cli/formats/read-declaration-file.js';
-import { ROUTE_LISTS } from '../../src/api.js';
+import { type JsonSchema, ROUTE_LISTS } from '../world/app.js';
+import { createProject, declareProject, requireProject } from '../world/projects.js';
 import { FIELD_DEFS } from '../../src/features/collections/schema/collection-declaration.js';
 import { applyProjects } from '../../src/features/declaration/apply-projects.js';
-import { declareProject } from '../../src/features/declaration/declare-project.js';
 import { planProjects, type ProjectPlan } from '../../src/features/declaration/plan-projects.js';
 import { readProjectsFile, type ProjectDeclaration } from '../../src/features/declaration/project-declaration.js';
 import { OVERRIDABLE_LIMITS } from '../../src/features/plans/plan-limits.js';
-import { createProject } from '../../src/features/projects/create-project.js';
-import { requireProject } from '../../src/features/projects/project-store.js';
-import type { JsonSchema } from '../../src/platform/schema/schema.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

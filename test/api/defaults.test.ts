@@ -1,8 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
-import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+import { editCollection, parseFieldSpec } from '../world/collections.js';
+import { importDocuments } from '../world/documents.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,12 +1,8 @@
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { App } from '../../src/app.js';
-import { operatorCaller } from '../../src/features/access/operator-caller.js';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { aggregateDocuments } from '../../src/features/documents/read/aggregate-documents.js';
-import { encodeList } from '../../src/features/documents/read/list-documents.js';
-import type { StoredDocument } from '../../src/features/documents/store/document.js';
-import { readFeed } from '../../src/features/feed/read-feed.js';
+import type { App } from '../world/app.js';
+import { type Collection, documentsName } from '../world/collections.js';
+import { type StoredDocument, aggregateDocuments, encodeList, operatorCaller, readFeed } from '../world/documents.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

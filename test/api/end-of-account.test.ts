@@ -1,12 +1,10 @@
 import type { Response } from 'supertest';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { listActs } from '../../src/features/audit/audit-log.js';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { removeGuestsJob } from '../../src/features/users/accounts/remove-guests.job.js';
-import { drainJobs } from '../../src/worker.js';
+import { type Collection, parseFieldSpec } from '../world/collections.js';
+import { drainJobs, removeGuestsJob } from '../world/jobs.js';
+import { listActs } from '../world/operators.js';
+import { changeProject } from '../world/projects.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';

@@ -1,7 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+import type { Collection } from '../world/collections.js';
+import { importDocuments } from '../world/documents.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { FILTER_OPERATORS } from '../../src/features/documents/query/filter-operators.js';
+import type { Collection } from '../world/collections.js';
+import { FILTER_OPERATORS } from '../world/documents.js';
 import {
   buildCollection,
   buildProject,

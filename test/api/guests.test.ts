@@ -1,9 +1,8 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { removeGuestsJob } from '../../src/features/users/accounts/remove-guests.job.js';
-import { addCollection } from '../../src/features/collections/add-collection.js';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
+import { addCollection } from '../world/collections.js';
+import { removeGuestsJob } from '../world/jobs.js';
+import { changeProject, setSocialProvider } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,9 +1,9 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import type { Collection } from '../../src/features/collections/collection.js';
+import type { Collection } from '../world/collections.js';
+import { documentStore } from '../world/stored.js';
+import { signAccessToken } from '../world/users.js';
 import { removeExpiredRecords } from '../../src/features/documents/write/idempotency.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

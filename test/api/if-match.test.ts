@@ -1,8 +1,8 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../src/api.js';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
+import { ROUTE_LISTS } from '../world/app.js';
+import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

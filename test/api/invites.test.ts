@@ -1,12 +1,10 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findCollection } from '../../src/features/collections/collection-store.js';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
-import { acceptInvite } from '../../src/features/users/invites/accept-invite.js';
-import { requireUser } from '../../src/features/users/user-store.js';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
+import { findCollection } from '../world/collections.js';
+import { drainJobs, listOutbox } from '../world/jobs.js';
+import { changeProject } from '../world/projects.js';
+import { documentStore } from '../world/stored.js';
+import { acceptInvite, requireUser } from '../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

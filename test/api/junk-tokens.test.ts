@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { updateProject } from '../../src/features/projects/update-project.js';
+import { updateProject } from '../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openSocialBrowser } from '../helpers/social-browser.js';

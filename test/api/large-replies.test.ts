@@ -1,8 +1,8 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { exportDocuments } from '../../src/features/documents/read/export-documents.js';
+import type { Collection } from '../world/collections.js';
+import { exportDocuments } from '../world/documents.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { listenToCommands, type CommandLog } from '../helpers/command-log.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

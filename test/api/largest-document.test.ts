@@ -1,8 +1,8 @@
 import { calculateObjectSize, ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { insertDocument } from '../../src/features/documents/write/insert-document.js';
+import { type Collection, documentsName } from '../world/collections.js';
+import { insertDocument } from '../world/documents.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

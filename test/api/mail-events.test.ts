@@ -3,8 +3,8 @@ import { ObjectId } from 'bson';
 import request from 'supertest';
 import { Webhook } from 'svix';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { mailLogStore, type MailStatus } from '../../src/features/mail/mail-log.js';
-import { setMailSettings } from '../../src/features/mail/project-mail.js';
+import { setMailSettings } from '../world/projects.js';
+import { type MailStatus, mailLogStore } from '../world/stored.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,14 +1,11 @@
 import type { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { mailLogStore } from '../../src/features/mail/mail-log.js';
+import { drainJobs, listOutbox } from '../world/jobs.js';
+import { setMailSettings, setTemplate, updateProject } from '../world/projects.js';
+import { jobStore, mailLogStore } from '../world/stored.js';
 import { holdTurns } from '../../src/features/mail/sending/provider-pace.js';
-import { setTemplate, templateStore } from '../../src/features/mail/mail-template.js';
-import { setMailSettings } from '../../src/features/mail/project-mail.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
-import { jobStore } from '../../src/platform/jobs/job.js';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
+import { templateStore } from '../../src/features/mail/mail-template.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { slotsUsed } from '../helpers/mail-slots.js';

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findMigrationStatus, type Migration, migrate, MIGRATIONS } from '../../src/migrations/migrate.js';
-import { SYSTEM_INDEXES } from '../../src/migrations/system-indexes.js';
+import { MIGRATIONS, type Migration, SYSTEM_INDEXES, findMigrationStatus, migrate } from '../world/app.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;

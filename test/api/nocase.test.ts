@@ -1,15 +1,18 @@
 import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { setChanges } from '../../src/features/changes/set-changes.js';
-import type { Collection } from '../../src/features/collections/collection.js';
+import {
+  type Collection,
+  type CollectionEdit,
+  editCollection,
+  parseFieldSpec,
+  setChanges,
+} from '../world/collections.js';
+import { importDocuments } from '../world/documents.js';
+import { insertDocumentRecord } from '../world/stored.js';
 import { requireStoredCollection } from '../../src/features/collections/collection-store.js';
-import { editCollection, type CollectionEdit } from '../../src/features/collections/edit-collection.js';
 import { foldDocumentsJob } from '../../src/features/collections/fold-documents.job.js';
 import { requireStoredFit } from '../../src/features/collections/stored-fit.js';
-import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
-import { insertDocumentRecord } from '../../src/features/documents/store/document-store.js';
 import { readNewDocument } from '../../src/features/documents/write/new-document.js';
 import {
   buildCollection,

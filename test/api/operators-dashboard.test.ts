@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { listActs } from '../../src/features/audit/audit-log.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
+import { drainJobs, listOutbox } from '../world/jobs.js';
+import { listActs } from '../world/operators.js';
+import { updateProject } from '../world/projects.js';
 import { buildProject } from '../helpers/build-project.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

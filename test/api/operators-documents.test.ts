@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { NewCollection } from '../../src/features/collections/add-collection.js';
-import { listActs } from '../../src/features/audit/audit-log.js';
+import type { NewCollection } from '../world/collections.js';
+import { listActs } from '../world/operators.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,10 +1,9 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
-import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
-import { startSeries } from '../../src/features/series/series.js';
+import { startSeries } from '../world/operators.js';
+import { addWebhook, testWebhook } from '../world/projects.js';
+import { jobStore } from '../world/stored.js';
 import { FIGURES, openRing, type Sample } from '../../src/features/series/rings.js';
-import { jobStore } from '../../src/platform/jobs/job.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';

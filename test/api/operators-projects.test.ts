@@ -2,14 +2,13 @@ import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { reserveSlots } from '../../src/features/mail/sending/mail-slots.js';
-import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
+import { documentsName } from '../world/collections.js';
+import { CALLERS, addWebhook, requireProject } from '../world/projects.js';
+import { projectStore } from '../world/stored.js';
 import { findByokKey } from '../../src/features/mail/project-mail.js';
-import { projectStore, requireProject } from '../../src/features/projects/project-store.js';
-import { documentsName } from '../../src/features/collections/collection.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { CALLERS } from '../../src/features/projects/project-store.js';
 
 let test: TestApp;
 let call: OperatorClient;

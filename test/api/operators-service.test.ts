@@ -1,10 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findBackupAge } from '../../src/features/backups/backup-age.js';
+import { drainJobs, findBackupAge } from '../world/jobs.js';
+import { sendTestMail } from '../world/projects.js';
 import { findKeptRequests, storeKeptRequests } from '../../src/features/series/requests/recent-requests.js';
-import { sendTestMail } from '../../src/features/mail/sending/send-mail.js';
-import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { buildOperator, openOperatorClient } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,12 +1,15 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listActs } from '../../src/features/audit/audit-log.js';
-import { operatorSessionStore, operatorStore } from '../../src/features/access/operator.js';
-import { logInOperator } from '../../src/features/operators/log-in-operator.js';
-import { listOperatorSessions, setOperatorPassword } from '../../src/features/operators/operator-sessions.js';
-import { removeOperator, requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
-import { createApi } from '../../src/api.js';
-import { openApp } from '../../src/app.js';
+import { createApi, openApp } from '../world/app.js';
+import {
+  listActs,
+  listOperatorSessions,
+  logInOperator,
+  removeOperator,
+  requireOperatorNamed,
+  setOperatorPassword,
+} from '../world/operators.js';
+import { operatorSessionStore, operatorStore } from '../world/stored.js';
 import { buildProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';

@@ -1,7 +1,6 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';
+import { type SignInSettings, changeProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setChanges } from '../../src/features/changes/set-changes.js';
-import type { Collection } from '../../src/features/collections/collection.js';
+import { type Collection, setChanges } from '../world/collections.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,10 +1,8 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { type Collection, editCollection, listMissingIndexes } from '../world/collections.js';
+import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,10 +1,10 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
-import { collectionStore, forgetCollection } from '../../src/features/collections/collection-store.js';
+import { type Collection, defaultUsersCollection } from '../world/collections.js';
+import { collectionStore } from '../world/stored.js';
+import { signAccessToken } from '../world/users.js';
+import { forgetCollection } from '../../src/features/collections/collection-store.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,7 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
+import type { Collection } from '../world/collections.js';
+import { purgeTrash } from '../world/documents.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

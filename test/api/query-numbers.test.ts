@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../src/api.js';
-import { setChanges } from '../../src/features/changes/set-changes.js';
+import { ROUTE_LISTS } from '../world/app.js';
+import { setChanges } from '../world/collections.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

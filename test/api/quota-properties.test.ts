@@ -1,7 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../src/api.js';
-import { projectStore } from '../../src/features/projects/project-store.js';
+import { ROUTE_LISTS } from '../world/app.js';
+import { projectStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';

@@ -1,16 +1,17 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import { addCollection } from '../../src/features/collections/add-collection.js';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { dropCollection } from '../../src/features/collections/drop-collection.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
-import { renameCollection } from '../../src/features/collections/rename-collection.js';
-import { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
-import { insertDocuments } from '../../src/features/documents/bulk/insert-documents.js';
-import { drainJobs } from '../../src/worker.js';
+import {
+  type Collection,
+  addCollection,
+  dropCollection,
+  editCollection,
+  parseFieldSpec,
+  renameCollection,
+} from '../world/collections.js';
+import { importDocuments, insertDocuments } from '../world/documents.js';
+import { drainJobs } from '../world/jobs.js';
+import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,15 +1,11 @@
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  collectionStore,
-  forgetCollection,
-  requireStoredCollection,
-} from '../../src/features/collections/collection-store.js';
-import { setMailSettings } from '../../src/features/mail/project-mail.js';
-import { sendTestMail } from '../../src/features/mail/sending/send-mail.js';
+import { forgetCollection, requireStoredCollection } from '../../src/features/collections/collection-store.js';
+import { drainJobs } from '../world/jobs.js';
+import { sendTestMail, setMailSettings } from '../world/projects.js';
+import { collectionStore } from '../world/stored.js';
 import { payloadStore } from '../../src/features/webhooks/deliveries/payload.js';
 import { removeFromOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../helpers/mail-provider-double.js';

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openApp, type App } from '../../src/app.js';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { insertDocumentRecord, removeDocumentRecord } from '../../src/features/documents/store/document-store.js';
-import { openLogger } from '../../src/platform/observe/logger.js';
+import { type App, openApp, openLogger } from '../world/app.js';
+import { type Collection, documentsName } from '../world/collections.js';
+import { insertDocumentRecord, removeDocumentRecord } from '../world/stored.js';
 import { openStreamClient, type StreamClient } from '../helpers/event-stream.js';
 import { buildMemberWorld, newRecord, type MemberWorld } from '../helpers/member-world.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,19 +1,22 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import { setChanges } from '../../src/features/changes/set-changes.js';
-import { addCollection } from '../../src/features/collections/add-collection.js';
-import { documentsName } from '../../src/features/collections/collection.js';
-import { collectionStore, requireCollection } from '../../src/features/collections/collection-store.js';
-import { dropCollection } from '../../src/features/collections/drop-collection.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
-import { renameCollection } from '../../src/features/collections/rename-collection.js';
-import { completeRules } from '../../src/features/collections/rules/check-rules.js';
-import { planSchema } from '../../src/features/collections/schema/plan-schema.js';
-import { listCollections } from '../../src/features/collections/list-collections.js';
-import { setRules } from '../../src/features/collections/change-collection.js';
-import { applyDeclared } from '../../src/features/changes/apply-declared.js';
+import {
+  addCollection,
+  applyDeclared,
+  completeRules,
+  documentsName,
+  dropCollection,
+  editCollection,
+  listCollections,
+  planSchema,
+  renameCollection,
+  requireCollection,
+  setChanges,
+  setRules,
+} from '../world/collections.js';
+import { collectionStore } from '../world/stored.js';
+import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { listenToCommands } from '../helpers/command-log.js';
 import { openStreamClient } from '../helpers/event-stream.js';

@@ -1,9 +1,8 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import { addCollection } from '../../src/features/collections/add-collection.js';
-import { completeRules } from '../../src/features/collections/rules/check-rules.js';
+import { addCollection, completeRules } from '../world/collections.js';
+import { signAccessToken } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { listenToCommands } from '../helpers/command-log.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

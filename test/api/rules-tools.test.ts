@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import supertest from 'supertest';
-import { addCollection } from '../../src/features/collections/add-collection.js';
-import { documentsName } from '../../src/features/collections/collection.js';
-import { requireCollection } from '../../src/features/collections/collection-store.js';
-import { signUp } from '../../src/features/users/sign-up.js';
+import { addCollection, documentsName, requireCollection } from '../world/collections.js';
+import { signUp } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

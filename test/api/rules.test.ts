@@ -1,12 +1,15 @@
 import { ObjectId } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import { documentsName } from '../../src/features/collections/collection.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
-import { setRls, setRules } from '../../src/features/collections/change-collection.js';
-import { completeRules } from '../../src/features/collections/rules/check-rules.js';
-import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
+import {
+  completeRules,
+  defaultUsersCollection,
+  documentsName,
+  editCollection,
+  setRls,
+  setRules,
+} from '../world/collections.js';
+import { signAccessToken } from '../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openStreamClient } from '../helpers/event-stream.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,14 +1,21 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AppError } from '../../src/errors.js';
-import { addCollection, type NewCollection } from '../../src/features/collections/add-collection.js';
-import { documentsName, type Collection, type Rls } from '../../src/features/collections/collection.js';
-import { collectionStore } from '../../src/features/collections/collection-store.js';
-import { documentIndexes, listMissingIndexes } from '../../src/features/collections/indexes/document-indexes.js';
-import { editCollection, type CollectionEdit } from '../../src/features/collections/edit-collection.js';
-import type { Field } from '../../src/features/collections/fields/field.js';
-import { setRls } from '../../src/features/collections/change-collection.js';
-import { insertDocument } from '../../src/features/documents/write/insert-document.js';
+import { AppError } from '../world/app.js';
+import {
+  type Collection,
+  type CollectionEdit,
+  type Field,
+  type NewCollection,
+  type Rls,
+  addCollection,
+  documentIndexes,
+  documentsName,
+  editCollection,
+  listMissingIndexes,
+  setRls,
+} from '../world/collections.js';
+import { insertDocument } from '../world/documents.js';
+import { collectionStore } from '../world/stored.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { runs } from '../helpers/runs.js';

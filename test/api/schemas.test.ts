@@ -1,8 +1,9 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyEdit, editCollection } from '../../src/features/collections/edit-collection.js';
+import { applyEdit } from '../../src/features/collections/edit-collection.js';
+import { editCollection } from '../world/collections.js';
+import { documentStore } from '../world/stored.js';
 import { checkStoredDocuments } from '../../src/features/documents/fit/check-stored-documents.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

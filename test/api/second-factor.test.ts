@@ -1,11 +1,9 @@
 import request, { type Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';
-import { rotateSecrets } from '../../src/features/store-copies/rotate-secrets.js';
-import { totpCode } from '../../src/features/users/factors/totp.js';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
+import { drainJobs, listOutbox } from '../world/jobs.js';
+import { rotateSecrets } from '../world/operators.js';
+import { type SignInSettings, changeProject } from '../world/projects.js';
+import { totpCode } from '../world/users.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

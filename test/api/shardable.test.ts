@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addCollection } from '../../src/features/collections/add-collection.js';
-import { documentsName } from '../../src/features/collections/collection.js';
-import { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
+import { addCollection, documentsName } from '../world/collections.js';
+import { purgeTrash } from '../world/documents.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
 import { listenToCommands, type CommandLog } from '../helpers/command-log.js';

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { sessionStore } from '../../src/features/users/sessions/session.js';
-import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
+import { setSocialProvider } from '../world/projects.js';
+import { sessionStore } from '../world/stored.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openCookieJar } from '../helpers/cookie-jar.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -2,10 +2,9 @@ import { createHash, createPublicKey, generateKeyPairSync, randomUUID } from 'no
 import { jwtVerify } from 'jose';
 import type { Response as Reply } from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { changeCollection } from '../../src/features/collections/change-collection.js';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { totpCode } from '../../src/features/users/factors/totp.js';
-import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
+import { changeCollection } from '../world/collections.js';
+import { changeProject, setSocialProvider } from '../world/projects.js';
+import { totpCode } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openCookieJar } from '../helpers/cookie-jar.js';
 import { createFakeClock } from '../helpers/fake-clock.js';

@@ -1,13 +1,12 @@
 import { createServer } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { disableUser } from '../../src/features/users/accounts/disable-user.js';
 import {
   presentSocialProvider,
   removeSocialProvider,
   setSocialProvider,
   socialProviderStore,
-} from '../../src/features/users/social/social-provider.js';
-import { requireUser } from '../../src/features/users/user-store.js';
+} from '../world/projects.js';
+import { disableUser, requireUser } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { listen } from '../helpers/listen.js';
 import { openCookieJar, type CookieJar } from '../helpers/cookie-jar.js';

@@ -1,8 +1,8 @@
 import { request as httpRequest, type ClientRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { fileStore, filesOf } from '../../src/features/files/file.js';
-import { setBucket } from '../../src/features/files/bucket/set-bucket.js';
-import { sweepUploads } from '../../src/features/files/uploads/sweep-uploads.js';
+import { sweepUploads } from '../world/jobs.js';
+import { setBucket } from '../world/projects.js';
+import { fileStore, filesOf } from '../world/stored.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';

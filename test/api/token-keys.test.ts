@@ -2,10 +2,7 @@ import { createLocalJWKSet, createRemoteJWKSet, jwtVerify, type JSONWebKeySet } 
 import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { declareProject } from '../../src/features/declaration/declare-project.js';
-import { rotateTokenSecret } from '../../src/features/projects/rotate-token-secret.js';
-import { requireProject } from '../../src/features/projects/project-store.js';
+import { changeProject, declareProject, requireProject, rotateTokenSecret } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

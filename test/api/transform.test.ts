@@ -1,7 +1,7 @@
 import { ObjectId, type Document } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { conflict, forbidden } from '../../src/errors.js';
-import type { Database, WriteTurn } from '../../src/platform/database/database.js';
+import { conflict, forbidden } from '../world/app.js';
+import type { Database, WriteTurn } from '../world/stored.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const NOTES = 'transformed_notes';

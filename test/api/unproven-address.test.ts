@@ -1,8 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { requireCollection } from '../../src/features/collections/collection-store.js';
-import { explainAccess } from '../../src/features/documents/read/explain-access.js';
+import { parseFieldSpec, requireCollection } from '../world/collections.js';
+import { explainAccess } from '../world/documents.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openStreamClient } from '../helpers/event-stream.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,11 +1,10 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { requireCollection } from '../../src/features/collections/collection-store.js';
-import { removeDocumentRecord } from '../../src/features/documents/store/document-store.js';
+import { requireCollection } from '../world/collections.js';
+import { drainJobs } from '../world/jobs.js';
+import { removeDocumentRecord, sessionStore } from '../world/stored.js';
+import { requireUser } from '../world/users.js';
 import { finishDeletionLater } from '../../src/features/users/accounts/finish-user-deletion.job.js';
-import { sessionStore } from '../../src/features/users/sessions/session.js';
-import { requireUser } from '../../src/features/users/user-store.js';
-import { drainJobs } from '../../src/worker.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

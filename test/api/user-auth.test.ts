@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeCollection } from '../../src/features/collections/change-collection.js';
-import { changeUser } from '../../src/features/users/accounts/change-user.js';
-import { updateProfile } from '../../src/features/users/profile/update-profile.js';
-import { requireUser } from '../../src/features/users/user-store.js';
+import { changeCollection } from '../world/collections.js';
+import { changeUser, requireUser, updateProfile } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';

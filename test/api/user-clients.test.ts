@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { updateProject } from '../../src/features/projects/update-project.js';
+import { updateProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openCookieJar, type CookieJar } from '../helpers/cookie-jar.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

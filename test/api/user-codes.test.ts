@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
-import { drainJobs } from '../../src/worker.js';
-import { mailLogStore } from '../../src/features/mail/mail-log.js';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
+import { drainJobs, listOutbox } from '../world/jobs.js';
+import { mailLogStore } from '../world/stored.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,10 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
-import { rolesOf } from '../../src/features/collections/users-collection.js';
-import { requireCollection } from '../../src/features/collections/collection-store.js';
-import { requireUser } from '../../src/features/users/user-store.js';
-import type { Field } from '../../src/features/collections/fields/field.js';
+import { type Field, editCollection, requireCollection, rolesOf } from '../world/collections.js';
+import { requireUser } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { bearer, openUserClient, type UserClient } from '../helpers/user-client.js';

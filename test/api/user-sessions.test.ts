@@ -1,14 +1,10 @@
 import { createHmac, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
-import { deleteUser } from '../../src/features/users/accounts/delete-user.js';
-import { disableUser, enableUser } from '../../src/features/users/accounts/disable-user.js';
-import { sessionStore } from '../../src/features/users/sessions/session.js';
-import { setPassword } from '../../src/features/users/accounts/set-password.js';
-import { requireUser } from '../../src/features/users/user-store.js';
-import { rotateTokenSecret } from '../../src/features/projects/rotate-token-secret.js';
+import { requireProject, rotateTokenSecret } from '../world/projects.js';
+import { sessionStore } from '../world/stored.js';
+import { deleteUser, disableUser, enableUser, requireUser, setPassword } from '../world/users.js';
 import { requireSigningKey } from '../../src/features/projects/token-secret.js';
-import { requireProject } from '../../src/features/projects/project-store.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

@@ -1,11 +1,8 @@
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { measureStorage } from '../../src/features/files/measure-storage.js';
-import { recountStorage } from '../../src/features/files/recount-storage.js';
-import { usageStore } from '../../src/features/files/usage-store.js';
-import { projectStore } from '../../src/features/projects/project-store.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
+import { type Collection, documentsName } from '../world/collections.js';
+import { measureStorage, updateProject } from '../world/projects.js';
+import { projectStore, recountStorage, usageStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';

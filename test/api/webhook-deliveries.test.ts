@@ -1,6 +1,6 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { deliveryStore } from '../../src/features/webhooks/deliveries/delivery.js';
+import { deliveryStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';

@@ -1,7 +1,7 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { changeDocumentRecord } from '../../src/features/documents/store/document-store.js';
-import type { Collection } from '../../src/features/collections/collection.js';
+import type { Collection } from '../world/collections.js';
+import { changeDocumentRecord } from '../world/stored.js';
 import { relayWaiting } from '../../src/features/webhooks/outbox/relay-waiting.js';
 import { findObjectId } from '../../src/platform/ids.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';

@@ -1,7 +1,7 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { updateProject } from '../../src/features/projects/update-project.js';
-import { webhookStore } from '../../src/features/webhooks/webhook-store.js';
+import { updateProject } from '../world/projects.js';
+import { webhookStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';

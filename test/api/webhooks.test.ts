@@ -1,11 +1,9 @@
 import supertest from 'supertest';
 import { Webhook as SvixWebhook } from 'svix';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { projectStore } from '../../src/features/projects/project-store.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
-import { removeOldDeliveriesJob } from '../../src/features/webhooks/deliveries/remove-old-deliveries.job.js';
-import { sweepWebhooksJob } from '../../src/features/webhooks/outbox/sweep-webhooks.job.js';
-import { webhookStore } from '../../src/features/webhooks/webhook-store.js';
+import { removeOldDeliveriesJob, sweepWebhooksJob } from '../world/jobs.js';
+import { updateProject } from '../world/projects.js';
+import { projectStore, webhookStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { listAllDeliveries, settleWebhooks } from '../helpers/build-webhook.js';
 import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';

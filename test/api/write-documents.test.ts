@@ -1,8 +1,7 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Field } from '../../src/features/collections/fields/field.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
-import type { Collection } from '../../src/features/collections/collection.js';
+import type { Collection, Field } from '../world/collections.js';
+import { documentStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

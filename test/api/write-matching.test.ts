@@ -1,8 +1,7 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import type { Collection } from '../../src/features/collections/collection.js';
+import { type Collection, parseFieldSpec } from '../world/collections.js';
 import { updateMatching } from '../../src/features/documents/bulk/write-matching.js';
 import { parseBulkQuery } from '../../src/features/documents/query/parse-bulk-query.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';

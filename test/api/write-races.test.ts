@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { App } from '../../src/app.js';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
-import { insertDocument } from '../../src/features/documents/write/insert-document.js';
-import { recoverDocument } from '../../src/features/documents/write/recover-document.js';
-import { deleteDocument, trashDocument } from '../../src/features/documents/write/trash-document.js';
-import type { WriteTarget } from '../../src/features/documents/write/write-target.js';
+import type { App } from '../world/app.js';
+import { type Collection, documentsName } from '../world/collections.js';
+import {
+  type WriteTarget,
+  deleteDocument,
+  insertDocument,
+  recoverDocument,
+  trashDocument,
+} from '../world/documents.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { insert } from '../../src/engine/commands/write/insert.js';
-import { unavailable } from '../../src/errors.js';
+import { unavailable } from '../world/app.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 const home = openCliHome();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../world/engine.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openTempDir } from '../helpers/temp-dir.js';
 

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../world/engine.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
 
 const home = openCliHome();

@@ -1,10 +1,15 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../cli/commands/index.js';
-import type { CommandEntry, CommandNode, LoadedCommand } from '../../cli/shell/command.js';
-import type { Loss, Context } from '../../cli/shell/context.js';
-import { isAudited } from '../../cli/shell/record-audit.js';
+import {
+  COMMANDS,
+  type CommandEntry,
+  type CommandNode,
+  type Context,
+  type LoadedCommand,
+  type Loss,
+  isAudited,
+} from '../world/cli.js';
 import { openCliHome, runCli } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
 

@@ -1,10 +1,9 @@
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { App } from '../../src/app.js';
-import { withAuditEntry } from '../../src/features/audit/audit-log.js';
-import { collectionStore } from '../../src/features/collections/collection-store.js';
-import { beginRestore } from '../../src/platform/database/restore-mark.js';
+import type { App } from '../world/app.js';
+import { withAuditEntry } from '../world/operators.js';
+import { beginRestore, collectionStore } from '../world/stored.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openS3Double, s3Settings, type S3Double } from '../helpers/s3-double.js';
 import { withApp } from '../helpers/with-app.js';

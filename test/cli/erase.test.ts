@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { requireCollection } from '../../src/features/collections/collection-store.js';
-import { fileStore } from '../../src/features/files/file.js';
-import { requireProject } from '../../src/features/projects/project-store.js';
+import { requireCollection } from '../world/collections.js';
+import { requireProject } from '../world/projects.js';
+import { fileStore } from '../world/stored.js';
 import { storedDocuments } from '../helpers/build-project.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';

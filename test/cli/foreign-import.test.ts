@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { foreignId } from '../../cli/formats/foreign/foreign-id.js';
 import { insert } from '../../src/engine/commands/write/insert.js';
 import { HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
-import { requireProject } from '../../src/features/projects/project-store.js';
+import { requireProject } from '../world/projects.js';
 import { logIn } from '../../src/features/users/sign-in/log-in.js';
 import { findUserByEmail } from '../../src/features/users/user-store.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { findFormat, readEntries, type Format } from '../../cli/formats/read-entries.js';
 import { writeEntries } from '../../cli/formats/write-entries.js';
 import { rowReader, type Head } from '../../src/exchange/csv-row.js';
-import type { Field } from '../../src/features/collections/fields/field.js';
+import type { Field } from '../world/collections.js';
 
 const FIELDS: Field[] = [
   { name: 'name', type: 'String' },

@@ -2,9 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS, ROOT_EXAMPLES } from '../../cli/commands/index.js';
-import type { CommandNode } from '../../cli/shell/command.js';
-import { buildProgram } from '../../cli/run.js';
+import { COMMANDS, type CommandNode, ROOT_EXAMPLES, buildProgram } from '../world/cli.js';
 import { openCliHome, runCli } from '../helpers/run-cli.js';
 
 function listPaths(nodes: readonly CommandNode[], path: string[] = []): { words: string[]; leaf: boolean }[] {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { KEPT_DATA } from '../../cli/doctor/kept-data.js';
+import { KEPT_DATA } from '../world/cli.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { withApp } from '../helpers/with-app.js';
 

@@ -3,7 +3,7 @@ import { buildInfo, helloCommand, isMaster } from '../../src/engine/commands/han
 import { find } from '../../src/engine/commands/read/find.js';
 import { createIndexes } from '../../src/engine/commands/indexes.js';
 import { EngineError } from '../../src/engine/errors.js';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../world/engine.js';
 import { listenToCommands, type SeenCommand } from '../helpers/command-log.js';
 import { startMongodbDouble, type MongodbDouble } from '../helpers/mongodb-double.js';
 import { runBinary } from '../helpers/run-binary.js';

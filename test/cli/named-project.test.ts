@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { COMMANDS } from '../../cli/commands/index.js';
-import type { CommandNode, LoadedCommand } from '../../cli/shell/command.js';
+import { COMMANDS, type CommandNode, type LoadedCommand } from '../world/cli.js';
 import { openCliHome } from '../helpers/run-cli.js';
 
 /** Where another thing is meant by a project, and why. */

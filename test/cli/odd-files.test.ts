@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RESERVED_KEYS } from '../../src/features/documents/query/parse-list-query.js';
-import { COMMANDS } from '../../cli/commands/index.js';
-import type { CommandEntry, CommandNode, LoadedCommand } from '../../cli/shell/command.js';
+import { COMMANDS, type CommandEntry, type CommandNode, type LoadedCommand } from '../world/cli.js';
+import { RESERVED_KEYS } from '../world/documents.js';
 import { openCliHome, runCli } from '../helpers/run-cli.js';
 import { openSmallDisk, type SmallDisk } from '../../src/engine/test/helpers/small-disk.js';
 

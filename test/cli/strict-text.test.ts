@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../cli/commands/index.js';
-import type { CommandEntry, CommandNode, LoadedCommand } from '../../cli/shell/command.js';
+import { COMMANDS, type CommandEntry, type CommandNode, type LoadedCommand } from '../world/cli.js';
 import { readTextFileSync } from '../../src/text.js';
 import { openCliHome } from '../helpers/run-cli.js';
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
-import { MIGRATIONS } from '../../src/migrations/migrate.js';
-import type { Store } from '../../src/platform/database/database.js';
+import { MIGRATIONS } from '../world/app.js';
+import { openEngine } from '../world/engine.js';
+import type { Store } from '../world/stored.js';
 import { runBinary, startService } from '../helpers/run-binary.js';
 import { openCliHome } from '../helpers/run-cli.js';
 import { openTempDir } from '../helpers/temp-dir.js';

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { totpCode } from '../../src/features/users/factors/totp.js';
-import type { ApiError } from '../../src/client/api-error.js';
-import { createClient } from '../../src/client/client.js';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
+import { createClient } from '../world/client.js';
+import { drainJobs, listOutbox } from '../world/jobs.js';
+import { changeProject } from '../world/projects.js';
+import { totpCode } from '../world/users.js';
+import type { ApiError } from '../world/client.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
 import { readMailedCode } from '../helpers/user-client.js';
 
 let test: TestApp;

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ApiError, createClient, type Client } from '../../src/client/client.js';
-import { setChanges } from '../../src/features/changes/set-changes.js';
-import { RESERVED_KEYS } from '../../src/features/documents/query/parse-list-query.js';
-import { FEED_PARAMETERS } from '../../src/features/feed/feed-query.js';
-import { createProject } from '../../src/features/projects/create-project.js';
+import { ApiError, type Client, type UntypedProject, createClient } from '../world/client.js';
+import { setChanges } from '../world/collections.js';
+import { FEED_PARAMETERS, RESERVED_KEYS } from '../world/documents.js';
+import { createProject } from '../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import type { UntypedProject } from '../../src/client/project.js';
 
 let test: TestApp;
 let shop: TestProject;

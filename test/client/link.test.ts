@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createClient } from '../../src/client/client.js';
+import { createClient } from '../world/client.js';
 import { buildProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp } from '../helpers/open-test-app.js';

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createClient } from '../../src/client/client.js';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { totpCode } from '../../src/features/users/factors/totp.js';
+import { createClient } from '../world/client.js';
+import { changeProject } from '../world/projects.js';
+import { totpCode } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { createFakeClock } from '../helpers/fake-clock.js';

@@ -1,9 +1,12 @@
 import { createServer } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createClient, type Client } from '../../src/client/client.js';
-import type { ConnectionState } from '../../src/client/connection.js';
-import type { SessionStorage } from '../../src/client/platform.js';
-import type { UntypedProject } from '../../src/client/project.js';
+import {
+  type Client,
+  type ConnectionState,
+  type SessionStorage,
+  type UntypedProject,
+  createClient,
+} from '../world/client.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { eventually } from '../helpers/eventually.js';

@@ -1,7 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createClient, type Client } from '../../src/client/client.js';
-import type { UntypedProject } from '../../src/client/project.js';
-import type { FollowEvent } from '../../src/client/stream.js';
+import { type Client, type FollowEvent, type UntypedProject, createClient } from '../world/client.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { eventually } from '../helpers/eventually.js';

@@ -1,7 +1,5 @@
 import { expect, it } from 'vitest';
-import { createClient } from '../../src/client/client.js';
-import { inOrder } from '../../src/client/document-order.js';
-import type { UntypedProject } from '../../src/client/project.js';
+import { type UntypedProject, createClient, inOrder } from '../world/client.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { openRandom } from '../helpers/random.js';
 import { openTestApp } from '../helpers/open-test-app.js';

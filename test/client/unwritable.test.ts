@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ApiError, createClient, type Client } from '../../src/client/client.js';
-import type { UntypedProject } from '../../src/client/project.js';
+import { ApiError, type Client, type UntypedProject, createClient } from '../world/client.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -1,8 +1,7 @@
 import { ObjectId } from 'bson';
 import { expect, it } from 'vitest';
-import { createClient } from '../../src/client/client.js';
-import { disableUser } from '../../src/features/users/accounts/disable-user.js';
-import { findUser } from '../../src/features/users/user-store.js';
+import { createClient } from '../world/client.js';
+import { disableUser, findUser } from '../world/users.js';
 import { buildProject } from '../helpers/build-project.js';
 import { openTestApp } from '../helpers/open-test-app.js';
 

@@ -4,13 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ObjectId } from 'bson';
 import { afterAll, describe, expect, it } from 'vitest';
-import { checkBackupJob } from '../../src/features/backups/check-backup.job.js';
-import { runBackupJob } from '../../src/features/backups/run-backup.job.js';
-import { sendMail } from '../../src/features/mail/sending/send-mail.js';
-import { setTemplate } from '../../src/features/mail/mail-template.js';
-import { signUp } from '../../src/features/users/sign-up.js';
-import { jobStore } from '../../src/platform/jobs/job.js';
-import { drainJobs } from '../../src/worker.js';
+import { checkBackupJob, drainJobs, runBackupJob } from '../world/jobs.js';
+import { sendMail, setTemplate } from '../world/projects.js';
+import { jobStore } from '../world/stored.js';
+import { signUp } from '../world/users.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { at, OWNER, openConsole, PASSWORD, reach, settle, useConsole, VIEWER, visit } from './console-stage.js';
 

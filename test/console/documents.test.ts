@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { buildCollection, placeDocuments, storedDocuments } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
-import type { Collection } from '../../src/features/collections/collection.js';
+import type { Collection } from '../world/collections.js';
 import { ObjectId } from 'bson';
 import { at, findBarriers, measureOverflow, openConsole, settle, signIn, useConsole, visit } from './console-stage.js';
 

@@ -1,8 +1,6 @@
 import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
-import { documentsName } from '../../src/features/collections/collection.js';
-import { defaultUsersCollection } from '../../src/features/collections/users-collection.js';
-import { requireCollection } from '../../src/features/collections/collection-store.js';
+import { defaultUsersCollection, documentsName, requireCollection } from '../world/collections.js';
 import { buildCollection, placeDocuments } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import {

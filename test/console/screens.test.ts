@@ -1,8 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
-import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
-import { signUp } from '../../src/features/users/sign-up.js';
+import { addWebhook, testWebhook } from '../world/projects.js';
+import { signUp } from '../world/users.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ObjectId } from 'bson';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { runBackupJob } from '../../src/features/backups/run-backup.job.js';
+import { runBackupJob } from '../world/jobs.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { at, openConsole, openPage, OWNER, PASSWORD, useConsole, visit } from './console-stage.js';
 

@@ -1,14 +1,10 @@
 import { ObjectId } from 'bson';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { setChanges } from '../../src/features/changes/set-changes.js';
-import { setTemplate } from '../../src/features/mail/mail-template.js';
-import { sendMail } from '../../src/features/mail/sending/send-mail.js';
-import { createKey } from '../../src/features/projects/manage-keys.js';
-import { signUp } from '../../src/features/users/sign-up.js';
-import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
-import { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';
-import { jobStore } from '../../src/platform/jobs/job.js';
+import { setChanges } from '../world/collections.js';
+import { addWebhook, createKey, sendMail, setTemplate, testWebhook } from '../world/projects.js';
+import { jobStore } from '../world/stored.js';
+import { signUp } from '../world/users.js';
 import { buildCollection, placeDocuments } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { openStorageClient } from '../helpers/storage-client.js';

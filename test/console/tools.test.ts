@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fileStore } from '../../src/features/files/file.js';
+import { fileStore } from '../world/stored.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { openStorageClient } from '../helpers/storage-client.js';
 import { at, findBarriers, measureOverflow, openConsole, settle, useConsole, VIEWER } from './console-stage.js';

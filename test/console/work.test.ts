@@ -4,12 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { ObjectId } from 'bson';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { operatorSessionStore } from '../../src/features/access/operator.js';
-import { makeSignInLink } from '../../src/features/operators/console-session.js';
-import { requireOperatorNamed } from '../../src/features/operators/remove-operator.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
-import { signUp } from '../../src/features/users/sign-up.js';
-import { addWebhook } from '../../src/features/webhooks/add-webhook.js';
+import { makeSignInLink, requireOperatorNamed } from '../world/operators.js';
+import { addWebhook, updateProject } from '../world/projects.js';
+import { SIGNED_IN_OPERATORS, operatorSessionStore } from '../world/stored.js';
+import { signUp } from '../world/users.js';
 import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { openStorageClient } from '../helpers/storage-client.js';
@@ -27,7 +25,6 @@ import {
   visit,
   type ConsoleStage,
 } from './console-stage.js';
-import { SIGNED_IN_OPERATORS } from '../../src/features/access/operator.js';
 
 /** Of the page: what is evaluated there. */
 declare const document: {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { totpCode } from '../../src/features/users/factors/totp.js';
+import { totpCode } from '../world/users.js';
 import { openAccountWorld, HOME, type AccountWorld } from '../helpers/accounts/account-world.js';
 import { DEEDS } from '../helpers/accounts/deeds.js';
 import { hasEnded, judge, type Round } from '../helpers/accounts/judge.js';

@@ -1,12 +1,8 @@
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import type { App } from '../../src/app.js';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { sweepAttached } from '../../src/features/files/attached/sweep-attached.js';
-import { sweepUploads } from '../../src/features/files/uploads/sweep-uploads.js';
-import { migrate } from '../../src/migrations/migrate.js';
-import { drainJobs } from '../../src/worker.js';
+import { type App, migrate } from '../world/app.js';
+import { type Collection, parseFieldSpec } from '../world/collections.js';
+import { drainJobs, sweepAttached, sweepUploads } from '../world/jobs.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { startService } from '../helpers/run-binary.js';

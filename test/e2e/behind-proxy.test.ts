@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
+import { setSocialProvider } from '../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { CHROMIUM, drivePage } from '../helpers/chromium.js';
 import { openCookieJar } from '../helpers/cookie-jar.js';

@@ -1,8 +1,7 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyBucketCors, setBucket } from '../../src/features/files/bucket/set-bucket.js';
-import { requireProject } from '../../src/features/projects/project-store.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
+import { applyBucketCors } from '../../src/features/files/bucket/set-bucket.js';
+import { requireProject, setBucket, updateProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { CHROMIUM, openInBrowser } from '../helpers/chromium.js';
 import { eventually } from '../helpers/eventually.js';

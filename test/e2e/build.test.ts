@@ -15,7 +15,7 @@ import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listHelpTexts } from '../../cli/help-texts.js';
+import { listHelpTexts } from '../world/cli.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 const ROOT = join(import.meta.dirname, '../..');

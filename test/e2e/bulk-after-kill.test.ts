@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { documentStore } from '../../src/features/documents/store/document-store.js';
-import { migrate } from '../../src/migrations/migrate.js';
+import { migrate } from '../world/app.js';
+import type { Collection } from '../world/collections.js';
+import { documentStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { findFreePort } from '../helpers/listen.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine } from '../world/engine.js';
 import { eventually } from '../helpers/eventually.js';
 import { hasRedis, startRedis } from '../helpers/redis-server.js';
 import { runOrThrow, startService } from '../helpers/run-binary.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { jobStore, type JobRecord } from '../../src/platform/jobs/job.js';
-import { SCHEDULES } from '../../src/worker.js';
+import { type JobRecord, SCHEDULES } from '../world/jobs.js';
+import { jobStore } from '../world/stored.js';
 import { cpuSeconds } from '../bench/process-cost.js';
 import { eventually } from '../helpers/eventually.js';
 import { canMoveClocks, openMovedClock, type MovedClock } from '../helpers/moved-clock.js';

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migrate } from '../../src/migrations/migrate.js';
+import { migrate } from '../world/app.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { openRandom } from '../helpers/random.js';
 import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';

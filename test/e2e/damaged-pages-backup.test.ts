@@ -2,13 +2,13 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
-import { migrate } from '../../src/migrations/migrate.js';
+import { migrate } from '../world/app.js';
+import { DATA_FILE, openEngine, verifyDataFile } from '../world/engine.js';
 import { openRandom } from '../helpers/random.js';
 import { runBinary } from '../helpers/run-binary.js';
 import { openSeed } from '../helpers/seed.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 import { withApp } from '../helpers/with-app.js';
-import { DATA_FILE, openEngine, verifyDataFile } from '../../src/engine/index.js';
 
 const PAGE_BYTES = 4096;
 /** BSVC_TEST_FLIPS=200 for the long form. */

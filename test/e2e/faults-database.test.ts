@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { databaseInAddress } from '../../src/config/setting-readers.js';
-import { openEngine, type Engine } from '../../src/engine/index.js';
-import { documentsName } from '../../src/features/collections/collection.js';
+import { documentsName } from '../world/collections.js';
+import { type Engine, openEngine } from '../world/engine.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildWebhook } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';

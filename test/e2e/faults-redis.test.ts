@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openEngine, type Engine } from '../../src/engine/index.js';
-import { projectStore } from '../../src/features/projects/project-store.js';
+import { type Engine, openEngine } from '../world/engine.js';
+import { projectStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';

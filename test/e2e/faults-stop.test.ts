@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Agent } from 'node:http';
-import { documentsName } from '../../src/features/collections/collection.js';
-import { migrate } from '../../src/migrations/migrate.js';
-import { jobStore } from '../../src/platform/jobs/job.js';
+import { migrate } from '../world/app.js';
+import { documentsName } from '../world/collections.js';
+import { jobStore } from '../world/stored.js';
 import { buildCollection, buildProject } from '../helpers/build-project.js';
 import { buildWebhook } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
+import { changeProject } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { readExamples, readGuides } from '../helpers/guide-examples.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';

@@ -1,11 +1,9 @@
 import { Agent, request } from 'node:http';
 import { ObjectId } from 'bson';
 import { expect, it } from 'vitest';
-import { openApp } from '../../src/app.js';
-import { loadConfig } from '../../src/config/config.js';
-import { signAccessToken } from '../../src/features/access/sign-access-token.js';
-import { addCollection } from '../../src/features/collections/add-collection.js';
-import { openLogger } from '../../src/platform/observe/logger.js';
+import { loadConfig, openApp, openLogger } from '../world/app.js';
+import { addCollection } from '../world/collections.js';
+import { signAccessToken } from '../world/users.js';
 import { buildProject } from '../helpers/build-project.js';
 import { openRandom } from '../helpers/random.js';
 import { startService } from '../helpers/run-binary.js';

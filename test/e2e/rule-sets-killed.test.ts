@@ -1,12 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
-import { openApp } from '../../src/app.js';
-import { loadConfig } from '../../src/config/config.js';
-import { completeRules } from '../../src/features/collections/rules/check-rules.js';
-import { setRules } from '../../src/features/collections/change-collection.js';
-import { migrate } from '../../src/migrations/migrate.js';
-import { openLogger } from '../../src/platform/observe/logger.js';
+import { loadConfig, migrate, openApp, openLogger } from '../world/app.js';
+import { completeRules, setRules } from '../world/collections.js';
 import { eventually } from '../helpers/eventually.js';
 import { findFreePort } from '../helpers/listen.js';
 import { BOARDS, buildMemberWorld, MEMBERS_READ, type MemberWorld } from '../helpers/member-world.js';

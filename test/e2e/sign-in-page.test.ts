@@ -1,11 +1,9 @@
 import { createServer } from 'node:http';
 import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeProject } from '../../src/features/declaration/plan-projects.js';
-import { totpCode } from '../../src/features/users/factors/totp.js';
-import { setSocialProvider } from '../../src/features/users/social/social-provider.js';
-import { listOutbox } from '../../src/platform/mail-provider/outbox.js';
-import { drainJobs } from '../../src/worker.js';
+import { drainJobs, listOutbox } from '../world/jobs.js';
+import { changeProject, setSocialProvider } from '../world/projects.js';
+import { totpCode } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { createFakeClock } from '../helpers/fake-clock.js';

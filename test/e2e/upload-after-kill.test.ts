@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { App } from '../../src/app.js';
-import { sweepUploads } from '../../src/features/files/uploads/sweep-uploads.js';
-import { migrate } from '../../src/migrations/migrate.js';
+import { type App, migrate } from '../world/app.js';
+import { sweepUploads } from '../world/jobs.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { startService } from '../helpers/run-binary.js';

@@ -1,12 +1,10 @@
 import { ObjectId } from 'bson';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { documentsName, type Collection } from '../../src/features/collections/collection.js';
+import { type App, migrate } from '../world/app.js';
+import { type Collection, documentsName, parseFieldSpec } from '../world/collections.js';
+import { type JobRecord, drainJobs } from '../world/jobs.js';
+import { jobStore } from '../world/stored.js';
 import { SETTLE_REFERENCES } from '../../src/features/documents/store/referring-documents.js';
-import type { App } from '../../src/app.js';
-import { jobStore, type JobRecord } from '../../src/platform/jobs/job.js';
-import { migrate } from '../../src/migrations/migrate.js';
-import { drainJobs } from '../../src/worker.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { applyItem, type FeedItem } from '../helpers/feed-follower.js';

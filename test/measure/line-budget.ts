@@ -54,4 +54,18 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/mutants': 250,
   'test/platform': 4500,
   'test/worker': 200,
+  'test/world': 200,
+};
+
+/**
+ * How many files of each folder still import the source itself, instead of what `test/world` has of it; one that no
+ * longer does lowers its row.
+ */
+export const PAST_THE_WORLD: Readonly<Record<string, number>> = {
+  'test/api': 30,
+  'test/cli': 13,
+  'test/client': 0,
+  'test/console': 0,
+  'test/e2e': 5,
+  'test/worker': 0,
 };

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Collection } from '../../src/features/collections/collection.js';
-import { insertDocument } from '../../src/features/documents/write/insert-document.js';
-import { updateProject } from '../../src/features/projects/update-project.js';
-import { createWorker } from '../../src/worker.js';
+import type { Collection } from '../world/collections.js';
+import { insertDocument } from '../world/documents.js';
+import { createWorker } from '../world/jobs.js';
+import { updateProject } from '../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { buildWebhook, listAllDeliveries } from '../helpers/build-webhook.js';
 import { eventually } from '../helpers/eventually.js';

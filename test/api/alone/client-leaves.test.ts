@@ -1,7 +1,7 @@
 import { request as openRequest, type ClientRequest } from 'node:http';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { exportDocuments } from '../../../src/features/documents/read/export-documents.js';
+import { exportDocuments } from '../../world/documents.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
 import { buildOperator } from '../../helpers/operator-client.js';
 import { eventually } from '../../helpers/eventually.js';

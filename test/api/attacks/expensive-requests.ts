@@ -1,4 +1,4 @@
-import { EXPRESSION_OPERATORS } from '../../../src/features/documents/pipeline/expression-operators.js';
+import { EXPRESSION_OPERATORS } from '../../world/documents.js';
 
 /** A request by a publishable key against a collection: a query string of a list, or the body of a pipeline. */
 export type Expense = { query: string } | { pipeline: unknown };

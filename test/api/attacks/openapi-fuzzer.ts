@@ -1,6 +1,5 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { ApiDocument, ApiParameter, Operation } from '../../../src/features/reference/api-document.js';
-import type { JsonSchema } from '../../../src/platform/schema/schema.js';
+import type { ApiDocument, ApiParameter, JsonSchema, Operation } from '../../world/app.js';
 import { HOSTILE_JSON, HOSTILE_TEXTS } from './hostile-values.js';
 
 /** Whose keys and tokens a request carries. Never the victim's: with those everything would be allowed. */

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import supertest from 'supertest';
 import { ObjectId } from 'bson';
-import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
-import { addCollection } from '../../../src/features/collections/add-collection.js';
-import { completeRules } from '../../../src/features/collections/rules/check-rules.js';
+import { addCollection, completeRules } from '../../world/collections.js';
+import { signAccessToken } from '../../world/users.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { openStreamFollower } from '../../helpers/stream-follower.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

@@ -1,5 +1,4 @@
-import { ROUTE_LISTS } from '../../../src/api.js';
-import type { Route, RouteList } from '../../../src/http/routes/route.js';
+import { ROUTE_LISTS, type Route, type RouteList } from '../../world/app.js';
 
 /** Who may come in by a route. */
 export type Pass =

@@ -1,20 +1,20 @@
 import { request as httpRequest } from 'node:http';
 import { EJSON, ObjectId } from 'bson';
-import { ROUTE_LISTS } from '../../../src/api.js';
-import type { Constants } from '../../../src/config/config.js';
-import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
-import { setTemplate } from '../../../src/features/mail/mail-template.js';
-import { setMailSettings } from '../../../src/features/mail/project-mail.js';
-import { setChanges } from '../../../src/features/changes/set-changes.js';
-import { createKey, revokeKey, rotateKey } from '../../../src/features/projects/manage-keys.js';
-import { presentKey } from '../../../src/features/projects/present-project.js';
-import { updateProject } from '../../../src/features/projects/update-project.js';
-import { disableUser } from '../../../src/features/users/accounts/disable-user.js';
-import { setSocialProvider } from '../../../src/features/users/social/social-provider.js';
-import { requireUser } from '../../../src/features/users/user-store.js';
-import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
-import type { Clock } from '../../../src/platform/time/clock.js';
-import { drainJobs } from '../../../src/worker.js';
+import { type Clock, type Constants, ROUTE_LISTS } from '../../world/app.js';
+import { setChanges } from '../../world/collections.js';
+import { drainJobs } from '../../world/jobs.js';
+import {
+  addWebhook,
+  createKey,
+  presentKey,
+  revokeKey,
+  rotateKey,
+  setMailSettings,
+  setSocialProvider,
+  setTemplate,
+  updateProject,
+} from '../../world/projects.js';
+import { disableUser, requireUser, signAccessToken } from '../../world/users.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

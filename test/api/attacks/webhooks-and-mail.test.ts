@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setMailSettings } from '../../../src/features/mail/project-mail.js';
+import { setMailSettings } from '../../world/projects.js';
 import {
   ADMIN_TOKEN,
   asSecret,

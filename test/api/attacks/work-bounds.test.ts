@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { setChanges } from '../../../src/features/changes/set-changes.js';
+import { setChanges } from '../../world/collections.js';
 import { buildCollection, placeDocuments } from '../../helpers/build-project.js';
 import { asSecret, buildEstate, callerWith, openStage, outcomeOf, passFor, type Caller, type Stage } from './stage.js';
 

@@ -1,9 +1,9 @@
 import { ObjectId, type Document } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
-import { CHANGE_LOG } from '../../../src/features/changes/outbox-log.js';
-import { addCollection } from '../../../src/features/collections/add-collection.js';
+import { addCollection } from '../../world/collections.js';
+import { CHANGE_LOG } from '../../world/stored.js';
+import { signAccessToken } from '../../world/users.js';
 import { buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openSeed } from '../../helpers/seed.js';

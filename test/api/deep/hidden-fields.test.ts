@@ -1,12 +1,9 @@
 import { ObjectId, type Document } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
-import type { Caller } from '../../../src/features/access/caller.js';
-import { playedCaller } from '../../../src/features/access/operator-caller.js';
-import type { Field } from '../../../src/features/collections/fields/field.js';
-import { explainPipeline } from '../../../src/features/documents/read/aggregate-documents.js';
-import { explainList } from '../../../src/features/documents/read/list-documents.js';
+import type { Field } from '../../world/collections.js';
+import { type Caller, explainList, explainPipeline, playedCaller } from '../../world/documents.js';
+import { signAccessToken } from '../../world/users.js';
 import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
 import { openStreamClient } from '../../helpers/event-stream.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

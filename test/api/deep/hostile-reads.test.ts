@@ -1,10 +1,9 @@
 import { ObjectId } from 'bson';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fileStore } from '../../../src/features/files/file.js';
-import { defaultUsersCollection } from '../../../src/features/collections/users-collection.js';
-import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
-import { deliveryStore } from '../../../src/features/webhooks/deliveries/delivery.js';
+import { defaultUsersCollection } from '../../world/collections.js';
+import { addWebhook } from '../../world/projects.js';
+import { deliveryStore, fileStore } from '../../world/stored.js';
 import {
   buildCollection,
   buildProject,

@@ -1,6 +1,6 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../../../src/features/collections/collection.js';
+import type { Collection } from '../../world/collections.js';
 import {
   buildCollection,
   buildProject,

@@ -1,19 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectId } from 'bson';
 import { expect, it } from 'vitest';
-import { parseFieldSpec } from '../../../cli/ask/field-spec.js';
-import type { App } from '../../../src/app.js';
-import { AppError } from '../../../src/errors.js';
-import type { Collection } from '../../../src/features/collections/collection.js';
+import { type App, AppError } from '../../world/app.js';
+import { type Collection, parseFieldSpec } from '../../world/collections.js';
+import {
+  deleteDocument,
+  insertDocument,
+  insertDocuments,
+  recoverDocument,
+  trashDocument,
+  updateDocument,
+  visibleDocuments,
+} from '../../world/documents.js';
+import { drainJobs } from '../../world/jobs.js';
 import { referencesOf } from '../../../src/features/collections/references/reference.js';
-import { insertDocuments } from '../../../src/features/documents/bulk/insert-documents.js';
-import { visibleDocuments } from '../../../src/features/documents/store/document.js';
-import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
-import { recoverDocument } from '../../../src/features/documents/write/recover-document.js';
-import { deleteDocument, trashDocument } from '../../../src/features/documents/write/trash-document.js';
-import { updateDocument } from '../../../src/features/documents/write/update-document.js';
 import { openJobQueue } from '../../../src/platform/jobs/job-queue.js';
-import { drainJobs } from '../../../src/worker.js';
 import { buildCollection, buildProject, storedDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp } from '../../helpers/open-test-app.js';

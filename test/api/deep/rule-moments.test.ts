@@ -1,16 +1,17 @@
 import { ObjectId } from 'bson';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { App } from '../../../src/app.js';
-import { AppError } from '../../../src/errors.js';
-import { playedCaller } from '../../../src/features/access/operator-caller.js';
-import { documentsName, type Collection } from '../../../src/features/collections/collection.js';
-import { requireCollection } from '../../../src/features/collections/collection-store.js';
-import { getDocument } from '../../../src/features/documents/read/get-document.js';
-import { recoverDocument } from '../../../src/features/documents/write/recover-document.js';
-import { deleteDocument, trashDocument } from '../../../src/features/documents/write/trash-document.js';
-import { updateDocument } from '../../../src/features/documents/write/update-document.js';
-import { requireWriteTarget } from '../../../src/features/documents/write/write-target.js';
+import { type App, AppError } from '../../world/app.js';
+import { type Collection, documentsName, requireCollection } from '../../world/collections.js';
+import {
+  deleteDocument,
+  getDocument,
+  playedCaller,
+  recoverDocument,
+  requireWriteTarget,
+  trashDocument,
+  updateDocument,
+} from '../../world/documents.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openRandom } from '../../helpers/random.js';
 import {

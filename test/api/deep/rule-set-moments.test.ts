@@ -1,16 +1,16 @@
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { App } from '../../../src/app.js';
-import { AppError } from '../../../src/errors.js';
-import { playedCaller } from '../../../src/features/access/operator-caller.js';
-import { addCollection } from '../../../src/features/collections/add-collection.js';
-import { documentsName, type Collection } from '../../../src/features/collections/collection.js';
-import { insertDocumentRecord, removeDocumentRecord } from '../../../src/features/documents/store/document-store.js';
-import { listDocuments } from '../../../src/features/documents/read/list-documents.js';
-import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
-import { deleteDocument } from '../../../src/features/documents/write/trash-document.js';
-import { updateDocument } from '../../../src/features/documents/write/update-document.js';
-import { requireWriteTarget } from '../../../src/features/documents/write/write-target.js';
+import { type App, AppError } from '../../world/app.js';
+import { type Collection, addCollection, documentsName } from '../../world/collections.js';
+import {
+  deleteDocument,
+  insertDocument,
+  listDocuments,
+  playedCaller,
+  requireWriteTarget,
+  updateDocument,
+} from '../../world/documents.js';
+import { insertDocumentRecord, removeDocumentRecord } from '../../world/stored.js';
 import { buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
 import { newRecord } from '../../helpers/member-world.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

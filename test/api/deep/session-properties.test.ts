@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
-import { disableUser, enableUser } from '../../../src/features/users/accounts/disable-user.js';
-import { setPassword } from '../../../src/features/users/accounts/set-password.js';
-import { requireUser } from '../../../src/features/users/user-store.js';
+import { disableUser, enableUser, requireUser, setPassword } from '../../world/users.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openSeed } from '../../helpers/seed.js';

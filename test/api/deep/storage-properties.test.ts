@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fileStore } from '../../../src/features/files/file.js';
-import { measureStorage } from '../../../src/features/files/measure-storage.js';
-import { recountStorage } from '../../../src/features/files/recount-storage.js';
-import { sweepUploads } from '../../../src/features/files/uploads/sweep-uploads.js';
-import { updateProject } from '../../../src/features/projects/update-project.js';
+import { sweepUploads } from '../../world/jobs.js';
+import { measureStorage, updateProject } from '../../world/projects.js';
+import { fileStore, recountStorage } from '../../world/stored.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openSeed } from '../../helpers/seed.js';

@@ -1,9 +1,9 @@
 import { ObjectId } from 'bson';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signAccessToken } from '../../../src/features/access/sign-access-token.js';
-import type { Collection } from '../../../src/features/collections/collection.js';
-import type { StoredDocument } from '../../../src/features/documents/store/document.js';
+import type { Collection } from '../../world/collections.js';
+import type { StoredDocument } from '../../world/documents.js';
+import { signAccessToken } from '../../world/users.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
 import { openSeed } from '../../helpers/seed.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../../src/api.js';
-import { updateProject } from '../../../src/features/projects/update-project.js';
-import type { Route } from '../../../src/http/routes/route.js';
-import type { Schema } from '../../../src/platform/schema/schema.js';
+import { ROUTE_LISTS, type Route, type Schema } from '../../world/app.js';
+import { updateProject } from '../../world/projects.js';
 import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

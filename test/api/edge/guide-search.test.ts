@@ -1,7 +1,6 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GUIDES, GUIDES_PREFIX } from '../../../src/features/reference/guides.js';
-import type { GuideSection } from '../../../src/features/reference/reference-files.js';
+import { GUIDES, GUIDES_PREFIX, type GuideSection } from '../../world/app.js';
 import { CHROMIUM, drivePage, type DrivenPage } from '../../helpers/chromium.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

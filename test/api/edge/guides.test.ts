@@ -1,6 +1,6 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GUIDES, GUIDES_PREFIX } from '../../../src/features/reference/guides.js';
+import { GUIDES, GUIDES_PREFIX } from '../../world/app.js';
 import { readExamples, readGuides } from '../../helpers/guide-examples.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

@@ -1,8 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { revokeKey } from '../../../src/features/projects/manage-keys.js';
-import { updateProject } from '../../../src/features/projects/update-project.js';
+import { revokeKey, updateProject } from '../../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

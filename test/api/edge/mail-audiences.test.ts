@@ -1,7 +1,6 @@
 import request from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { setMailSettings } from '../../../src/features/mail/project-mail.js';
-import { updateProject } from '../../../src/features/projects/update-project.js';
+import { setMailSettings, updateProject } from '../../world/projects.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { slotsUsed } from '../../helpers/mail-slots.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';

@@ -1,8 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../../src/api.js';
-import { templateOf, type ApiDocument } from '../../../src/features/reference/api-document.js';
+import { type ApiDocument, ROUTE_LISTS, templateOf } from '../../world/app.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 

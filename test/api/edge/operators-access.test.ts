@@ -1,16 +1,16 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../../src/api.js';
-import { listActs } from '../../../src/features/audit/audit-log.js';
-import { presentKey } from '../../../src/features/projects/present-project.js';
-import type { Route } from '../../../src/http/routes/route.js';
-import type { Project } from '../../../src/features/projects/project.js';
-import { setSocialProvider } from '../../../src/features/users/social/social-provider.js';
-import { signUp } from '../../../src/features/users/sign-up.js';
-import { addWebhook } from '../../../src/features/webhooks/add-webhook.js';
-import { testWebhook } from '../../../src/features/webhooks/deliveries/test-webhook.js';
-import { setTemplate } from '../../../src/features/mail/mail-template.js';
-import { PROJECT_ROUTES } from '../../../src/features/management/project-routes.js';
+import { PROJECT_ROUTES, ROUTE_LISTS, type Route } from '../../world/app.js';
+import { listActs } from '../../world/operators.js';
+import {
+  type Project,
+  addWebhook,
+  presentKey,
+  setSocialProvider,
+  setTemplate,
+  testWebhook,
+} from '../../world/projects.js';
+import { signUp } from '../../world/users.js';
 import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
 import { buildOperator, openOperatorClient, type Method, type OperatorClient } from '../../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OPERATOR_PREFIX } from '../../../src/features/mail/mail-operation.js';
-import { PROVIDER_OPERATIONS } from '../../../src/features/mail/provider-routes.js';
-import { setMailSettings } from '../../../src/features/mail/project-mail.js';
-import type { Route } from '../../../src/http/routes/route.js';
+import { OPERATOR_PREFIX, PROVIDER_OPERATIONS, type Route } from '../../world/app.js';
+import { setMailSettings } from '../../world/projects.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { startMailProviderDouble, type MailProviderDouble } from '../../helpers/mail-provider-double.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { BSONRegExp, Decimal128, Double, Int32, Long, MongoClient, type Db, type Document } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openEngine } from '../../../src/engine/index.js';
+import { openEngine } from '../../world/engine.js';
 import { eventually } from '../../helpers/eventually.js';
 import { runBinary, startService } from '../../helpers/run-binary.js';
 import { OWNER } from '../../../src/platform/processes/owner.js';

@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findBackupAge } from '../../../src/features/backups/backup-age.js';
+import { createWorker, findBackupAge } from '../../world/jobs.js';
 import { backupName } from '../../../src/features/backups/backup-schedule.js';
-import { createWorker } from '../../../src/worker.js';
 import { eventually } from '../../helpers/eventually.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { openTestApp } from '../../helpers/open-test-app.js';

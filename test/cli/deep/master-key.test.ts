@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MIGRATIONS } from '../../../src/migrations/migrate.js';
-import { beginRestore, endRestore } from '../../../src/platform/database/restore-mark.js';
+import { MIGRATIONS } from '../../world/app.js';
+import { beginRestore, endRestore } from '../../world/stored.js';
 import { openCliHome } from '../../helpers/run-cli.js';
 import { withApp } from '../../helpers/with-app.js';
 

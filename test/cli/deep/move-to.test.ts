@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { MongoClient, type Document } from 'mongodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openEngine, type Engine } from '../../../src/engine/index.js';
+import { type Engine, openEngine } from '../../world/engine.js';
 import { eventually } from '../../helpers/eventually.js';
 import { runBinary, startService } from '../../helpers/run-binary.js';
 import { openCliHome } from '../../helpers/run-cli.js';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openEngine, type Engine } from '../../../src/engine/index.js';
+import { type Engine, openEngine } from '../../world/engine.js';
 import { openCliHome } from '../../helpers/run-cli.js';
 import { openTerminal } from '../../helpers/run-terminal.js';
 import { openTempDir, type TempDir } from '../../helpers/temp-dir.js';

@@ -1,9 +1,7 @@
 import { createServer, request } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createClient, type Client } from '../../../src/client/client.js';
-import type { UntypedProject } from '../../../src/client/project.js';
-import type { FollowEvent } from '../../../src/client/stream.js';
-import { setChanges } from '../../../src/features/changes/set-changes.js';
+import { type Client, type FollowEvent, type UntypedProject, createClient } from '../../world/client.js';
+import { setChanges } from '../../world/collections.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { eventually } from '../../helpers/eventually.js';
 import { listen, type Listening } from '../../helpers/listen.js';

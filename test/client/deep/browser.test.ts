@@ -1,9 +1,8 @@
 import { createServer } from 'node:http';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createClient, type Client } from '../../../src/client/client.js';
-import type { UntypedProject } from '../../../src/client/project.js';
-import { updateProject } from '../../../src/features/projects/update-project.js';
+import { type Client, type UntypedProject, createClient } from '../../world/client.js';
+import { updateProject } from '../../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
 import { CHROMIUM } from '../../helpers/chromium.js';
 import { eventually } from '../../helpers/eventually.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeCollection } from '../../../src/features/collections/change-collection.js';
-import { updateProject } from '../../../src/features/projects/update-project.js';
+import { changeCollection } from '../../world/collections.js';
+import { updateProject } from '../../world/projects.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../helpers/build-project.js';
 import { sdk, type UrBackendClient, type UrBackendError } from '../../helpers/hosted-sdk.js';
 import { readMigrationTable } from '../../helpers/migration-table.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createClient } from '../../../src/client/client.js';
+import { createClient } from '../../world/client.js';
 import { eventually } from '../../helpers/eventually.js';
 import { findFreePort } from '../../helpers/listen.js';
 import { runOrThrow, startService, type RunningService } from '../../helpers/run-binary.js';

@@ -1,12 +1,8 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openApp, type App } from '../../../src/app.js';
-import { loadConfig } from '../../../src/config/config.js';
-import { migrate } from '../../../src/migrations/migrate.js';
-import { openEngine } from '../../../src/engine/index.js';
-import { setChanges } from '../../../src/features/changes/set-changes.js';
-import { systemClock } from '../../../src/platform/time/clock.js';
-import { openLogger } from '../../../src/platform/observe/logger.js';
+import { type App, loadConfig, migrate, openApp, openLogger, systemClock } from '../../world/app.js';
+import { setChanges } from '../../world/collections.js';
+import { openEngine } from '../../world/engine.js';
 import { checkHealth } from '../../../src/features/health/health-routes.js';
 import { buildCollection, buildProject } from '../../helpers/build-project.js';
 import { openStreamClient } from '../../helpers/event-stream.js';

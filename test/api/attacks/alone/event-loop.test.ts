@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildCollection, placeDocuments } from '../../../helpers/build-project.js';
-import { createApi } from '../../../../src/api.js';
+import { createApi } from '../../../world/app.js';
 import { watchEventLoop } from '../../../helpers/event-loop.js';
 import { listen } from '../../../helpers/listen.js';
 import { openRandom } from '../../../helpers/random.js';

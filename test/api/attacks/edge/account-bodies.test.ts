@@ -1,14 +1,10 @@
 import { createHash } from 'node:crypto';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../../../src/api.js';
-import { changeProject } from '../../../../src/features/declaration/plan-projects.js';
-import { totpCode } from '../../../../src/features/users/factors/totp.js';
-import { COUNTERS } from '../../../../src/features/users/counters.js';
-import { SESSIONS } from '../../../../src/features/users/sessions/session.js';
-import { setSocialProvider } from '../../../../src/features/users/social/social-provider.js';
-import { JSON_TYPE, type Route } from '../../../../src/http/routes/route.js';
-import type { JsonSchema } from '../../../../src/platform/schema/schema.js';
+import { JSON_TYPE, type JsonSchema, ROUTE_LISTS, type Route } from '../../../world/app.js';
+import { changeProject, setSocialProvider } from '../../../world/projects.js';
+import { COUNTERS, SESSIONS } from '../../../world/stored.js';
+import { totpCode } from '../../../world/users.js';
 import { openOidcIssuer, type OidcIssuer } from '../../../helpers/oidc-issuer.js';
 import { openRandom } from '../../../helpers/random.js';
 import { openSeed } from '../../../helpers/seed.js';

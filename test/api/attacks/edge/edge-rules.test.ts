@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { updateProject } from '../../../../src/features/projects/update-project.js';
+import type { RateClass } from '../../../world/app.js';
+import { CALLERS, updateProject } from '../../../world/projects.js';
 import { ADMIN_TOKEN, buildEstate, fire, openStage, type Answer, type Estate, type Stage } from '../stage.js';
-import type { RateClass } from '../../../../src/http/routes/route.js';
 import { fill, ROUTE_TABLE, routeOf, type Pass, type RouteRow } from '../routes-table.js';
-import { CALLERS } from '../../../../src/features/projects/project-store.js';
 
 const SERVICE_LIMIT = 1_000_000;
 /** What the project's own limits say; of nobody else. */

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildApiDocument } from '../../../../src/features/reference/api-document.js';
-import { ROUTE_LISTS } from '../../../../src/api.js';
+import { ROUTE_LISTS, buildApiDocument } from '../../../world/app.js';
 import { measureHeldMemory } from '../../../helpers/held-memory.js';
 import { fillReferences, fuzzOperations, type Carried, type FuzzedRequest } from '../openapi-fuzzer.js';
 import {

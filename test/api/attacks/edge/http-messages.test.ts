@@ -1,9 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startServer, type RunningServer } from '../../../../src/http/server.js';
-import { createApi } from '../../../../src/api.js';
-import { setSocialProvider } from '../../../../src/features/users/social/social-provider.js';
-import { updateProject } from '../../../../src/features/projects/update-project.js';
+import { type RunningServer, createApi, startServer } from '../../../world/app.js';
+import { setSocialProvider, updateProject } from '../../../world/projects.js';
 import { buildCollection, buildProject } from '../../../helpers/build-project.js';
 import { asSecret, buildStranger, fire, openStage, outcomeOf, type Stage, type Stranger } from '../stage.js';
 

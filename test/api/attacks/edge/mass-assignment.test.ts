@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS } from '../../../../src/api.js';
-import { editCollection } from '../../../../src/features/collections/edit-collection.js';
+import { ROUTE_LISTS } from '../../../world/app.js';
+import { editCollection } from '../../../world/collections.js';
 import { buildCollection } from '../../../helpers/build-project.js';
 import { ROUTE_TABLE, fill, patternOf } from '../routes-table.js';
 import {

@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApi } from '../../../../src/api.js';
-import { startServer, type RunningServer } from '../../../../src/http/server.js';
+import { type RunningServer, createApi, startServer } from '../../../world/app.js';
 import { eventually } from '../../../helpers/eventually.js';
 import { fill, ROUTE_TABLE, type RouteRow } from '../routes-table.js';
 import { buildEstate, openStage, passFor, type Estate, type Stage } from '../stage.js';

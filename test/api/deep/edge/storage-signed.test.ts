@@ -1,9 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { measureStorage } from '../../../../src/features/files/measure-storage.js';
-import { setBucket } from '../../../../src/features/files/bucket/set-bucket.js';
-import { requireProject } from '../../../../src/features/projects/project-store.js';
-import { updateProject } from '../../../../src/features/projects/update-project.js';
+import { measureStorage, requireProject, setBucket, updateProject } from '../../../world/projects.js';
 import { buildProject, type TestProject } from '../../../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
 import { openS3Double, s3Settings, type S3Double } from '../../../helpers/s3-double.js';

@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApi } from '../../../../src/api.js';
-import { startServer, type RunningServer } from '../../../../src/http/server.js';
+import { type RunningServer, createApi, startServer } from '../../../world/app.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../../../helpers/build-project.js';
 import { watchEventLoop } from '../../../helpers/event-loop.js';
 import { eventually } from '../../../helpers/eventually.js';

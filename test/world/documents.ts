@@ -1,0 +1,23 @@
+// Documents as the service writes and reads them for a caller.
+
+export { listDocuments, explainList, encodeList } from '../../src/features/documents/read/list-documents.js';
+export { aggregateDocuments, explainPipeline } from '../../src/features/documents/read/aggregate-documents.js';
+export { explainAccess } from '../../src/features/documents/read/explain-access.js';
+export { EXPRESSION_OPERATORS } from '../../src/features/documents/pipeline/expression-operators.js';
+export { FILTER_OPERATORS } from '../../src/features/documents/query/filter-operators.js';
+export { RESERVED_KEYS } from '../../src/features/documents/query/parse-list-query.js';
+export { FEED_PARAMETERS } from '../../src/features/feed/feed-query.js';
+export { readFeed } from '../../src/features/feed/read-feed.js';
+export { insertDocuments } from '../../src/features/documents/bulk/insert-documents.js';
+export { exportDocuments } from '../../src/features/documents/read/export-documents.js';
+export { getDocument } from '../../src/features/documents/read/get-document.js';
+export { insertDocument } from '../../src/features/documents/write/insert-document.js';
+export { updateDocument } from '../../src/features/documents/write/update-document.js';
+export { trashDocument, deleteDocument } from '../../src/features/documents/write/trash-document.js';
+export { recoverDocument } from '../../src/features/documents/write/recover-document.js';
+export { requireWriteTarget, type WriteTarget } from '../../src/features/documents/write/write-target.js';
+export { type StoredDocument, visibleDocuments } from '../../src/features/documents/store/document.js';
+export { playedCaller, operatorCaller } from '../../src/features/access/operator-caller.js';
+export type { Caller } from '../../src/features/access/caller.js';
+export { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
+export { purgeTrash } from '../../src/features/documents/write/purge-trash.js';

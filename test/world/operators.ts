@@ -1,0 +1,11 @@
+// Operators, their sessions, and what they are noted to have done.
+
+export { logInOperator } from '../../src/features/operators/log-in-operator.js';
+export { listOperatorSessions, setOperatorPassword } from '../../src/features/operators/operator-sessions.js';
+export { backUp } from '../../src/features/store-copies/back-up.js';
+export { rotateSecrets } from '../../src/features/store-copies/rotate-secrets.js';
+export { startSeries, type Series } from '../../src/features/series/series.js';
+export { listActs, withAuditEntry } from '../../src/features/audit/audit-log.js';
+export { makeSignInLink } from '../../src/features/operators/console-session.js';
+export { requireOperatorNamed, removeOperator } from '../../src/features/operators/remove-operator.js';
+export { addOperator } from '../../src/features/operators/add-operator.js';

@@ -1,0 +1,27 @@
+// Projects as whoever owns them changes them: keys, settings, mail, sign-in, buckets and webhooks.
+
+export { describeCollections } from '../../src/features/project-types/described-project.js';
+export { writeTypeFile } from '../../src/features/project-types/type-file.js';
+export type { Project } from '../../src/features/projects/project.js';
+export { updateProject } from '../../src/features/projects/update-project.js';
+export { requireProject, CALLERS } from '../../src/features/projects/project-store.js';
+export { createProject } from '../../src/features/projects/create-project.js';
+export { createKey, revokeKey, rotateKey } from '../../src/features/projects/manage-keys.js';
+export { presentKey } from '../../src/features/projects/present-project.js';
+export type { SignInSettings } from '../../src/features/projects/sign-in-settings.js';
+export { changeProject } from '../../src/features/declaration/plan-projects.js';
+export { declareProject } from '../../src/features/declaration/declare-project.js';
+export { setMailSettings } from '../../src/features/mail/project-mail.js';
+export { setTemplate } from '../../src/features/mail/mail-template.js';
+export {
+  setSocialProvider,
+  presentSocialProvider,
+  removeSocialProvider,
+  socialProviderStore,
+} from '../../src/features/users/social/social-provider.js';
+export { setBucket } from '../../src/features/files/bucket/set-bucket.js';
+export { measureStorage } from '../../src/features/files/measure-storage.js';
+export { rotateTokenSecret } from '../../src/features/projects/rotate-token-secret.js';
+export { sendMail, sendTestMail } from '../../src/features/mail/sending/send-mail.js';
+export { addWebhook } from '../../src/features/webhooks/add-webhook.js';
+export { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';

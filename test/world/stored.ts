@@ -1,0 +1,23 @@
+// What is stored, for tests that look at it past all rules or place what no caller could.
+
+export { recountStorage } from '../../src/features/files/recount-storage.js';
+export { usageStore } from '../../src/features/files/usage-store.js';
+export {
+  documentStore,
+  insertDocumentRecord,
+  changeDocumentRecord,
+  removeDocumentRecord,
+} from '../../src/features/documents/store/document-store.js';
+export { sessionStore, SESSIONS } from '../../src/features/users/sessions/session.js';
+export { fileStore, filesOf } from '../../src/features/files/file.js';
+export { projectStore } from '../../src/features/projects/project-store.js';
+export { collectionStore } from '../../src/features/collections/collection-store.js';
+export { mailLogStore, type MailStatus } from '../../src/features/mail/mail-log.js';
+export { deliveryStore } from '../../src/features/webhooks/deliveries/delivery.js';
+export { webhookStore } from '../../src/features/webhooks/webhook-store.js';
+export { operatorSessionStore, operatorStore, SIGNED_IN_OPERATORS } from '../../src/features/access/operator.js';
+export { jobStore } from '../../src/platform/jobs/job.js';
+export { beginRestore, endRestore } from '../../src/platform/database/restore-mark.js';
+export { CHANGE_LOG } from '../../src/features/changes/outbox-log.js';
+export { COUNTERS } from '../../src/features/users/counters.js';
+export type { Database, Store, WriteTurn } from '../../src/platform/database/database.js';
