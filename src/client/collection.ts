@@ -88,7 +88,8 @@ export interface CoreCollection<P, N extends CollectionName<P>> {
   insertMany(documents: readonly Part<P, N, 'Insert'>[]): Promise<string[]>;
   /**
    * Changes the given fields; a dotted name changes one inside an object, null clears an optional one or sets it back
-   * to its default. Operators such as `$inc` change what is stored at that moment. `ifMatch` is a document as it was read: 412 when it was changed.
+   * to its default. Operators such as `$inc` change what is stored at that moment. `ifMatch` is a document as it was
+   * read: 412 when it was changed.
    */
   update(
     id: string,

@@ -49,6 +49,22 @@ describe('GET /api/schemas/types.d.ts, openapi.json, schema.json', () => {
     },
   );
 
+  it('tell of one tag in at most 40 KiB, and name the tags where there is none of this name', async () => {
+    const { body } = await get('openapi.json');
+    const tags = (body as { tags: { name: string }[] }).tags.map(({ name }) => name);
+    expect(tags).toContain('Collection posts');
+    for (const tag of tags) {
+      const short = await get('openapi.json').query({ tag });
+      expect([tag, short.status, Buffer.byteLength(short.text) <= 40 * 1024]).toEqual([tag, 200, true]);
+    }
+    const { status, body: refused } = await get('openapi.json').query({ tag: 'nope' });
+    expect([status, refused.code, refused.message]).toEqual([
+      404,
+      'NOT_FOUND',
+      expect.stringContaining('Collection posts'),
+    ]);
+  });
+
   it('answer the same bytes until a collection changes, and 304 to a client that has them', async () => {
     const first = await get('types.d.ts');
     expect((await get('types.d.ts')).text).toBe(first.text);

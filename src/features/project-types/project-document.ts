@@ -39,7 +39,7 @@ export async function buildProjectDocument(
     await ownTurn();
   }
   const told = new Set<string>();
-  for (const { tag, about, rate, params, routes } of general) {
+  for (const { tag, tags, about, rate, params, routes } of general) {
     const others = routes.filter(({ path }) => !isOfCollection(path));
     const isFirst = !told.has(tag) && others.length > 0;
     if (others.length === 0) continue;
@@ -51,6 +51,7 @@ export async function buildProjectDocument(
       rate,
       ...(isFirst && words !== undefined && { about: words }),
       ...(params && { params }),
+      ...(tags && { tags }),
       routes: others.map((route) => substituteRoute(route, userReplacements(users, userSchemas), users.typeName)),
     });
     await ownTurn();

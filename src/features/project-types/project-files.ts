@@ -10,6 +10,7 @@ import { buildProjectDocument } from './project-document.js';
 import { writeBrief } from './project-brief.js';
 import { writeTypeFile } from './type-file.js';
 import type { JsonSchema } from '../../platform/schema/schema.js';
+import { writeTag } from '../reference/compact-document.js';
 import { openComponents } from '../reference/schema-components.js';
 import { collectionSchemas } from './collection-schemas.js';
 
@@ -23,18 +24,24 @@ const MEDIA_TYPES: Readonly<Record<ProjectFile, string>> = {
   'brief.md': 'text/markdown; charset=utf-8',
 };
 
-/** The text of a file, of a service under the path `base`; the same project always gives the same. */
+/**
+ * The text of a file, of a service under the path `base`; the same project always gives the same. `tag` is of the API
+ * document alone: 404 for an unknown one.
+ */
 export async function writeProjectFile(
   file: ProjectFile,
   lists: readonly RouteList[],
   project: DescribedProject,
   base = '',
+  tag?: string,
 ): Promise<string> {
   switch (file) {
     case 'types.d.ts':
       return writeTypeFile(project);
-    case 'openapi.json':
-      return stringify(await buildProjectDocument(lists, project, base), 2);
+    case 'openapi.json': {
+      const document = await buildProjectDocument(lists, project, base);
+      return tag === undefined ? stringify(document, 2) : writeTag(document, tag);
+    }
     case 'schema.json':
       return stringify(await writeSchemaFile(project), 1);
     case 'brief.md':
@@ -82,16 +89,18 @@ export async function readProjectFile(
   project: Project,
   file: ProjectFile,
   audience: Audience,
+  tag?: string,
 ): Promise<PreparedFile> {
   const { files, making } = kept.get(app.cache) ?? openKept(app);
   const described = await describeProject(app, project, audience);
   const { version } = described;
-  const place = `${project._id.toHexString()} ${audience.isPublic} ${file}`;
+  const place = `${project._id.toHexString()} ${audience.isPublic} ${file} ${tag ?? ''}`;
   const known = files.get(place);
   if (known?.version === version) return known.file;
   const attempt = `${place} ${version}`;
   const made =
-    making.get(attempt) ?? make(file, lists, described, publicPath(app.config)).finally(() => making.delete(attempt));
+    making.get(attempt) ??
+    make(file, lists, described, publicPath(app.config), tag).finally(() => making.delete(attempt));
   making.set(attempt, made);
   files.set(place, { version, file: await made });
   return made;
@@ -102,8 +111,9 @@ async function make(
   lists: readonly RouteList[],
   project: DescribedProject,
   base: string,
+  tag: string | undefined,
 ): Promise<PreparedFile> {
-  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project, base));
+  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project, base, tag));
 }
 
 function openKept(app: App): Kept {

@@ -1,6 +1,7 @@
-import { route, type RouteList } from '../../http/routes/route.js';
+import { route, type Refusals, type RouteList } from '../../http/routes/route.js';
 import { ANY_KEY } from '../access/key-access.js';
 import { fileAnswers, servePreparedFile } from '../../http/routes/prepared-file.js';
+import { TAG_QUERY } from '../reference/compact-document.js';
 import type { ProjectFile } from './project-files.js';
 
 /**
@@ -13,6 +14,7 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
     id: string,
     summary: string,
     answers: ReturnType<typeof fileAnswers>,
+    more: { query?: typeof TAG_QUERY; refuses?: Refusals } = {},
   ): RouteList => ({
     // Each its own prefix: they lie among the names of collections.
     prefix: `/api/schemas/${file}`,
@@ -25,10 +27,14 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
         description: 'The same collections give the same bytes. Of protected fields a publishable key is told nothing.',
         access: ANY_KEY,
         ...answers,
-        async handle({ app, ctx, caller, project }) {
+        ...more,
+        async handle({ app, ctx, caller, project, query }) {
           const { readProjectFile } = await import('./project-files.js');
           const isPublic = caller.key.type !== 'secret';
-          servePreparedFile(ctx, await readProjectFile(app, lists(), project, file, { isPublic }));
+          servePreparedFile(
+            ctx,
+            await readProjectFile(app, lists(), project, file, { isPublic }, (query as { tag?: string }).tag),
+          );
           ctx.set('Cache-Control', 'private, no-cache');
           ctx.vary(['Origin', 'x-api-key']);
         },
@@ -50,6 +56,7 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
         type: 'object',
         required: ['openapi', 'info', 'paths', 'components'],
       }),
+      { query: TAG_QUERY, refuses: { 404: ['NOT_FOUND'] } },
     ),
     fileRoute(
       'brief.md',

@@ -145,7 +145,7 @@ export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'versi
     if (ids.has(route.id)) throw new Error(`two operations are named ${route.id}`);
     ids.add(route.id);
     const named = pathParameters(route.path, { ...params, ...route.params });
-    const operation = describeOperation({ rate, ...route, params: named, tag }, components);
+    const operation = describeOperation({ rate, tag, ...route, params: named }, components);
     (document.paths[templateOf(route.path)] ??= {})[route.method.toLowerCase()] = operation;
     for (const scheme of route.access.security.flat()) {
       document.components.securitySchemes[scheme.name] = scheme.definition;
@@ -154,8 +154,9 @@ export function openApiDocument(info: Pick<ApiDocument['info'], 'title' | 'versi
   return {
     document,
     add(list) {
-      const { tag, about, routes } = list;
+      const { tag, about, tags = {}, routes } = list;
       if (about !== undefined) document.tags.push({ name: tag, description: about });
+      for (const [name, description] of Object.entries(tags)) document.tags.push({ name, description });
       for (const route of routes) addRoute(list, route);
     },
   };

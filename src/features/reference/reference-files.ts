@@ -1,6 +1,7 @@
 import type { RouteList } from '../../http/routes/route.js';
 import { readPackageFile, VERSION } from '../../package.js';
 import { buildApiDocument } from './api-document.js';
+import { writeTag } from './compact-document.js';
 import { renderDocsPage, type DocsPageName } from './docs-page.js';
 import { prepareFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import { GUIDES } from './guides.js';
@@ -8,6 +9,8 @@ import { headingId } from './markdown.js';
 
 export interface ReferenceFiles {
   document: PreparedFile;
+  /** The operations of one tag in short; 404 for an unknown one. */
+  ofTag: (tag: string) => Promise<PreparedFile>;
   pages: Record<DocsPageName, PreparedFile>;
   style: PreparedFile;
   script: PreparedFile;
@@ -20,7 +23,14 @@ export async function makeReferenceFiles(lists: readonly RouteList[], base: stri
   const document = buildApiDocument(lists, VERSION, base);
   const preparePage = (page: DocsPageName): Promise<PreparedFile> =>
     prepareFile('text/html; charset=utf-8', renderDocsPage(document, base, page));
+  const tags = new Map<string, Promise<PreparedFile>>();
+  const ofTag = (tag: string): Promise<PreparedFile> => {
+    const made = tags.get(tag) ?? prepareFile('application/json; charset=utf-8', writeTag(document, tag));
+    tags.set(tag, made);
+    return made;
+  };
   return {
+    ofTag,
     document: await prepareFile('application/json; charset=utf-8', JSON.stringify(document)),
     pages: { applications: await preparePage('applications'), operators: await preparePage('operators') },
     style: await prepareFile('text/css; charset=utf-8', readPackageFile('templates', 'docs', 'page.css')),

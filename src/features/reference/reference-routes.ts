@@ -2,6 +2,7 @@ import { publicPath } from '../../config/public-path.js';
 import { PUBLIC, route, type RouteList } from '../../http/routes/route.js';
 import { arrayOf, claimed, object, TEXT, type Schema } from '../../platform/schema/schema.js';
 import { fileAnswers, servePreparedFile, type PreparedFile } from '../../http/routes/prepared-file.js';
+import { TAG_QUERY } from './compact-document.js';
 import { MARKDOWN_ROUTE } from './machine-routes.js';
 import type { ReferenceFiles } from './reference-files.js';
 
@@ -15,14 +16,6 @@ interface FileRoute {
   answers: ReturnType<typeof fileAnswers>;
   choose: (files: ReferenceFiles) => PreparedFile;
 }
-
-const API_DOCUMENT: FileRoute = {
-  path: '/api/openapi.json',
-  id: 'getApiDocument',
-  summary: 'This document',
-  answers: fileAnswers('OpenAPI 3.1', 'application/json', DOCUMENT),
-  choose: ({ document }) => document,
-};
 
 const DOCS: readonly FileRoute[] = [
   {
@@ -86,8 +79,20 @@ export function referenceRoutes(lists: () => readonly RouteList[]): readonly Rou
         servePreparedFile(ctx, choose(await loadFiles(publicPath(app.config))));
       },
     });
+  const apiDocument = route('GET /api/openapi.json', {
+    id: 'getApiDocument',
+    summary: 'This document, or the operations of one tag in short',
+    query: TAG_QUERY,
+    access: PUBLIC,
+    ...fileAnswers('OpenAPI 3.1', 'application/json', DOCUMENT),
+    refuses: { 404: ['NOT_FOUND'] },
+    async handle({ app, ctx, query: { tag } }) {
+      const { document, ofTag } = await loadFiles(publicPath(app.config));
+      servePreparedFile(ctx, tag === undefined ? document : await ofTag(tag));
+    },
+  });
   return [
-    { prefix: '/api/openapi.json', tag: 'Service', rate: 'page', routes: [fileRoute(API_DOCUMENT)] },
+    { prefix: '/api/openapi.json', tag: 'Service', rate: 'page', routes: [apiDocument] },
     { prefix: '/api/docs', tag: 'Service', rate: 'page', routes: [...DOCS.map(fileRoute), MARKDOWN_ROUTE] },
   ];
 }

@@ -67,16 +67,23 @@ export const USER_ROUTES: RouteList = {
   keyIn: 'header',
   about:
     'End users of a project: sign-up, sign-in, sessions, profiles. The secret key may set fields that are protected from users.',
+  tags: {
+    'Sign-in': 'Codes by mail, and providers such as Google.',
+    'Factors and passkeys': 'Second factors and passkeys of the signed-in user.',
+    'User administration': 'Invitations, and what the secret key does with accounts.',
+  },
   routes: [
     ...SESSION_ROUTES,
     ...PROFILE_ROUTES,
-    ...CODE_ROUTES,
-    ...SOCIAL_ROUTES,
-    ...MFA_ROUTES,
-    ...PASSKEY_ROUTES,
-    ...INVITE_ROUTES,
+    ...tagged('Sign-in', [...CODE_ROUTES, ...SOCIAL_ROUTES]),
+    ...tagged('Factors and passkeys', [...MFA_ROUTES, ...PASSKEY_ROUTES]),
+    ...tagged('User administration', INVITE_ROUTES),
     ...OWN_ACCOUNT_ROUTES,
     ...TOKEN_ROUTES,
-    ...ADMINISTRATION_ROUTES,
+    ...tagged('User administration', ADMINISTRATION_ROUTES),
   ],
 };
+
+function tagged(tag: string, routes: readonly Route[]): Route[] {
+  return routes.map((route) => ({ ...route, tag }));
+}

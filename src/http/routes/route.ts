@@ -218,6 +218,8 @@ export interface RouteDefinition<
   summary: string;
   description?: string;
   access: Access<Given>;
+  /** Where it is one of the list's `tags`. */
+  tag?: string;
   /** Where it is not the list's. */
   rate?: RateClass;
   /** Parameters of the path that mean something else here than in the rest of the group. */
@@ -313,6 +315,8 @@ export interface RouteList {
   /** The beginning of all their paths: unknown paths below it are refused by the guards first. */
   prefix: string;
   tag: string;
+  /** Further tags that single routes have, with what they are about. */
+  tags?: Readonly<Record<string, string>>;
   /** Of its routes that say none themselves, and of every other path below the prefix. */
   rate: RateClass;
   /** Of paths below the prefix that are no route: where the guard looks for a key. */

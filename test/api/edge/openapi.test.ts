@@ -52,6 +52,41 @@ describe('GET /api/openapi.json', () => {
   });
 });
 
+describe('GET /api/openapi.json?tag=…', () => {
+  const ofTag = (tag: string) => request(test.server).get('/api/openapi.json').query({ tag });
+
+  it('has the operations of each tag, once, in a valid document of at most 40 KiB that needs no other', async () => {
+    const seen: string[] = [];
+    for (const { name } of document.tags) {
+      const { body, text } = await ofTag(name).expect(200);
+      expect([name, Buffer.byteLength(text) <= 40 * 1024]).toEqual([name, true]);
+      const { valid, errors } = await new Validator().validate(structuredClone(body) as never);
+      expect([name, valid, errors ?? []]).toEqual([name, true, []]);
+      const { paths, components } = body as ApiDocument;
+      for (const [, kind, part] of text.matchAll(/"#\/components\/(\w+)\/([\w.-]+)"/g)) {
+        expect([part, (components as unknown as Record<string, object>)[kind!]]).toEqual([
+          part,
+          expect.objectContaining({ [part!]: expect.anything() as unknown }),
+        ]);
+      }
+      seen.push(...Object.values(paths).flatMap((each) => Object.values(each).map(({ operationId }) => operationId)));
+    }
+    const all = Object.values(document.paths).flatMap((each) =>
+      Object.values(each).map(({ operationId }) => operationId),
+    );
+    expect(seen.toSorted()).toEqual(all.toSorted());
+  });
+
+  it('names the tags where there is none of this name', async () => {
+    const { status, body } = await ofTag('nope');
+    expect([status, body.code, body.message]).toEqual([
+      404,
+      'NOT_FOUND',
+      expect.stringContaining('Documents, Schemas'),
+    ]);
+  });
+});
+
 describe('GET /api/docs and /api/docs/operators', () => {
   const PAGES = ['/api/docs', '/api/docs/operators'];
   const textOf = async (path: string): Promise<string> => (await request(test.server).get(path).expect(200)).text;
