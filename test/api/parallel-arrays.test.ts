@@ -1,10 +1,7 @@
-import { ObjectId } from 'bson';
-import fc from 'fast-check';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Collection, editCollection } from '../world/collections.js';
 import { importDocuments } from '../world/documents.js';
-import { hasParallelArrays } from '../../src/features/documents/store/parallel-arrays.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { runs } from '../helpers/runs.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -52,34 +49,5 @@ describe('a document with arrays in two fields of one index', () => {
     await request(test.server).post(`/api/data/${name}`).set('x-api-key', owner.secret).send(BOTH).expect(201);
     const making = editCollection(test.app, owner.project._id, name, { indexes: ['tags,labels'] });
     await expect(making).rejects.toMatchObject({ kind: 'conflict', code: 'INDEX_REFUSED' });
-  });
-
-  it('is judged as the database judges it', async () => {
-    const nested = await buildCollection(test.app, owner.project, { indexes: ['a.b,a.c,d', 'a,d.b'] });
-    const leaf = fc.constantFrom<unknown>(1, null, [], [1, 2], [[1]], { b: [1] }, { c: 2 });
-    const object = fc.record({ b: leaf, c: leaf }, { requiredKeys: [] });
-    const value = fc.oneof(leaf, object, fc.array(fc.oneof(leaf, object), { maxLength: 3 }));
-    await fc.assert(
-      fc.asyncProperty(fc.record({ a: value, d: value }, { requiredKeys: [] }), async (fields) => {
-        const moment = new Date(now);
-        const system = { isDeleted: false, deletedAt: null, createdAt: moment, updatedAt: moment };
-        // As from a request: no two places share an array.
-        const own = JSON.parse(JSON.stringify(fields)) as typeof fields;
-        const document = { _id: new ObjectId(), ...own, ...system };
-        const refused = await storedDocuments(test.app, nested)
-          .insertOne(document)
-          .then(
-            () => false,
-            (error: { code?: number }) => error.code === 171,
-          );
-        expect(
-          [
-            ['a.b', 'a.c', 'd'],
-            ['a', 'd.b'],
-          ].some((paths) => hasParallelArrays(document, paths)),
-        ).toBe(refused);
-      }),
-      { seed: 20_261_121, numRuns: runs(150) },
-    );
   });
 });

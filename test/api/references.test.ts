@@ -199,9 +199,9 @@ it('stores several documents together only while what they refer to is there', a
   const { db } = test.app;
   const overtaken: typeof db = {
     ...db,
-    async writeTogether(steps) {
+    async transformTogether(turns) {
       await api('delete', `${boards.name}/${board}`).expect(200);
-      return db.writeTogether!(steps);
+      return db.transformTogether(turns);
     },
   };
   const place = { collection: lists, writer: null };

@@ -4,10 +4,10 @@ export { recountStorage } from '../../src/features/files/recount-storage.js';
 export { usageStore } from '../../src/features/files/usage-store.js';
 export {
   documentStore,
-  insertDocumentRecord,
   changeDocumentRecord,
   removeDocumentRecord,
 } from '../../src/features/documents/store/document-store.js';
+export { insertDocumentRecord } from '../../src/features/documents/write/decide-insert.js';
 export { sessionStore, SESSIONS } from '../../src/features/users/sessions/session.js';
 export { fileStore, filesOf } from '../../src/features/files/file.js';
 export { projectStore } from '../../src/features/projects/project-store.js';

@@ -72,9 +72,10 @@ export interface Database {
    * what is read and asked nothing is old when the change is stored: others' changes come before or after it, none is
    * lost. `run` gives a copy that shares what stays, the same object to keep it, null to remove it, and gives each
    * version a later `updatedAt`; it is synchronous and without effects, as it may run several times. What it throws is
-   * thrown, and nothing is stored. 409 DOCUMENT_CHANGING where others change it all the time.
+   * thrown, and nothing is stored. 409 DOCUMENT_CHANGING where others change it all the time. `isNew`: the id was made
+   * just now, so that nobody has stored it.
    */
-  transform(name: string, id: unknown, run: Transform<Document>): Promise<AppModified>;
+  transform(name: string, id: unknown, run: Transform<Document>, isNew?: boolean): Promise<AppModified>;
   /** The same for documents in their order in one transaction, each seeing those before it: all or none. */
   transformTogether(turns: readonly AppTurn[]): Promise<AppModified[]>;
   /**
@@ -243,7 +244,7 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     insertTogether: (collection, documents, conditions) =>
       insertInTransaction(client, db, collection, documents, conditions),
     writeTogether: (steps) => writeInTransaction(client, db, steps),
-    transform: (name, id, run) => transformAlone(client, db, { collection: name, id, run }),
+    transform: (name, id, run, isNew) => transformAlone(client, db, { collection: name, id, run, isNew }),
     transformTogether: (turns) => transformInTransaction(client, db, turns),
     transaction: (run) => replayInTransaction(client, db, run),
     confirmedReads: { readConcern: { level: 'majority' } },

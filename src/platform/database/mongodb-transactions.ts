@@ -157,7 +157,7 @@ async function carryOut(db: Db, session: ClientSession, step: WriteStep, written
   }
   if ('run' in step) {
     const refusing = { ...step, run: refusingRun(step.run) };
-    written.add(step.collection, await transformInside(db, session, refusing), true);
+    written.add(step.collection, (await transformInside(db, session, [refusing]))[0]!, true);
     return;
   }
   if ('matches' in step) {

@@ -11,6 +11,7 @@ type Keyed = Document & { _id: string };
 export interface MongodbTurn {
   collection: string;
   id: unknown;
+  isNew?: boolean | undefined;
   run: (
     stored: Stored | null,
     exists: (collection: string, filter: object, keep?: boolean) => boolean,
@@ -66,7 +67,7 @@ const lines = new Map<string, Promise<unknown>>();
  * decision that asks for what has to be kept is made and stored in a transaction.
  */
 export async function transformAlone(client: MongoClient, db: Db, turn: MongodbTurn): Promise<Written> {
-  const key = `${turn.collection} ${EJSON.stringify(turn.id)}`;
+  const key = keyOf(turn);
   const mine = (lines.get(key) ?? Promise.resolve()).then(() => untilStored(client, db, turn));
   const settled = mine.catch(() => undefined);
   lines.set(key, settled);
@@ -83,7 +84,7 @@ async function untilStored(client: MongoClient, db: Db, turn: MongodbTurn): Prom
   const stored: Collection<Keyed> = db.collection(turn.collection);
   for (let made = 0; made < MAX_ATTEMPTS; made++) {
     if (made > 0) await wait(Math.random() * 2 ** Math.min(made, 6));
-    const before = (await stored.findOne(idOf(turn))) as Stored | null;
+    const before = turn.isNew && made === 0 ? null : ((await stored.findOne(idOf(turn))) as Stored | null);
     let after: Stored | null;
     try {
       after = await decide(turn, before, (asked) => {
@@ -123,23 +124,77 @@ export function transformInTransaction(client: MongoClient, db: Db, turns: reado
   return client.withSession((session) =>
     session.withTransaction(async () => {
       if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
-      const written: Written[] = [];
-      for (const turn of turns) written.push(await transformInside(db, session, turn));
-      return written;
+      return transformInside(db, session, turns);
     }, TRANSACTION),
   );
 }
 
-/** One document of a transaction that is under way. */
-export async function transformInside(db: Db, session: ClientSession, turn: MongodbTurn): Promise<Written> {
-  const stored: Collection<Keyed> = db.collection(turn.collection);
-  const before = (await stored.findOne(idOf(turn), { session })) as Stored | null;
-  const after = await decide(turn, before, (asked) => look(db, asked, { session }));
-  if (after === before) return { before, after };
-  if (before === null) await stored.insertOne(after as Keyed, { session });
-  else if (after === null) await stored.deleteOne(idOf(turn), { session });
-  else await stored.updateOne(idOf(turn), difference(before, after), { session });
-  return { before, after };
+/**
+ * The documents of a transaction that is under way, read by one command for each collection, and new ones that follow
+ * one another stored by one. `step` of the server's refusal is the number of the document.
+ */
+export async function transformInside(
+  db: Db,
+  session: ClientSession,
+  turns: readonly MongodbTurn[],
+): Promise<Written[]> {
+  const current = await readAll(db, session, turns);
+  const written: Written[] = [];
+  const added: { step: number; collection: string; document: Stored }[] = [];
+  const flush = async (): Promise<void> => {
+    const [first] = added;
+    if (!first) return;
+    const documents = added.map(({ document }) => document);
+    const answer = await db.command({ insert: first.collection, documents }, { session, ignoreUndefined: true });
+    const [refusal] = (answer.writeErrors ?? []) as { index: number; errmsg: string }[];
+    if (refusal) throw Object.assign(new Error(refusal.errmsg), refusal, { step: added[refusal.index]!.step });
+    added.length = 0;
+  };
+  for (const [step, turn] of turns.entries()) {
+    const key = keyOf(turn);
+    const before = current.get(key) ?? null;
+    const after = await decide(turn, before, async (asked) => {
+      await flush();
+      return look(db, asked, { session });
+    });
+    written.push({ before, after });
+    if (after === before) continue;
+    current.set(key, after);
+    const isNew = before === null && after !== null;
+    if (!isNew || added[0]?.collection !== turn.collection) await flush();
+    if (isNew) {
+      added.push({ step, collection: turn.collection, document: after });
+      continue;
+    }
+    const stored: Collection<Keyed> = db.collection(turn.collection);
+    try {
+      if (after === null) await stored.deleteOne(idOf(turn), { session });
+      else await stored.updateOne(idOf(turn), difference(before!, after), { session });
+    } catch (error) {
+      throw Object.assign(error as Error, { step });
+    }
+  }
+  await flush();
+  return written;
+}
+
+const keyOf = ({ collection, id }: MongodbTurn): string => `${collection} ${EJSON.stringify(id)}`;
+
+async function readAll(
+  db: Db,
+  session: ClientSession,
+  turns: readonly MongodbTurn[],
+): Promise<Map<string, Stored | null>> {
+  const found = new Map<string, Stored | null>();
+  for (const collection of new Set(turns.map((turn) => turn.collection))) {
+    const ids = turns.filter((turn) => turn.collection === collection).map(({ id }) => id);
+    const documents = await db
+      .collection<Keyed>(collection)
+      .find({ _id: { $in: ids as string[] } }, { session })
+      .toArray();
+    for (const document of documents) found.set(`${collection} ${EJSON.stringify(document._id)}`, document);
+  }
+  return found;
 }
 
 async function decide(

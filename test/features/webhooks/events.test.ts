@@ -1,7 +1,8 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HIDDEN_FIELD } from '../../../src/features/collections/fields/field.js';
-import { documentStore, insertDocumentRecord } from '../../../src/features/documents/store/document-store.js';
+import { documentStore } from '../../../src/features/documents/store/document-store.js';
+import { insertDocumentRecord } from '../../../src/features/documents/write/decide-insert.js';
 import { insertDocument } from '../../../src/features/documents/write/insert-document.js';
 import { updateDocument } from '../../../src/features/documents/write/update-document.js';
 import { readNewDocument } from '../../../src/features/documents/write/new-document.js';

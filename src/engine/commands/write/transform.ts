@@ -1,3 +1,4 @@
+import { EntryBudget } from '../../storage/keys/entry-budget.js';
 import type { Storage } from '../../storage/storage.js';
 import type { Query } from '../read/query.js';
 import { openCollection } from './insert.js';
@@ -22,12 +23,13 @@ export interface Turn {
  */
 export function transform(storage: Storage, turns: readonly Turn[]): Promise<void> {
   return storage.queue.write(() => {
-    for (const turn of turns) carryOutTurn(storage, turn);
+    const budget = new EntryBudget();
+    for (const turn of turns) carryOutTurn(storage, turn, budget);
   });
 }
 
-/** `transform` of one document inside a transaction that is under way. */
-export function carryOutTurn(storage: Storage, { ns, id, decide }: Turn): void {
+/** `transform` of one document inside a transaction that is under way. `budget`: of the index entries of new ones. */
+export function carryOutTurn(storage: Storage, { ns, id, decide }: Turn, budget: EntryBudget): void {
   const { documents } = storage;
   const collection = storage.catalog.find(ns);
   const idBytes = Buffer.from(documents.encodeId(id));
@@ -36,7 +38,7 @@ export function carryOutTurn(storage: Storage, { ns, id, decide }: Turn): void {
   if (outcome === null) return;
   const { after, touched } = outcome;
   if (before === null) {
-    if (after !== null) documents.insert(collection ?? openCollection(storage, ns), after);
+    if (after !== null) documents.insert(collection ?? openCollection(storage, ns), after, budget);
   } else if (after === null) {
     documents.delete(collection!, idBytes, before);
   } else if (!after.equals(before)) {

@@ -91,7 +91,7 @@ function carryOut(storage: Storage, step: TogetherStep, budget: EntryBudget): Mo
     return { before: null, after: null, changed: false };
   }
   if ('decide' in step) {
-    carryOutTurn(storage, step);
+    carryOutTurn(storage, step, budget);
     return DECIDED;
   }
   const modified = modifyInside(storage, step.ns, step.modification);

@@ -1,8 +1,13 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
+import type { Writer } from '../../access/access-rules.js';
+import { holdsIn } from '../../access/rules/holds-in.js';
+import { pinsOfDocument } from '../../access/rules/pins.js';
+import type { StoredDocument } from '../store/document.js';
 import type { RecordWrite } from '../store/record-update.js';
-import { requireCreatable } from '../write/admit-write.js';
+import { ruleRefused } from '../write/admit-write.js';
+import { requireCreatable } from '../write/decide-insert.js';
 import { openUpdate, readUpdate } from '../write/decide-update.js';
 import { readIfMatch } from '../write/if-match.js';
 import { readNewDocument } from '../write/new-document.js';
@@ -56,12 +61,19 @@ async function planInsert(
     throw invalid('INVALID_BODY', '"insert" takes neither id nor ifMatch: a document brings its own id as _id');
   }
   const document = readNewDocument(place.collection, body, place.writer, app.clock.now());
-  await requireCreatable(place.writer, document);
+  await requireCreatableBeside(place.writer, document);
   const named = givenId === undefined ? document : { ...document, _id: givenId };
   return {
     place,
     write: { collection: place.collection, referrer: referrerOf(place), insert: named },
   };
+}
+
+async function requireCreatableBeside(writer: Writer, document: StoredDocument): Promise<void> {
+  requireCreatable(writer, document);
+  if (!writer?.settledBy || writer.ownerField !== null) return;
+  const settled = await writer.settle({ create: pinsOfDocument(document, writer.settledBy) });
+  if (!holdsIn(settled.compiled('create'), document)) throw ruleRefused('create');
 }
 
 async function planChange(

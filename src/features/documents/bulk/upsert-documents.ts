@@ -4,8 +4,10 @@ import { isObjectId } from '../../../platform/ids.js';
 import type { Collection } from '../../collections/collection.js';
 import { comparedPath, comparedValue } from '../../collections/fields/nocase.js';
 import type { StoredDocument } from '../store/document.js';
-import { documentStore, insertEachRecord } from '../store/document-store.js';
-import { updateDocument } from '../write/update-document.js';
+import { documentStore } from '../store/document-store.js';
+import { openInserts } from '../write/decide-insert.js';
+import { openUpdate, readUpdate } from '../write/decide-update.js';
+import { commitEach, describeRefusal } from './commit-each.js';
 import type { ImportNote } from './import-notes.js';
 import { withoutSystemFields } from './imported-document.js';
 
@@ -49,6 +51,7 @@ export async function upsertEach(
   accepted: readonly Accepted[],
   rejected: ImportOutcome['rejected'],
 ): Promise<ImportOutcome> {
+  const place = { collection, writer: null };
   const outcome = { inserted: 0, updated: 0, rejected };
   const keyOf = (document: StoredDocument): string => textOf(comparedValue(collection, key, document[key]))!;
   let waiting = accepted.filter(({ index, document }) => {
@@ -60,25 +63,32 @@ export async function upsertEach(
     const { first, again } = splitRepeated(waiting, keyOf);
     const known = await findIds(app, collection, key, first, keyOf);
     const fresh = first.filter(({ document }) => !known.has(keyOf(document)));
-    const added = fresh.map(({ document }) => document);
-    const refusals = added.length === 0 ? new Map<number, string>() : await insertEachRecord(app, collection, added);
-    for (const [position, message] of refusals) rejected.push({ index: fresh[position]!.index, message });
-    outcome.inserted += fresh.length - refusals.size;
+    const inserts = await openInserts(
+      app,
+      place,
+      fresh.map(({ document }) => document),
+    );
+    const writes = inserts.map((write, at) => ({ write, index: fresh[at]!.index }));
     for (const { index, value, document } of first) {
       const id = known.get(keyOf(document));
       if (id === undefined) continue;
       try {
-        await updateDocument(
-          app,
-          { collection, writer: null },
-          id,
-          withoutSystemFields(value as Record<string, unknown>),
-        );
-        outcome.updated += 1;
+        const read = readUpdate(place, id, withoutSystemFields(value as Record<string, unknown>), app.clock.now());
+        const { decide } = await openUpdate(app, place, read);
+        writes.push({ write: { collection, id: read.id, action: 'update', decide }, index });
       } catch (error) {
-        if (!(error instanceof AppError)) throw error;
+        if (!(error instanceof AppError) || error.code === 'QUOTA_EXCEEDED') throw error;
         rejected.push({ index, message: error.message });
       }
+    }
+    const refused = await commitEach(
+      app,
+      writes.map(({ write }) => write),
+    );
+    for (const [at, { write, index }] of writes.entries()) {
+      const error = refused.get(at);
+      if (error) rejected.push({ index, message: write.action === 'insert' ? describeRefusal(error) : error.message });
+      else outcome[write.action === 'insert' ? 'inserted' : 'updated'] += 1;
     }
     // A later line of the file about the same document comes after the earlier one.
     waiting = again;

@@ -145,7 +145,7 @@ async function writeBatch(
       decide: (stored, ...asking) => (stored && matches(stored) ? decide(stored, ...asking) : stored),
     });
   }
-  const committed = await commitWrites(app, writes, (error, at) => ofDocument(error, ids[at]!));
+  const committed = await commitWrites(app, writes, { naming: (error, at) => ofDocument(error, ids[at]!) });
   return committed.filter(({ before, after }) => after !== before).length;
 }
 

@@ -31,6 +31,13 @@ export interface Committed {
   after: StoredDocument | null;
 }
 
+interface CommitOptions {
+  /** A record of the service's own, stored in the same transaction before the documents. */
+  first?: WriteTurn | undefined;
+  /** The refusal of the write at a position. */
+  naming?: (error: AppError, index: number) => unknown;
+}
+
 /** As many documents as take less than a turn of the event loop. */
 const FEW = 10;
 /** What follows a transaction of many is done in turns of so much; it has one of its own. */
@@ -38,15 +45,14 @@ const TOGETHER_MS = 2;
 
 /**
  * Carries writes out in one transaction, in their order, each seeing those before it: all or none. Followers and
- * webhooks are told of each that changed something. What refuses a write is thrown, of several as `naming` says it for
- * the position of the refused one.
+ * webhooks are told of each that changed something. Throws why a write is refused.
  */
 export async function commitWrites(
   app: App,
   writes: readonly DecidedWrite[],
-  naming: (error: AppError, index: number) => unknown = (error) => error,
+  { first, naming = (error) => error }: CommitOptions = {},
 ): Promise<Committed[]> {
-  let at = 0;
+  let at = -1;
   const decided = writes.map(({ collection, id, decide }, index): WriteTurn => ({
     collection: documentsName(collection),
     id,
@@ -56,11 +62,13 @@ export async function commitWrites(
     },
   }));
   const follow = writes.flatMap((write) => write.follow ?? []);
-  const turns = [...decided, ...follow];
+  const turns = [...(first ? [first] : []), ...decided, ...follow];
   const [only] = turns;
   const store = (): Promise<WrittenStep[]> =>
     turns.length === 1
-      ? app.db.transform(only!.collection, only!.id, only!.run).then((written) => [written])
+      ? app.db
+          .transform(only!.collection, only!.id, only!.run, writes[0]!.action === 'insert')
+          .then((written) => [written])
       : app.db.transformTogether(turns);
   const isLarge = writes.length > FEW;
   // What removes documents goes on when the disk is full.
@@ -72,8 +80,11 @@ export async function commitWrites(
     if (isLarge) await ownTurn();
   } catch (error) {
     const explained = explainWriteError(error);
-    throw explained instanceof AppError ? naming(explained, at) : explained;
+    const { step } = error as { step?: number };
+    const index = step === undefined ? at : step - (first ? 1 : 0);
+    throw explained instanceof AppError && index >= 0 ? naming(explained, index) : explained;
   }
+  if (first) written = written.slice(1);
   const turn = takeTurns(OURS, isLarge ? TOGETHER_MS : Infinity);
   if (follow.length > 0) app.jobs.wake();
   const committed = written.slice(0, writes.length);

@@ -1,25 +1,20 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, tooLarge } from '../../../errors.js';
 import type { Store } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { foldChanged, withFolded } from '../../collections/fields/nocase.js';
-import { referencesOf } from '../../collections/references/reference.js';
-import { OUTBOX_SINCE, withEvent, withOutbox } from '../../webhooks/outbox/outbox-field.js';
+import { foldChanged } from '../../collections/fields/nocase.js';
+import { OUTBOX_SINCE, withEvent } from '../../webhooks/outbox/outbox-field.js';
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import { commitWrites, type Committed, type DecidedWrite } from './commit-writes.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { withValueAt } from './find-held.js';
 import { imageBefore } from './image-before.js';
 import { openMatch } from './open-match.js';
-import { later, type DecidedUpdate, type RecordWrite } from './record-update.js';
-import { checkReferences, conditionOf, type ReferenceCheck } from './reference-checks.js';
-import { describeRefusal, EXPLAINED_CODES, TRANSACTION_TOO_LARGE, type WriteRefusal } from './refused-writes.js';
+import { later, type DecidedUpdate } from './record-update.js';
 import { openRemoval } from './state-writes.js';
-import { write, writeNew } from './write.js';
-import { writeRecordsTogether, WriteRefused } from './write-together.js';
+import { write } from './write.js';
 
 type Filter = Record<string, unknown>;
 
@@ -31,149 +26,6 @@ export type DocumentReader<T extends SystemFields> = Pick<
 
 export function documentStore(app: Pick<App, 'db'>, collection: Collection): DocumentReader<StoredDocument> {
   return app.db.collection<StoredDocument>(documentsName(collection));
-}
-
-/**
- * Stores a new document; 409 DUPLICATE_VALUE when a unique value is taken, 400 when an index cannot hold it, or
- * REFERENCE_MISSING.
- */
-export async function insertDocumentRecord(
-  app: App,
-  collection: Collection,
-  document: StoredDocument,
-  referrer: Referrer | null = null,
-): Promise<void> {
-  const checks = await checkReferences(app, { collection, referrer, insert: document });
-  await insertPlain(app, collection, document, checks);
-}
-
-function insertPlain(
-  app: App,
-  collection: Collection,
-  inserted: StoredDocument,
-  checks: readonly ReferenceCheck[],
-): Promise<StoredDocument> {
-  const document = withFolded(collection, inserted);
-  return write(app, collection, {
-    action: 'insert',
-    adds: { documents: [document] },
-    async run(stored, nextEvent) {
-      const told = withOutbox(document, await nextEvent());
-      if (checks.length === 0) await stored.insertOne(told);
-      else await insertReferring(app, collection, told, checks);
-      return told;
-    },
-    changed: (told) => ({ documents: [told] }),
-  });
-}
-
-/** Stores a document if what it refers to is there at that moment. */
-async function insertReferring(
-  app: App,
-  collection: Collection,
-  document: StoredDocument,
-  checks: readonly ReferenceCheck[],
-): Promise<void> {
-  try {
-    await app.db.insertTogether(documentsName(collection), [document], checks.map(conditionOf));
-  } catch (error) {
-    const { step, cause } = error as { step?: unknown; cause?: unknown };
-    throw typeof step === 'number' && cause === null ? await checks[step]!.refusal() : error;
-  }
-}
-
-/** Stores those documents that can be stored, each for itself; answers for the others, by position, why not. */
-export async function insertEachRecord(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-): Promise<Map<number, string>> {
-  if (referencesOf(collection).length > 0) return insertOneByOne(app, collection, documents);
-  return writeNew(app, collection, documents, {
-    run: insertEach,
-    changed: (refused, withEvents) => ({ documents: withEvents.filter((_, at) => !refused.has(at)) }),
-  });
-}
-
-/** Later ones may refer to earlier ones. */
-async function insertOneByOne(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-): Promise<Map<number, string>> {
-  const refused = new Map<number, string>();
-  for (const [at, document] of documents.entries()) {
-    try {
-      await insertDocumentRecord(app, collection, document);
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code === 'QUOTA_EXCEEDED') throw error;
-      refused.set(at, error.message);
-    }
-  }
-  return refused;
-}
-
-async function insertEach(
-  stored: Store<StoredDocument>,
-  documents: readonly StoredDocument[],
-): Promise<Map<number, string>> {
-  try {
-    await stored.insertMany(documents, { ordered: false });
-    return new Map();
-  } catch (error) {
-    const { writeErrors = [] } = error as { writeErrors?: WriteRefusal | WriteRefusal[] };
-    const refusals = [writeErrors].flat();
-    if (refusals.length === 0 || refusals.some(({ code }) => !EXPLAINED_CODES.has(code))) {
-      throw error;
-    }
-    return new Map(refusals.map((refusal) => [refusal.index, describeRefusal(refusal)]));
-  }
-}
-
-/**
- * Stores all of the documents or none, at once for every reader: only where the database can. 413 when they are too
- * much for that.
- */
-export async function insertRecordsTogether(
-  app: App,
-  collection: Collection,
-  documents: readonly StoredDocument[],
-  referrer: Referrer | null = null,
-): Promise<void> {
-  if (referencesOf(collection).length > 0) {
-    return insertChecked(
-      app,
-      documents.map((insert) => ({ collection, referrer, insert })),
-    );
-  }
-  await writeNew(app, collection, documents, {
-    async run(_, withEvents) {
-      try {
-        await app.db.insertTogether(documentsName(collection), withEvents);
-      } catch (error) {
-        if ((error as { code?: unknown }).code !== TRANSACTION_TOO_LARGE) throw error;
-        throw batchTooLarge();
-      }
-    },
-    changed: (_, withEvents) => ({ documents: withEvents }),
-  });
-}
-
-async function insertChecked(app: App, writes: readonly RecordWrite[]): Promise<void> {
-  try {
-    await writeRecordsTogether(app, writes);
-  } catch (error) {
-    if (!(error instanceof WriteRefused) || !error.cause) throw error;
-    const { kind, code, message, details } = error.cause;
-    if (code === 'DOCUMENT_TOO_LARGE') throw batchTooLarge();
-    if (code !== 'REFERENCE_MISSING') throw error.cause;
-    throw new AppError(kind, code, `Document ${error.index}: ${message}`, { details, cause: error });
-  }
-}
-
-function batchTooLarge(): AppError {
-  const text = 'The documents have too many index entries to be stored all at once: send fewer in one request';
-  return tooLarge('BATCH_TOO_LARGE', text);
 }
 
 /** Removes documents that nobody sees, or that everybody was told of as gone: so nobody is told. Their number. */

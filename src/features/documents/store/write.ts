@@ -1,11 +1,9 @@
 import type { App } from '../../../app.js';
 import type { Store } from '../../../platform/database/database.js';
-import { takeTurns } from '../../../turns.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
-import { withFolded } from '../../collections/fields/nocase.js';
 import { requireRoomFor, type AddedBytes } from '../../quota/database-quota.js';
 import { queueEvents } from '../../webhooks/outbox/queue-events.js';
-import { withOutbox, type OutboxEntry } from '../../webhooks/outbox/outbox-field.js';
+import type { OutboxEntry } from '../../webhooks/outbox/outbox-field.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
 import { explainWriteError } from './refused-writes.js';
@@ -37,31 +35,4 @@ export async function write<T>(app: App, collection: Collection, planned: Docume
   }
   await tellOf(app, collection, planned.action, planned.changed(result));
   return result;
-}
-
-/** An insert of several documents, each with an event of its own; `run` is given them as they are stored. */
-export async function writeNew<T>(
-  app: App,
-  collection: Collection,
-  inserted: readonly StoredDocument[],
-  planned: {
-    run(stored: Store<StoredDocument>, documents: readonly StoredDocument[]): Promise<T>;
-    changed(result: T, documents: readonly StoredDocument[]): ChangedDocuments;
-  },
-): Promise<T> {
-  const documents = inserted.map((document) => withFolded(collection, document));
-  const withEvents: StoredDocument[] = [];
-  return write(app, collection, {
-    action: 'insert',
-    adds: { documents },
-    async run(stored, nextEvent) {
-      const turn = takeTurns();
-      for (const document of documents) {
-        await turn();
-        withEvents.push(withOutbox(document, await nextEvent()));
-      }
-      return planned.run(stored, withEvents);
-    },
-    changed: (result) => planned.changed(result, withEvents),
-  });
 }

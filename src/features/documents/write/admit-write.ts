@@ -1,9 +1,6 @@
-import { serialize, type Document } from 'bson';
 import { type AppError, forbidden } from '../../../errors.js';
-import type { EndWriter, Writer } from '../../access/access-rules.js';
+import type { EndWriter } from '../../access/access-rules.js';
 import type { AskSet } from '../../access/rules/caller-sets.js';
-import { filterOf } from '../../access/rules/compile-rule.js';
-import { pinsOfDocument } from '../../access/rules/pins.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentNotFound } from './write-target.js';
 
@@ -35,31 +32,8 @@ export function requireAdmittedAfter(writer: EndWriter, next: StoredDocument, as
   if (writer.ownerField === null && !writer.admits('updateTo', next, ask)) throw ruleRefused('update', 'after');
 }
 
-/** 403 RULE_REFUSED, or 401, unless the rule `create` admits the document as it would be stored. */
-export async function requireCreatable(writer: Writer, document: Document): Promise<void> {
-  // Under row-level security its owner has just been set.
-  if (!writer || writer.ownerField !== null) return;
-  const { settledBy } = writer;
-  const settled = settledBy ? await writer.settle({ create: pinsOfDocument(document, settledBy) }) : writer;
-  requireCreateAdmitted(settled, document);
-}
-
-function requireCreateAdmitted(writer: EndWriter, document: Document): void {
-  const rule = writer.compiled('create');
-  const filter = filterOf(rule);
-  if (filter === null) return;
-  const named = rule.flatMap((conditions) => conditions.map(({ path }) => path.split('.')[0]!));
-  const asked = Object.fromEntries(['_id', ...named].map((name) => [name, document[name] as unknown]));
-  if (!matchesFilter(writer, filter, asked)) throw ruleRefused('create');
-}
-
-/** True for a document that the writer has in hand and a filter admits. */
-export function matchesFilter({ openMatcher }: EndWriter, filter: Document, document: Document): boolean {
-  return openMatcher(filter).matches(Buffer.from(serialize(document)));
-}
-
 /** 403 for a write that a rule does not admit: for a document as it is before the write, or as it would be after. */
-function ruleRefused(rule: 'create' | RuledAction, side?: 'before' | 'after'): AppError {
+export function ruleRefused(rule: 'create' | RuledAction, side?: 'before' | 'after'): AppError {
   const when = side === 'after' ? ' as it would be afterwards' : '';
   const message = `The rule "${rule}" of this collection does not admit this document${when}`;
   return forbidden('RULE_REFUSED', message, { details: [{ field: rule, rule, message, ...(side && { side }) }] });

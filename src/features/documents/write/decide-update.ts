@@ -5,7 +5,6 @@ import type { AskSet } from '../../access/rules/caller-sets.js';
 import { filterOf } from '../../access/rules/compile-rule.js';
 import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
-import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { foldChanged } from '../../collections/fields/nocase.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
@@ -18,7 +17,6 @@ import { openMatch } from '../store/open-match.js';
 import { later, type DecidedUpdate } from '../store/record-update.js';
 import { grownTooLarge } from '../store/refused-writes.js';
 import { openReferences } from '../store/new-references.js';
-import { withNote } from '../store/state-writes.js';
 import { requireAdmitted, requireAdmittedAfter } from './admit-write.js';
 import { applyChange, readChange, type DocumentChange } from './change.js';
 import { fieldProtected } from './guard-fields.js';
@@ -67,15 +65,6 @@ export function readUpdate(
   return { ...conditions, id, change };
 }
 
-/** The last requests with an Idempotency-Key that changed a document, in it: noted by the very write they cause. */
-const MARKS = 'requests';
-const MAX_MARKS = 20;
-
-interface Occasion {
-  /** Of a request with an Idempotency-Key: a document that it has changed already stays as it is. */
-  requestId?: string | null;
-}
-
 /**
  * Prepares the decision about one document: what takes time is asked here, so that the decision itself can be made
  * inside the write. 403 QUOTA_EXCEEDED.
@@ -84,7 +73,6 @@ export async function openUpdate(
   app: App,
   place: WriteTarget,
   { change, expected = null, alongside }: ReadUpdate,
-  { requestId = null }: Occasion = {},
 ): Promise<DecidedUpdate> {
   const { collection, writer } = place;
   const added = change.steps.map(({ parts, puts }) => [parts.join('.'), puts.length === 1 ? puts[0] : puts] as const);
@@ -102,9 +90,6 @@ export async function openUpdate(
     apply: (document) => applyChange(change, document),
     decide(stored, exists, read) {
       if (stored?.isDeleted !== false) throw documentNotFound();
-      const notes = stored[HIDDEN_FIELD] as Record<string, unknown> | undefined;
-      const marks = (notes?.[MARKS] ?? []) as readonly string[];
-      if (requestId !== null && marks.includes(requestId)) return stored;
       const ask: AskSet = (...question) => sets!(exists)(...question);
       if (writer) requireAdmitted(writer, 'update', stored, ask);
       requireVersion(stored, expected);
@@ -117,7 +102,6 @@ export async function openUpdate(
       next.updatedAt = later(stored, now);
       next = foldChanged(collection, stored, next);
       if (entry) next = withEvent(next, keepsBefore(entry, stored));
-      if (requestId !== null) next = withNote(next, MARKS, [...marks, requestId].slice(-MAX_MARKS));
       for (const [path, value] of Object.entries(alongside?.set ?? {})) {
         next = withValueAt(next, path.split('.'), value) as StoredDocument;
       }

@@ -1,11 +1,11 @@
 import type { Document } from 'bson';
 import { forbidden, type AppError } from '../../../errors.js';
 import type { EndWriter, Writer } from '../../access/access-rules.js';
-import { NOTHING, filterOf } from '../../access/rules/compile-rule.js';
+import { filterOf } from '../../access/rules/compile-rule.js';
+import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
 import { concealInDocument } from '../reply/conceal-fields.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
-import { matchesFilter } from './admit-write.js';
 
 /** A document that was written as its writer sees it. */
 export function presentWritten(stored: Record<string, unknown>, writer: Writer): PresentedDocument {
@@ -23,17 +23,12 @@ export function requireSettable(
   stored: Document,
 ): void {
   for (const [name, { read, write }] of writer.fields?.guarded ?? []) {
-    const may = filterOf(write);
-    if (may === null || !Object.hasOwn(body, name)) continue;
+    if (filterOf(write) === null || !Object.hasOwn(body, name)) continue;
     const { default: preset, stamp } = fields.find((field) => field.name === name)!;
     const own = preset ?? (stamp ? writer.userId : null);
-    if (body[name] === own && holds(writer, filterOf(read), stored)) continue;
-    if (!holds(writer, may, stored)) throw fieldProtected(name);
+    if (body[name] === own && holdsIn(read, stored)) continue;
+    if (!holdsIn(write, stored)) throw fieldProtected(name);
   }
-}
-
-function holds(writer: EndWriter, filter: Document | null, document: Document): boolean {
-  return filter === null || (filter !== NOTHING && matchesFilter(writer, filter, document));
 }
 
 /** The 403 for a field that its writer may not set. */

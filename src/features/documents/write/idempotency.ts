@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, unprocessable, type ErrorKind } from '../../../errors.js';
 import { KEY_KEPT_MS } from '../../../http/routes/idempotency-key.js';
-import { isDuplicateKey, type Store } from '../../../platform/database/database.js';
+import { isDuplicateKey, type Store, type WriteTurn } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
@@ -58,6 +58,63 @@ const UNDER_WAY = 'REQUEST_UNDER_WAY';
 /** Bytes of a record with its index entries, and of each id in it. */
 const RECORD_BYTES = 400;
 const ID_BYTES = 16;
+
+/** Notes in the transaction that stores the effect of a request that it was carried out, and of which ids that was. */
+export type Mark = (ids: readonly ObjectId[]) => Promise<WriteTurn>;
+
+/** Thrown by a mark: another attempt of the request has been carried out. */
+class CarriedOut extends Error {
+  constructor(readonly ids: readonly ObjectId[]) {
+    super('a request with this Idempotency-Key was carried out');
+  }
+}
+
+/**
+ * Carries a request out once per key, collection and writer within 24 hours: the same key and body is answered by
+ * `answerAgain` from what is stored then, another body is 422. The mark is stored with the effect, so that neither is
+ * there without the other; a refused request leaves the key free.
+ */
+export async function carryOutOnce<T>(
+  app: App,
+  request: RepeatableRequest,
+  {
+    carryOut,
+    answerAgain,
+  }: { carryOut: (mark: Mark) => Promise<T>; answerAgain: (ids: readonly ObjectId[]) => T | Promise<T> },
+): Promise<T> {
+  const { writer, collection } = request.place;
+  const { projectId } = collection;
+  const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');
+  const _id = requestId(request, bodyHash);
+  const requireNew = (earlier: IdempotencyRecord | null): void => {
+    if (!earlier || earlier.expiresAt.getTime() <= app.clock.now()) return;
+    if (earlier.bodyHash !== bodyHash) throw otherBody();
+    throw new CarriedOut(earlier.ids);
+  };
+  const mark: Mark = async (ids) => {
+    const size = sizeClass(RECORD_BYTES + ids.length * ID_BYTES);
+    await requireRoomFor(app, projectId, { kept: size });
+    const expiresAt = new Date(app.clock.now() + KEY_KEPT_MS);
+    const by = writer?.userId ? { by: writer.userId } : {};
+    const record = { _id, projectId, bodyHash, ids: [...ids], ...by, isDone: true, size, expiresAt };
+    return {
+      collection: REPEATED_REQUESTS,
+      id: _id,
+      run(stored) {
+        requireNew(stored as IdempotencyRecord | null);
+        return record;
+      },
+    };
+  };
+  try {
+    // Spares the work that the mark would refuse.
+    requireNew(await requestStore(app).findOne({ _id }));
+    return await carryOut(mark);
+  } catch (error) {
+    if (error instanceof CarriedOut) return answerAgain(error.ids);
+    throw error;
+  }
+}
 
 /**
  * Carries a request out once per key, collection and writer within 24 hours: the same key and body is answered from

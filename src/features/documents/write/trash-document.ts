@@ -1,12 +1,11 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError } from '../../../errors.js';
 import { commitWrites } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
 import { openRemoval, openTrashing } from '../store/state-writes.js';
 import { openAdmission } from './admit-state.js';
-import { runIdempotent } from './idempotency.js';
+import { carryOutOnce, type Mark } from './idempotency.js';
 import type { ExpectedVersion } from './if-match.js';
 import { referrerOf, requireDocumentId, type WriteTarget } from './write-target.js';
 
@@ -60,7 +59,6 @@ export async function deleteDocument(
   });
 }
 
-/** A removal; where an earlier attempt of the same request may have made it, that it is gone is what was asked for. */
 function removeOnce(
   app: App,
   place: WriteTarget,
@@ -68,28 +66,12 @@ function removeOnce(
   { idempotencyKey: key = null }: RemovalOptions,
   decide: () => Promise<DecidedUpdate>,
 ): Promise<string> {
-  const removal = async (): Promise<string> => {
+  const carryOut = async (mark?: Mark): Promise<string> => {
     const id = requireDocumentId(body.id);
-    await commitWrites(app, [{ collection: place.collection, id, ...(await decide()) }]);
+    const write = { collection: place.collection, id, ...(await decide()) };
+    await commitWrites(app, [write], { first: await mark?.([]) });
     return id.toHexString();
   };
-  if (key === null) return removal();
-  return runIdempotent(
-    app,
-    { place, action: 'delete', key, body },
-    {
-      prepare: () => ({
-        ids: [],
-        async run(_, isRepeated) {
-          try {
-            return await removal();
-          } catch (error) {
-            if (isRepeated && error instanceof AppError && error.code === 'DOCUMENT_NOT_FOUND') return body.id;
-            throw error;
-          }
-        },
-      }),
-      answerAgain: () => body.id,
-    },
-  );
+  if (key === null) return carryOut();
+  return carryOutOnce(app, { place, action: 'delete', key, body }, { carryOut, answerAgain: () => body.id });
 }

@@ -1,10 +1,9 @@
 import type { App } from '../../../app.js';
 import { commitWrites } from '../store/commit-writes.js';
-import type { StoredDocument } from '../store/document.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { openUpdate, readUpdate, type ChangeConditions, type ReadUpdate } from './decide-update.js';
+import { openUpdate, readUpdate, type ChangeConditions } from './decide-update.js';
 import { presentWritten } from './guard-fields.js';
-import { runIdempotent } from './idempotency.js';
+import { carryOutOnce, type Mark } from './idempotency.js';
 import { readWritten, type WriteTarget } from './write-target.js';
 
 /**
@@ -21,29 +20,20 @@ export async function updateDocument(
   body: unknown,
   { idempotencyKey: key = null, ...conditions }: ChangeConditions & { idempotencyKey?: string | null } = {},
 ): Promise<PresentedDocument> {
-  const read = (): ReadUpdate => readUpdate(place, idText, body, app.clock.now(), conditions);
-  if (key === null) return presentWritten(await carryOut(app, place, read()), place.writer);
+  const carryOut = async (mark?: Mark): Promise<PresentedDocument> => {
+    const update = readUpdate(place, idText, body, app.clock.now(), conditions);
+    const { id } = update;
+    const { decide } = await openUpdate(app, place, update);
+    const first = await mark?.([id]);
+    const [written] = await commitWrites(app, [{ collection: place.collection, id, action: 'update', decide }], {
+      first,
+    });
+    return presentWritten(written!.after!, place.writer);
+  };
+  if (key === null) return carryOut();
   const request = { place, action: 'update' as const, key, body: { id: idText, body } };
-  const answer = await runIdempotent(app, request, {
-    prepare(requestId) {
-      const update = read();
-      return { ids: [update.id], run: () => carryOut(app, place, update, requestId) };
-    },
-    answerAgain: ([id]) => readWritten(app, place, id!),
+  return carryOutOnce(app, request, {
+    carryOut,
+    answerAgain: async ([id]) => presentWritten(await readWritten(app, place, id!), place.writer),
   });
-  return presentWritten(answer, place.writer);
-}
-
-async function carryOut(
-  app: App,
-  place: WriteTarget,
-  read: ReadUpdate,
-  requestId: string | null = null,
-): Promise<StoredDocument> {
-  const { id } = read;
-  const { decide } = await openUpdate(app, place, read, { requestId });
-  const [written] = await commitWrites(app, [{ collection: place.collection, id, action: 'update', decide }]);
-  const { before, after } = written!;
-  // Another attempt of the same request has changed it.
-  return after === before ? readWritten(app, place, id) : after!;
 }

@@ -6,7 +6,7 @@ import { requireCollection } from '../../collections/collection-store.js';
 import type { Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
-import { insertEachRecord } from '../../documents/store/document-store.js';
+import { insertEachRecord } from '../../documents/bulk/commit-each.js';
 import type { Project } from '../../projects/project.js';
 import { readNewUser } from '../accounts/new-user.js';
 import { requireUserSize } from '../accounts/insert-user.js';

@@ -3,7 +3,7 @@ import { AppError, forbidden } from '../../../errors.js';
 import { unlessDuplicate } from '../../../platform/database/database.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { requireCollection } from '../../collections/collection-store.js';
-import { insertDocumentRecord } from '../../documents/store/document-store.js';
+import { insertDocumentRecord } from '../../documents/write/decide-insert.js';
 import { readNewDocument } from '../../documents/write/new-document.js';
 import type { Project } from '../../projects/project.js';
 import { changeRoles } from '../accounts/user-roles.js';
