@@ -4,7 +4,7 @@ import bcrypt from 'bcrypt';
 import Database from 'libsql';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { foreignId } from '../../cli/formats/foreign/foreign-id.js';
-import { insert } from '../../src/engine/commands/write/insert.js';
+import { Documents } from '../../src/engine/storage/documents.js';
 import { HIDDEN_FIELD } from '../../src/features/collections/fields/field.js';
 import { requireProject } from '../world/projects.js';
 import { logIn } from '../../src/features/users/sign-in/log-in.js';
@@ -303,11 +303,12 @@ describe('data import --from pocketbase', () => {
     const path = pocketBase('long.db', '0.23', 1200);
     const words = ['data', 'import', '--from', 'pocketbase', path, '--json'];
     const stop = new AbortController();
-    const run = insert.run.bind(insert);
-    let batches = 0;
-    const spy = vi.spyOn(insert, 'run').mockImplementation((call, body) => {
-      if (String(body.insert).startsWith('documents_') && ++batches === 2) stop.abort('SIGINT');
-      return run(call, body);
+    let count = 0;
+    const store = Documents.prototype.insert;
+    const spy = vi.spyOn(Documents.prototype, 'insert').mockImplementation(function (this: Documents, to, ...given) {
+      // The first of the second batch.
+      if (to.ns.includes('.documents_') && ++count === 501) stop.abort('SIGINT');
+      store.call(this, to, ...given);
     });
     const ended = await bsvc(words, { stop: stop.signal });
     spy.mockRestore();

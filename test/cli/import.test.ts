@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { insert } from '../../src/engine/commands/write/insert.js';
+import { Documents } from '../../src/engine/storage/documents.js';
 import { openCliHome, type CliOptions } from '../helpers/run-cli.js';
 
 const home = openCliHome();
@@ -78,11 +78,12 @@ describe('bsvc data import that is broken off', () => {
     const collection = await addCollection('at:Number!');
     const path = file('lines.ndjson', LINES);
     const stop = new AbortController();
-    let batches = 0;
-    const run = insert.run.bind(insert);
-    const spy = vi.spyOn(insert, 'run').mockImplementation((call, body) => {
-      if (String(body.insert).startsWith('documents_') && ++batches === 2) stop.abort('SIGINT');
-      return run(call, body);
+    let documents = 0;
+    const store = Documents.prototype.insert;
+    const spy = vi.spyOn(Documents.prototype, 'insert').mockImplementation(function (this: Documents, to, ...given) {
+      // The first of the second batch.
+      if (to.ns.includes('.documents_') && ++documents === 11) stop.abort('SIGINT');
+      store.call(this, to, ...given);
     });
     const words = ['data', 'import', collection, path, '--batch', '10'];
     const outcome = await inShop([...words, '--json'], { stop: stop.signal });
