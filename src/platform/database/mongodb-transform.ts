@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, Db, Document, MongoClient, MongoError } from 'mongodb';
 import { EJSON, ObjectId } from 'bson';
 import { conflict } from '../../errors.js';
 
@@ -118,15 +118,29 @@ async function isStored(stored: Collection<Keyed>, before: Stored | null, after:
   return (await stored.updateOne(version, difference(before, after))).matchedCount === 1;
 }
 
+/** The server refused one of several documents without saying which. */
+class OneRefused extends Error {}
+
 /** `Database.transformTogether`: what others change at the same moment has the driver begin the transaction again. */
-export function transformInTransaction(client: MongoClient, db: Db, turns: readonly MongodbTurn[]): Promise<Written[]> {
+export async function transformInTransaction(
+  client: MongoClient,
+  db: Db,
+  turns: readonly MongodbTurn[],
+): Promise<Written[]> {
   let attempts = 0;
-  return client.withSession((session) =>
-    session.withTransaction(async () => {
-      if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
-      return transformInside(db, session, turns);
-    }, TRANSACTION),
-  );
+  const run = (isBatched: boolean): Promise<Written[]> =>
+    client.withSession((session) =>
+      session.withTransaction(async () => {
+        if (++attempts > MAX_ATTEMPTS) throw changedByOthers();
+        return transformInside(db, session, turns, isBatched);
+      }, TRANSACTION),
+    );
+  try {
+    return await run(true);
+  } catch (error) {
+    if (error instanceof OneRefused) return run(false);
+    throw error;
+  }
 }
 
 /**
@@ -137,6 +151,7 @@ export async function transformInside(
   db: Db,
   session: ClientSession,
   turns: readonly MongodbTurn[],
+  isBatched = true,
 ): Promise<Written[]> {
   const current = await readAll(db, session, turns);
   const written: Written[] = [];
@@ -145,7 +160,11 @@ export async function transformInside(
     const [first] = added;
     if (!first) return;
     const documents = added.map(({ document }) => document);
-    const answer = await db.command({ insert: first.collection, documents }, { session, ignoreUndefined: true });
+    const command = { insert: first.collection, documents };
+    const answer = await db.command(command, { session, ignoreUndefined: true }).catch((error: unknown) => {
+      if ((error as Partial<MongoError>).hasErrorLabel?.('TransientTransactionError')) throw error;
+      throw added.length > 1 ? new OneRefused() : Object.assign(error as Error, { step: first.step });
+    });
     const [refusal] = (answer.writeErrors ?? []) as { index: number; errmsg: string }[];
     if (refusal) throw Object.assign(new Error(refusal.errmsg), refusal, { step: added[refusal.index]!.step });
     added.length = 0;
@@ -161,7 +180,7 @@ export async function transformInside(
     if (after === before) continue;
     current.set(key, after);
     const isNew = before === null && after !== null;
-    if (!isNew || added[0]?.collection !== turn.collection) await flush();
+    if (!isNew || !isBatched || added[0]?.collection !== turn.collection) await flush();
     if (isNew) {
       added.push({ step, collection: turn.collection, document: after });
       continue;
