@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Collection, editCollection } from '../world/collections.js';
 import { importDocuments } from '../world/documents.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
-import { runs } from '../helpers/runs.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const BOTH = { tags: ['a'], labels: ['b'] };

@@ -29,7 +29,7 @@ export function transform(storage: Storage, turns: readonly Turn[]): Promise<voi
 }
 
 /** `transform` of one document inside a transaction that is under way. `budget`: of the index entries of new ones. */
-export function carryOutTurn(storage: Storage, { ns, id, decide }: Turn, budget: EntryBudget): void {
+export function carryOutTurn(storage: Storage, { ns, id, decide }: Turn, budget = new EntryBudget()): void {
   const { documents } = storage;
   const collection = storage.catalog.find(ns);
   const idBytes = Buffer.from(documents.encodeId(id));
