@@ -32,7 +32,6 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
     { key: { by: 1 }, name: 'by', sparse: true },
   ],
   audit_log: [{ key: { at: -1 }, name: 'at', expireAfterSeconds: 400 * DAYS }],
-  stream_tickets: [BY_END, BY_PROJECT],
 
   mail_logs: [
     { key: { projectId: 1, sentAt: -1, _id: -1 }, name: 'project_sentAt' },
@@ -77,10 +76,9 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
   sessions: [BY_USER, BY_END],
   token_cutoffs: [{ key: { projectId: 1, expiresAt: 1 }, name: 'project_expiresAt' }, BY_END],
   one_time_codes: [BY_PROJECT, BY_END],
+  one_time_tokens: [BY_PROJECT, BY_END],
   counters: [BY_PROJECT, BY_END],
-  social_attempts: [BY_PROJECT, BY_END],
   social_identities: [BY_USER],
-  account_challenges: [BY_PROJECT, BY_END],
   passkeys: [BY_USER],
   invites: [{ key: { projectId: 1, createdAt: -1 }, name: 'project_created' }, BY_END],
 

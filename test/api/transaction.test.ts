@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { conflict } from '../../src/errors.js';
-import type { Database, Transaction } from '../../src/platform/database/database.js';
+import { conflict } from '../world/app.js';
+import type { Database, Transaction } from '../world/stored.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 const ACCOUNTS = 'transacted_accounts';

@@ -20,4 +20,5 @@ export { jobStore } from '../../src/platform/jobs/job.js';
 export { beginRestore, endRestore } from '../../src/platform/database/restore-mark.js';
 export { CHANGE_LOG } from '../../src/features/changes/outbox-log.js';
 export { COUNTERS } from '../../src/features/users/counters.js';
-export type { Database, Store, WriteTurn } from '../../src/platform/database/database.js';
+export { noteUsed, ONE_TIME_TOKENS, oneTimeTokens } from '../../src/features/quota/one-time-token.js';
+export type { Database, Store, Transaction, WriteTurn } from '../../src/platform/database/database.js';

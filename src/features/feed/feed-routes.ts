@@ -37,11 +37,10 @@ import {
 import { countAsMore } from '../access/limit-requests.js';
 import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
-import { newTicket, settleTicket, TICKET_MS } from '../access/stream-ticket.js';
+import { giveTicket, settleTicket, TICKET_MS } from './stream-ticket.js';
 import { listUnstreamed } from '../documents/query/filter-operators.js';
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
 import { requireFollowable } from './admit-follower.js';
-import { keepRecord } from '../quota/keep-record.js';
 import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
 import { DEFAULT_CHANGES, MAX_CHANGES, MAX_WAIT_S } from './feed-query.js';
 import { readFeed } from './read-feed.js';
@@ -269,8 +268,7 @@ export const STREAM_ROUTES: RouteList = {
       answers: created(object({ ticket: TEXT, expiresIn: text({ examples: ['60s'] }) }), 'Ticket created'),
       refuses: { 403: ['QUOTA_EXCEEDED'] },
       async handle({ app, caller }) {
-        const { ticket, record } = newTicket(app, caller);
-        await keepRecord(app, 'tickets', record);
+        const ticket = await giveTicket(app, caller);
         return { ticket, expiresIn: `${TICKET_MS / 1000}s` };
       },
     }),

@@ -10,14 +10,12 @@ interface KeptRecords {
 
 const KEPT_RECORDS = {
   sessions: { store: 'sessions', bytes: 1_024 },
-  tickets: { store: 'stream_tickets', bytes: 512 },
+  oneTimeTokens: { store: 'one_time_tokens', bytes: 1_024 },
   codes: { store: 'one_time_codes', bytes: 1_024 },
   counters: { store: 'counters', bytes: 1_536 },
-  socialAttempts: { store: 'social_attempts', bytes: 1_024 },
   socialIdentities: { store: 'social_identities', bytes: 512 },
   passkeys: { store: 'passkeys', bytes: 1_024 },
   invites: { store: 'invites', bytes: 2_048 },
-  accountChallenges: { store: 'account_challenges', bytes: 1_024 },
   tokenCutoffs: { store: 'token_cutoffs', bytes: 256 },
   mailLogs: { store: 'mail_logs', bytes: 2_048 },
   files: { store: 'files', bytes: 1_024 },

@@ -1,28 +1,24 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { STREAM_TICKETS } from '../access/stream-ticket.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
 import { documentsName } from '../collections/collection.js';
 import { COLLECTIONS } from '../collections/collection-store.js';
 import { defaultUsersCollection, USERS } from '../collections/users-collection.js';
 import { SOCIAL_IDENTITIES } from './accounts/linked-identity.js';
-import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
 import { PASSKEYS } from './accounts/passkey.js';
+import { ONE_TIME_TOKENS } from '../quota/one-time-token.js';
 import { INVITES } from './invites/invite.js';
 import { COUNTERS } from './counters.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
 import { SESSIONS } from './sessions/session.js';
-import { SOCIAL_ATTEMPTS } from './social/social-login.js';
 import { SOCIAL_PROVIDERS } from './social/social-provider.js';
 
 const OF_PROJECT = [
   SESSIONS,
   TOKEN_CUTOFFS,
-  STREAM_TICKETS,
   ONE_TIME_CODES,
+  ONE_TIME_TOKENS,
   COUNTERS,
-  SOCIAL_ATTEMPTS,
-  ACCOUNT_CHALLENGES,
   INVITES,
   SOCIAL_IDENTITIES,
   PASSKEYS,

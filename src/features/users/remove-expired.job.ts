@@ -1,25 +1,14 @@
 import type { App } from '../../app.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import { isClockSteady } from '../../platform/database/clock-drift.js';
-import { STREAM_TICKETS } from '../access/stream-ticket.js';
 import { TOKEN_CUTOFFS } from '../access/token-cutoff.js';
-import { ACCOUNT_CHALLENGES } from './factors/account-challenge.js';
+import { ONE_TIME_TOKENS } from '../quota/one-time-token.js';
 import { INVITES } from './invites/invite.js';
 import { COUNTERS } from './counters.js';
 import { ONE_TIME_CODES } from './codes/one-time-code.js';
 import { SESSIONS } from './sessions/session.js';
-import { SOCIAL_ATTEMPTS } from './social/social-login.js';
 
-export const WITH_AN_END = [
-  SESSIONS,
-  TOKEN_CUTOFFS,
-  STREAM_TICKETS,
-  ONE_TIME_CODES,
-  COUNTERS,
-  SOCIAL_ATTEMPTS,
-  ACCOUNT_CHALLENGES,
-  INVITES,
-];
+export const WITH_AN_END = [SESSIONS, TOKEN_CUTOFFS, ONE_TIME_CODES, ONE_TIME_TOKENS, COUNTERS, INVITES];
 
 /** The time by which the clock may jump ahead without being doubted. */
 export const KEPT_AFTER_END_MS = 26 * 3_600_000;

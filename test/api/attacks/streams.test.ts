@@ -219,7 +219,7 @@ describe('a ticket', () => {
   it('keeps neither key nor token in the store', async () => {
     const headers = signedIn(ANOTHER);
     const ticket = await ticketOf(headers);
-    const stored = JSON.stringify(await test.app.db.collection('stream_tickets').find({}).toArray());
+    const stored = JSON.stringify(await test.app.db.collection('one_time_tokens').find({}).toArray());
     for (const word of [ticket, headers['x-api-key']!, headers.authorization!.split(' ')[1]!]) {
       expect(stored).not.toContain(word);
     }

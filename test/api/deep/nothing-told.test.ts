@@ -110,8 +110,7 @@ async function failFromManyPlaces(emails: Iterable<string>): Promise<void> {
 }
 
 /** What the service keeps of accounts; all else is read for many requests together, or by what runs beside them. */
-const OF_ACCOUNTS =
-  /^(documents_.*|one_time_codes|counters|jobs|sessions|social_identities|passkeys|account_challenges)$/;
+const OF_ACCOUNTS = /^(documents_.*|one_time_codes|counters|jobs|sessions|social_identities|passkeys|one_time_tokens)$/;
 /** The size of a project is measured now and then, whoever is asked about. */
 const MEASURES = ['aggregate', 'count', 'collStats'];
 

@@ -1,19 +1,15 @@
-import { ObjectId } from 'bson';
+import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { conflict, invalid, type AppError } from '../../../errors.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { emailTaken } from '../accounts/insert-user.js';
-import { openChallenge, takeChallenge } from '../factors/account-challenge.js';
+import { oneTimeTokens } from '../../quota/one-time-token.js';
 import type { User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 import { claimAccount } from './proven-address.js';
 
-/** What a token says beside the guest. */
-interface HeldHandover {
-  userId: string;
-  email: string;
-}
+const HANDOVERS = oneTimeTokens<{ guestId: ObjectId; userId: ObjectId; email: string }>('handover', 5 * 60_000);
 
 /**
  * The refusal of a guest who has proven an address that another account has: 409 EMAIL_TAKEN with a token by which the
@@ -25,8 +21,7 @@ export async function refuseWithHandover(app: App, project: Project, guest: User
   if (!existing || existing[HIDDEN_FIELD].disabledAt) return emailTaken();
   const owned = await claimAccount(app, project, existing);
   if (!owned) return emailTaken();
-  const held: HeldHandover = { userId: owned._id.toHexString(), email };
-  const handover = await openChallenge(app, project, { purpose: 'handover', userId: guest._id, held });
+  const handover = await HANDOVERS.give(app, project, { guestId: guest._id, userId: owned._id, email });
   const message = 'The server of the project may move what the guest has to that account: POST handovers, within 5m';
   const details = [{ field: 'email', rule: 'handover', message, handover }];
   return conflict('EMAIL_TAKEN', emailTaken().message, { details });
@@ -37,12 +32,12 @@ export async function refuseWithHandover(app: App, project: Project, guest: User
  * HANDOVER_INVALID for one that is unknown, used or too old, and once either is not what it was.
  */
 export async function takeHandover(app: App, project: Project, token: string): Promise<{ guest: User; user: User }> {
-  const taken = await takeChallenge(app, project, 'handover', token);
-  const held = taken?.held as HeldHandover | undefined;
-  if (!taken?.userId || !held) throw handoverInvalid();
-  const guest = await findUser(app, project._id, taken.userId);
-  const user = await findUser(app, project._id, new ObjectId(held.userId));
-  const isSame = user?.emailVerified && user.email === held.email && !user[HIDDEN_FIELD].disabledAt;
+  const taken = await HANDOVERS.take(app, project, token);
+  if (!taken) throw handoverInvalid();
+  const { guestId, userId, email } = taken.held;
+  const guest = await findUser(app, project._id, guestId);
+  const user = await findUser(app, project._id, userId);
+  const isSame = user?.emailVerified && user.email === email && !user[HIDDEN_FIELD].disabledAt;
   if (!guest || guest.email !== undefined || guest[HIDDEN_FIELD].disabledAt || !user || !isSame) {
     throw handoverInvalid();
   }

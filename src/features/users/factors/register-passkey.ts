@@ -5,6 +5,7 @@ import { unlessDuplicate } from '../../../platform/database/database.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { keepRecord } from '../../quota/keep-record.js';
+import { oneTimeTokens } from '../../quota/one-time-token.js';
 import {
   findPasskeyRecords,
   listPasskeys,
@@ -15,10 +16,17 @@ import {
 } from '../accounts/passkey.js';
 import { isGuest, LASTING, type User } from '../user.js';
 import { noteInAccount } from '../user-store.js';
-import { openChallenge, takeChallenge } from './account-challenge.js';
-import { isOfFrame, loadWebauthn, requirePasskeySite } from './verify-passkey.js';
+import { CHALLENGE_MS, isOfFrame, loadWebauthn, requirePasskeySite } from './verify-passkey.js';
 
 const MAX_TRANSPORTS = 10;
+
+interface Registration {
+  userId: string;
+  stamp: string | null;
+  factorStamp: string | null;
+}
+
+const REGISTRATIONS = oneTimeTokens<Registration>('passkey-register', CHALLENGE_MS);
 
 /**
  * The options by which a browser makes a passkey for a user. 403 PASSKEYS_OFF, EMAIL_UNVERIFIED before the address is
@@ -32,11 +40,7 @@ export async function beginPasskey(app: App, project: Project, user: User) {
   const passkeys = await listPasskeys(app, project, user);
   if (passkeys.length >= MAX_PASSKEYS) throw tooMany();
   const { generateRegistrationOptions } = await loadWebauthn();
-  const challenge = await openChallenge(app, project, {
-    purpose: 'passkey-register',
-    userId: user._id,
-    held: stampsOf(user),
-  });
+  const challenge = await REGISTRATIONS.give(app, project, registrationOf(user));
   return generateRegistrationOptions({
     rpName: project.name,
     rpID: rpId,
@@ -89,8 +93,8 @@ export async function registerPasskey(
 }
 
 /** What ends sessions, or passes the account on, ends a registration that is under way. */
-function stampsOf({ [HIDDEN_FIELD]: { stamp, factorStamp } }: User) {
-  return { stamp: stamp ?? null, factorStamp: factorStamp ?? null };
+function registrationOf({ _id, [HIDDEN_FIELD]: { stamp, factorStamp } }: User): Registration {
+  return { userId: _id.toHexString(), stamp: stamp ?? null, factorStamp: factorStamp ?? null };
 }
 
 async function verify(app: App, project: Project, user: User, response: RegistrationResponseJSON) {
@@ -105,10 +109,8 @@ async function verify(app: App, project: Project, user: User, response: Registra
     const { verified, registrationInfo } = await verifyRegistrationResponse({
       response,
       expectedChallenge: async (challenge) => {
-        const taken = await takeChallenge(app, project, 'passkey-register', challenge);
-        return (
-          taken?.userId?.equals(user._id) === true && JSON.stringify(taken.held) === JSON.stringify(stampsOf(user))
-        );
+        const taken = await REGISTRATIONS.take(app, project, challenge);
+        return JSON.stringify(taken?.held) === JSON.stringify(registrationOf(user));
       },
       expectedOrigin: origins,
       expectedRPID: rpId,

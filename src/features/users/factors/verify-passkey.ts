@@ -2,6 +2,7 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simp
 import type { App } from '../../../app.js';
 import { forbidden, unauthenticated, type AppError } from '../../../errors.js';
 import type { Uses } from '../../quota/keep-record.js';
+import { oneTimeTokens, type GoodToken } from '../../quota/one-time-token.js';
 import { claimed, text, type Schema } from '../../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
@@ -9,7 +10,6 @@ import { signInOf, type PasskeySite } from '../../projects/sign-in-settings.js';
 import { isPasskeyOf, passkeyId, PASSKEYS, passkeyStore, type Passkey } from '../accounts/passkey.js';
 import type { User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
-import { findChallenge, openChallenge, type TakesChallenge } from './account-challenge.js';
 import { settleReset } from './reset-factors.job.js';
 
 /** What a browser answers to a challenge, as JSON; the library reads it. */
@@ -32,6 +32,10 @@ export const REGISTRATION: Schema<RegistrationResponseJSON> = claimed({
   ...CREDENTIAL,
   description: 'Of `navigator.credentials.create`, as JSON.',
 });
+/** How long a browser may take to ask its user for a passkey. */
+export const CHALLENGE_MS = 5 * 60_000;
+const CHALLENGES = oneTimeTokens<object>('passkey-login', CHALLENGE_MS);
+
 /** Loaded when the first passkey comes: it takes a tenth of a second and ten megabytes. */
 export const loadWebauthn = () => import('@simplewebauthn/server');
 
@@ -49,7 +53,7 @@ export function requirePasskeySite(project: Project): PasskeySite {
 export async function beginPasskeyLogin(app: App, project: Project) {
   const { rpId } = requirePasskeySite(project);
   const { generateAuthenticationOptions } = await loadWebauthn();
-  const challenge = await openChallenge(app, project, { purpose: 'passkey-login', userId: null, held: {} });
+  const challenge = await CHALLENGES.give(app, project, {});
   return generateAuthenticationOptions({
     rpID: rpId,
     challenge: Buffer.from(challenge, 'base64url'),
@@ -76,14 +80,14 @@ export async function checkPasskey(
   const { challenge, counter } = await verify(app, project, site, response, passkey);
   const isOwn = user && isPasskeyOf(passkey, user) && (!of || of._id.equals(user._id));
   if (!challenge || counter === null || !isOwn) {
-    if (challenge) await app.db.transaction(challenge);
+    if (challenge) await app.db.transaction(challenge.use);
     throw passkeyInvalid();
   }
   const usedAt = new Date(app.clock.now());
   const uses: Uses = (tx) => {
     const known = tx.get<Passkey>(PASSKEYS, passkey._id);
     // A counter that two uses have at once says that one of them is a copy.
-    if (!challenge(tx) || known?.counter !== passkey.counter) throw passkeyInvalid();
+    if (!challenge.use(tx) || known?.counter !== passkey.counter) throw passkeyInvalid();
     tx.put(PASSKEYS, { ...known, counter, usedAt });
   };
   const { mfaResetAt } = user[HIDDEN_FIELD];
@@ -98,14 +102,14 @@ async function verify(
   { rpId, origins }: PasskeySite,
   response: AuthenticationResponseJSON,
   passkey: Passkey | null,
-): Promise<{ challenge: TakesChallenge | null; counter: number | null }> {
+): Promise<{ challenge: GoodToken<object> | null; counter: number | null }> {
   const { verifyAuthenticationResponse } = await loadWebauthn();
-  let challenge: TakesChallenge | null = null;
+  let challenge: GoodToken<object> | null = null;
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response,
       expectedChallenge: async (token) => {
-        challenge = await findChallenge(app, project, 'passkey-login', token);
+        challenge = await CHALLENGES.find(app, project, token);
         return challenge !== null;
       },
       expectedOrigin: origins,

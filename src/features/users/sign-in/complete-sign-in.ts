@@ -1,3 +1,4 @@
+import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { unauthenticated, type AppError, forbidden } from '../../../errors.js';
 import type { Uses } from '../../quota/keep-record.js';
@@ -5,7 +6,7 @@ import { levelOf } from '../../access/caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { requireSigningKey } from '../../projects/token-secret.js';
-import { meetChallenge, openChallenge } from '../factors/account-challenge.js';
+import { oneTimeTokens } from '../../quota/one-time-token.js';
 import { takeFactor, type GivenFactor } from '../factors/check-factor.js';
 import { hasPasskey } from '../accounts/passkey.js';
 import { asksForCode } from '../factors/factors.js';
@@ -17,10 +18,13 @@ import { findUser } from '../user-store.js';
 
 /** What a sign-in that lacks the second factor rests on. */
 interface HeldProof {
+  userId: ObjectId;
   proof: Proof;
   /** The account's, when it was given: what ends sessions ends this too. */
   stamp: string | null;
 }
+
+const MFA_TOKENS = oneTimeTokens<HeldProof>('mfa', 5 * 60_000);
 
 /**
  * Opens the session of a user who has given a proof; where the account has a second factor, none: 401 MFA_REQUIRED with
@@ -38,8 +42,8 @@ export async function completeSignIn(
   if (levelOf([proof.method]) === 2 || !asksForCode(app, current)) {
     return openSession(app, project, current, client, proof, { uses });
   }
-  const held: HeldProof = { proof, stamp: current[HIDDEN_FIELD].stamp ?? null };
-  const mfaToken = await openChallenge(app, project, { purpose: 'mfa', userId: current._id, held });
+  const held: HeldProof = { userId: current._id, proof, stamp: current[HIDDEN_FIELD].stamp ?? null };
+  const mfaToken = await MFA_TOKENS.give(app, project, held);
   const methods = ['totp', 'recoveryCode', ...((await hasPasskey(app, project, current)) ? ['passkey'] : [])];
   throw unauthenticated('MFA_REQUIRED', 'The account has a second factor: send it with mfaToken to login/mfa', {
     data: { mfaToken, methods, expiresIn: '5m' },
@@ -58,16 +62,16 @@ export async function completeWithFactor(
   client: Client,
 ): Promise<SignedIn> {
   requireSigningKey(app, project);
-  const challenge = await meetChallenge(app, project, 'mfa', mfaToken);
-  const user = challenge?.userId && (await findUser(app, project._id, challenge.userId));
+  const met = await MFA_TOKENS.meet(app, project, mfaToken);
+  const user = met && (await findUser(app, project._id, met.held.userId));
   if (!user) throw tokenInvalid();
-  const { proof, stamp } = challenge.held as HeldProof;
+  const { proof, stamp } = met.held;
   if ((user[HIDDEN_FIELD].stamp ?? null) !== stamp) throw tokenInvalid();
   if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
   const second = await takeFactor(app, project, { user, ip: client.ip }, factor);
   if (second === null) throw tokenInvalid();
   const uses: Uses = (tx) => {
-    if (!challenge.use(tx)) throw tokenInvalid();
+    if (!met.use(tx)) throw tokenInvalid();
   };
   return { user, tokens: await openSession(app, project, user, client, { ...proof, second }, { uses }) };
 }

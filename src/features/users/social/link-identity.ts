@@ -1,6 +1,5 @@
 import type { App } from '../../../app.js';
 import { conflict, invalid, type AppError } from '../../../errors.js';
-import { sha256Hex } from '../../../platform/ids.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
@@ -9,7 +8,7 @@ import { identityStore, type LinkedIdentity } from '../accounts/linked-identity.
 import { isEmail, normaliseEmail } from '../credentials.js';
 import { isGuest, LASTING, type User } from '../user.js';
 import { accountChanged } from '../user-store.js';
-import { attemptStore, challengeOf } from './social-login.js';
+import { challengeOf, TO_LINK } from './social-login.js';
 import { findLinked, linkIdentity } from './social-user.js';
 
 const MAX_RACES = 3;
@@ -25,28 +24,23 @@ export async function finishLink(
   user: User,
   { rtCode, codeVerifier }: { rtCode: string; codeVerifier: string | null },
 ): Promise<LinkedIdentity> {
-  const attempt = await attemptStore(app).findOneAndDelete({
-    _id: sha256Hex(rtCode),
-    stage: 'link',
-    projectId: project._id,
-    linkOf: user._id,
-    expiresAt: { $gt: new Date(app.clock.now()) },
-  });
+  const taken = await TO_LINK.take(app, project, rtCode, ({ linkOf }) => linkOf.equals(user._id));
+  const attempt = taken?.held;
   if (
     !attempt ||
     (attempt.codeChallenge ?? null) !== challengeOf(codeVerifier) ||
-    (attempt.stamp ?? null) !== (user[HIDDEN_FIELD].stamp ?? null)
+    attempt.stamp !== (user[HIDDEN_FIELD].stamp ?? null)
   ) {
     throw codeInvalid();
   }
   const { provider, identity } = attempt;
   for (let race = 0; race < MAX_RACES; race++) {
-    const linked = await findLinked(app, project, identity!);
+    const linked = await findLinked(app, project, identity);
     if (linked && !linked._id.equals(user._id)) throw identityTaken();
-    if (!linked && !(await linkIdentity(app, project, provider, identity!, user))) continue;
-    const link = await identityStore(app).findOne({ _id: identity! });
+    if (!linked && !(await linkIdentity(app, project, provider, identity, user))) continue;
+    const link = await identityStore(app).findOne({ _id: identity });
     if (!link) continue;
-    if (isGuest(user)) await makeLast(app, project, user, attempt.verifiedEmail ?? null);
+    if (isGuest(user)) await makeLast(app, project, user, attempt.verifiedEmail);
     return link;
   }
   throw accountChanged();

@@ -1,9 +1,8 @@
 import type { App } from '../../../app.js';
 import { forbidden, type AppError } from '../../../errors.js';
-import { unlessDuplicate } from '../../../platform/database/database.js';
 import type { Project } from '../../projects/project.js';
 import { requireSigningKey } from '../../projects/token-secret.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import { noteUsed } from '../../quota/one-time-token.js';
 import type { Client } from '../sessions/open-session.js';
 import { completeSignIn, accountDisabled, type SignedIn } from '../sign-in/complete-sign-in.js';
 import { requireSocialProvider } from './social-provider.js';
@@ -24,9 +23,7 @@ export async function logInByIdToken(
   const provider = await requireSocialProvider(app, project._id, given.provider);
   const { checkIdToken, idTokenInvalid } = await import('./id-token.js');
   const { identity, id, expiresMs } = await checkIdToken(app, provider, given);
-  const used = { _id: id, stage: 'used', projectId: project._id, provider: provider.name };
-  const record = { ...used, expiresAt: new Date(expiresMs) };
-  if (!(await unlessDuplicate(keepRecord(app, 'socialAttempts', record)))) throw idTokenInvalid('it was used already');
+  if (!(await noteUsed(app, project._id, id, new Date(expiresMs)))) throw idTokenInvalid('it was used already');
   const found = await resolveSocialUser(app, project, provider, identity);
   if (typeof found === 'string') throw refusalOf(found);
   const { user } = found;

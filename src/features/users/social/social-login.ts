@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid, unauthenticated, type AppError } from '../../../errors.js';
-import { storeOf } from '../../../platform/database/store-of.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
-import { keepRecord } from '../../quota/keep-record.js';
+import { oneTimeTokens } from '../../quota/one-time-token.js';
 import { asksForCode } from '../factors/factors.js';
 import { openSession, type Client } from '../sessions/open-session.js';
 import { parseRefreshToken } from '../sessions/refresh-token.js';
@@ -19,44 +18,52 @@ import { requireSocialProvider, type SocialProvider } from './social-provider.js
 import { identityId, resolveSocialUser, type SocialUser } from './social-user.js';
 import { findUser } from '../user-store.js';
 
-export const SOCIAL_ATTEMPTS = 'social_attempts';
-
 const ATTEMPT_MS = 10 * 60_000;
 const CODE_MS = 60_000;
 const PROVIDER_FAILED = 'provider_failed';
 
-/**
- * A sign-in at a provider under way: first out there, then waiting to be exchanged; `link` waits for the user whose
- * account the identity is to open; `used` is an id token that has signed in.
- */
-export interface SocialAttempt {
-  /** SHA-256 of the `state` sent out, later of the `rtCode` given to the application. */
-  _id: string;
-  stage: 'out' | 'back' | 'link' | 'used';
-  projectId: ObjectId;
+/** Of both ways: what the application that began gives along. */
+interface Attempt {
   provider: string;
-  /** `out`: the checks for the way back, sealed; hash of the browser's cookie, but of a link; where to go then. */
-  sealedChecks?: string;
-  browserHash?: string;
-  callback?: string;
-  redirectUrl?: string;
-  /** Both: the application's own, to be given back to it. */
-  appState?: string;
-  /** Both: SHA-256, as base64url, of the verifier that only the application which began knows (RFC 7636). */
+  /** SHA-256, as base64url, of the verifier that only the application which began knows (RFC 7636). */
   codeChallenge?: string;
-  /** `back`: who signed in, by which identity, and the account's stamp then. */
-  userId?: ObjectId;
-  identity?: string;
-  stamp?: string | null;
-  /** Of a link: the account that began it; `identity` is then the one to be linked, `verifiedEmail` its address. */
-  linkOf?: ObjectId;
-  verifiedEmail?: string | null;
-  /** `back`: the session whose access token stood in the address. */
-  addressSession?: string;
-  expiresAt: Date;
 }
 
-export const attemptStore = storeOf<SocialAttempt>(SOCIAL_ATTEMPTS);
+/** A sign-in that is out at a provider, by the `state` that was sent along. */
+interface AttemptOut extends Attempt {
+  checks: SocialChecks;
+  /** Hash of the browser's cookie, but of a link. */
+  browserHash?: string;
+  callback: string;
+  /** Where to go then. */
+  redirectUrl: string;
+  /** The application's own, to be given back to it. */
+  appState?: string;
+  /** The account that began to link an identity, and its stamp then. */
+  linkOf?: ObjectId;
+  stamp?: string | null;
+}
+
+/** Who has signed in, by which identity, and the account's stamp then; by the `rtCode` given to the application. */
+interface AttemptBack extends Attempt {
+  userId: ObjectId;
+  identity: string;
+  stamp: string | null;
+  /** The session whose access token stood in the address. */
+  addressSession?: string;
+}
+
+/** An identity that waits for the user whose account it is to open; `verifiedEmail` is its address. */
+interface AttemptToLink extends Attempt {
+  linkOf: ObjectId;
+  stamp: string | null;
+  identity: string;
+  verifiedEmail: string | null;
+}
+
+const OUT = oneTimeTokens<AttemptOut>('social-out', ATTEMPT_MS);
+const BACK = oneTimeTokens<AttemptBack>('social-back', CODE_MS);
+export const TO_LINK = oneTimeTokens<AttemptToLink>('social-link', CODE_MS);
 
 /**
  * The values an application may send along to recognise its own sign-in: `state` comes back with the browser, the
@@ -102,14 +109,10 @@ export async function startSocialLogin(
   const { appState, codeChallenge } = input;
   if (!begun) return { url: addressBack({ redirectUrl, appState }, 'error', PROVIDER_FAILED), cookie: null };
   const { url, checks } = begun;
-  const id = sha256Hex(checks.state);
   const browser = linkOf ? null : randomToken(32);
-  await keepRecord(app, 'socialAttempts', {
-    _id: id,
-    stage: 'out',
-    projectId: project._id,
+  const attempt: AttemptOut = {
     provider: provider.name,
-    sealedChecks: app.secrets.seal(JSON.stringify(checks), sealContext(id)),
+    checks,
     // Only the user who began a link can finish it, so that no browser needs to be bound to it.
     ...(linkOf && { linkOf: linkOf._id, stamp: linkOf[HIDDEN_FIELD].stamp ?? null }),
     ...(browser !== null && { browserHash: sha256Hex(browser) }),
@@ -117,8 +120,8 @@ export async function startSocialLogin(
     redirectUrl,
     ...(appState !== null && { appState }),
     ...(codeChallenge !== null && { codeChallenge }),
-    expiresAt: new Date(app.clock.now() + ATTEMPT_MS),
-  });
+  };
+  await OUT.give(app, project, attempt, checks.state);
   const cookie = browser === null ? null : { name: attemptCookie(checks.state), value: browser, maxAgeMs: ATTEMPT_MS };
   return { url, cookie };
 }
@@ -155,25 +158,28 @@ export async function finishSocialLogin(
   input: { provider: string; query: URLSearchParams; browser: string },
   client: Client,
 ): Promise<string> {
-  const state = input.query.get('state') ?? '';
-  const id = sha256Hex(state);
-  const attempt = await attemptStore(app).findOneAndDelete({
-    _id: id,
-    stage: 'out',
-    provider: input.provider,
-    $or: [{ browserHash: sha256Hex(input.browser) }, { linkOf: { $exists: true } }],
-    expiresAt: { $gt: new Date(app.clock.now()) },
-  });
-  const project = attempt && (await projectStore(app).findOne({ _id: attempt.projectId, state: 'active' }));
-  if (!attempt || !project) throw stateInvalid();
+  const taken = await OUT.take(
+    app,
+    null,
+    input.query.get('state') ?? '',
+    ({ provider, browserHash, linkOf }) =>
+      provider === input.provider && (linkOf !== undefined || browserHash === sha256Hex(input.browser)),
+  );
+  const project = taken && (await projectStore(app).findOne({ _id: taken.projectId, state: 'active' }));
+  if (!project) throw stateInvalid();
+  const attempt = taken.held;
   const provider = await requireSocialProvider(app, project._id, input.provider);
   const identity = await findIdentity(app, provider, attempt, input.query);
   if (typeof identity === 'string') return addressBack(attempt, 'error', identity);
   if (attempt.linkOf) {
-    const { linkOf, stamp } = attempt;
-    const { verifiedEmail } = identity;
-    const back = { stage: 'link' as const, linkOf, stamp, identity: identityId(project, provider, identity) };
-    return addressBack(attempt, 'rtCode', await keepCode(app, attempt, { ...back, verifiedEmail }));
+    const link: AttemptToLink = {
+      ...begunWith(attempt),
+      linkOf: attempt.linkOf,
+      stamp: attempt.stamp ?? null,
+      identity: identityId(project, provider, identity),
+      verifiedEmail: identity.verifiedEmail,
+    };
+    return addressBack(attempt, 'rtCode', await TO_LINK.give(app, project, link));
   }
   const found = await resolveSocialUser(app, project, provider, identity);
   if (typeof found === 'string') return addressBack(attempt, 'error', found);
@@ -181,16 +187,15 @@ export async function finishSocialLogin(
   // the second factor.
   const isTokenSent =
     provider.tokenInAddress === true && attempt.codeChallenge === undefined && !asksForCode(app, found.user);
-  if (!isTokenSent) return addressBack(attempt, 'rtCode', await storeCode(app, attempt, found));
+  if (!isTokenSent) return addressBack(attempt, 'rtCode', await storeCode(app, project, attempt, found));
   const { accessToken, session } = await openAddressSession(app, project, found, client);
-  const back = addressBack(attempt, 'rtCode', await storeCode(app, attempt, found, session));
+  const back = addressBack(attempt, 'rtCode', await storeCode(app, project, attempt, found, session));
   return `${back}#${new URLSearchParams({ token: accessToken }).toString()}`;
 }
 
 /** 400 SOCIAL_STATE_INVALID unless somebody is out at the provider with this `state`. */
 export async function requireAttempt(app: App, provider: string, state: string): Promise<void> {
-  const live = { stage: 'out' as const, provider, expiresAt: { $gt: new Date(app.clock.now()) } };
-  if (!(await attemptStore(app).findOne({ _id: sha256Hex(state), ...live }))) throw stateInvalid();
+  if (!(await OUT.find(app, null, state, (held) => held.provider === provider))) throw stateInvalid();
 }
 
 function stateInvalid(): AppError {
@@ -200,14 +205,13 @@ function stateInvalid(): AppError {
 async function findIdentity(
   app: App,
   provider: SocialProvider,
-  attempt: SocialAttempt,
+  { callback, checks }: AttemptOut,
   query: URLSearchParams,
 ): Promise<SocialIdentity | string> {
   if (query.has('error')) return query.get('error') === 'access_denied' ? 'access_denied' : 'provider_refused';
-  const checks = JSON.parse(app.secrets.open(attempt.sealedChecks!, sealContext(attempt._id))) as SocialChecks;
   const { readIdentity } = await import('./social-identity.js');
   try {
-    return await readIdentity(app, provider, new URL(`${attempt.callback}?${query.toString()}`), checks);
+    return await readIdentity(app, provider, new URL(`${callback}?${query.toString()}`), checks);
   } catch (error) {
     warnOfFailure(app, provider, error);
     return PROVIDER_FAILED;
@@ -241,14 +245,15 @@ async function openAddressSession(
   return { accessToken, session };
 }
 
-async function storeCode(
+function storeCode(
   app: App,
-  attempt: SocialAttempt,
+  project: Project,
+  attempt: AttemptOut,
   { user, identity }: SocialUser,
   addressSession?: string,
 ): Promise<string> {
-  return keepCode(app, attempt, {
-    stage: 'back',
+  return BACK.give(app, project, {
+    ...begunWith(attempt),
     userId: user._id,
     identity,
     stamp: user[HIDDEN_FIELD].stamp ?? null,
@@ -256,18 +261,8 @@ async function storeCode(
   });
 }
 
-async function keepCode(app: App, attempt: SocialAttempt, back: Partial<SocialAttempt>): Promise<string> {
-  const { projectId, provider, codeChallenge } = attempt;
-  const code = randomToken(32);
-  await keepRecord(app, 'socialAttempts', {
-    _id: sha256Hex(code),
-    projectId,
-    provider,
-    ...(codeChallenge !== undefined && { codeChallenge }),
-    ...back,
-    expiresAt: new Date(app.clock.now() + CODE_MS),
-  });
-  return code;
+function begunWith({ provider, codeChallenge }: Attempt): Attempt {
+  return { provider, ...(codeChallenge !== undefined && { codeChallenge }) };
 }
 
 /**
@@ -281,26 +276,19 @@ export async function exchangeSocialCode(
   { rtCode, codeVerifier }: { rtCode: string; codeVerifier: string | null },
   client: Client,
 ): Promise<SignedIn> {
-  const attempt = await attemptStore(app).findOneAndDelete({
-    _id: sha256Hex(rtCode),
-    stage: 'back',
-    projectId: project._id,
-    expiresAt: { $gt: new Date(app.clock.now()) },
-  });
+  const attempt = (await BACK.take(app, project, rtCode))?.held ?? null;
   const begunHere = attempt !== null && (attempt.codeChallenge ?? null) === challengeOf(codeVerifier);
-  const user = begunHere ? await findUser(app, project._id, attempt.userId!) : null;
-  if (!user || user[HIDDEN_FIELD].disabledAt || (user[HIDDEN_FIELD].stamp ?? null) !== (attempt?.stamp ?? null)) {
+  const user = begunHere ? await findUser(app, project._id, attempt.userId) : null;
+  if (!attempt || !user || user[HIDDEN_FIELD].disabledAt || (user[HIDDEN_FIELD].stamp ?? null) !== attempt.stamp) {
     throw unauthenticated(
       'SOCIAL_CODE_INVALID',
       'The code is unknown, was used already, has expired or belongs to another code_verifier: start again',
     );
   }
-  const tokens = await completeSignIn(app, project, user, client, {
-    method: 'social',
-    identity: attempt?.identity,
-  });
-  if (attempt?.addressSession !== undefined) {
-    await endOneSession(app, { _id: attempt.addressSession, projectId: project._id, userId: user._id }, 'signed out');
+  const { identity, addressSession } = attempt;
+  const tokens = await completeSignIn(app, project, user, client, { method: 'social', identity });
+  if (addressSession !== undefined) {
+    await endOneSession(app, { _id: addressSession, projectId: project._id, userId: user._id }, 'signed out');
   }
   return { user, tokens };
 }
@@ -312,12 +300,10 @@ export function challengeOf(verifier: string | null): string | null {
 
 /** The application's address with the outcome and, when it sent one, its `state`. */
 function addressBack(
-  { redirectUrl, appState }: { redirectUrl?: string; appState?: string | null },
+  { redirectUrl, appState }: { redirectUrl: string; appState?: string | null },
   name: 'rtCode' | 'error',
   value: string,
 ): string {
   const query = new URLSearchParams({ [name]: value, ...(appState != null && { state: appState }) });
-  return `${redirectUrl!}${redirectUrl!.includes('?') ? '&' : '?'}${query.toString()}`;
+  return `${redirectUrl}${redirectUrl.includes('?') ? '&' : '?'}${query.toString()}`;
 }
-
-const sealContext = (id: string): string => `social-attempt:${id}`;
