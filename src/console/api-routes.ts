@@ -1220,6 +1220,7 @@ export interface ApiSchemas {
             read?: string;
             ref?: string;
             required?: boolean;
+            same?: string[];
             stamp?: "user.id";
             trim?: true;
             type: "String" | "Number" | "Boolean" | "Date" | "Object" | "Array" | "Ref";
@@ -1720,6 +1721,7 @@ export interface ApiSchemas {
             onDelete?: "restrict" | "unset" | "trash" | "remove";
             pattern?: string;
             ref?: string;
+            same?: string[];
             trim?: true;
             type: "String" | "Number" | "Boolean" | "Date" | "Object" | "Array" | "Ref";
             uniqueItems?: true;

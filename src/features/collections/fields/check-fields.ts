@@ -44,6 +44,7 @@ export function checkFields(fields: readonly Field[], collection: { name: string
   }
   const review = new Review(collection.name === 'users');
   const checked = review.fields(fields, '', 1);
+  review.common(checked);
   if (review.count > MAX_FIELDS) review.refuse('fields', 'count', `there can be at most ${MAX_FIELDS} fields`);
   if (review.problems.length > 0) {
     throw invalid('VALIDATION_FAILED', `Invalid field: ${review.problems[0]!.message}`, { details: review.problems });
@@ -76,6 +77,17 @@ class Review {
       if (problem) this.refuse(path, 'name', problem);
       return this.#field(field, path, level);
     });
+  }
+
+  /** What a document has in common with those that it refers to is one value of its own. */
+  common(fields: readonly Field[]): void {
+    for (const { name, items, same = items?.same ?? [] } of fields) {
+      for (const other of same) {
+        const known = fields.find((field) => field.name === other);
+        if (known && other !== name && known.type !== 'Array' && known.type !== 'Object') continue;
+        this.refuse(name, 'same', `has a same that names ${other}: it must name a field with one value beside it`);
+      }
+    }
   }
 
   #field(field: Field, path: string, level: number): Field {
@@ -182,7 +194,7 @@ class Review {
     for (const name of CONSTRAINT_NAMES) {
       if (shape[name] !== undefined) Object.assign(checked, { [name]: shape[name] });
     }
-    if (checked.onDelete !== undefined) checked.check = true;
+    if (checked.onDelete !== undefined || checked.same) checked.check = true;
     return checked;
   }
 }

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { documentsName, type Collection } from '../collection.js';
 import { findCollection } from '../collection-store.js';
 import { Misfits } from '../fields/constraints/constraint-misfits.js';
-import { referencesOf, type Reference } from './reference.js';
+import { referencesOf, referenceText, type Reference } from './reference.js';
 
 const BATCH = 500;
 
@@ -15,10 +16,12 @@ const BATCH = 500;
 export async function requireReferenceFit(app: App, from: Collection, to: Collection): Promise<void> {
   const known = referencesOf(from);
   const added = referencesOf(to).filter(
-    (reference) => !known.some((other) => other.field === reference.field && other.to === reference.to),
+    ({ field, to, same }) =>
+      !known.some((other) => other.field === field && other.to === to && isDeepStrictEqual(other.same, same)),
   );
   if (added.length === 0) return;
-  const projection = Object.fromEntries(['_id', ...added.map(({ field }) => field)].map((name) => [name, 1]));
+  const names = ['_id', ...added.flatMap(({ field, same }) => [field, ...same])];
+  const projection = Object.fromEntries(names.map((name) => [name, 1]));
   const stored = app.db.collection<Document>(documentsName(to)).find({ isDeleted: false }, { projection });
   const found = new Misfits();
   let batch: Document[] = [];
@@ -42,27 +45,40 @@ async function findMisfits(
 ): Promise<Map<Document, string>> {
   const messages = new Map<Document, string>();
   for (const reference of references) {
-    const { field } = reference;
+    const { field, same } = reference;
     const valuesOf = (document: Document): unknown[] =>
       [document[field] as unknown].flat().filter((value) => value !== undefined && value !== null);
     const here = await findThere(app, to, reference, documents.flatMap(valuesOf));
     for (const document of documents) {
-      if (messages.has(document) || valuesOf(document).every((value) => here.has(value))) continue;
-      messages.set(document, `${field} must be the id of a document in "${reference.to}", in lower case`);
+      const isHere = (value: unknown): boolean => {
+        const target = here.get(value);
+        return target !== undefined && same.every((name) => hasSame(target, document, name));
+      };
+      if (messages.has(document) || valuesOf(document).every(isHere)) continue;
+      messages.set(document, `${field} ${referenceText(reference)}, in lower case`);
     }
   }
   return messages;
 }
 
-/** Those of the values that are ids of active documents. */
-async function findThere(app: App, to: Collection, reference: Reference, values: unknown[]): Promise<Set<unknown>> {
+const hasSame = (target: Document, document: Document, name: string): boolean =>
+  isDeepStrictEqual(target[name] ?? null, document[name] ?? null);
+
+/** The active documents whose ids are among the values, by these. */
+async function findThere(
+  app: App,
+  to: Collection,
+  reference: Reference,
+  values: unknown[],
+): Promise<Map<unknown, Document>> {
   const texts = values.filter((value) => typeof value === 'string');
   const ids = texts.map(findObjectId).filter((id) => id !== null);
   const target = reference.to === to.name ? to : await findCollection(app, to.projectId, reference.to);
-  if (!target || ids.length === 0) return new Set();
+  if (!target || ids.length === 0) return new Map();
   const found = await app.db
     .collection<Document>(documentsName(target))
-    .find({ _id: { $in: ids }, isDeleted: false }, { projection: { _id: 1 } })
+    .find({ _id: { $in: ids }, isDeleted: false })
+    .project(Object.fromEntries(['_id', ...reference.same].map((name) => [name, 1])))
     .toArray();
-  return new Set(found.map(({ _id }) => String(_id)));
+  return new Map(found.map((document) => [String(document._id), document]));
 }

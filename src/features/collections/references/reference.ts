@@ -13,6 +13,8 @@ export interface Reference {
   /** Name of the collection that is referred to. */
   to: string;
   onDelete: OnDelete | undefined;
+  /** Fields in which the referred document holds what the one that refers does. */
+  same: readonly string[];
 }
 
 /** The checked references of a collection; a flexible one checks none, as it checks no field. */
@@ -31,9 +33,9 @@ function readReferences(collection: Collection): Reference[] {
   if (collection.mode !== 'enforced') return [];
   return collection.fields.flatMap((field) => {
     const isList = field.type === 'Array';
-    const { check, ref: to, onDelete } = isList ? (field.items ?? { check: false }) : field;
+    const { check, ref: to, onDelete, same = [] } = isList ? (field.items ?? { check: false }) : field;
     return check && to !== undefined
-      ? [{ collection, field: field.name, isList, isRequired: field.required === true, to, onDelete }]
+      ? [{ collection, field: field.name, isList, isRequired: field.required === true, to, onDelete, same }]
       : [];
   });
 }
@@ -42,4 +44,10 @@ function readReferences(collection: Collection): Reference[] {
 export async function findReferences(app: App, { projectId, name }: Collection): Promise<Reference[]> {
   const referring = await listReferring(app, projectId);
   return referring.flatMap(referencesOf).filter(({ to, onDelete }) => to === name && onDelete !== undefined);
+}
+
+/** What a value must be, as the rest of a sentence about the field; the same for an id that is not there. */
+export function referenceText({ to, same }: Pick<Reference, 'to' | 'same'>): string {
+  const common = same.length > 0 ? ` with the same ${same.join(' and ')}` : '';
+  return `must be the id of a document in "${to}"${common}`;
 }

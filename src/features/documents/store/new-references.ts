@@ -5,7 +5,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import { findSight, openReferable, type Referable, type Referrer } from '../../access/access-rules.js';
 import { findCollection, peekCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
-import { referencesOf } from '../../collections/references/reference.js';
+import { referencesOf, referenceText, type Reference } from '../../collections/references/reference.js';
 import type { StoredDocument } from './document.js';
 
 /** Most documents that one write looks for. */
@@ -40,26 +40,30 @@ export async function openReferences(
   // A guess at what is not shown is a new reference.
   const sight = referrer && (await findSight(app, collection, referrer.caller));
   const targets = new Map<string, Target | null>();
-  for (const { field, to } of references) {
-    if (!targets.has(to) && named.has(field)) targets.set(to, await openTarget(app, collection, to, referrer));
+  for (const { field, to, same } of references) {
+    if (!targets.has(to) && [field, ...same].some((name) => named.has(name)))
+      targets.set(to, await openTarget(app, collection, to, referrer));
   }
   return {
     require(stored, next, exists, read) {
-      const wanted = new Map<string, { field: string; to: string; id: string }>();
-      for (const { field, to } of references) {
+      const wanted = new Map<string, { reference: Reference; id: string }>();
+      for (const reference of references) {
+        const { field, same } = reference;
         const isGuess = sight?.unnamed.has(field) && named.has(field);
-        if (stored?.[field] === next[field] && !isGuess) continue;
-        const held = new Set(isGuess ? [] : [stored?.[field]].flat());
+        const isMoved = same.some((name) => stored?.[name] !== next[name]);
+        if (stored?.[field] === next[field] && !isGuess && !isMoved) continue;
+        const held = new Set(isGuess || isMoved ? [] : [stored?.[field]].flat());
         for (const value of [next[field]].flat()) {
-          if (typeof value === 'string' && !held.has(value)) wanted.set(`${to} ${value}`, { field, to, id: value });
+          if (typeof value === 'string' && !held.has(value)) wanted.set(`${field} ${value}`, { reference, id: value });
         }
       }
       if (wanted.size > MAX_CHECKS) throw tooManyReferences();
       const ownId = stored ? null : next._id.toHexString();
-      for (const { field, to, id } of wanted.values()) {
-        if (to === collection.name && id === ownId) continue;
-        const target = targets.get(to);
-        if (!target || !isThere(target, id, exists, read)) throw referenceMissing(field, to);
+      for (const { reference, id } of wanted.values()) {
+        if (reference.to === collection.name && id === ownId) continue;
+        const target = targets.get(reference.to);
+        const common = Object.fromEntries(reference.same.map((name) => [name, next[name] ?? null]));
+        if (!target || !isThere(target, { text: id, common }, exists, read)) throw referenceMissing(reference);
       }
     },
   };
@@ -75,11 +79,18 @@ async function openTarget(
   return collection && { collection, referable: referrer && (await openReferable(app, collection, referrer.caller)) };
 }
 
-function isThere({ collection, referable }: Target, text: string, exists: Exists, read: ReadFields): boolean {
+function isThere(
+  { collection, referable }: Target,
+  { text, common }: { text: string; common: Record<string, unknown> },
+  exists: Exists,
+  read: ReadFields,
+): boolean {
   const id = findObjectId(text);
   const name = documentsName(collection);
-  if (!referable) return id !== null && exists(name, { _id: id, isDeleted: false }, true);
-  return referable.admits(id && read(name, id, referable.fields), exists);
+  const isAdmitted = !referable || referable.admits(id && read(name, id, referable.fields), exists);
+  if (!isAdmitted || id === null) return false;
+  if (referable && Object.keys(common).length === 0) return true;
+  return exists(name, { _id: id, isDeleted: false, ...common }, true);
 }
 
 /** The 400 for more new references than one write may have. */
@@ -88,8 +99,9 @@ export function tooManyReferences(): AppError {
 }
 
 /** The 400 for the id of a document that is not there. */
-export function referenceMissing(field: string, to: string): AppError {
-  const message = `${field} must be the id of a document in "${to}"`;
+export function referenceMissing(reference: Pick<Reference, 'field' | 'to' | 'same'>): AppError {
+  const { field } = reference;
+  const message = `${field} ${referenceText(reference)}`;
   return invalid('REFERENCE_MISSING', `Validation failed: ${message}`, {
     details: [{ field, rule: 'check', message }],
   });

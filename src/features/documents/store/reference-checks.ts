@@ -68,9 +68,9 @@ async function findTarget(
 ): Promise<ReferenceCheck> {
   const { projectId } = collection;
   const target = peekCollection(app, projectId, to) ?? (await findCollection(app, projectId, to));
-  if (!target) throw referenceMissing(field, to);
+  if (!target) throw referenceMissing({ field, to, same: [] });
   const filter = { _id: findObjectId(id), isDeleted: false };
-  const missing = (): Promise<AppError> => Promise.resolve(referenceMissing(field, to));
+  const missing = (): Promise<AppError> => Promise.resolve(referenceMissing({ field, to, same: [] }));
   const check: ReferenceCheck = { collection: target, filter, matches: true, refusal: missing };
   return referrer ? readableTarget(app, { check, id: filter._id, referrer, earlier, readable }) : check;
 }

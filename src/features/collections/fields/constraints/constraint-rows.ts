@@ -97,6 +97,9 @@ export interface ConstraintRow<S = unknown> {
 
 type Rows = { readonly [Name in ConstraintName]-?: ConstraintRow<NonNullable<Constraints[Name]>> };
 
+/** Most fields that a document has in common with one that it refers to. */
+const MAX_SAME = 4;
+
 const COUNT: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000_000 };
 const FLAG: JsonSchema = { const: true };
 const MAX_ENUM = 100;
@@ -286,6 +289,16 @@ const CONSTRAINTS: Rows = {
     setting: { enum: [...ON_DELETE] },
     problem: (setting) => (ON_DELETE.includes(setting) ? null : `must be one of ${ON_DELETE.join(', ')}`),
     about: (setting) => DELETION_TEXTS[setting],
+  },
+  same: {
+    types: ['Ref'],
+    written: 'list',
+    setting: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: MAX_SAME },
+    problem(setting) {
+      if (setting.length === 0 || setting.length > MAX_SAME) return `must list 1 to ${MAX_SAME} fields`;
+      return new Set(setting).size < setting.length ? 'lists a field twice' : null;
+    },
+    about: (setting) => `Of a document with the same ${listed(setting)}`,
   },
 };
 

@@ -22,6 +22,8 @@ export interface Constraints {
   check?: boolean;
   /** Of a Ref: what becomes of documents that refer to one that is trashed or removed; `check` then holds too. */
   onDelete?: OnDelete;
+  /** Of a Ref: fields in which the referred document holds what this one does; `check` then holds too. */
+  same?: string[];
 }
 
 export const ON_DELETE = ['restrict', 'unset', 'trash', 'remove'] as const;

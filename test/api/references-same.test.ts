@@ -1,0 +1,108 @@
+import request from 'supertest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseFieldSpec } from '../../cli/ask/field-spec.js';
+import { presentFieldSpec } from '../../cli/ask/present-field-spec.js';
+import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+type Body = Record<string, unknown>;
+
+let test: TestApp;
+let owner: TestProject;
+/** Tickets of two firms, and one that is in the trash, by what they are called here. */
+const ids: Record<string, string> = {};
+
+beforeAll(async () => {
+  test = await openTestApp();
+  owner = await buildProject(test.app);
+  const tickets = await buildCollection(test.app, owner.project, {
+    name: 'tickets',
+    fields: ['org:String!', 'title:String'].map(parseFieldSpec),
+  });
+  const trashed = { isDeleted: true, deletedAt: new Date() };
+  const placed = await placeDocuments(test.app, tickets, [{ org: 'oak' }, { org: 'pine' }, { org: 'oak', ...trashed }]);
+  [ids.oaks, ids.pines, ids.gone] = placed as [string, string, string];
+  ids.unknown = 'f'.repeat(24);
+  await buildCollection(test.app, owner.project, {
+    name: 'comments',
+    fields: ['org:String', 'ticket:Ref(tickets){same:org}', 'also:Array(Ref(tickets){same:org})'].map(parseFieldSpec),
+  });
+});
+afterAll(() => test.close());
+
+const send = (method: 'post' | 'patch', path: string, body: object) =>
+  request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret).send(body);
+const named = (body: Body): Body =>
+  Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.map((each) => ids[each as string]) : (ids[value as string] ?? value),
+    ]),
+  );
+
+describe('a Ref with same', () => {
+  it.each<[string, Body]>([
+    ['one of the same firm', { org: 'oak', ticket: 'oaks' }],
+    ['several', { org: 'oak', also: ['oaks'] }],
+    ['none', { org: 'oak', ticket: null }],
+  ])('takes %s, new and changed', async (_, sent) => {
+    const made = await send('post', 'comments', named(sent)).expect(201);
+    await send('patch', `comments/${(made.body as { _id: string })._id}`, named(sent)).expect(200);
+    const other = await send('post', 'comments', { org: 'pine' }).expect(201);
+    await send('patch', `comments/${(other.body as { _id: string })._id}`, named(sent)).expect(200);
+  });
+
+  it.each<[string, Body | null, Body, string]>([
+    ['one of another firm', null, { org: 'oak', ticket: 'pines' }, 'ticket'],
+    ['one where this one says nothing', null, { ticket: 'oaks' }, 'ticket'],
+    ['one that is in the trash', null, { org: 'oak', ticket: 'gone' }, 'ticket'],
+    ['one that is nowhere', null, { org: 'oak', ticket: 'unknown' }, 'ticket'],
+    ['one of several', null, { org: 'oak', also: ['oaks', 'pines'] }, 'also'],
+    ['another one', { org: 'oak', ticket: 'oaks' }, { ticket: 'pines' }, 'ticket'],
+    ['the same one once this one moves', { org: 'oak', ticket: 'oaks' }, { org: 'pine' }, 'ticket'],
+    ['the same ones once this one moves', { org: 'oak', also: ['oaks'] }, { org: 'pine' }, 'also'],
+  ])('refuses %s in the same words', async (_, stored, sent, field) => {
+    const made = stored && (await send('post', 'comments', named(stored)).expect(201));
+    const reply = made
+      ? await send('patch', `comments/${(made.body as { _id: string })._id}`, named(sent))
+      : await send('post', 'comments', named(sent));
+    expect([reply.status, (reply.body as Body).code, (reply.body as Body).message]).toEqual([
+      400,
+      'REFERENCE_MISSING',
+      `Validation failed: ${field} must be the id of a document in "tickets" with the same org`,
+    ]);
+  });
+
+  it('moves with what it refers to', async () => {
+    const made = await send('post', 'comments', { org: 'oak', ticket: ids.oaks }).expect(201);
+    const path = `comments/${(made.body as { _id: string })._id}`;
+    await send('patch', path, { org: 'pine', ticket: ids.pines }).expect(200);
+  });
+
+  it('is declared when the stored documents fit', async () => {
+    const notes = await buildCollection(test.app, owner.project, {
+      fields: ['org:String', 'ticket:Ref(tickets){check}'].map(parseFieldSpec),
+    });
+    await placeDocuments(test.app, notes, [{ org: 'oak', ticket: ids.pines }]);
+    const setFields = [parseFieldSpec('ticket:Ref(tickets){same:org}')];
+    await expect(editCollection(test.app, owner.project._id, notes.name, { setFields })).rejects.toMatchObject({
+      code: 'CONSTRAINT_MISFITS',
+    });
+  });
+
+  it.each(['ticket:Ref(tickets){same:firm}', 'ticket:Ref(tickets){same:ticket}', 'ticket:String{same:org}'])(
+    'cannot be %s',
+    async (spec) => {
+      const input = { fields: ['org:String', spec].map(parseFieldSpec) };
+      await expect(buildCollection(test.app, owner.project, input)).rejects.toMatchObject({
+        code: 'VALIDATION_FAILED',
+      });
+    },
+  );
+
+  it('is written as it is read', () => {
+    const field = parseFieldSpec('ticket:Ref(tickets)!{check,onDelete:trash,same:org|team}');
+    expect(parseFieldSpec(presentFieldSpec(field)!)).toEqual(field);
+  });
+});
