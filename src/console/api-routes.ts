@@ -48,7 +48,12 @@ export interface ApiSchemas {
                 update: string;
                 updateTo?: string;
             };
-            uniques?: string[][];
+            uniques?: (string[] | {
+                fields: string[];
+                where: {
+                    [key: string]: string | number | boolean;
+                };
+            })[];
             updatedAt: string;
             version: number;
         };
@@ -509,7 +514,12 @@ export interface ApiSchemas {
                         ownerField?: string;
                     } | null;
                     setFields?: ApiSchemas["Field"][];
-                    uniques?: string[][];
+                    uniques?: (string[] | {
+                        fields: string[];
+                        where: {
+                            [key: string]: string | number | boolean;
+                        };
+                    })[];
                 };
                 data: ApiSchemas["Collection"] | ApiSchemas["FitReport"];
                 query?: {
@@ -645,7 +655,12 @@ export interface ApiSchemas {
                         update?: string;
                         updateTo?: string;
                     } | null;
-                    uniques?: string[][];
+                    uniques?: (string[] | {
+                        fields: string[];
+                        where: {
+                            [key: string]: string | number | boolean;
+                        };
+                    })[];
                 };
                 data: ApiSchemas["AddedCollection"];
             };
@@ -1006,7 +1021,12 @@ export interface ApiSchemas {
                 update: string;
                 updateTo?: string;
             };
-            uniques?: string[][];
+            uniques?: (string[] | {
+                fields: string[];
+                where: {
+                    [key: string]: string | number | boolean;
+                };
+            })[];
             updatedAt: string;
             version: number;
         };
@@ -1326,7 +1346,12 @@ export interface ApiSchemas {
                 bytes: number;
                 documents: number;
             };
-            uniques?: string[][];
+            uniques?: (string[] | {
+                fields: string[];
+                where: {
+                    [key: string]: string | number | boolean;
+                };
+            })[];
             updatedAt: string;
             version: number;
         };
@@ -1387,7 +1412,12 @@ export interface ApiSchemas {
                 update: string;
                 updateTo?: string;
             };
-            uniques?: string[][];
+            uniques?: (string[] | {
+                fields: string[];
+                where: {
+                    [key: string]: string | number | boolean;
+                };
+            })[];
             updatedAt: string;
             version: number;
         };
@@ -1578,7 +1608,12 @@ export interface ApiSchemas {
                     update?: string;
                     updateTo?: string;
                 } | null | string;
-                uniques?: string[][];
+                uniques?: (string[] | {
+                    fields: string[];
+                    where: {
+                        [key: string]: string | number | boolean;
+                    };
+                })[];
             }[];
             format: "bsvc-schema/1";
         };

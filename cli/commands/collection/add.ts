@@ -6,7 +6,7 @@ import { askForAccess, askForCollection } from '../../ask/ask-for-collection.js'
 import { chooseProject, projectOption } from '../../ask/choose-project.js';
 import { argument, choice, defineCommand, flag, list, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
-import { splitNames } from '../../ask/split-names.js';
+import { readUniqueOption } from '../../ask/read-unique.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
 import { presentFound } from '../../view/present-found.js';
@@ -40,7 +40,11 @@ export default defineCommand({
       '--index <fields>',
       'index for lists: a field, several as country,-population, or place:2dsphere for points (repeatable)',
     ),
-    uniques: list('--unique <fields>', 'fields that are unique together, as board,user (repeatable)', splitNames),
+    uniques: list(
+      '--unique <fields>',
+      'fields that are unique together, as board,user or staff,at where status=booked (repeatable)',
+      readUniqueOption,
+    ),
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
   },
   async run(context, input) {

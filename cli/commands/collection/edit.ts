@@ -14,7 +14,7 @@ import { choice, defineCommand, flag, list, option } from '../../shell/command.j
 import { EXIT, UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
-import { splitNames } from '../../ask/split-names.js';
+import { readUniqueOption } from '../../ask/read-unique.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
 import { presentCollectionText } from './present.js';
 
@@ -39,7 +39,7 @@ export default defineCommand({
     dropFields: list('--drop-field <name>', 'no longer declare a field (repeatable)'),
     mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
     indexes: list('--index <fields>', 'replace the indexes (repeatable)'),
-    uniques: list('--unique <fields>', 'replace the fields that are unique together (repeatable)', splitNames),
+    uniques: list('--unique <fields>', 'replace the fields that are unique together (repeatable)', readUniqueOption),
     changes: option(
       '--changes <on|off|duration>',
       'keep the change log, and for how long (default: BSVC_KEEP)',

@@ -1,3 +1,4 @@
+import type { Unique } from './indexes/unique.js';
 import type { ObjectId } from 'bson';
 import type { Field } from './fields/field.js';
 
@@ -69,7 +70,7 @@ export interface Collection {
   /** Fields indexed on request, on top of those that schema and RLS ask for. */
   indexes: string[];
   /** Fields whose values together are unique among active documents that have all of them; absent: none. */
-  uniques?: string[][];
+  uniques?: Unique[];
   /** Fields whose folded values writers keep though nobody compares by them: not yet, or no longer (decision 58). */
   folding?: string[];
   /** The keeping of changes for those who follow them; absent: as the kind of database has it. */

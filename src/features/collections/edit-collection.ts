@@ -5,6 +5,7 @@ import { changeCollection, type ChangeOptions } from './change-collection.js';
 import { checkFields } from './fields/check-fields.js';
 import type { Collection, CollectionMode } from './collection.js';
 import type { Field } from './fields/field.js';
+import type { Unique } from './indexes/unique.js';
 
 export interface CollectionEdit {
   addFields?: readonly Field[];
@@ -14,8 +15,8 @@ export interface CollectionEdit {
   mode?: CollectionMode;
   /** Replaces the requested indexes; an empty list removes them. */
   indexes?: string[];
-  /** Replaces the lists of fields that are unique together. */
-  uniques?: string[][];
+  /** Replaces what is unique together. */
+  uniques?: Unique[];
 }
 
 /**

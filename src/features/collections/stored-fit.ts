@@ -24,10 +24,13 @@ export async function requireStoredFit(
   { forNewWrites = false }: { forNewWrites?: boolean } = {},
 ): Promise<void> {
   if (!forNewWrites) await requireConstraints(app, current, changed);
-  const known = documentIndexes(current).map(({ key, unique }) => JSON.stringify([key, unique ?? false]));
-  for (const { key, unique = false } of documentIndexes(changed)) {
-    if (known.includes(JSON.stringify([key, unique]))) continue;
-    if (unique) await requireUnique(app, current, changed, Object.keys(key));
+  const textOf = ({ key, unique, name }: ReturnType<typeof documentIndexes>[number]): string =>
+    JSON.stringify([key, unique === true && name]);
+  const known = documentIndexes(current).map(textOf);
+  for (const index of documentIndexes(changed)) {
+    const { key, unique } = index;
+    if (known.includes(textOf(index))) continue;
+    if (unique) await requireUnique(app, current, changed, index);
     const reason = await findIndexMisfit(app, changed, key);
     if (reason !== undefined) throw indexRefused(changed, reason);
   }

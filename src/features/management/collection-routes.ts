@@ -22,6 +22,7 @@ import { findBoundedLog, presentLog } from '../changes/log-bound.js';
 import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings, withRls } from '../collections/change-collection.js';
 import { checkFields } from '../collections/fields/check-fields.js';
+import { UNIQUES } from '../collections/indexes/unique.js';
 import type { CollectionAccess } from '../collections/rules/collection-rules.js';
 import { declaredAccess, MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
 import { ACCESS_WORDS, documentsName, type Collection, type Rls } from '../collections/collection.js';
@@ -55,9 +56,10 @@ const MODE = oneOf('enforced', 'flexible');
 const INDEXES = arrayOf(TEXT, { maxItems: MAX_DECLARED_INDEXES });
 const FIELD_NAMES = arrayOf(TEXT, { maxItems: 1000 });
 
-const UNIQUES = {
-  ...arrayOf(arrayOf(TEXT, { maxItems: 10 }), { maxItems: 20 }),
-  description: 'Lists of fields that are unique together, as [["board", "user"]]; replaces those that are there.',
+const SENT_UNIQUES = {
+  ...UNIQUES,
+  description:
+    'Fields that are unique together, as [["board", "user"]] or [{"fields": ["staff", "at"], "where": {"status": "booked"}}]; replaces those that are there.',
 };
 
 const CHANGES = withFieldDefs(
@@ -68,7 +70,7 @@ const CHANGES = withFieldDefs(
     dropFields: FIELD_NAMES,
     mode: MODE,
     indexes: INDEXES,
-    uniques: UNIQUES,
+    uniques: SENT_UNIQUES,
     access: ACCESS,
     ownerField: TEXT,
     rls: orNull(RLS),
@@ -145,7 +147,7 @@ export const COLLECTION_ROUTES: RouteList = {
           'rls?': orNull(RLS),
           'rules?': orNull(RULE_TEXTS),
           'indexes?': INDEXES,
-          'uniques?': UNIQUES,
+          'uniques?': SENT_UNIQUES,
           'ifNotExists?': FLAG,
         }),
       ),

@@ -1,18 +1,25 @@
 import { invalid } from '../../../errors.js';
 import type { Collection } from '../collection.js';
 import { MAX_STORED_INDEXES, placesField, requiredIndexes } from './document-indexes.js';
-import { HIDDEN_FIELD, UNSAFE_NAMES } from '../fields/field.js';
+import { HIDDEN_FIELD, UNSAFE_NAMES, type Field } from '../fields/field.js';
 import { FIELD_TYPE_RULES } from '../fields/field-type.js';
+import { readUnique, writeUnique, type ConditionalUnique } from './unique.js';
 
 const MAX_UNIQUES = 10;
 const MAX_TOGETHER = 4;
 
-/** 400 INVALID_UNIQUE unless each list names two to four declared fields whose values can be unique, each list once. */
+/**
+ * 400 INVALID_UNIQUE unless each names two to four declared fields whose values can be unique, one where it has a
+ * condition, and each is there once.
+ */
 function checkUniques({ uniques = [], fields, rls }: Pick<Collection, 'uniques' | 'fields' | 'rls'>): void {
   if (uniques.length > MAX_UNIQUES) throw refusal(`A collection has at most ${MAX_UNIQUES} lists of unique fields`);
-  for (const names of uniques) {
-    const text = names.join(',');
-    if (names.length < 2 || names.length > MAX_TOGETHER || new Set(names).size < names.length) {
+  for (const unique of uniques) {
+    const { fields: names, where } = readUnique(unique);
+    const text = writeUnique(unique);
+    const isConditional = !Array.isArray(unique);
+    if (isConditional) requireCondition(text, where, fields);
+    if (names.length < (isConditional ? 1 : 2) || names.length > MAX_TOGETHER || new Set(names).size < names.length) {
       throw refusal(`"${text}" must name two to ${MAX_TOGETHER} fields, as board,user`);
     }
     for (const name of names) {
@@ -22,10 +29,29 @@ function checkUniques({ uniques = [], fields, rls }: Pick<Collection, 'uniques' 
       if (!FIELD_TYPE_RULES[type].canBeUnique) throw refusal(`"${name}" cannot be unique: it is of type ${type}`);
     }
   }
-  if (new Set(uniques.map((names) => [...names].sort().join())).size < uniques.length) {
+  const asked = uniques.map(readUnique).map(({ fields: names, where }) => JSON.stringify([[...names].sort(), where]));
+  if (new Set(asked).size < asked.length) {
     throw refusal('The same fields are asked to be unique twice');
   }
 }
+
+/** A condition compares fields with values that they can have. */
+function requireCondition(text: string, where: ConditionalUnique['where'], fields: readonly Field[]): void {
+  const conditions = Object.entries(where);
+  if (conditions.length === 0 || conditions.length > MAX_TOGETHER) {
+    throw refusal(`"${text}" must have one to ${MAX_TOGETHER} conditions, as where status=booked`);
+  }
+  for (const [name, value] of conditions) {
+    const type = fields.find((field) => field.name === name)?.type;
+    if (type === undefined) throw refusal(`"${text}" names "${name}", which is no declared field`);
+    if (!COMPARED.has(type) || FIELD_TYPE_RULES[type].store(value) !== value) {
+      throw refusal(`"${text}" compares "${name}", of type ${type}, with ${JSON.stringify(value)}`);
+    }
+  }
+}
+
+/** Types whose values a condition can name. */
+const COMPARED: ReadonlySet<Field['type']> = new Set(['String', 'Number', 'Boolean', 'Ref']);
 
 function refusal(message: string): Error {
   return invalid('INVALID_UNIQUE', message.length > 300 ? `${message.slice(0, 300)}…` : message);

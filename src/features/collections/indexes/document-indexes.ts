@@ -5,6 +5,8 @@ import { keyPaths, parsedRules } from '../rules/collection-rules.js';
 import { admitsNobody } from '../rules/rule.js';
 import { HIDDEN_FIELD, WRITTEN_BY } from '../fields/field.js';
 import { comparedPath } from '../fields/nocase.js';
+import { sha256Hex } from '../../../platform/ids.js';
+import { readUnique, type Unique } from './unique.js';
 
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
@@ -75,7 +77,7 @@ export function requiredIndexes(collection: Settings): Named[] {
     if (field.unique && collection.mode === 'enforced') indexes.push(uniqueIndex(collection, [field.name]));
   }
   if (collection.mode === 'enforced') {
-    indexes.push(...(collection.uniques ?? []).map((fields) => uniqueIndex(collection, fields)));
+    indexes.push(...(collection.uniques ?? []).map((unique) => uniqueIndex(collection, unique)));
   }
   for (const field of collection.mode === 'enforced' ? collection.fields : []) {
     if ((field.items ?? field).onDelete === undefined) continue;
@@ -112,7 +114,8 @@ function withoutTwins(indexes: readonly Named[]): Named[] {
 
 /** One index may have had another name, of another purpose or version: what it is for the database is its key. */
 function isSame(a: Named, b: Named): boolean {
-  return !a.unique === !b.unique && JSON.stringify(a.key) === JSON.stringify(b.key);
+  if (a.unique || b.unique) return a.name === b.name;
+  return JSON.stringify(a.key) === JSON.stringify(b.key);
 }
 
 /**
@@ -165,15 +168,19 @@ function givesOrder({ fields }: Settings, spec: string): boolean {
 }
 
 /** Unique among active documents that have all of the fields (decisions.md 3, writes.md 2). */
-function uniqueIndex(collection: Settings, names: readonly string[]): Named {
+/** Behind the fields of a conditional unique its name has what no field has, two dots, and what stands for its condition. */
+function uniqueIndex(collection: Settings, unique: Unique): Named {
+  const { fields: names, where } = readUnique(unique);
   const fields = names.map((name) => comparedPath(collection, name));
+  const condition = Object.keys(where).length > 0 ? `..${sha256Hex(JSON.stringify(where)).slice(0, 12)}` : '';
   return {
-    name: `unique_${fields.join(',')}`,
+    name: `unique_${fields.join(',')}${condition}`,
     key: Object.fromEntries(fields.map((field) => [field, 1 as const])),
     unique: true,
     partialFilterExpression: {
       isDeleted: { $in: [false, PENDING] },
       ...Object.fromEntries(fields.map((field) => [field, { $exists: true }])),
+      ...where,
     },
   };
 }

@@ -1,10 +1,11 @@
 import type { Document } from 'bson';
+import type { IndexDescription } from 'mongodb';
 import type { App } from '../../../app.js';
 import { conflict, type AppError } from '../../../errors.js';
 import { documentsName, type Collection } from '../collection.js';
 import { takeTurns } from '../../../turns.js';
 import { comparedValue, namedPath, nocaseFields } from '../fields/nocase.js';
-import { PENDING } from './document-indexes.js';
+import { documentIndexes, PENDING } from './document-indexes.js';
 
 const MAX_LISTED = 20;
 const MAX_SHOWN = 80;
@@ -24,7 +25,10 @@ export async function explainDuplicates(
   cause: DuplicateKey,
 ): Promise<AppError> {
   const fields = Object.keys(cause.keyPattern ?? {});
-  const shared = await listShared(app, collection, fields);
+  const index = documentIndexes(collection).find(
+    ({ key, unique }) => unique === true && Object.keys(key).join() === fields.join(),
+  );
+  const shared = await listShared(app, collection, fields, conditionOf(index));
   // Items of arrays count one by one, but are listed as arrays.
   const found = shared.length > 0 ? shared : [{ _id: fields.map((name) => cause.keyValue?.[name]), count: null }];
   return notUnique(fields, found, cause);
@@ -38,11 +42,13 @@ export async function requireUnique(
   app: Pick<App, 'db'>,
   current: Collection,
   changed: Collection,
-  fields: string[],
+  index: Pick<IndexDescription, 'key' | 'partialFilterExpression'>,
 ): Promise<void> {
+  const fields = Object.keys(index.key);
+  const where = conditionOf(index);
   const kept = nocaseFields(current);
   const isKept = fields.every((path) => namedPath(path) === path || kept.includes(namedPath(path)));
-  const shared = await (isKept ? listShared(app, changed, fields) : listFoldedShared(app, changed, fields));
+  const shared = await (isKept ? listShared : listFoldedShared)(app, changed, fields, where);
   if (shared.length > 0) throw notUnique(fields, shared);
 }
 
@@ -60,12 +66,23 @@ function notUnique(fields: string[], shared: { _id: unknown; count: number | nul
   });
 }
 
-function listShared(app: Pick<App, 'db'>, collection: Collection, fields: readonly string[]): Promise<SharedValue[]> {
+/** What a unique index asks of documents beside having its fields. */
+function conditionOf(index: Pick<IndexDescription, 'partialFilterExpression'> | undefined): Document {
+  const asked = Object.entries((index?.partialFilterExpression ?? {}) as Document);
+  return Object.fromEntries(asked.filter(([, value]) => typeof value !== 'object'));
+}
+
+function listShared(
+  app: Pick<App, 'db'>,
+  collection: Collection,
+  fields: readonly string[],
+  where: Document,
+): Promise<SharedValue[]> {
   const present = Object.fromEntries(fields.map((field) => [field, { $exists: true }]));
   return app.db
     .collection(documentsName(collection))
     .aggregate<SharedValue>([
-      { $match: { isDeleted: { $in: [false, PENDING] }, ...present } },
+      { $match: { isDeleted: { $in: [false, PENDING] }, ...present, ...where } },
       { $group: { _id: fields.map((field) => `$${field}`), count: { $sum: 1 } } },
       { $match: { count: { $gt: 1 } } },
       { $sort: { count: -1, _id: 1 } },
@@ -82,12 +99,13 @@ async function listFoldedShared(
   app: Pick<App, 'db'>,
   collection: Collection,
   paths: readonly string[],
+  where: Document,
 ): Promise<SharedValue[]> {
   const names = paths.map(namedPath);
   const present = Object.fromEntries(names.map((name) => [name, { $exists: true }]));
   const stored = app.db
     .collection<Document>(documentsName(collection))
-    .find({ isDeleted: { $in: [false, PENDING] }, ...present })
+    .find({ isDeleted: { $in: [false, PENDING] }, ...present, ...where })
     .project(Object.fromEntries(names.map((name) => [name, 1])));
   const counts = new Map<string, number>();
   const turn = takeTurns();

@@ -1,4 +1,5 @@
 import { invalid } from '../../../errors.js';
+import { readUnique } from '../indexes/unique.js';
 import type { Collection } from '../collection.js';
 import type { Field } from '../fields/field.js';
 import { checkRuleText, type RuleSurroundings } from './check-rules.js';
@@ -41,7 +42,10 @@ export function checkFieldRules(collection: Checked, surroundings: RuleSurroundi
       const details = [{ field: place, rule: '0', message }];
       throw invalid('INVALID_RULE', `Invalid rule of "${name}": ${message}`, { details });
     }
-    if (mark !== 'write' && uniques.some((together) => together.includes(field.name))) {
+    if (
+      mark !== 'write' &&
+      uniques.map(readUnique).some(({ fields: names, where }) => [...names, ...Object.keys(where)].includes(field.name))
+    ) {
       const message = `${field.name} is not shown to everybody: a value that is taken could tell of it`;
       throw invalid('INVALID_UNIQUE', message, { details: [{ field: place, rule: 'unique', message }] });
     }

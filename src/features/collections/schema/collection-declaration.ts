@@ -14,6 +14,7 @@ import {
 } from '../collection.js';
 import { CONSTRAINT_NAMES, constraintRow } from '../fields/constraints/constraint-rows.js';
 import { FIELD_TYPES, OWN_USER, type Field } from '../fields/field.js';
+import { UNIQUES, type Unique } from '../indexes/unique.js';
 import { completeRules } from '../rules/check-rules.js';
 import {
   accessWord,
@@ -41,8 +42,8 @@ export interface CollectionDeclaration {
   /** Instead of `access`; `off` and null are the same. A rule that is not given is `nobody`. */
   rules?: Partial<AccessRules> | null | 'server-only' | 'off';
   indexes?: string[];
-  /** Lists of fields that are unique together. */
-  uniques?: string[][];
+  /** Fields that are unique together. */
+  uniques?: Unique[];
   changes?: DeclaredChanges;
 }
 
@@ -56,7 +57,7 @@ export interface DeclaredChanges {
 export interface WholeDeclaration
   extends Required<Pick<CollectionDeclaration, 'name' | 'mode' | 'fields' | 'indexes'>>, CollectionAccess {
   /** Left out where there are none. */
-  uniques?: string[][];
+  uniques?: Unique[];
   /** Left out where everything is as the settings and the kind of database have it. */
   changes?: DeclaredChanges;
 }
@@ -129,7 +130,7 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = claimed({
       properties: Object.fromEntries(RULE_NAMES.map((name) => [name, { type: 'string' }])),
     },
     indexes: { type: 'array', items: { type: 'string' }, maxItems: MAX_DECLARED_INDEXES },
-    uniques: { type: 'array', items: { type: 'array', items: { type: 'string' }, maxItems: 10 }, maxItems: 20 },
+    uniques: UNIQUES,
     changes: {
       type: 'object',
       additionalProperties: false,

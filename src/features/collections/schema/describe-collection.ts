@@ -16,6 +16,7 @@ import {
 import { ACCESS_WORDS, type Collection } from '../collection.js';
 import { FIELD_DEFS } from './collection-declaration.js';
 import type { Field } from '../fields/field.js';
+import { UNIQUES } from '../indexes/unique.js';
 
 /** The shape in which the hosted service's SDK reads a collection. */
 const MODEL = object(
@@ -66,7 +67,7 @@ const SHOWN = {
   rls: RLS,
   'rules?': RULES,
   indexes: arrayOf(TEXT),
-  'uniques?': arrayOf(arrayOf(TEXT)),
+  'uniques?': UNIQUES,
   'changes?': object({ 'on?': FLAG, 'keepMs?': WHOLE }),
   version: integer(),
   createdAt: MOMENT,

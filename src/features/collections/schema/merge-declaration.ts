@@ -8,6 +8,7 @@ import { listAccessDifferences, listLoosenedAccess, listLoosenedFields } from '.
 import { listTightened } from '../fields/constraints/check-value.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
+import { readUnique, writeUnique, type Unique } from '../indexes/unique.js';
 import {
   declareChanges,
   declaredAccess,
@@ -101,14 +102,14 @@ function mergeIndexes(present: string[], declared: string[], prune: boolean): st
   return [...kept, ...added];
 }
 
-function mergeUniques(present: string[][], declared: string[][] | undefined, prune: boolean): string[][] {
+function mergeUniques(present: Unique[], declared: Unique[] | undefined, prune: boolean): Unique[] {
   if (!declared) return present;
-  const isIn = (lists: string[][], names: string[]): boolean => lists.some((other) => isDeepStrictEqual(other, names));
+  const isIn = (lists: Unique[], unique: Unique): boolean => lists.some((other) => isDeepStrictEqual(other, unique));
   const kept = prune ? present.filter((names) => isIn(declared, names)) : present;
   return [...kept, ...declared.filter((names) => !isIn(kept, names))];
 }
 
-const presentUniques = ({ uniques = [] }: WholeDeclaration): string => uniques.map((names) => names.join()).join(' · ');
+const presentUniques = ({ uniques = [] }: WholeDeclaration): string => uniques.map(writeUnique).join(' · ');
 
 /** One line per difference: `+ field`, `~ field`, `- field`, `mode: a -> b`. The order of fields does not count. */
 export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): string[] {
@@ -153,16 +154,17 @@ export function listLoosened(from: WholeDeclaration, to: WholeDeclaration): stri
   const lines = listOpened(from, to);
   const after = new Map(to.fields.map((field) => [field.name, field]));
   if (from.mode === 'enforced' && to.mode === 'flexible') lines.push('mode: enforced -> flexible');
-  for (const names of from.uniques ?? []) {
-    const isKept = to.uniques?.some((other) => isDeepStrictEqual(other, names));
-    if (!isKept) lines.push(`${names.join()}: no longer unique together`);
+  for (const unique of from.uniques ?? []) {
+    const isKept = to.uniques?.some((other) => isDeepStrictEqual(other, unique));
+    if (!isKept) lines.push(`${writeUnique(unique)}: no longer unique together`);
   }
   for (const field of from.fields) {
     const now = after.get(field.name);
     for (const mark of ['protected', 'fixed', 'stamp', 'unique'] as const) {
       if (field[mark] && !now?.[mark]) lines.push(`${field.name}: no longer ${mark}`);
     }
-    const isUnique = field.unique === true || from.uniques?.some((names) => names.includes(field.name));
+    const isUnique =
+      field.unique === true || from.uniques?.some((unique) => readUnique(unique).fields.includes(field.name));
     if (isUnique && field.nocase && now && !now.nocase) {
       lines.push(`${field.name}: no longer unique without regard to case`);
     }

@@ -2,6 +2,7 @@ import type { App } from '../../../app.js';
 import { arrayOf, ID, object, TEXT, WHOLE, type TypeOf } from '../../../platform/schema/schema.js';
 import type { Collection } from '../../collections/collection.js';
 import { comparedValue } from '../../collections/fields/nocase.js';
+import { readUnique } from '../../collections/indexes/unique.js';
 import { asStored } from '../../collections/users-collection.js';
 import { documentStore } from '../store/document-store.js';
 import { visibleDocuments } from '../store/document.js';
@@ -30,8 +31,9 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
   const shape = documentShape(asStored(collection));
   const unique = collection.mode === 'enforced' ? collection.fields.filter((field) => field.unique) : [];
   const together = collection.mode === 'enforced' ? (collection.uniques ?? []) : [];
-  const seen = [...unique.map(({ name }) => [name]), ...together].map((names) => ({
+  const seen = [...unique.map(({ name }) => [name]), ...together].map(readUnique).map(({ fields: names, where }) => ({
     names,
+    where,
     values: new Set<string>(),
   }));
   const visible = visibleDocuments(true);
@@ -55,6 +57,7 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
 
 interface SeenValues {
   names: readonly string[];
+  where: Record<string, unknown>;
   values: Set<string>;
 }
 
@@ -64,7 +67,8 @@ function findRepeat(
   value: Record<string, unknown>,
 ): string | null {
   let repeated: string | null = null;
-  for (const { names, values } of seen) {
+  for (const { names, where, values } of seen) {
+    if (Object.entries(where).some(([name, wanted]) => value[name] !== wanted)) continue;
     if (names.some((name) => value[name] === undefined || value[name] === null)) continue;
     const text = JSON.stringify(names.map((name) => comparedValue(collection, name, value[name])));
     if (values.has(text)) repeated ??= `${names.join(' and ')} must be unique: another document has the same value`;

@@ -45,7 +45,9 @@ function takenFields({ keyPattern, message }: Error & { keyPattern?: Record<stri
  */
 function duplicateFields(text: string): string[] {
   const index = /index: (\S+) dup key/.exec(text)?.[1] ?? '';
-  return index.startsWith('unique_') ? index.slice('unique_'.length).split(',').map(namedPath) : ['_id'];
+  return index.startsWith('unique_')
+    ? index.slice('unique_'.length).split('..', 1)[0]!.split(',').map(namedPath)
+    : ['_id'];
 }
 
 /** The 413 for a change that would make a document too large. */

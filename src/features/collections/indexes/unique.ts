@@ -1,0 +1,35 @@
+import { anyOf, arrayOf, FLAG, mapOf, number, object, TEXT, type Schema } from '../../../platform/schema/schema.js';
+
+/** Fields that are unique together, and of which documents: of all that have them, or of those that hold these values. */
+export type Unique = string[] | ConditionalUnique;
+
+export interface ConditionalUnique {
+  fields: string[];
+  where: Record<string, string | number | boolean>;
+}
+
+const FIELDS = arrayOf(TEXT, { maxItems: 10 });
+const WHERE = mapOf(anyOf(TEXT, number(), FLAG));
+
+/** As declarations and requests write them. */
+export const UNIQUES: Schema<Unique[]> = arrayOf(anyOf(FIELDS, object({ fields: FIELDS, where: WHERE })), {
+  maxItems: 20,
+});
+
+/** The two parts of a unique; one without a condition has an empty one. */
+export function readUnique(unique: Unique): ConditionalUnique {
+  return Array.isArray(unique) ? { fields: unique, where: {} } : unique;
+}
+
+/** A unique as it is written at the command line: `staff,at where status=booked`. */
+export function writeUnique(unique: Unique): string {
+  const { fields, where } = readUnique(unique);
+  const conditions = Object.entries(where).map(([name, value]) => `${name}=${writeValue(value)}`);
+  return fields.join() + (conditions.length > 0 ? ` where ${conditions.join()}` : '');
+}
+
+function writeValue(value: string | number | boolean): string {
+  return typeof value === 'string' && /^[A-Za-z_][\w-]*$/.test(value) && value !== 'true' && value !== 'false'
+    ? value
+    : JSON.stringify(value);
+}
