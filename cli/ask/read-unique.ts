@@ -1,4 +1,4 @@
-import type { Unique } from '../../src/features/collections/indexes/unique.js';
+import type { Unique } from '../../src/features/collections/fields/unique.js';
 import { UsageError } from '../view/exit.js';
 
 const VALUE = /^(?:"(?:[^"\\]|\\.)*"|true|false|-?\d+(?:\.\d+)?)$/;

@@ -1,10 +1,13 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { readUniqueOption } from '../../cli/ask/read-unique.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
-import { writeUnique, type Unique } from '../../src/features/collections/indexes/unique.js';
-import { checkStoredDocuments } from '../../src/features/documents/fit/check-stored-documents.js';
+import {
+  checkStoredDocuments,
+  editCollection,
+  parseFieldSpec,
+  readUniqueOption,
+  type Unique,
+  writeUnique,
+} from '../world/collections.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

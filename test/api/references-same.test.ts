@@ -1,8 +1,6 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseFieldSpec } from '../../cli/ask/field-spec.js';
-import { presentFieldSpec } from '../../cli/ask/present-field-spec.js';
-import { editCollection } from '../../src/features/collections/edit-collection.js';
+import { editCollection, parseFieldSpec, presentFieldSpec } from '../world/collections.js';
 import { buildCollection, buildProject, placeDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 

@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12200,
+  cli: 12250,
   src: 1050,
   'src/client': 3500,
   'src/config': 800,
@@ -14,7 +14,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/audit': 250,
   'src/features/backups': 800,
   'src/features/changes': 950,
-  'src/features/collections': 5550,
+  'src/features/collections': 5650,
   'src/features/console': 150,
   'src/features/declaration': 1000,
   'src/features/documents': 11600,

@@ -2,7 +2,7 @@ import type { Field } from '../../../src/features/collections/fields/field.js';
 import { ACCESS_SENTENCES, RULE_NAMES } from '../../../src/features/collections/rules/collection-rules.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
-import { writeUnique } from '../../../src/features/collections/indexes/unique.js';
+import { writeUnique } from '../../../src/features/collections/fields/unique.js';
 import { presentType } from '../../ask/present-field-spec.js';
 import type { TextStyle } from '../../view/output.js';
 

@@ -1,4 +1,4 @@
-import type { Unique } from './indexes/unique.js';
+import type { Unique } from './fields/unique.js';
 import type { ObjectId } from 'bson';
 import type { Field } from './fields/field.js';
 

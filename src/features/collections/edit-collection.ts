@@ -5,7 +5,7 @@ import { changeCollection, type ChangeOptions } from './change-collection.js';
 import { checkFields } from './fields/check-fields.js';
 import type { Collection, CollectionMode } from './collection.js';
 import type { Field } from './fields/field.js';
-import type { Unique } from './indexes/unique.js';
+import type { Unique } from './fields/unique.js';
 
 export interface CollectionEdit {
   addFields?: readonly Field[];

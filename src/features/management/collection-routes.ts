@@ -22,7 +22,7 @@ import { findBoundedLog, presentLog } from '../changes/log-bound.js';
 import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings, withRls } from '../collections/change-collection.js';
 import { checkFields } from '../collections/fields/check-fields.js';
-import { UNIQUES } from '../collections/indexes/unique.js';
+import { UNIQUES } from '../collections/fields/unique.js';
 import type { CollectionAccess } from '../collections/rules/collection-rules.js';
 import { declaredAccess, MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
 import { ACCESS_WORDS, documentsName, type Collection, type Rls } from '../collections/collection.js';

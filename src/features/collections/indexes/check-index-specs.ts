@@ -3,7 +3,7 @@ import type { Collection } from '../collection.js';
 import { MAX_STORED_INDEXES, placesField, requiredIndexes } from './document-indexes.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES, type Field } from '../fields/field.js';
 import { FIELD_TYPE_RULES } from '../fields/field-type.js';
-import { readUnique, writeUnique, type ConditionalUnique } from './unique.js';
+import { readUnique, writeUnique, type ConditionalUnique } from '../fields/unique.js';
 
 const MAX_UNIQUES = 10;
 const MAX_TOGETHER = 4;

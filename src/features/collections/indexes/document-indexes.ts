@@ -6,7 +6,7 @@ import { admitsNobody } from '../rules/rule.js';
 import { HIDDEN_FIELD, WRITTEN_BY } from '../fields/field.js';
 import { comparedPath } from '../fields/nocase.js';
 import { sha256Hex } from '../../../platform/ids.js';
-import { readUnique, type Unique } from './unique.js';
+import { readUnique, type Unique } from '../fields/unique.js';
 
 /** Lists look at active documents only, so their indexes hold nothing else: smaller, and a count needs no document. */
 const ACTIVE = { isDeleted: false };
@@ -168,7 +168,7 @@ function givesOrder({ fields }: Settings, spec: string): boolean {
 }
 
 /** Unique among active documents that have all of the fields (decisions.md 3, writes.md 2). */
-/** Behind the fields of a conditional unique its name has what no field has, two dots, and what stands for its condition. */
+/** Two dots, which no field has, part the fields of a name from what stands for its condition. */
 function uniqueIndex(collection: Settings, unique: Unique): Named {
   const { fields: names, where } = readUnique(unique);
   const fields = names.map((name) => comparedPath(collection, name));

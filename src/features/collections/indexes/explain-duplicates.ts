@@ -68,7 +68,7 @@ function notUnique(fields: string[], shared: { _id: unknown; count: number | nul
 
 /** What a unique index asks of documents beside having its fields. */
 function conditionOf(index: Pick<IndexDescription, 'partialFilterExpression'> | undefined): Document {
-  const asked = Object.entries((index?.partialFilterExpression ?? {}) as Document);
+  const asked = Object.entries(index?.partialFilterExpression ?? {});
   return Object.fromEntries(asked.filter(([, value]) => typeof value !== 'object'));
 }
 

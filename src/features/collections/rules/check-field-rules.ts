@@ -1,5 +1,5 @@
 import { invalid } from '../../../errors.js';
-import { readUnique } from '../indexes/unique.js';
+import { readUnique } from '../fields/unique.js';
 import type { Collection } from '../collection.js';
 import type { Field } from '../fields/field.js';
 import { checkRuleText, type RuleSurroundings } from './check-rules.js';

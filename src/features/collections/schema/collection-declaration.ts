@@ -14,7 +14,7 @@ import {
 } from '../collection.js';
 import { CONSTRAINT_NAMES, constraintRow } from '../fields/constraints/constraint-rows.js';
 import { FIELD_TYPES, OWN_USER, type Field } from '../fields/field.js';
-import { UNIQUES, type Unique } from '../indexes/unique.js';
+import { UNIQUES, type Unique } from '../fields/unique.js';
 import { completeRules } from '../rules/check-rules.js';
 import {
   accessWord,

@@ -16,7 +16,7 @@ import {
 import { ACCESS_WORDS, type Collection } from '../collection.js';
 import { FIELD_DEFS } from './collection-declaration.js';
 import type { Field } from '../fields/field.js';
-import { UNIQUES } from '../indexes/unique.js';
+import { UNIQUES } from '../fields/unique.js';
 
 /** The shape in which the hosted service's SDK reads a collection. */
 const MODEL = object(

@@ -8,7 +8,7 @@ import { listAccessDifferences, listLoosenedAccess, listLoosenedFields } from '.
 import { listTightened } from '../fields/constraints/check-value.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
-import { readUnique, writeUnique, type Unique } from '../indexes/unique.js';
+import { readUnique, writeUnique, type Unique } from '../fields/unique.js';
 import {
   declareChanges,
   declaredAccess,

@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { arrayOf, ID, object, TEXT, WHOLE, type TypeOf } from '../../../platform/schema/schema.js';
 import type { Collection } from '../../collections/collection.js';
 import { comparedValue } from '../../collections/fields/nocase.js';
-import { readUnique } from '../../collections/indexes/unique.js';
+import { readUnique } from '../../collections/fields/unique.js';
 import { asStored } from '../../collections/users-collection.js';
 import { documentStore } from '../store/document-store.js';
 import { visibleDocuments } from '../store/document.js';

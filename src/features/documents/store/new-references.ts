@@ -41,8 +41,8 @@ export async function openReferences(
   const sight = referrer && (await findSight(app, collection, referrer.caller));
   const targets = new Map<string, Target | null>();
   for (const { field, to, same } of references) {
-    if (!targets.has(to) && [field, ...same].some((name) => named.has(name)))
-      targets.set(to, await openTarget(app, collection, to, referrer));
+    const isNamed = [field, ...same].some((name) => named.has(name));
+    if (!targets.has(to) && isNamed) targets.set(to, await openTarget(app, collection, to, referrer));
   }
   return {
     require(stored, next, exists, read) {

@@ -1,6 +1,6 @@
 import { anyOf, arrayOf, FLAG, mapOf, number, object, TEXT, type Schema } from '../../../platform/schema/schema.js';
 
-/** Fields that are unique together, and of which documents: of all that have them, or of those that hold these values. */
+/** Fields that are unique together: among all documents that have them, or those alone that hold some values. */
 export type Unique = string[] | ConditionalUnique;
 
 export interface ConditionalUnique {
