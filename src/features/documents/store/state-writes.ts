@@ -111,7 +111,7 @@ export async function openRemoval(app: App, write: StateWrite): Promise<DecidedU
 }
 
 /** The document with another note of the service, or without it. */
-export function withNote(document: StoredDocument, name: string, value: unknown): StoredDocument {
+function withNote(document: StoredDocument, name: string, value: unknown): StoredDocument {
   const notes = document[HIDDEN_FIELD] as Record<string, unknown> | undefined;
   if (value === undefined && notes?.[name] === undefined) return document;
   const { [name]: _, ...others } = notes ?? {};
