@@ -1,14 +1,14 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startSeries } from '../world/operators.js';
-import { addWebhook, testWebhook } from '../world/projects.js';
-import { jobStore } from '../world/stored.js';
-import { FIGURES, openRing, type Sample } from '../../src/features/series/rings.js';
-import { buildCollection, buildProject, placeDocuments } from '../helpers/build-project.js';
-import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
-import { buildOperator, type OperatorClient } from '../helpers/operator-client.js';
-import { openStorageClient } from '../helpers/storage-client.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { startSeries } from '../../world/operators.js';
+import { addWebhook, testWebhook } from '../../world/projects.js';
+import { jobStore } from '../../world/stored.js';
+import { FIGURES, openRing, type Sample } from '../../../src/features/series/rings.js';
+import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
+import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
+import { buildOperator, type OperatorClient } from '../../helpers/operator-client.js';
+import { openStorageClient } from '../../helpers/storage-client.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 const MINUTE_MS = 60_000;
 

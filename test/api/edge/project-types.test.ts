@@ -1,8 +1,8 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { editCollection } from '../world/collections.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { editCollection } from '../../world/collections.js';
+import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
 let test: TestApp;
 let shop: TestProject;

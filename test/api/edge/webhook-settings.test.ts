@@ -1,12 +1,12 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { updateProject } from '../world/projects.js';
-import { webhookStore } from '../world/stored.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { settleWebhooks } from '../helpers/build-webhook.js';
-import { createFakeClock, type FakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
+import { updateProject } from '../../world/projects.js';
+import { webhookStore } from '../../world/stored.js';
+import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { settleWebhooks } from '../../helpers/build-webhook.js';
+import { createFakeClock, type FakeClock } from '../../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openWebhookReceiver, type WebhookReceiver } from '../../helpers/webhook-receiver.js';
 
 const TOKEN = 'operator-token-for-tests';
 const HOUR = 3_600_000;

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Response } from 'supertest';
-import { disableUser, enableUser, requireUser, setPassword } from '../../world/users.js';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
-import { createFakeClock } from '../../helpers/fake-clock.js';
-import { openSeed } from '../../helpers/seed.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
-import { bearer, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
+import { disableUser, enableUser, requireUser, setPassword } from '../../../world/users.js';
+import { buildProject, type TestProject } from '../../../helpers/build-project.js';
+import { createFakeClock } from '../../../helpers/fake-clock.js';
+import { openSeed } from '../../../helpers/seed.js';
+import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
+import { bearer, openUserClient, PASSWORD, type UserClient } from '../../../helpers/user-client.js';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -1,16 +1,16 @@
 import { ObjectId } from 'bson';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ROUTE_LISTS, createMonitoringApi, startServer } from '../world/app.js';
-import { setChanges } from '../world/collections.js';
-import { CALLERS, revokeKey, updateProject } from '../world/projects.js';
-import { signAccessToken } from '../world/users.js';
-import { VERIFIED_TOKENS } from '../../src/features/access/read-bearer.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { createFakeClock } from '../helpers/fake-clock.js';
-import { buildOperator } from '../helpers/operator-client.js';
-import { openTestApp, type TestApp, type TestAppOptions } from '../helpers/open-test-app.js';
-import { hasRedis, startRedis, type RedisServer } from '../helpers/redis-server.js';
+import { ROUTE_LISTS, createMonitoringApi, startServer } from '../../world/app.js';
+import { setChanges } from '../../world/collections.js';
+import { CALLERS, revokeKey, updateProject } from '../../world/projects.js';
+import { signAccessToken } from '../../world/users.js';
+import { VERIFIED_TOKENS } from '../../../src/features/access/read-bearer.js';
+import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { buildOperator } from '../../helpers/operator-client.js';
+import { openTestApp, type TestApp, type TestAppOptions } from '../../helpers/open-test-app.js';
+import { hasRedis, startRedis, type RedisServer } from '../../helpers/redis-server.js';
 
 let test: TestApp;
 let redis: RedisServer | null = null;

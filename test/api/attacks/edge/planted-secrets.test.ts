@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { BSON, EJSON } from 'bson';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type JsonSchema, ROUTE_LISTS, type Route } from '../../world/app.js';
-import { drainJobs } from '../../world/jobs.js';
-import { backUp } from '../../world/operators.js';
-import { createKey, declareProject, requireProject, updateProject } from '../../world/projects.js';
-import { buildOperator } from '../../helpers/operator-client.js';
-import { openUserClient } from '../../helpers/user-client.js';
-import { fill, patternOf, ROUTE_TABLE, type RouteRow } from './routes-table.js';
-import { ADMIN_TOKEN, buildEstate, EVENT_SECRET, fire, openStage, passFor, type Estate, type Stage } from './stage.js';
+import { type JsonSchema, ROUTE_LISTS, type Route } from '../../../world/app.js';
+import { drainJobs } from '../../../world/jobs.js';
+import { backUp } from '../../../world/operators.js';
+import { createKey, declareProject, requireProject, updateProject } from '../../../world/projects.js';
+import { buildOperator } from '../../../helpers/operator-client.js';
+import { openUserClient } from '../../../helpers/user-client.js';
+import { fill, patternOf, ROUTE_TABLE, type RouteRow } from '../routes-table.js';
+import { ADMIN_TOKEN, buildEstate, EVENT_SECRET, fire, openStage, passFor, type Estate, type Stage } from '../stage.js';
 
 // A secret in every field of every route's body that may hold one, in headers and queries of every route, and those
 // that the service makes itself: afterwards none of them is read anywhere. A field of a new route stands in one of the

@@ -2,16 +2,16 @@ import { createHash, createPublicKey, generateKeyPairSync, randomUUID } from 'no
 import { jwtVerify } from 'jose';
 import type { Response as Reply } from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { changeCollection } from '../world/collections.js';
-import { changeProject, setSocialProvider } from '../world/projects.js';
-import { totpCode } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openCookieJar } from '../helpers/cookie-jar.js';
-import { createFakeClock } from '../helpers/fake-clock.js';
-import { openOidcIssuer, type OidcIssuer } from '../helpers/oidc-issuer.js';
-import { openSocialIssuer } from '../helpers/social-issuer.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../helpers/user-client.js';
+import { changeCollection } from '../../world/collections.js';
+import { changeProject, setSocialProvider } from '../../world/projects.js';
+import { totpCode } from '../../world/users.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { openCookieJar } from '../../helpers/cookie-jar.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { openOidcIssuer, type OidcIssuer } from '../../helpers/oidc-issuer.js';
+import { openSocialIssuer } from '../../helpers/social-issuer.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { bearer, buildEmail, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
 
 const REFUSED = '401 ID_TOKEN_INVALID';
 const HOME = 'https://app.example.test/signed-in';

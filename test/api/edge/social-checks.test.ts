@@ -1,14 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ObjectId } from 'bson';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { setSocialProvider } from '../world/projects.js';
-import { sessionStore } from '../world/stored.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openCookieJar } from '../helpers/cookie-jar.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { HOME, openSocialBrowser, type SocialBrowser } from '../helpers/social-browser.js';
-import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
-import { buildEmail, openUserClient, type UserClient } from '../helpers/user-client.js';
+import { setSocialProvider } from '../../world/projects.js';
+import { sessionStore } from '../../world/stored.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { openCookieJar } from '../../helpers/cookie-jar.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { HOME, openSocialBrowser, type SocialBrowser } from '../../helpers/social-browser.js';
+import { openSocialIssuer, type SocialIssuer } from '../../helpers/social-issuer.js';
+import { buildEmail, openUserClient, type UserClient } from '../../helpers/user-client.js';
 
 let test: TestApp;
 let issuer: SocialIssuer;

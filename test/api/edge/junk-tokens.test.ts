@@ -1,14 +1,14 @@
 import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { updateProject } from '../world/projects.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openSocialBrowser } from '../helpers/social-browser.js';
-import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
-import { bearer, openUserClient, type UserClient } from '../helpers/user-client.js';
-import { openSeed } from '../helpers/seed.js';
-import { runs } from '../helpers/runs.js';
+import { updateProject } from '../../world/projects.js';
+import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openSocialBrowser } from '../../helpers/social-browser.js';
+import { openSocialIssuer, type SocialIssuer } from '../../helpers/social-issuer.js';
+import { bearer, openUserClient, type UserClient } from '../../helpers/user-client.js';
+import { openSeed } from '../../helpers/seed.js';
+import { runs } from '../../helpers/runs.js';
 
 // Whatever stands where a token is expected: refused where one is needed, absent where none is, never an error of ours.
 

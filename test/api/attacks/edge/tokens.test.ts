@@ -1,11 +1,11 @@
 import { createHmac, createSecretKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { findTokenKey } from '../../../src/features/projects/token-secret.js';
-import { requireProject } from '../../world/projects.js';
-import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
-import { createFakeClock } from '../../helpers/fake-clock.js';
-import { bearer, openUserClient, PASSWORD, type UserClient } from '../../helpers/user-client.js';
-import { ADMIN_TOKEN, fire, forgeToken, openStage, outcomeOf, type Answer, type Stage } from './stage.js';
+import { findTokenKey } from '../../../../src/features/projects/token-secret.js';
+import { requireProject } from '../../../world/projects.js';
+import { buildCollection, buildProject, type TestProject } from '../../../helpers/build-project.js';
+import { createFakeClock } from '../../../helpers/fake-clock.js';
+import { bearer, openUserClient, PASSWORD, type UserClient } from '../../../helpers/user-client.js';
+import { ADMIN_TOKEN, fire, forgeToken, openStage, outcomeOf, type Answer, type Stage } from '../stage.js';
 
 const clock = createFakeClock();
 let stage: Stage;

@@ -1,12 +1,12 @@
 import { ObjectId, type Document } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Field } from '../../world/collections.js';
-import { type Caller, explainList, explainPipeline, playedCaller } from '../../world/documents.js';
-import { signAccessToken } from '../../world/users.js';
-import { buildCollection, buildProject, placeDocuments } from '../../helpers/build-project.js';
-import { openStreamClient } from '../../helpers/event-stream.js';
-import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import type { Field } from '../../../world/collections.js';
+import { type Caller, explainList, explainPipeline, playedCaller } from '../../../world/documents.js';
+import { signAccessToken } from '../../../world/users.js';
+import { buildCollection, buildProject, placeDocuments } from '../../../helpers/build-project.js';
+import { openStreamClient } from '../../../helpers/event-stream.js';
+import { openTestApp, type TestApp } from '../../../helpers/open-test-app.js';
 
 /**
  * Every way to name a field at every place of a pipeline, a list or a subscription: two stores that differ only in what

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { updateProject } from '../world/projects.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
-import { openUserClient, type UserClient } from '../helpers/user-client.js';
+import { updateProject } from '../../world/projects.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
+import { openUserClient, type UserClient } from '../../helpers/user-client.js';
 
 const PUBLIC = 'https://api.example.test';
 let test: TestApp;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { updateProject } from '../world/projects.js';
-import { totpCode } from '../world/users.js';
-import { buildProject, type TestProject } from '../helpers/build-project.js';
-import { createFakeClock } from '../helpers/fake-clock.js';
-import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { updateProject } from '../../world/projects.js';
+import { totpCode } from '../../world/users.js';
+import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { createFakeClock } from '../../helpers/fake-clock.js';
+import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import {
   bearer,
   buildEmail,
@@ -11,7 +11,7 @@ import {
   PASSWORD,
   readMailedCode,
   type UserClient,
-} from '../helpers/user-client.js';
+} from '../../helpers/user-client.js';
 
 // What people type or paste in place of a code or password, for every route that takes one.
 
