@@ -56,9 +56,9 @@ const EDGE = 'test/api/**/edge/**/*.test.ts';
 
 /** What takes longest begins first: when it begins last, it alone is waited for. */
 const SLOWEST = [
-  ...list('api/attacks', 'alone/event-loop edge/fuzz edge/operator-injection'),
-  ...list('console', 'screens work'),
-  ...list('e2e', 'large-replies faults-database processes faults-redis faults-stop soak changes-kill'),
+  ...list('api/attacks', 'alone/event-loop edge/fuzz'),
+  ...list('console', 'screens work day'),
+  ...list('e2e', 'guides large-replies faults-database processes faults-redis faults-stop soak changes-kill'),
   'src/engine/test/alone/readers.test.ts',
   ...list('cli/deep', 'every-command'),
 ].map((name) => join(import.meta.dirname, name));

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Engine, openEngine } from '../world/engine.js';
 import { projectStore } from '../world/stored.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
@@ -34,7 +34,7 @@ let books: DocumentBooks;
  * Two machines (one of them with two processes) and a worker, as a larger installation has them: one MongoDB, one
  * Redis.
  */
-beforeEach(async () => {
+beforeAll(async () => {
   if (!hasRedis) return;
   dir = await openTempDir();
   redis = await startRedis();
@@ -78,7 +78,7 @@ beforeEach(async () => {
     ),
   );
 });
-afterEach(async () => {
+afterAll(async () => {
   if (!hasRedis) return;
   over = true;
   await clients;
@@ -118,15 +118,15 @@ describe.skipIf(!hasRedis)(
   () => {
     it('fails no request, keeps limits, and is used again by itself', async () => {
       const servers = machines.slice(0, 2);
-      await eventually('there is load', () => replies() > 100);
+      await eventually('there is load', () => replies() > 30);
       expect(await countAllowed(servers)).toBe(LIMIT);
 
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < 2; round++) {
         const load = startLoad(`${servers[round % 2]!.ready.url}/api/health/live`, { clients: 4 });
         await redis.kill();
         await eventually('it is missed', async () => (await cacheOf(servers[0]!)) === 'disconnected');
         const before = replies();
-        await eventually('work goes on without it', () => replies() > before + 50);
+        await eventually('work goes on without it', () => replies() > before + 20);
         // Each process counts alone (decision 45).
         const alone = await countAllowed(servers, 2 * SERVING * LIMIT);
         expect(alone).toBeGreaterThanOrEqual(LIMIT);

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readPackageFile } from '../../src/package.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readPackageFile } from '../world/app.js';
 import { missingLines, readExamples, readGuides, type Example } from '../helpers/guide-examples.js';
 import { findFreePort } from '../helpers/listen.js';
 import { runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
@@ -101,13 +101,13 @@ let dir: TempDir;
 let service: RunningService;
 let settings: Record<string, string>;
 
-// Guides name their projects alike: each has a store of its own.
-beforeEach(async () => {
+// One server for all: each guide has a project of its own.
+beforeAll(async () => {
   dir = await openTempDir();
   settings = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_LOG_LEVEL: 'warn' };
   service = await startService(['serve', '--port', '0'], settings);
 });
-afterEach(async () => {
+afterAll(async () => {
   await service.stop();
   await dir.remove();
 });

@@ -1,6 +1,6 @@
 // The service itself: what is mounted, with which settings, and how it is opened and served.
 
-export { PACKAGE_ROOT } from '../../src/package.js';
+export { PACKAGE_ROOT, readPackageFile } from '../../src/package.js';
 export { PROJECT_ROUTES } from '../../src/features/management/project-routes.js';
 export { PROVIDER_OPERATIONS } from '../../src/features/mail/provider-routes.js';
 export { OPERATOR_PREFIX } from '../../src/features/mail/mail-operation.js';

@@ -9,7 +9,7 @@ import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 import { openSeed } from '../../helpers/seed.js';
 import { openRandom, type Random } from '../../helpers/random.js';
 
-const CASES = Number(process.env.BSVC_TEST_RUNS ?? (process.env.BSVC_TEST_TRANSPORT === 'wire' ? 6 : 12));
+const CASES = Number(process.env.BSVC_TEST_RUNS ?? (process.env.BSVC_TEST_TRANSPORT === 'wire' ? 3 : 6));
 const REQUESTS = 40;
 
 /**

@@ -7,6 +7,7 @@ import { updateProject } from '../../world/projects.js';
 import { mailLogStore } from '../../world/stored.js';
 import { mailUsageStore, readSlots, reserveSlots, settleSlots } from '../../../src/features/mail/sending/mail-slots.js';
 import { sweepMail } from '../../../src/features/mail/sending/sweep-mail.job.js';
+import { runs } from '../../helpers/runs.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
 import { startMailProviderDouble, type MailProviderDouble, type Mood } from '../../helpers/mail-provider-double.js';
@@ -130,7 +131,7 @@ describe('any sequence of what happens to the mail of a project', () => {
         expect(months.reduce((sum, { used }) => sum + used, 0)).toBe(USED_BEFORE + sent);
         expect(months.flatMap(({ open, calls = [] }) => [...open, ...calls])).toEqual([]);
       }),
-      { numRuns: 100, seed },
+      { numRuns: runs(40), seed },
     );
     // What the runs have reached: the very bound, and a refusal there.
     expect(mostUsed).toBe(LIMIT);

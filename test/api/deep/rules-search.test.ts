@@ -5,7 +5,7 @@ import { REACHED, searchRules } from '../../helpers/search-rules.js';
 import { openSeed } from '../../helpers/seed.js';
 
 /** Rules × callers × stores that are read in all ways, each; BSVC_TEST_RUNS=100000 is the long form. */
-const READ = runs(400);
+const READ = runs(160);
 /** Small and looked at often: most of the time goes into reading it. */
 const WORLD = { documents: 6, rounds: 25, writes: 3 };
 let test: TestApp;

@@ -140,7 +140,7 @@ describe('any sequence of what happens to the files of a project', () => {
         }
         await checkAtLast(shop);
       }),
-      { numRuns: runs(100), seed: SEED },
+      { numRuns: runs(40), seed: SEED },
     );
   });
 
@@ -155,7 +155,7 @@ describe('any sequence of what happens to the files of a project', () => {
         }
         await checkAtLast(shop);
       }),
-      { numRuns: runs(100), seed: SEED },
+      { numRuns: runs(40), seed: SEED },
     );
   });
 });

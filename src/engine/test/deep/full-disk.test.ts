@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openSmallDisk, type SmallDisk } from '../helpers/small-disk.js';
 
 /** BSVC_TEST_FULL_DISKS=50 for the long form. */
-const DISKS = Number(process.env['BSVC_TEST_FULL_DISKS'] ?? 3);
+const DISKS = Number(process.env['BSVC_TEST_FULL_DISKS'] ?? 2);
 const probe = await openSmallDisk(1);
 afterAll(() => probe?.remove());
 

@@ -5,7 +5,7 @@ import { fillAndKill } from '../helpers/healthy-store.js';
 import { temporaryDir } from '../transports.js';
 
 /** `npm run soak store` takes a million. */
-const DOCUMENTS = Number(process.env['BSVC_TEST_DOCUMENTS'] ?? 200_000);
+const DOCUMENTS = Number(process.env['BSVC_TEST_DOCUMENTS'] ?? 80_000);
 const KILLS = 4;
 
 describe('a store of many documents', () => {

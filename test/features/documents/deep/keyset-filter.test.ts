@@ -1,3 +1,4 @@
+import { runs } from '../../../helpers/runs.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileFilter } from '../../../../src/engine/query/match/match.js';
@@ -71,8 +72,8 @@ describe('the filters behind a cursor', () => {
         expect(seen).toEqual(sorted.map(({ _id }) => _id));
       },
     );
-    fc.assert(property, { seed: 42, numRuns: 4000 });
-    expect(walked).toBeGreaterThan(3000);
+    fc.assert(property, { seed: 42, numRuns: runs(1000) });
+    expect(walked).toBeGreaterThan(500);
   });
 });
 

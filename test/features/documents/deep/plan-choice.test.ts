@@ -9,7 +9,7 @@ import { openSeed } from '../../../helpers/seed.js';
 import { temporaryDir } from '../../../../src/engine/test/transports.js';
 
 /** Five to twenty a second, and other ones in each deep run. For a long search: BSVC_TEST_RUNS=20000. */
-const CASES = Number(process.env['BSVC_TEST_RUNS'] ?? 400);
+const CASES = Number(process.env['BSVC_TEST_RUNS'] ?? 150);
 const SEED = openSeed('plans of lists');
 const PER_COLLECTION = 20;
 /** In milliseconds. */
