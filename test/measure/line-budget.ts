@@ -39,7 +39,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/migrations': 300,
   'src/platform': 8600,
   test: 1100,
-  'test/api': 35500,
+  'test/api': 35600,
   'test/bench': 3800,
   'test/cli': 9900,
   'test/client': 3600,
