@@ -10,3 +10,4 @@ export { requireUser, findUser } from '../../src/features/users/user-store.js';
 export { disableUser, enableUser } from '../../src/features/users/accounts/disable-user.js';
 export { setPassword } from '../../src/features/users/accounts/set-password.js';
 export { totpCode } from '../../src/features/users/factors/totp.js';
+export { cutOffTokens } from '../../src/features/access/token-cutoff.js';

@@ -33,7 +33,7 @@ export async function commitEach(app: App, writes: readonly DecidedWrite[]): Pro
   return refused;
 }
 
-/** What an index refuses undoes the transaction: those before it are stored first, and those after it by another one. */
+/** What an index refuses undoes the transaction: those before it are stored first, those after it by another one. */
 async function commitBatch(
   app: App,
   writes: readonly DecidedWrite[],

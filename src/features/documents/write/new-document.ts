@@ -26,7 +26,7 @@ export function readNewDocument(collection: Collection, body: unknown, writer: W
 }
 
 /** The id that a new document brings along (writes.md 4); null where the service gives it one. */
-export function ownIdOf(body: unknown): ObjectId | null {
+function ownIdOf(body: unknown): ObjectId | null {
   return isJsonObject(body) && typeof body._id === 'string' ? findObjectId(body._id) : null;
 }
 
