@@ -59,18 +59,14 @@ function disturbed(app: App, random: Random, writes: number): App {
           return (...given: unknown[]): unknown => (isWrite(key) ? live().then(() => call(given)) : call(given));
         },
       }),
-    ...(db.insertTogether && {
-      insertTogether: async (...given) => {
-        await live();
-        return db.insertTogether!(...given);
-      },
-    }),
-    ...(db.writeTogether && {
-      writeTogether: async (steps) => {
-        await live();
-        return db.writeTogether!(steps);
-      },
-    }),
+    transform: async (...given) => {
+      await live();
+      return db.transform(...given);
+    },
+    transformTogether: async (turns) => {
+      await live();
+      return db.transformTogether(turns);
+    },
   };
   return { ...app, db: dying, jobs: openJobQueue(dying, app.clock, null) };
 }

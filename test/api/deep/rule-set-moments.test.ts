@@ -62,7 +62,10 @@ function appWithOther(act: () => Promise<void>): App {
     }),
   );
   const collection = (name: string): unknown => watched.get(name) ?? test.app.db.collection(name);
-  return { ...test.app, db: { ...test.app.db, collection } } as unknown as App;
+  const { db } = test.app;
+  const transform: typeof db.transform = async (...given) => act().then(() => db.transform(...given));
+  const transformTogether: typeof db.transformTogether = async (turns) => act().then(() => db.transformTogether(turns));
+  return { ...test.app, db: { ...db, collection, transform, transformTogether } } as unknown as App;
 }
 
 const reached = { done: 0, refused: 0, overtaken: 0 };

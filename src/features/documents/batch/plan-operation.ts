@@ -1,19 +1,15 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import type { Writer } from '../../access/access-rules.js';
-import { holdsIn } from '../../access/rules/holds-in.js';
-import { pinsOfDocument } from '../../access/rules/pins.js';
-import type { StoredDocument } from '../store/document.js';
-import type { RecordWrite } from '../store/record-update.js';
-import { ruleRefused } from '../write/admit-write.js';
-import { requireCreatable } from '../write/decide-insert.js';
+import type { DecidedWrite } from '../store/commit-writes.js';
+import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
+import { openInserts, requireCreatable } from '../write/decide-insert.js';
 import { openUpdate, readUpdate } from '../write/decide-update.js';
 import { readIfMatch } from '../write/if-match.js';
 import { readNewDocument } from '../write/new-document.js';
 import { decideRecovery } from '../write/recover-document.js';
 import { decideTrashing } from '../write/trash-document.js';
-import { referrerOf, requireDocumentId, type WriteTarget } from '../write/write-target.js';
+import { requireDocumentId, type WriteTarget } from '../write/write-target.js';
 
 /** One operation of a batch (writes.md 4). */
 export interface BatchOperation {
@@ -32,21 +28,15 @@ export interface BatchPlace extends WriteTarget {
 
 export interface PlannedOperation {
   place: BatchPlace;
-  write: RecordWrite;
+  write: DecidedWrite;
+  /** What later operations have to know of it. */
+  record: RecordWrite;
 }
 
-/**
- * Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. A
- * new document without an id of its own is stored as `givenId`, where that is said.
- */
-export function planOperation(
-  app: App,
-  place: BatchPlace,
-  operation: BatchOperation,
-  givenId: ObjectId | undefined,
-): Promise<PlannedOperation> {
+/** Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. */
+export function planOperation(app: App, place: BatchPlace, operation: BatchOperation): Promise<PlannedOperation> {
   const { op, id } = operation;
-  if (op === 'insert') return planInsert(app, place, operation, givenId);
+  if (op === 'insert') return planInsert(app, place, operation);
   if (id === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
   return op === 'update' ? planChange(app, place, operation, id) : planState(app, place, operation, id);
 }
@@ -55,25 +45,15 @@ async function planInsert(
   app: App,
   place: BatchPlace,
   { body = {}, id, ifMatch }: BatchOperation,
-  givenId: ObjectId | undefined,
 ): Promise<PlannedOperation> {
   if (id !== undefined || ifMatch !== undefined) {
     throw invalid('INVALID_BODY', '"insert" takes neither id nor ifMatch: a document brings its own id as _id');
   }
-  const document = readNewDocument(place.collection, body, place.writer, app.clock.now());
-  await requireCreatableBeside(place.writer, document);
-  const named = givenId === undefined ? document : { ...document, _id: givenId };
-  return {
-    place,
-    write: { collection: place.collection, referrer: referrerOf(place), insert: named },
-  };
-}
-
-async function requireCreatableBeside(writer: Writer, document: StoredDocument): Promise<void> {
-  requireCreatable(writer, document);
-  if (!writer?.settledBy || writer.ownerField !== null) return;
-  const settled = await writer.settle({ create: pinsOfDocument(document, writer.settledBy) });
-  if (!holdsIn(settled.compiled('create'), document)) throw ruleRefused('create');
+  const { collection, writer } = place;
+  const insert = readNewDocument(collection, body, writer, app.clock.now());
+  requireCreatable(writer, insert);
+  const [write] = await openInserts(app, place, [insert]);
+  return { place, write: write!, record: { collection, insert } };
 }
 
 async function planChange(
@@ -85,7 +65,7 @@ async function planChange(
   const expected = readIfMatch(ifMatch);
   const read = readUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
   const update = await openUpdate(app, place, read);
-  return { place, write: { collection: place.collection, id: read.id, update } };
+  return planned(place, read.id, update);
 }
 
 /** Into the trash, or out of it. */
@@ -102,5 +82,10 @@ async function planState(
     op === 'remove'
       ? decideTrashing(app, place, id, expected, place.earlier)
       : decideRecovery(app, place, id, expected);
-  return { place, write: { collection: place.collection, id, update: await decided } };
+  return planned(place, id, await decided);
+}
+
+function planned(place: BatchPlace, id: ObjectId, update: DecidedUpdate): PlannedOperation {
+  const { collection } = place;
+  return { place, write: { collection, id, ...update }, record: { collection, id, update } };
 }

@@ -1,17 +1,18 @@
 import { serialize, type Document, type ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, conflict, forbidden } from '../../../errors.js';
-import { loadMatchers, type WriteStep } from '../../../platform/database/database.js';
+import { AppError, forbidden, tooLarge } from '../../../errors.js';
+import { loadMatchers } from '../../../platform/database/database.js';
 import { OURS, takeTurns } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
 import type { StoredBeside } from '../../access/rules/caller-sets.js';
+import { documentsName } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
-import { REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { writtenId, type RecordWrite } from '../store/record-update.js';
-import { TOGETHER_MS, writeRecordsTogether, WriteRefused } from '../store/write-together.js';
+import { commitWrites, TOGETHER_MS, type DecidedWrite } from '../store/commit-writes.js';
+import type { RecordWrite } from '../store/record-update.js';
+import { TRANSACTION_TOO_LARGE } from '../store/refused-writes.js';
 import { presentWritten } from '../write/guard-fields.js';
-import { runIdempotent } from '../write/idempotency.js';
+import { carryOutOnce, type Mark } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
 import { findNewImages } from './earlier-writes.js';
 import { planOperation, type BatchOperation, type PlannedOperation } from './plan-operation.js';
@@ -22,9 +23,6 @@ export interface OperationResult {
   document: PresentedDocument | null;
 }
 
-/** So often a batch is planned again that others came between. */
-const MAX_ATTEMPTS = 5;
-
 /**
  * Carries out 1 to 100 operations in their order, all or none, each seeing those before it (writes.md 4). The first
  * refusal refuses all with its own status, and `details` name the operation. With an idempotency key a repeated batch
@@ -34,38 +32,56 @@ export async function runBatch(
   app: App,
   caller: Caller,
   operations: readonly BatchOperation[],
-  idempotencyKey: string | null,
+  key: string | null,
 ): Promise<OperationResult[]> {
-  const plan = (ids?: readonly ObjectId[]): Promise<PlannedOperation[]> => planAll(app, caller, operations, ids);
-  if (idempotencyKey === null) return carryOut(app, plan);
+  const carryOut = async (mark?: Mark): Promise<OperationResult[]> => {
+    const planned = await planAll(app, caller, operations);
+    const writes = planned.map(({ write }) => write);
+    const first = await mark?.(writes.map(({ id }) => id));
+    const committed = await commitWrites(app, writes, { first, naming: ofBatch });
+    return committed.map(({ after }, at) => ({
+      id: after!._id.toHexString(),
+      document: after!.isDeleted === false ? presentWritten(after!, planned[at]!.place.writer) : null,
+    }));
+  };
+  if (key === null) return carryOut();
   const places = await placesOf(app, caller, operations);
-  const answerAgain = (ids: readonly ObjectId[]): Promise<OperationResult[]> => showAgain(app, places, ids);
-  return runIdempotent(
+  return carryOutOnce(
     app,
-    { place: places[0]!, action: 'batch', key: idempotencyKey, body: operations },
-    {
-      prepare: async (requestId) => ({
-        ids: (await plan()).map(({ write }) => writtenId(write)),
-        run(ids) {
-          // That it was carried out is noted by the very transaction.
-          const noted = { collection: REPEATED_REQUESTS, filter: { _id: requestId, isDone: false } };
-          const last = { ...noted, update: { $set: { isDone: true } } };
-          return carryOut(app, () => plan(ids), { last, otherwise: () => answerAgain(ids) });
-        },
-      }),
-      answerAgain,
-    },
+    { place: places[0]!, action: 'batch', key, body: operations },
+    { carryOut, answerAgain: (ids) => showAgain(app, places, ids) },
   );
 }
 
-/**
- * Throws what runBatch would throw now, and changes nothing: the transaction is carried out and taken back by a last
- * step that never matches.
- */
+/** Ends a transaction of which nothing is to stay. */
+class TriedOut extends Error {}
+
+/** Throws what runBatch would throw now, and changes nothing: the transaction is carried out and taken back. */
 export async function tryBatch(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<void> {
-  const last = { collection: REPEATED_REQUESTS, filter: { _id: null }, matches: true };
-  await carryOut(app, () => planAll(app, caller, operations), { last, otherwise: () => Promise.resolve([]) });
+  const writes = (await planAll(app, caller, operations)).map(({ write }) => write);
+  const { collection, id } = writes[0]!;
+  const last: DecidedWrite = {
+    ...{ collection, id, action: 'delete' },
+    decide(_, exists) {
+      // By then all before it is written.
+      exists(documentsName(collection), { _id: null });
+      throw new TriedOut();
+    },
+  };
+  try {
+    await commitWrites(app, [...writes, last], { naming: ofBatch });
+  } catch (error) {
+    if (!(error instanceof TriedOut)) throw error;
+  }
 }
+
+function ofBatch(error: AppError, index: number): AppError {
+  const isTogether = (error.cause as { code?: unknown } | undefined)?.code === TRANSACTION_TOO_LARGE;
+  return refusalOf(index, isTogether ? tooLarge('DOCUMENT_TOO_LARGE', TOO_MANY_TOGETHER) : error);
+}
+
+const TOO_MANY_TOGETHER =
+  'Too large: what is written together may have 10000 index entries, one for each item of an indexed array';
 
 async function placesOf(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<WriteTarget[]> {
   const places: WriteTarget[] = [];
@@ -75,41 +91,7 @@ async function placesOf(app: App, caller: Caller, operations: readonly BatchOper
   return places;
 }
 
-interface Alongside {
-  last: WriteStep;
-  /** The answer where another attempt of the same request was carried out. */
-  otherwise: () => Promise<OperationResult[]>;
-}
-
-async function carryOut(
-  app: App,
-  plan: () => Promise<PlannedOperation[]>,
-  alongside?: Alongside,
-): Promise<OperationResult[]> {
-  for (let attempt = 1; ; attempt++) {
-    const planned = await plan();
-    const writes = planned.map(({ write }) => write);
-    try {
-      const documents = await writeRecordsTogether(app, writes, alongside?.last);
-      return documents.map((document, at) => ({
-        id: document._id.toHexString(),
-        document: document.isDeleted === false ? presentWritten(document, planned[at]!.place.writer) : null,
-      }));
-    } catch (error) {
-      if (!(error instanceof WriteRefused)) throw error;
-      const { index, cause } = error;
-      if (index === planned.length) return alongside!.otherwise();
-      if (cause || attempt === MAX_ATTEMPTS) throw refusalOf(index, cause ?? refusedTogether());
-    }
-  }
-}
-
-async function planAll(
-  app: App,
-  caller: Caller,
-  operations: readonly BatchOperation[],
-  ids?: readonly ObjectId[],
-): Promise<PlannedOperation[]> {
+async function planAll(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<PlannedOperation[]> {
   const openMatcher = await loadMatchers();
   const planned: PlannedOperation[] = [];
   const writes: RecordWrite[] = [];
@@ -124,10 +106,10 @@ async function planAll(
     await turn();
     const plannedOne = await ofOperation(index, async () => {
       const target = await targetOf(app, caller, operation.collection, beside);
-      return planOperation(app, { ...target, earlier: [...writes] }, operation, ids?.[index]);
+      return planOperation(app, { ...target, earlier: [...writes] }, operation);
     });
     planned.push(plannedOne);
-    writes.push(plannedOne.write);
+    writes.push(plannedOne.record);
   }
   return planned;
 }
@@ -171,9 +153,4 @@ function refusalOf(index: number, error: AppError): AppError {
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
     cause: error,
   });
-}
-
-function refusedTogether(): AppError {
-  const text = 'The document does not take this operation after those before it, or is being changed by others';
-  return conflict('DOCUMENT_CHANGING', text, { retryAfterSeconds: 1 });
 }

@@ -40,8 +40,8 @@ interface CommitOptions {
 
 /** As many documents as take less than a turn of the event loop. */
 const FEW = 10;
-/** What follows a transaction of many is done in turns of so much; it has one of its own. */
-const TOGETHER_MS = 2;
+/** What precedes and follows a transaction of many is done in turns of so much; it has one of its own. */
+export const TOGETHER_MS = 2;
 
 /**
  * Carries writes out in one transaction, in their order, each seeing those before it: all or none. Followers and

@@ -1,9 +1,9 @@
-import type { Document, ObjectId } from 'bson';
+import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { storedPath } from '../../access/rules/pins.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { StoredDocument } from './document.js';
-import { writtenId, type RecordWrite } from './record-update.js';
+import type { RecordWrite } from './record-update.js';
 
 /** What the document that meets a filter holds at the paths that rules name; null when there is none. */
 export function findHeld(
@@ -23,22 +23,6 @@ export interface Image {
   isNew: boolean;
   /** False where one of them is refused. */
   isExact: boolean;
-}
-
-/** The image of the document that these writes are of; null where none of them is, or it is not stored either. */
-export async function findImage(
-  app: App,
-  collection: Collection,
-  id: ObjectId,
-  writes: readonly RecordWrite[],
-): Promise<Image | null> {
-  const own = writes.filter((write) => write.collection._id.equals(collection._id) && writtenId(write).equals(id));
-  const [first] = own;
-  if (!first) return null;
-  if ('insert' in first) return imageOfNew(first.insert, own.slice(1));
-  const documents = app.db.collection<StoredDocument>(documentsName(collection));
-  const stored = await documents.findOne({ _id: id }, app.db.confirmedReads);
-  return stored && { ...changed(stored, own), isNew: false };
 }
 
 /** The image of a document that a batch stores, after its later writes. */

@@ -1,18 +1,14 @@
 import type { ObjectId } from 'bson';
 import type { Exists, ReadFields, WriteTurn } from '../../../platform/database/database.js';
-import type { Referrer } from '../../access/access-rules.js';
 import type { Collection } from '../../collections/collection.js';
 import { REMOVED } from '../../collections/indexes/document-indexes.js';
 import { withEvent, type OutboxEntry } from '../../webhooks/outbox/outbox-field.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import type { StoredDocument } from './document.js';
 
-/**
- * A new document, or what is decided about a stored one. References of a new one are the referrer's; without one they
- * are the project's, which stands above all rules.
- */
+/** A new document, or what is decided about a stored one. */
 export type RecordWrite = { collection: Collection } & (
-  { insert: StoredDocument; referrer?: Referrer | null } | { id: ObjectId; update: DecidedUpdate }
+  { insert: StoredDocument } | { id: ObjectId; update: DecidedUpdate }
 );
 
 /** A change, a trashing, a recovery or a removal that is decided inside of its write, by the stored document. */
@@ -32,11 +28,6 @@ export interface DecidedUpdate {
 /** The id of the document that a write is of. */
 export function writtenId(write: RecordWrite): ObjectId {
   return 'insert' in write ? write.insert._id : write.id;
-}
-
-/** The decision as the database runs it: of documents it knows nothing. */
-export function runOf({ decide }: DecidedUpdate): WriteTurn['run'] {
-  return (stored, ...asking) => decide(stored as StoredDocument | null, ...asking);
 }
 
 /** What is left of a removed document: nothing, or an invisible rest with its last event, until that is relayed. */

@@ -22,7 +22,9 @@ export function explainWriteError(error: unknown): unknown {
   const { code } = error as { code?: unknown };
   if (code === PARALLEL_ARRAYS) return invalid('VALIDATION_FAILED', `Validation failed: ${PARALLEL_ARRAYS_TEXT}`);
   if (code === NO_PLACE) return invalid('VALIDATION_FAILED', `Validation failed: ${NO_PLACE_TEXT}`);
-  if (code === TRANSACTION_TOO_LARGE) return tooLarge('DOCUMENT_TOO_LARGE', `Too large: ${TOO_MANY_ENTRIES_TEXT}`);
+  if (code === TRANSACTION_TOO_LARGE) {
+    return tooLarge('DOCUMENT_TOO_LARGE', `Too large: ${TOO_MANY_ENTRIES_TEXT}`, { cause: error });
+  }
   if (TOO_LARGE.has(code as number)) return grownTooLarge();
   return error;
 }

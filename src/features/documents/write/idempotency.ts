@@ -1,8 +1,8 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { AppError, unprocessable, type ErrorKind } from '../../../errors.js';
+import { unprocessable, type AppError } from '../../../errors.js';
 import { KEY_KEPT_MS } from '../../../http/routes/idempotency-key.js';
-import { isDuplicateKey, type Store, type WriteTurn } from '../../../platform/database/database.js';
+import type { WriteTurn } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
@@ -18,10 +18,8 @@ interface IdempotencyRecord {
   _id: string;
   projectId: ObjectId;
   bodyHash: string;
-  /** The ids that the request's documents get, the same for every attempt. */
+  /** Those of the documents that it has stored or changed. */
   ids: ObjectId[];
-  /** True once the request was carried out: repeated, it is answered from what is stored. */
-  isDone: boolean;
   /** What it counts for in the project's quota, and in the share of the user `by`. */
   size: number;
   by?: string;
@@ -34,26 +32,6 @@ export interface RepeatableRequest {
   key: string;
   body: unknown;
 }
-
-/** A request, checked, ready to be carried out under the ids it is given: its own, or those of its first attempt. */
-export interface PreparedRequest<T> {
-  ids: ObjectId[];
-  /** `isRepeated`: an earlier attempt may have been carried out, or is being so. */
-  run(ids: readonly ObjectId[], isRepeated: boolean): Promise<T>;
-}
-
-export interface RepeatableSteps<T> {
-  /** `requestId` is the same for every attempt, and for no other request. */
-  prepare: (requestId: string) => PreparedRequest<T> | Promise<PreparedRequest<T>>;
-  /** The answer to a request that was carried out before, from what is stored now. */
-  answerAgain: (ids: readonly ObjectId[]) => T | Promise<T>;
-}
-
-/** Answers after which nothing was stored: the key is free again for a corrected request. */
-const REFUSALS: ReadonlySet<ErrorKind> = new Set(['invalid', 'forbidden', 'conflict', 'tooLarge']);
-
-/** Code of the 409 for a request whose first attempt may still succeed. */
-const UNDER_WAY = 'REQUEST_UNDER_WAY';
 
 /** Bytes of a record with its index entries, and of each id in it. */
 const RECORD_BYTES = 400;
@@ -96,7 +74,7 @@ export async function carryOutOnce<T>(
     await requireRoomFor(app, projectId, { kept: size });
     const expiresAt = new Date(app.clock.now() + KEY_KEPT_MS);
     const by = writer?.userId ? { by: writer.userId } : {};
-    const record = { _id, projectId, bodyHash, ids: [...ids], ...by, isDone: true, size, expiresAt };
+    const record = { _id, projectId, bodyHash, ids: [...ids], ...by, size, expiresAt };
     return {
       collection: REPEATED_REQUESTS,
       id: _id,
@@ -113,57 +91,6 @@ export async function carryOutOnce<T>(
   } catch (error) {
     if (error instanceof CarriedOut) return answerAgain(error.ids);
     throw error;
-  }
-}
-
-/**
- * Carries a request out once per key, collection and writer within 24 hours: the same key and body is answered from
- * what the first one stored, another body is 422. Attempts at the same time, and one after a crash, work with the ids
- * that were written down first, so that they cannot store anything twice.
- */
-export async function runIdempotent<T>(
-  app: App,
-  request: RepeatableRequest,
-  { prepare, answerAgain }: RepeatableSteps<T>,
-): Promise<T> {
-  const store = requestStore(app);
-  const { writer } = request.place;
-  const { projectId } = request.place.collection;
-  const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');
-  const _id = requestId(request, bodyHash);
-  const earlier = await findEarlier(app, store, _id);
-  if (earlier && earlier.bodyHash !== bodyHash) throw otherBody();
-  if (earlier?.isDone) return answerAgain(earlier.ids);
-  const prepared = await prepare(_id);
-  const record =
-    earlier ??
-    (await remember(app, store, {
-      _id,
-      projectId,
-      bodyHash,
-      ids: prepared.ids,
-      ...(writer?.userId && { by: writer.userId }),
-    }));
-  if (record.bodyHash !== bodyHash) throw otherBody();
-  if (record.isDone) return answerAgain(record.ids);
-  try {
-    const answer = await prepared.run(record.ids, record.ids !== prepared.ids);
-    await noteDone(app, store, _id);
-    return answer;
-  } catch (error) {
-    if (error instanceof AppError && REFUSALS.has(error.kind) && error.code !== UNDER_WAY) {
-      await store.deleteOne({ _id, isDone: false });
-    }
-    throw error;
-  }
-}
-
-/** A failure to note it refuses nothing: a repeated request finds the documents by their ids. */
-async function noteDone(app: App, store: Store<IdempotencyRecord>, _id: string): Promise<void> {
-  try {
-    await store.updateOne({ _id, isDone: false }, { $set: { isDone: true } });
-  } catch (error) {
-    app.log.error({ err: error }, 'that a request with an Idempotency-Key was carried out could not be noted');
   }
 }
 
@@ -192,32 +119,6 @@ export async function removeProjectRecords(app: App, projectId: ObjectId): Promi
 }
 
 const requestStore = storeOf<IdempotencyRecord>(REPEATED_REQUESTS);
-
-/** An expired record may still be there: they are removed once an hour. */
-async function findEarlier(app: App, store: Store<IdempotencyRecord>, _id: string): Promise<IdempotencyRecord | null> {
-  const found = await store.findOne({ _id });
-  if (!found || found.expiresAt.getTime() > app.clock.now()) return found;
-  await store.deleteOne({ _id, expiresAt: found.expiresAt });
-  return null;
-}
-
-async function remember(
-  app: App,
-  store: Store<IdempotencyRecord>,
-  first: Pick<IdempotencyRecord, '_id' | 'projectId' | 'bodyHash' | 'ids' | 'by'>,
-): Promise<IdempotencyRecord> {
-  const size = sizeClass(RECORD_BYTES + first.ids.length * ID_BYTES);
-  const record = { ...first, isDone: false, size, expiresAt: new Date(app.clock.now() + KEY_KEPT_MS) };
-  await requireRoomFor(app, first.projectId, { kept: size });
-  try {
-    await store.insertOne(record);
-    return record;
-  } catch (error) {
-    const winner = isDuplicateKey(error) ? await store.findOne({ _id: first._id }) : null;
-    if (!winner) throw error;
-    return winner;
-  }
-}
 
 function otherBody(): AppError {
   return unprocessable('IDEMPOTENCY_KEY_REUSED', 'This Idempotency-Key was used with another body: use a new key');
