@@ -239,8 +239,6 @@ describe('the house keeps its walls', () => {
       // The service's own notes of what is stored already, of which nobody is told.
       'src/features/collections/indexes/fold-documents.ts',
       'src/features/documents/store/document-store.ts',
-      // Several as one, with what document-store.ts does for each.
-      'src/features/documents/store/write-together.ts',
       'src/features/users/delete-project-users.ts',
       // Empties the outboxes of what it has relayed.
       'src/features/webhooks/outbox/relay-outbox.ts',

@@ -38,7 +38,7 @@ import {
 } from './rules/compile-rule.js';
 import { fieldAccessOf, sightOf, type FieldAccess, type FieldSight } from './rules/field-sight.js';
 import { holdsIn } from './rules/holds-in.js';
-import { heldBy, pinsOf, pinsOfDocument, standIn, storedPath } from './rules/pins.js';
+import { pinsOf, pinsOfDocument, standIn, storedPath } from './rules/pins.js';
 
 /**
  * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
@@ -129,36 +129,6 @@ export function requireReader(collection: Collection, caller: Caller): void {
   const { read } = rulesOf(collection);
   if (admitsNobody(read)) throw readBlocked(collection);
   requireKnown(read, caller);
-}
-
-/** Paths whose values decide whether a document of the collection may be read, beside the caller's attributes. */
-export function readDecidedBy(collection: Collection): readonly string[] {
-  const { read } = rulesOf(collection);
-  return read.sets.length > 0 ? read.singlePaths : [];
-}
-
-/**
- * What a document must meet for an end user to refer to it, as parts of a filter: that user may read it. `held` has
- * what it holds at the paths of readDecidedBy. 401 for a token that is no longer good, 403 TOO_MANY_MEMBERSHIPS.
- */
-export async function referableFilters(
-  app: App,
-  collection: Collection,
-  { caller, beside }: Referrer,
-  held: Document,
-): Promise<Document[]> {
-  // Users are shown to each other by their public fields, whatever the collection's routes answer.
-  if (collection.name === USERS) return [];
-  const conditions = heldBy(held, readDecidedBy(collection));
-  try {
-    const scope = { conditions: () => conditions, fresh: true, beside };
-    const readable = await readFilter(app, collection, caller, scope);
-    return readable ? [readable, ...conditions] : conditions;
-  } catch (error) {
-    const isClosed = error instanceof AppError && (error.code === 'READ_BLOCKED' || error.code === 'AUTH_REQUIRED');
-    if (isClosed) return [NOTHING];
-    throw error;
-  }
 }
 
 /** Which documents of a collection an end user may refer to. */

@@ -99,7 +99,7 @@ export function tooManyReferences(): AppError {
 }
 
 /** The 400 for the id of a document that is not there. */
-export function referenceMissing(reference: Pick<Reference, 'field' | 'to' | 'same'>): AppError {
+function referenceMissing(reference: Pick<Reference, 'field' | 'to' | 'same'>): AppError {
   const { field } = reference;
   const message = `${field} ${referenceText(reference)}`;
   return invalid('REFERENCE_MISSING', `Validation failed: ${message}`, {
