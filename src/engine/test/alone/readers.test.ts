@@ -53,7 +53,7 @@ describe('reader threads', () => {
       text: `text ${n % 997}`,
     }));
     await here.insertMany(texts);
-    const list = Array.from({ length: 100_000 }, (_, n) => n);
+    const list = Array.from({ length: 200_000 }, (_, n) => n);
     for (let n = 0; n < 12; n++)
       await alone.db('d').collection<{ _id: number; list: number[] }>('wide').insertOne({ _id: n, list });
   });
