@@ -12,7 +12,6 @@ const API_TESTS = join(import.meta.dirname, '..', 'api');
  * now and then.
  */
 const SELDOM: ReadonlySet<string> = new Set([
-  'BATCH_ABANDONED',
   'BUSY',
   'CHANGED_MEANWHILE',
   'DOCUMENT_CHANGING',

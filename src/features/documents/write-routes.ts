@@ -177,7 +177,6 @@ export const WRITE_ROUTES: readonly Route[] = [
     answers: created(object({ insertedCount: WHOLE, ids: arrayOf(ID) }), 'Their ids, in the order of the request'),
     refuses: {
       ...INSERT_REFUSALS,
-      409: [...INSERT_REFUSALS[409], 'REQUEST_UNDER_WAY', 'BATCH_ABANDONED'],
       413: ['BATCH_TOO_LARGE'],
     },
     async handle({ app, ctx, target, body }) {

@@ -93,7 +93,7 @@ function compactOperation(operation: Operation): CompactOperation {
     if (codes.length > 0) own.push(`${status} ${codes.join(', ')}`);
   }
   const description = own.join('; ');
-  responses.default = { $ref: `#/components/responses/${REFUSED}`, description } as ApiResponse;
+  responses.default = { $ref: `#/components/responses/${REFUSED}`, description };
   return { ...operation, responses };
 }
 

@@ -24,10 +24,7 @@ export function fileAnswers(description: string, type: string | readonly string[
   const content = Object.fromEntries([type].flat().map((each) => [each, schema]));
   return {
     headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
-    answers: [
-      own(200, description, content, { ETag: 'Changes with the content' }),
-      own(304, 'The copy is good'),
-    ],
+    answers: [own(200, description, content, { ETag: 'Changes with the content' }), own(304, 'The copy is good')],
   };
 }
 
