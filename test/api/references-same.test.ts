@@ -78,6 +78,37 @@ describe('a Ref with same', () => {
     await send('patch', path, { org: 'pine', ticket: ids.pines }).expect(200);
   });
 
+  it('tells nobody what a field has that only the secret key sees', async () => {
+    const open = { read: 'user', create: 'user', update: 'user', delete: 'nobody' };
+    const files = await buildCollection(test.app, owner.project, {
+      name: 'files',
+      fields: ['org:String@hidden', 'title:String'].map(parseFieldSpec),
+      rules: open,
+    });
+    const [file] = await placeDocuments(test.app, files, [{ org: 'oak' }]);
+    await buildCollection(test.app, owner.project, {
+      name: 'remarks',
+      fields: ['org:String', 'file:Ref(files){same:org}'].map(parseFieldSpec),
+      rules: open,
+    });
+    const signedUp = await request(test.server)
+      .post('/api/userAuth/signup')
+      .set('x-api-key', owner.publishable)
+      .send({ email: 'eve@example.com', password: 'correct horse battery' })
+      .expect(201);
+    const { accessToken } = signedUp.body as { accessToken: string };
+    const guess = (org: string) =>
+      request(test.server)
+        .post('/api/data/remarks')
+        .set({ 'x-api-key': owner.publishable, authorization: `Bearer ${accessToken}` })
+        .send({ org, file });
+    const [right, wrong] = [await guess('oak'), await guess('pine')];
+    const told = ({ status, body }: typeof right) => [status, { ...(body as Body), requestId: '' }];
+    expect(told(right)).toEqual(told(wrong));
+    expect(right.body).toMatchObject({ code: 'REFERENCE_MISSING' });
+    await send('post', 'remarks', { org: 'oak', file }).expect(201);
+  });
+
   it('is declared when the stored documents fit', async () => {
     const notes = await buildCollection(test.app, owner.project, {
       fields: ['org:String', 'ticket:Ref(tickets){check}'].map(parseFieldSpec),

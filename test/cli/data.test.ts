@@ -197,7 +197,7 @@ describe('bsvc data export', () => {
   });
 
   it.each(['ndjson', 'json', 'csv'])(
-    'as %s is taken back whole: the trash, empty texts, fields without their default, formulas',
+    'as %s is taken back whole: the trash, empty texts, defaults for null, formulas',
     async (format) => {
       const fields = [
         'title:String!',
@@ -228,7 +228,7 @@ describe('bsvc data export', () => {
       const before = await exported(name, '--include-deleted');
       expect(await exported(name, '--include-deleted', '--project', 'copy')).toEqual(before);
       expect(before.map(({ isDeleted }) => isDeleted)).toEqual([false, true, false]);
-      expect(before[0]).toMatchObject({ title: '', live: null });
+      expect(before[0]).toMatchObject({ title: '', live: true });
     },
   );
 

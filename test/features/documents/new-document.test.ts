@@ -94,15 +94,14 @@ describe('the document that an insert stores', () => {
     expect(read(fields, { title: '' }).title).toBe('');
   });
 
-  it('stores defaults of fields that are not given, and nothing for null', () => {
+  it('stores defaults of fields that are not given, or null', () => {
     const fields: Field[] = [
       { name: 'views', type: 'Number', default: 0 },
       { name: 'live', type: 'Boolean', default: false },
       { name: 'note', type: 'String', default: 'none' },
     ];
     const stored = read(fields, { note: null });
-    expect(stored).toMatchObject({ views: 0, live: false });
-    expect(stored).not.toHaveProperty('note');
+    expect(stored).toMatchObject({ views: 0, live: false, note: 'none' });
   });
 
   it('names nested values by their path and lists every problem', () => {

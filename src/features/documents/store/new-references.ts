@@ -25,6 +25,8 @@ interface Target {
   collection: Collection;
   /** Null for all that are there. */
   referable: Referable | null;
+  /** Fields that the referrer may not name: what equals their values would tell them. */
+  unnamed: ReadonlySet<string>;
 }
 
 /**
@@ -76,11 +78,14 @@ async function openTarget(
   referrer: Referrer | null,
 ): Promise<Target | null> {
   const collection = peekCollection(app, projectId, to) ?? (await findCollection(app, projectId, to));
-  return collection && { collection, referable: referrer && (await openReferable(app, collection, referrer.caller)) };
+  if (!collection) return null;
+  if (!referrer) return { collection, referable: null, unnamed: new Set() };
+  const { unnamed } = (await findSight(app, collection, referrer.caller)) ?? { unnamed: new Set<string>() };
+  return { collection, referable: await openReferable(app, collection, referrer.caller), unnamed };
 }
 
 function isThere(
-  { collection, referable }: Target,
+  { collection, referable, unnamed }: Target,
   { text, common }: { text: string; common: Record<string, unknown> },
   exists: Exists,
   read: ReadFields,
@@ -88,7 +93,7 @@ function isThere(
   const id = findObjectId(text);
   const name = documentsName(collection);
   const isAdmitted = !referable || referable.admits(id && read(name, id, referable.fields), exists);
-  if (!isAdmitted || id === null) return false;
+  if (!isAdmitted || id === null || Object.keys(common).some((field) => unnamed.has(field))) return false;
   if (referable && Object.keys(common).length === 0) return true;
   return exists(name, { _id: id, isDeleted: false, ...common }, true);
 }
