@@ -72,9 +72,9 @@ describe('with an SDK of OpenTelemetry', () => {
   it('commands of the database are spans within it, and nothing of the data is in them', async () => {
     await call('/api/data/notes', 'POST', { data: 'a canary of the data' });
     const request = named('POST /api/data/:collectionName')!;
-    const insert = named('insertOne documents')!;
+    const insert = named('transform documents')!;
     expect(insert).toMatchObject({ kind: 'CLIENT', traceId: TRACE, parentId: request.spanId });
-    expect(insert.attributes).toMatchObject({ 'db.operation.name': 'insertOne' });
+    expect(insert.attributes).toMatchObject({ 'db.operation.name': 'transform' });
     await call('/api/data/notes?data=a%20canary%20of%20the%20data');
     expect(named('find documents')).toMatchObject({ traceId: TRACE });
     expect(JSON.stringify(double.spans)).not.toContain('canary');
@@ -86,7 +86,7 @@ describe('with an SDK of OpenTelemetry', () => {
     await call('/api/data/coded', 'POST', { code: 'canary' });
     double.spans.splice(0);
     expect((await call('/api/data/coded', 'POST', { code: 'canary' })).status).toBe(409);
-    expect(named('insertOne documents')).toMatchObject({ failed: true, attributes: { 'error.type': '11000' } });
+    expect(named('transform documents')).toMatchObject({ failed: true, attributes: { 'error.type': '11000' } });
     expect(named('POST /api/data/:collectionName')).toMatchObject({ failed: false });
     expect(JSON.stringify(double.spans)).not.toContain('canary');
   });

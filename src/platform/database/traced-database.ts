@@ -7,12 +7,7 @@ import type { SpanOptions, Telemetry } from '../observe/telemetry.js';
  */
 export function traceDatabase(db: Database, telemetry: Telemetry): Database {
   const system = db.kind === 'mongodb' ? 'mongodb' : 'bsvc.engine';
-  const note = async (
-    answer: Promise<unknown>,
-    collection: string,
-    operation: string,
-    startMs: number,
-  ): Promise<unknown> => {
+  const note = async <T>(answer: Promise<T>, collection: string, operation: string, startMs: number): Promise<T> => {
     const options: SpanOptions = {
       kind: 'client',
       attributes: { 'db.system.name': system, 'db.operation.name': operation, 'db.collection.name': collection },
@@ -46,7 +41,14 @@ export function traceDatabase(db: Database, telemetry: Telemetry): Database {
     });
     return proxy;
   };
-  return { ...db, collection: (name, options) => trace(db.collection(name, options), name, null) };
+  return {
+    ...db,
+    collection: (name, options) => trace(db.collection(name, options), name, null),
+    transform: (name, ...given) => note(db.transform(name, ...given), name, 'transform', performance.now()),
+    transformTogether: (turns) =>
+      note(db.transformTogether(turns), turns[0]?.collection ?? '', 'transform', performance.now()),
+    transaction: (run) => note(db.transaction(run), 'several', 'transaction', performance.now()),
+  };
 }
 
 /** Stored documents of tenants are one kind, as there may be thousands of collections. */
