@@ -155,13 +155,21 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
       // A button that opened nothing is gone on behind.
       for (let isAsBefore = false; ;) {
         if (!isAsBefore) await openState(page, hash());
-        const button = await findButton(page, screenOf(hash()), pressed);
-        if (button === null && !isAsBefore) break;
+        const found = await findButton(page, screenOf(hash()), pressed);
+        if (found === null && !isAsBefore) break;
         isAsBefore = false;
-        if (button === null) continue;
+        if (found === null) continue;
         const place = page.url();
         const before = await page.getByRole('dialog').count();
-        await button.click();
+        // One that a late answer has drawn anew is looked for again.
+        if (
+          !(await found.button.click({ timeout: 5_000 }).then(
+            () => true,
+            () => false,
+          ))
+        )
+          continue;
+        pressed.add(found.key);
         await settle(page);
         const after = await page.getByRole('dialog').count();
         isAsBefore = after === before && page.url() === place;
@@ -203,7 +211,11 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
   }
 
   /** A button of a name that was not pressed yet; rows have the same ones. Below a dialog nothing can be pressed. */
-  async function findButton(page: Page, screen: string, pressed: Set<string>): Promise<Locator | null> {
+  async function findButton(
+    page: Page,
+    screen: string,
+    pressed: ReadonlySet<string>,
+  ): Promise<{ button: Locator; key: string } | null> {
     const dialogs = page.getByRole('dialog');
     const isDialog = (await dialogs.count()) > 0;
     const place = isDialog ? dialogs.last() : page.getByRole('main');
@@ -214,8 +226,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
     for (const name of names) {
       const key = `${screen} ${title} ${name}`;
       if (name === '' || pressed.has(key) || /^(Close|Sign out|Copy)/.test(name)) continue;
-      pressed.add(key);
-      return place.getByRole('button', { name, exact: true }).first();
+      return { key, button: place.getByRole('button', { name, exact: true }).first() };
     }
     return null;
   }

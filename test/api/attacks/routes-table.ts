@@ -223,7 +223,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('POST', '/api/realtime/ticket', 'a key', '201', '201'),
 
   row('GET', '/api/schemas/:collectionName', 'a key', '200', NO_COLLECTION),
-  ...['types.d.ts', 'openapi.json', 'schema.json'].map((file) =>
+  ...['types.d.ts', 'openapi.json', 'schema.json', 'brief.md'].map((file) =>
     row('GET', `/api/schemas/${file}`, 'a key', '200', '200'),
   ),
   row('POST', '/api/schemas', 'the secret key', '201', '201', once({ name: 'added', mode: 'flexible' })),
@@ -689,6 +689,9 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('GET', '/api/docs/page.js', 'everybody', '200', '200'),
   row('GET', '/api/docs/guides.json', 'everybody', '200', '200'),
   row('GET', '/api/docs/guides/:guide', 'everybody', '200', '200'),
+  row('GET', '/api/docs/:page', 'everybody', '200', '200'),
+  row('GET', '/api/docs/agents/:skill', 'everybody', '200', '200'),
+  row('GET', '/llms.txt', 'everybody', '200', '200'),
   row('GET', '/console', 'everybody', '308', '308'),
   row('GET', '/console/:asset', 'everybody', '404 NOT_FOUND', '404 NOT_FOUND'),
   row('GET', '/metrics', 'the admin token', '200', '401 AUTH_REQUIRED'),

@@ -175,6 +175,8 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
     name: 'own',
     provider: 'github',
     guide: 'mail',
+    page: 'mail.md',
+    skill: 'SKILL.md',
     username: 'nobody',
   };
 }
