@@ -11,7 +11,7 @@ import { openSeed } from '../helpers/seed.js';
 // are killed now and then. 4 is test/api/deep/nothing-told.test.ts, 8 test/e2e/secrets-out-of-sight.test.ts.
 
 const NAMES = ['ada', 'bob', 'cy'];
-const ROUNDS = Number(process.env.BSVC_TEST_ROUNDS ?? 60);
+const ROUNDS = Number(process.env.BSVC_TEST_ROUNDS ?? 160);
 const KILL_EVERY = 32;
 const GUESSES = 90;
 const NETWORKS = 12;

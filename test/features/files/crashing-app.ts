@@ -16,6 +16,9 @@ const CHANGES = new Set([
   'deleteMany',
   'findOneAndUpdate',
   'findOneAndDelete',
+  'transform',
+  'transformTogether',
+  'transaction',
   'put',
   'remove',
 ]);
@@ -53,7 +56,12 @@ export function crashAfter(app: App, after: number, pause?: () => Promise<void>)
         };
       },
     });
-  const db: Database = { ...app.db, collection: ((name: string) => mortal(app.db.collection(name))) as never };
+  const { transform, transformTogether, transaction } = mortal(app.db);
+  const db: Database = {
+    ...app.db,
+    ...{ transform, transformTogether, transaction },
+    collection: ((name: string) => mortal(app.db.collection(name))) as never,
+  };
   const files = { ...app.files, local: mortal<LocalStore>(app.files.local) };
   return { app: { ...app, db, files }, changes: () => changes };
 }

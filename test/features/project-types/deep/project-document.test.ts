@@ -151,8 +151,13 @@ describe('schema.json of a project', () => {
     const id = '66f0c0ffee0ddba11c0de001';
     const moment = '2026-11-22T10:00:00.000Z';
     const system = { _id: id, isDeleted: false, deletedAt: null, createdAt: moment, updatedAt: moment };
-    expect(accepts('PostsDocument', { ...system, title: 'x', author: id, tags: ['a'], meta: { score: 1 } })).toBe(true);
-    expect(accepts('PostsDocument', { ...system, title: 'x' })).toBe(false);
+    const filledIn = { views: 0, live: false, status: 'open' };
+    const post = { ...system, ...filledIn, title: 'x', author: id, tags: ['a'], meta: { score: 1 } };
+    expect(accepts('PostsDocument', post)).toBe(true);
+    // A field with a default is always there.
+    for (const name of ['author', ...Object.keys(filledIn)]) {
+      expect([name, accepts('PostsDocument', { ...post, [name]: undefined })]).toEqual([name, false]);
+    }
     expect(accepts('PostsInsert', { title: 'x', author: id })).toBe(true);
     expect(accepts('PostsInsert', { title: 'x', author: id, unknown: 1 })).toBe(false);
     expect(accepts('PostsUpdate', { 'meta.deep.er': null, 'free.any.thing': 1 })).toBe(true);
