@@ -5,7 +5,15 @@ import { throwViolations } from '../reply-violations.js';
 import { watchReplies } from '../watch-replies.js';
 
 const ID = '66f0c0ffee0ddba11c0de001';
-const ERROR = { success: false, data: {}, message: 'No', error: 'No', code: 'DOCUMENT_NOT_FOUND', requestId: 'r' };
+const ERROR = {
+  success: false,
+  data: {},
+  message: 'No',
+  error: 'No',
+  code: 'DOCUMENT_NOT_FOUND',
+  requestId: 'r',
+  docs: '/',
+};
 const DOCUMENT = {
   _id: ID,
   title: 'Hello',
