@@ -9,9 +9,11 @@ export interface Scheduler {
   partyOf(signal: AbortSignal | undefined): string;
 }
 
-/** One for the thread, as its event loop is. */
+let last = Promise.resolve();
+
+/** One for the thread, as its event loop is: a turn of it for each piece of work, however many wait at once. */
 let scheduler: Scheduler = {
-  turn: () => new Promise((resolve) => setImmediate(resolve)),
+  turn: () => (last = last.then(() => new Promise<void>((resolve) => setImmediate(resolve)))),
   partyOf: () => '',
 };
 
