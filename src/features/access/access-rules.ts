@@ -158,10 +158,12 @@ export async function openReferable(app: App, collection: Collection, caller: Ca
   }
   const attributes = await readAttributes(app, caller, read.attributes);
   const sets = await openWriterSets(app, caller, attributes, read.sets);
+  // Always the same one: a decision that is made again asks what it has asked before.
+  const absent = standIn(read.singlePaths);
   return {
     fields,
     admits(document, exists) {
-      const isAdmitted = ruleAdmits(read, attributes, document ?? standIn(read.singlePaths), sets(exists));
+      const isAdmitted = ruleAdmits(read, attributes, document ?? absent, sets(exists));
       return isAdmitted && document?.isDeleted === false;
     },
   };

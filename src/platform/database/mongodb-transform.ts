@@ -37,6 +37,9 @@ export class Asked extends Error {
   }
 }
 
+/** One write has at most 1,000 references, each of which a rule may ask four sets about. */
+const MAX_ASKED = 5_000;
+
 /** Written into a document on which a transaction depends, so that no other one changes it before it ends. */
 export const HELD_PATH = '_bsvc.held';
 
@@ -237,6 +240,7 @@ async function decide(
       );
     } catch (error) {
       if (!(error instanceof Asked)) throw error;
+      if (known.size === MAX_ASKED) throw new Error('a decision does not settle: it asks something else each time');
       known.set(error.key, await answer(error));
     }
   }
