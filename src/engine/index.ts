@@ -20,7 +20,6 @@ import {
   type Transform,
   transformInProcess,
 } from './transports/in-process/transform.js';
-import { type AppCondition, type AppStep, writeTogetherInProcess } from './transports/in-process/write-together.js';
 import { listen, ListenError, type Listener } from './transports/wire/listen.js';
 import { ReaderPool } from './readers/reader-pool.js';
 import { copyDataFile } from './storage/backup.js';
@@ -49,7 +48,7 @@ export type {
 export { openMatcher } from './transports/in-process/change-logs.js';
 export type { ChangeLogs, LogSearch, Matcher } from './transports/in-process/change-logs.js';
 export { type StorageStats } from './commands/administration.js';
-export type { AppCondition, AppModified, AppStep, AppTurn, Exists, ReadFields, Transaction, Transform };
+export type { AppModified, AppTurn, Exists, ReadFields, Transaction, Transform };
 export type { LongRead } from './storage/long-read.js';
 export { type MetDamage } from './storage/checks/damage-notes.js';
 export { type HeldSnapshot } from './storage/file/snapshots.js';
@@ -107,17 +106,7 @@ export interface Engine {
    * Stores new documents, each with its `_id`, in one transaction: every reader sees all of them or none, and a refusal
    * (the driver's error) leaves none. 257 when they take more than 10,000 index entries.
    */
-  insertTogether(
-    namespace: { db: string; collection: string },
-    documents: readonly object[],
-    conditions?: readonly AppCondition[],
-  ): Promise<void>;
-  /**
-   * Carries writes of one database out in one transaction, in their order, each seeing those before it: all or none. A
-   * refusal is an error with `step`, the position of the write, and as its `cause` the driver's error, or null where no
-   * document matched.
-   */
-  writeTogether(db: string, steps: readonly AppStep[]): Promise<AppModified[]>;
+  insertTogether(namespace: { db: string; collection: string }, documents: readonly object[]): Promise<void>;
   /** Changes documents of one database in one transaction, each as its `run` decides from what is stored then. */
   transform(db: string, turns: readonly AppTurn[]): Promise<AppModified[]>;
   /**
@@ -246,9 +235,8 @@ export function openEngine(options: EngineOptions): Engine {
     probe: () => probe.run(),
     damage: () => storage.damage.read(),
     expire: (now) => expireDocuments(storage, now),
-    insertTogether: (namespace, documents, conditions = []) =>
-      insertTogether(core, namespace, documents as Record<string, unknown>[], conditions, { ignoreUndefined }),
-    writeTogether: (name, steps) => writeTogetherInProcess(core, name, steps, { ignoreUndefined }),
+    insertTogether: (namespace, documents) =>
+      insertTogether(core, namespace, documents as Record<string, unknown>[], { ignoreUndefined }),
     transform: (name, turns) => transformInProcess(core, name, turns),
     transaction: (name, run) => transactInProcess(core, name, run),
     changeLogs: (name) => openChangeLogs(storage, name),

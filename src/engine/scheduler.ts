@@ -31,14 +31,3 @@ export function nextTurn(): Promise<void> {
 export function partyOf(signal: AbortSignal | undefined): string {
   return scheduler.partyOf(signal);
 }
-
-/** A function to be awaited between two pieces of work: it waits for a turn of its own when this one lasted `ms`. */
-export function pauseEvery(ms: number): () => Promise<void> | void {
-  let started = performance.now();
-  return () => {
-    if (performance.now() - started < ms) return;
-    return nextTurn().then(() => {
-      started = performance.now();
-    });
-  };
-}

@@ -210,8 +210,6 @@ describe('a guest whose address another account has', () => {
 
   /** As the guide says: the owner of a document never changes. */
   async function moveNotes(from: string, to: string): Promise<void> {
-    // A batch is a transaction.
-    if (!test.app.db.writeTogether) return;
     const call = async (method: string, path: string, body?: object): Promise<{ data: { items: Note[] } }> => {
       const headers = { 'x-api-key': shop.secret, 'content-type': 'application/json' };
       const sent = await fetch(`${test.url}/api${path}`, { method, headers, body: body && JSON.stringify(body) });

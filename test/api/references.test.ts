@@ -180,14 +180,16 @@ it('clears what another comes to refer to at the moment when it goes', async () 
   await api('delete', `${boards.name}/${board}`).expect(200);
   const { db } = test.app;
   let card = '';
+  const comeBetween = async (): Promise<void> => {
+    card ||= await store(cards, { list });
+  };
   const overtaken: typeof db = {
     ...db,
-    async writeTogether(steps) {
-      card ||= await store(cards, { list });
-      return db.writeTogether!(steps);
-    },
+    transform: (...given) => comeBetween().then(() => db.transform(...given)),
+    transformTogether: (turns) => comeBetween().then(() => db.transformTogether(turns)),
   };
   await drainJobs({ ...test.app, db: overtaken });
+  expect(card).not.toBe('');
   expect(await isThere(lists, list)).toBe(false);
   expect((await api('get', `${cards.name}/${card}`).expect(200)).body.list ?? null).toBe(null);
 });

@@ -11,8 +11,6 @@ import type {
 } from 'mongodb';
 import type {
   AppModified,
-  AppCondition,
-  AppStep,
   AppTurn,
   ChangeLogs,
   DataCollection,
@@ -36,7 +34,6 @@ import { readSize, type CollectionSize } from './collection-size.js';
 import { loadDriver } from './mongodb-driver.js';
 import { replayInTransaction } from './mongodb-replay.js';
 import { transformAlone, transformInTransaction } from './mongodb-transform.js';
-import { insertInTransaction, writeInTransaction } from './mongodb-transactions.js';
 import { askServer, judgeServer, type ServerJudgement } from './mongodb-server.js';
 import { findOutage } from './outages.js';
 import { SlowReads, type AskedRead } from './slow-reads.js';
@@ -57,16 +54,6 @@ export interface Database {
   /** Options for reads that decide about access: what they find cannot be taken back by a change of primary. */
   readonly confirmedReads: { readConcern?: ReadConcernLike };
   collection<T extends Document>(name: string, options?: CollectionOptions): Store<T>;
-  /**
-   * Stores new documents, each with its `_id`, so that every reader sees all or none, also after a crash; a refusal
-   * leaves none, nor does a condition that does not hold then (the error's `step` is its number).
-   */
-  insertTogether(name: string, documents: readonly Document[], conditions?: readonly AppCondition[]): Promise<void>;
-  /**
-   * The same for writes in their order, each seeing those before it. A refusal is an error with `step`, the position of
-   * the write, and its `cause`, null where no document matched.
-   */
-  writeTogether(steps: readonly AppStep[]): Promise<AppModified[]>;
   /**
    * Changes the document of an id (null: there is none) to what `run` makes of it, and answers it before and after. Of
    * what is read and asked nothing is old when the change is stored: others' changes come before or after it, none is
@@ -140,7 +127,6 @@ export interface Database {
 /** A write among several, and the document before and after it. */
 export type {
   AppModified as WrittenStep,
-  AppStep as WriteStep,
   AppTurn as WriteTurn,
   Exists,
   LongRead,
@@ -241,9 +227,6 @@ async function openMongodb(uri: string, config: Config): Promise<Database> {
     kind: 'mongodb',
     summary: server.summary,
     warnings: server.warnings,
-    insertTogether: (collection, documents, conditions) =>
-      insertInTransaction(client, db, collection, documents, conditions),
-    writeTogether: (steps) => writeInTransaction(client, db, steps),
     transform: (name, id, run, isNew) => transformAlone(client, db, { collection: name, id, run, isNew }),
     transformTogether: (turns) => transformInTransaction(client, db, turns),
     transaction: (run) => replayInTransaction(client, db, run),
@@ -356,8 +339,6 @@ async function openEmbedded(config: Config): Promise<Database> {
       warnings: [],
       confirmedReads: {},
       collection: (name) => db.collection(name),
-      insertTogether: (collection, ...what) => engine.insertTogether({ db: EMBEDDED_NAME, collection }, ...what),
-      writeTogether: (steps) => engine.writeTogether(EMBEDDED_NAME, steps),
       transform: async (name, id, run) => (await engine.transform(EMBEDDED_NAME, [{ collection: name, id, run }]))[0]!,
       transformTogether: (turns) => engine.transform(EMBEDDED_NAME, turns),
       transaction: (run) => engine.transaction(EMBEDDED_NAME, run),

@@ -150,7 +150,7 @@ export async function transformInTransaction(
  * The documents of a transaction that is under way, read by one command for each collection, and new ones that follow
  * one another stored by one. `step` of the server's refusal is the number of the document.
  */
-export async function transformInside(
+async function transformInside(
   db: Db,
   session: ClientSession,
   turns: readonly MongodbTurn[],

@@ -55,17 +55,11 @@ const withChange = (before: Values, change: Values): Values => ruledPart({ ...be
  */
 function appWithOther(collection: Collection, act: () => Promise<void>): App {
   const store = test.app.db.collection(documentsName(collection));
-  const watch =
-    (name: 'findOne' | 'findOneAndUpdate' | 'findOneAndDelete') =>
-    async (...given: never[]): Promise<unknown> => {
-      await act();
-      return (store[name] as (...all: never[]) => Promise<unknown>).apply(store, given);
-    };
-  const watched = Object.assign(Object.create(store) as object, {
-    findOne: watch('findOne'),
-    findOneAndUpdate: watch('findOneAndUpdate'),
-    findOneAndDelete: watch('findOneAndDelete'),
-  });
+  const findOne = async (...given: Parameters<typeof store.findOne>): Promise<unknown> => {
+    await act();
+    return store.findOne(...given);
+  };
+  const watched = Object.assign(Object.create(store) as object, { findOne });
   const collectionOf = (name: string) => (name === documentsName(collection) ? watched : test.app.db.collection(name));
   const transform = async (...given: Parameters<App['db']['transform']>): Promise<unknown> => {
     await act();

@@ -91,7 +91,7 @@ export async function modifyOne(
  * modifyOne inside a transaction that is under way; LATER when the search would take too long for it: looks at more
  * than `most` entries.
  */
-export function modifyInside(
+function modifyInside(
   storage: Storage,
   ns: string,
   modification: Modification,

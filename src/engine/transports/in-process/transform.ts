@@ -73,7 +73,7 @@ class Refused extends Error {
  * The decisions of one transaction, and what they were answered outside of it where they asked about too many
  * documents.
  */
-export class Decisions {
+class Decisions {
   private readonly known = new Map<string, boolean>();
 
   constructor(
