@@ -3,7 +3,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_BRIEF_BYTES, writeBrief } from '../../src/features/project-types/project-brief.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
+import type { Field } from '../world/collections.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { openRandom } from '../helpers/random.js';
+import { openSeed } from '../helpers/seed.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -73,5 +76,43 @@ describe('GET /api/schemas/brief.md', () => {
     const text = writeBrief({ ...described, collections: [...described.collections, ...more] });
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_BRIEF_BYTES);
     expect(text).toContain('## Limits');
+  });
+
+  it('has at most 4 kB whatever is declared, and calls that a shell takes', async () => {
+    const seed = openSeed('briefs');
+    const { pick, below, chance } = openRandom(seed);
+    const awkward = ["it's", '"', '$(id)', '`id`', 'a\nb', '\\', '!', 'é'.repeat(40), 'x'.repeat(300)];
+    const described = await describeProject(test.app, shop.project, { isPublic: false });
+    const [sample] = described.collections.filter(({ isUsers }) => !isUsers);
+    const drawField = (_: unknown, at: number): Field => ({
+      name: `field${at}${'x'.repeat(below(60))}`,
+      type: pick(['String', 'Number', 'Boolean', 'Date', 'Ref', 'Array', 'Object'] as const),
+      ...(chance(0.6) && { required: true }),
+      ...(chance(0.3) && { enum: [pick(awkward)] }),
+      ...(chance(0.2) && { minLength: below(2_000) }),
+      ...(chance(0.2) && { minItems: below(500) }),
+      ...(chance(0.2) && { pattern: '^a' }),
+    });
+    for (let n = 0; n < 300; n++) {
+      const collections = described.collections.map((each) => ({
+        ...(each.isUsers ? each : sample!),
+        name: each.isUsers ? each.name : 'c'.repeat(1 + below(60)),
+        fields: Array.from({ length: below(chance(0.2) ? 150 : 5) }, drawField),
+        access: [`read: ${pick(awkward)}`],
+      }));
+      const text = writeBrief({ ...described, collections });
+      expect([seed, n, Buffer.byteLength(text) <= MAX_BRIEF_BYTES]).toEqual([seed, n, true]);
+      const [, calls] = /```sh\n([\s\S]*?)```/.exec(text)!;
+      // Each call is a line of one command: what was declared ends none, and begins none.
+      expect([
+        seed,
+        n,
+        calls!
+          .trimEnd()
+          .split('\n')
+          .slice(2)
+          .filter((line) => !line.startsWith('curl ')),
+      ]).toEqual([seed, n, []]);
+    }
   });
 });
