@@ -3,28 +3,26 @@
 #   docker build -t bsvc .
 #   docker run -p 127.0.0.1:4000:4000 -v bsvc-data:/data bsvc
 #   docker buildx build --platform linux/amd64,linux/arm64 -t bsvc .
-ARG NODE=20-bookworm-slim
+ARG NODE=24-bookworm-slim
 
 FROM node:${NODE} AS build
 WORKDIR /app
 # Packages first: they are installed anew only when they change.
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --no-audit --no-fund
-COPY tsconfig.json build.mjs ./
+COPY src/engine/package.json src/engine/
+RUN npm ci
+COPY tsconfig.json build.mjs LICENSE README.md ./
 COPY bin bin
 COPY src src
 COPY cli cli
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+COPY templates templates
+RUN npm run package
 
 FROM node:${NODE}
-WORKDIR /app
-COPY --from=build /app/node_modules node_modules
-COPY --from=build /app/dist dist
-COPY package.json LICENSE README.md ./
-COPY bin bin
-COPY templates templates
-# The files are root's, the process is not: it can write to its data and nowhere else.
-RUN install -d -o node -g node -m 700 /data && ln -s /app/bin/bsvc.js /usr/local/bin/bsvc
+# What everybody installs. The files are root's, the process is not: it can write to its data and nowhere else.
+RUN --mount=type=bind,from=build,source=/app/dist,target=/packed \
+  npm install --global --no-audit --no-fund /packed/bsvc-*.tgz && npm cache clean --force && \
+  install -d -o node -g node -m 700 /data
 USER node
 ENV NODE_ENV=production BSVC_HOST=0.0.0.0 BSVC_PORT=4000 BSVC_DATA_DIR=/data
 VOLUME /data
@@ -34,5 +32,5 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.BSVC_PORT}/api/health/live`).then((reply) => process.exit(reply.ok ? 0 : 1), () => process.exit(1))"]
 # SIGTERM ends it in order: requests under way are finished.
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["node", "--", "/app/bin/bsvc.js"]
+ENTRYPOINT ["bsvc"]
 CMD ["serve"]

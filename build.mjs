@@ -10,14 +10,9 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { compileBundle, WHOLE_COMMANDS } from './bin/bundle.js';
+import { EXTERNAL } from './src/packaging/external.mjs';
 import { buildConsole } from './src/console/build.mjs';
 import { ENTRIES } from './src/engine/entries.mjs';
-
-/** What is loaded from a folder of its own: native parts, what is found by name at run time, what few starts need. */
-const EXTERNAL = [
-  ...['bcrypt', 'libsql', 'mongodb', 'bson', 'ajv', 'jsonwebtoken'],
-  ...['@aws-sdk/*', '@opentelemetry/*', 'nodemailer', 'prom-client', 'resend', 'undici', 'yaml', 'csv-parse'],
-];
 
 /** @type {import('esbuild').BuildOptions} */
 const options = {
@@ -62,8 +57,8 @@ const lateProcesses = {
 
 /**
  * The part of lmdb that is JavaScript, compiled with the rest, without its encoder of values, as the engine stores bytes
- * alone: a process needs 4 MB less. The native part is found in lmdb's own packages, as lmdb itself would find it; its
- * search takes as long as all of lmdb, so the usual place comes first.
+ * alone: a process needs 4 MB less. The native part comes from lmdb's package for this platform: its own search takes as
+ * long as all of lmdb.
  */
 const lmdbWithin = {
   name: 'lmdb-within',
@@ -83,13 +78,16 @@ const NATIVE_PART = `
   import { dirname, join } from 'node:path';
   export default function loadNativePart() {
     const { platform, arch, versions } = process;
-    const lmdb = createRequire(import.meta.url).resolve('lmdb');
-    const load = createRequire(lmdb);
-    try {
-      return load('@lmdb/lmdb-' + platform + '-' + arch + '/node.abi' + versions.modules + '.glibc.node');
-    } catch {
-      return load('node-gyp-build-optional-packages')(join(dirname(lmdb), '..'));
-    }
+    const load = createRequire(import.meta.url);
+    const parts = '@lmdb/lmdb-' + platform + '-' + arch;
+    for (const api of ['abi' + versions.modules, 'napi'])
+      for (const library of ['.glibc', '.musl', ''])
+        try {
+          return load(parts + '/node.' + api + library + '.node');
+        } catch {}
+    // One that was compiled here.
+    const lmdb = load.resolve('lmdb');
+    return createRequire(lmdb)('node-gyp-build-optional-packages')(join(dirname(lmdb), '..'));
   }
 `;
 
@@ -113,6 +111,7 @@ async function buildAll() {
       plugins: [lmdbWithin],
       entryPoints: Object.fromEntries(Object.entries(ENTRIES).map(([name, path]) => [name, `src/engine/${path}`])),
       format: 'esm',
+      splitting: true,
       banner: {
         js: "import { createRequire as __makeRequire } from 'node:module'; const require = __makeRequire(import.meta.url);",
       },

@@ -1,4 +1,4 @@
-// What a first user does, with the built command: a project, rules, accounts, a file, the pages, a backup, a clean stop.
+// What a first user does, with the built command or another one (`node .ci/smoke.mjs <path of bsvc>`): a project, rules, accounts, a file, the pages, a backup, a clean stop.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-const BINARY = join(import.meta.dirname, '..', 'bin', 'bsvc.js');
+const BINARY = process.argv[2] ?? join(import.meta.dirname, '..', 'bin', 'bsvc.js');
 const home = mkdtempSync(join(tmpdir(), 'bsvc-smoke-'));
 const env = { ...process.env, BSVC_DATA_DIR: join(home, 'data'), BSVC_LOG_LEVEL: 'warn', BSVC_PROJECT: 'demo' };
-const bsvc = (...words) => execFileSync(process.execPath, [BINARY, ...words], { env, encoding: 'utf8' });
+const bsvc = (...words) => execFileSync(BINARY, words, { env, encoding: 'utf8' });
 
-const server = spawn(process.execPath, [BINARY, 'serve', '--demo', '--port', '0', '--json'], {
+const server = spawn(BINARY, ['serve', '--demo', '--port', '0', '--json'], {
   env,
   stdio: ['ignore', 'pipe', 'inherit'],
 });

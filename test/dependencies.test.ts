@@ -36,7 +36,7 @@ const OURS: ReadonlySet<string> = new Set(['', 'src/engine', 'node_modules/@bsvc
 const BUILT_HERE = '@bsvc';
 
 /** What is bundled for browsers when it is built, by tools that are not shipped. */
-const isBundled = (path: string): boolean => /^src\/(console\/|client\/|engine\/build\.mjs)/.test(path);
+const isBundled = (path: string): boolean => /^src\/(console\/|client\/|packaging\/|engine\/build\.mjs)/.test(path);
 const isOfTests = (path: string): boolean => path.startsWith(ENGINE_TESTS) || path.startsWith(ENGINE_BUILT);
 const sources = ['src', 'cli', 'bin'].flatMap(listFiles).filter((path) => !isOfTests(path));
 const shipped = importsOf(sources.filter((path) => !isBundled(path)));

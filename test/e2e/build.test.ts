@@ -1,5 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   closeSync,
   copyFileSync,
@@ -11,7 +10,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -22,22 +20,19 @@ const ROOT = join(import.meta.dirname, '../..');
 const compiled = join(ROOT, 'dist/commands.cache');
 const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   version: string;
-  dependencies: Record<string, string>;
   scripts: Record<string, string>;
-  files: string[];
 };
 
 describe('Dockerfile', () => {
-  const lines = readFileSync(join(ROOT, 'Dockerfile'), 'utf8').split('\n');
-  const [building, final] = lines
-    .join('\n')
+  const [building] = readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
     .split(/^FROM .*$/m)
-    .slice(1)
-    .map((stage) => [...stage.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths]) => paths!.split(' ')));
+    .slice(1);
+  const copied = [...building!.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, paths]) => paths!.split(' '));
 
-  it('copies what the build is made of', async () => {
+  it('copies what build and package are made of', async () => {
+    const commands = `${PACKAGE.scripts.build!} && ${PACKAGE.scripts.package!}`.split(' && ');
     const { metafile } = await build({
-      entryPoints: PACKAGE.scripts.build!.split(' && ').map((command) => command.replace('node ', '')),
+      entryPoints: commands.filter((command) => command.startsWith('node ')).map((command) => command.slice(5)),
       absWorkingDir: ROOT,
       bundle: true,
       platform: 'node',
@@ -47,19 +42,15 @@ describe('Dockerfile', () => {
       write: false,
       metafile: true,
     });
-    const read = [...Object.keys(metafile.inputs), 'package.json', 'package-lock.json', 'tsconfig.json', 'cli/main.ts'];
-    expect(read.filter((path) => !building!.some((copied) => `${path}/`.startsWith(`${copied}/`)))).toEqual([]);
-  });
-
-  it('puts into the image what the package has, and what tells of it', () => {
-    const wanted = [...PACKAGE.files.filter((path) => path !== 'dist'), 'package.json', 'LICENSE', 'README.md'];
-    expect(final!.sort()).toEqual(wanted.sort());
+    const beside = ['package.json', 'package-lock.json', 'tsconfig.json', 'cli/main.ts', 'templates', 'LICENSE'];
+    const read = [...Object.keys(metafile.inputs), ...beside];
+    expect(read.filter((path) => !copied.some((each) => `${path}/`.startsWith(`${each}/`)))).toEqual([]);
   });
 
   it('copies nothing that .dockerignore leaves out', () => {
     const kept = readFileSync(join(ROOT, '.dockerignore'), 'utf8').matchAll(/^!(.+)$/gm);
     const names = [...kept].map(([, path]) => path!);
-    expect([...building!, ...final!].filter((path) => !names.includes(path))).toEqual([]);
+    expect(copied.filter((path) => !names.includes(path.split('/')[0]!))).toEqual([]);
   });
 });
 
@@ -147,48 +138,5 @@ describe('a start', () => {
   ])('needs no compiled code: it %s', (_state, spoil) => {
     spoil();
     expect(version()).toBe(PACKAGE.version);
-  });
-});
-
-describe('the package that npm packs', () => {
-  let dir: TempDir;
-  beforeAll(async () => {
-    dir = await openTempDir();
-    execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', dir.path], { cwd: ROOT, stdio: 'ignore' });
-    const [tarball] = readdirSync(dir.path);
-    execFileSync('tar', ['-xzf', tarball!], { cwd: dir.path });
-    symlinkSync(join(ROOT, 'node_modules'), join(dir.path, 'package/node_modules'));
-  });
-  afterAll(() => dir.remove());
-
-  it('asks for no package that its users do not get', () => {
-    const built = ['main.js', 'commands.js', 'reader-thread.js', 'copy-process.js'].map((file) =>
-      readFileSync(join(dir.path, 'package/dist', file), 'utf8'),
-    );
-    const asked = built.flatMap((text) => [...text.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name]) => name!));
-    const packages = asked
-      // A command that is in the other script.
-      .filter((name) => !name.startsWith('./'))
-      .map((name) => /^(@[^/]+\/)?[^/]+/.exec(name)![0]);
-    const others = packages.filter((name) => !name.startsWith('node:') && !builtinModules.includes(name));
-    expect(others.filter((name) => !(name in PACKAGE.dependencies))).toEqual([]);
-  });
-
-  it('starts a server that has its pages, away from the sources', async () => {
-    const child = spawn(process.execPath, [join(dir.path, 'package/bin/bsvc.js'), 'serve', '--port', '0', '--json'], {
-      cwd: dir.path,
-      env: { PATH: process.env.PATH, BSVC_DATA_DIR: join(dir.path, 'data') },
-    });
-    child.stderr.resume();
-    const [line] = (await once(child.stdout, 'data')) as [Buffer];
-    const { url } = JSON.parse(line.toString().split('\n')[0]!) as { url: string };
-    const pages = ['/', '/api/docs', '/api/docs/guides/getting-started', '/api/openapi.json'];
-    const replies = await Promise.all(
-      pages.map((path) => fetch(url + path, { headers: { accept: 'text/html, */*' } })),
-    );
-    expect(replies.map(({ status }) => status)).toEqual(pages.map(() => 200));
-    child.stdout.resume();
-    child.kill('SIGTERM');
-    expect(await once(child, 'close')).toEqual([0, null]);
   });
 });
