@@ -6,6 +6,7 @@ import { trimChangesJob } from './features/changes/trim-changes.job.js';
 import { finishDropJob } from './features/collections/finish-drop.job.js';
 import { foldDocumentsJob } from './features/collections/fold-documents.job.js';
 import { forgetAnswersJob } from './features/documents/write/forget-idempotency-keys.job.js';
+import { removeExpiredDocumentsJob } from './features/documents/bulk/remove-expired-documents.job.js';
 import { purgeTrashJob } from './features/documents/write/purge-trash.job.js';
 import { settleReferencesJob } from './features/documents/references/settle-references.job.js';
 import { removeAttachedJob, sweepAttachedJob } from './features/files/attached/attached.job.js';
@@ -47,6 +48,7 @@ const DEFAULT_CONCURRENCY = 10;
 const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredJobsJob,
   purgeTrashJob,
+  removeExpiredDocumentsJob,
   settleReferencesJob,
   forgetAnswersJob,
   mailCodeJob,
@@ -80,6 +82,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
 export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredJobsJob, cron: '17 * * * *' },
   { job: purgeTrashJob, cron: '41 * * * *' },
+  { job: removeExpiredDocumentsJob, cron: '11 * * * * *' },
   { job: forgetAnswersJob, cron: '53 * * * *' },
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
   { job: removeGuestsJob, cron: '43 * * * *' },

@@ -118,6 +118,7 @@ const SETTINGS: Record<string, { at?: string; body: Body }[]> = {
         },
         indexes: ['count'],
         uniques: [['code', 'count'], { fields: ['code'], where: { count: 3 } }],
+        expire: { field: 'createdAt', after: '30d', permanent: true },
       },
     },
     { at: '/collections', body: { name: 'notes', mode: 'flexible', rls: { mode: 'public-read', ownerField: 'by' } } },
@@ -127,6 +128,7 @@ const SETTINGS: Record<string, { at?: string; body: Body }[]> = {
       at: '/collections/users',
       body: { addFields: ABOUT_USERS, indexes: ['nick'], uniques: [['nick', 'role']] },
     },
+    { at: '/collections/things', body: { expire: { field: 'createdAt', after: '30d', permanent: true } } },
   ],
   setRls: [{ at: '/collections/notes/rls', body: { enabled: true, mode: 'private', ownerField: 'by' } }],
   setRules: [

@@ -18,5 +18,6 @@ export { setChanges } from '../../src/features/changes/set-changes.js';
 export { parseFieldSpec } from '../../cli/ask/field-spec.js';
 export { presentFieldSpec } from '../../cli/ask/present-field-spec.js';
 export { readUniqueOption } from '../../cli/ask/read-unique.js';
+export { readExpire, writeExpire, type Expire } from '../../src/features/collections/fields/expire.js';
 export { writeUnique, type Unique } from '../../src/features/collections/fields/unique.js';
 export { checkStoredDocuments } from '../../src/features/documents/fit/check-stored-documents.js';

@@ -1,4 +1,5 @@
 import { addCollection } from '../../../src/features/collections/add-collection.js';
+import { readExpire } from '../../../src/features/collections/fields/expire.js';
 import type { AccessWord, RlsMode } from '../../../src/features/collections/collection.js';
 import type { CollectionDeclaration } from '../../../src/features/collections/schema/collection-declaration.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
@@ -45,6 +46,11 @@ export default defineCommand({
       'fields that are unique together, as board,user or staff,at where status=booked (repeatable)',
       readUniqueOption,
     ),
+    expire: option(
+      '--expire <field>',
+      'documents go after this moment, as expiresAt, "createdAt after 30d" or "expiresAt permanently"',
+      readExpire,
+    ),
     ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
   },
   async run(context, input) {
@@ -68,6 +74,7 @@ export default defineCommand({
       ...(access && { access, ownerField: input.ownerField, rls: undefined, rules: undefined }),
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
       ...(input.uniques.length > 0 && { uniques: input.uniques }),
+      ...(input.expire && { expire: input.expire }),
     };
     const bare = !input.flexible && !fromFile && input.fields.length === 0;
     if (bare && !context.ask.possible) {

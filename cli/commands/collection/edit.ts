@@ -1,5 +1,6 @@
 import { lifetime, presentDuration } from '../../../src/config/setting-readers.js';
 import { setChanges } from '../../../src/features/changes/set-changes.js';
+import { readExpire } from '../../../src/features/collections/fields/expire.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
 import { requireSoundChange } from '../../../src/features/collections/change-collection.js';
@@ -40,6 +41,11 @@ export default defineCommand({
     mode: choice('--mode <mode>', 'what else may be stored', ['enforced', 'flexible']),
     indexes: list('--index <fields>', 'replace the indexes (repeatable)'),
     uniques: list('--unique <fields>', 'replace the fields that are unique together (repeatable)', readUniqueOption),
+    expire: option(
+      '--expire <field>',
+      'documents go after this moment, as expiresAt, "createdAt after 30d", "expiresAt permanently", or off',
+      readExpire,
+    ),
     changes: option(
       '--changes <on|off|duration>',
       'keep the change log, and for how long (default: BSVC_KEEP)',
@@ -56,12 +62,14 @@ export default defineCommand({
       mode: input.mode,
       ...(input.indexes.length > 0 && { indexes: input.indexes }),
       ...(input.uniques.length > 0 && { uniques: input.uniques }),
+      ...(input.expire !== undefined && { expire: input.expire }),
     };
-    const bare = Object.values({ ...words }).every((part) => part === undefined || part.length === 0);
+    const { expire, ...lists } = words;
+    const bare = expire === undefined && Object.values(lists).every((part) => part === undefined || part.length === 0);
     if (input.changes && (!bare || input.check)) throw new UsageError('--changes goes with no other change.');
     if (bare && !input.changes && !context.ask.possible) {
       throw new UsageError(
-        'Nothing to change: give --add-field, --set-field, --drop-field, --mode, --index, --unique or --changes.',
+        'Nothing to change: give --add-field, --set-field, --drop-field, --mode, --index, --unique, --expire or --changes.',
       );
     }
     const { app, project, collection } = await chooseCollection(context, input);

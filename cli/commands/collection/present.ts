@@ -2,6 +2,7 @@ import type { Field } from '../../../src/features/collections/fields/field.js';
 import { ACCESS_SENTENCES, RULE_NAMES } from '../../../src/features/collections/rules/collection-rules.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import type { presentCollection } from '../../../src/features/collections/present-collection.js';
+import { writeExpire } from '../../../src/features/collections/fields/expire.js';
 import { writeUnique } from '../../../src/features/collections/fields/unique.js';
 import { presentType } from '../../ask/present-field-spec.js';
 import type { TextStyle } from '../../view/output.js';
@@ -12,7 +13,9 @@ type Shown = ReturnType<typeof presentCollection>;
 export async function presentCollectionText(view: TextStyle, collection: Shown): Promise<string> {
   const head = `${view.paint.bold(collection.name)} (${collection.id}), ${collection.mode}, ${presentCollectionAccess(collection)}`;
   const together = collection.uniques ? `\nunique together: ${collection.uniques.map(writeUnique).join(' · ')}` : '';
-  const indexes = (collection.indexes.length > 0 ? `\nindexed: ${collection.indexes.join(' · ')}` : '') + together;
+  const expire = collection.expire ? `\nexpire: ${writeExpire(collection.expire)}` : '';
+  const indexes =
+    (collection.indexes.length > 0 ? `\nindexed: ${collection.indexes.join(' · ')}` : '') + together + expire;
   const rules = collection.access === 'rules' ? `\n${presentRules(collection)}` : '';
   if (collection.fields.length === 0) {
     return `${head}${indexes}${rules}\nNo declared fields: any JSON object is stored.`;

@@ -5,6 +5,7 @@ import { isDuplicateKey } from '../../platform/database/database.js';
 import type { Project } from '../projects/project.js';
 import { checkFields } from './fields/check-fields.js';
 import { checkIndexSpecs } from './indexes/check-index-specs.js';
+import { checkExpire } from './fields/check-expire.js';
 import { checkRls } from './fields/check-rls.js';
 import { requireCollectionName } from './require-collection-name.js';
 import { documentsName, type Collection } from './collection.js';
@@ -75,6 +76,7 @@ export async function readNewCollection(app: App, project: Project, input: NewCo
     isPublic,
     indexes: input.indexes ?? [],
     ...(input.uniques && { uniques: input.uniques }),
+    ...(input.expire && { expire: input.expire }),
     ...(input.changes && { changes: readDeclaredChanges(input.changes) }),
     version: 1,
     state: 'active',
@@ -83,6 +85,7 @@ export async function readNewCollection(app: App, project: Project, input: NewCo
   };
   checkRls(collection);
   checkIndexSpecs(collection);
+  checkExpire(collection);
   await requireSoundRules(app, null, collection);
   await requireSoundReferences(app, null, collection);
   const own = ownSets(collection);

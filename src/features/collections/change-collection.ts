@@ -11,6 +11,7 @@ import { INDEX_REFUSALS, indexRefused, requireConstraints } from './stored-fit.j
 import { requireSoundReferences } from './references/require-sound-references.js';
 import { announceSets, settleSets } from './name-sets.js';
 import { requireSoundRules, requireKnownNames } from './rules/require-sound-rules.js';
+import { checkExpire } from './fields/check-expire.js';
 import { checkUsersContract } from './users-collection.js';
 import { isServerOnly, PUBLIC_ACCESS, type CollectionAccess } from './rules/collection-rules.js';
 import { conflict } from '../../errors.js';
@@ -76,7 +77,7 @@ async function noteFolding(app: App, { _id, version }: Collection, folding: stri
 
 export type CollectionSettings = Pick<
   Collection,
-  'mode' | 'fields' | 'rls' | 'rules' | 'isPublic' | 'indexes' | 'uniques'
+  'mode' | 'fields' | 'rls' | 'rules' | 'isPublic' | 'indexes' | 'uniques' | 'expire'
 >;
 
 export interface ChangeOptions {
@@ -107,12 +108,23 @@ export async function changeCollection(
     if (!ready) continue;
     await buildIndexes(app, ready, changed);
     await announceSets(app, current, changed);
-    const { mode, fields, rls, rules = null, isPublic, indexes, uniques = [] } = changed;
+    const { mode, fields, rls, rules = null, isPublic, indexes, uniques = [], expire = null } = changed;
     const folding = leftFolding(ready, changed);
     const saved = await collectionStore(app).findOneAndUpdate(
       { _id: ready._id, version: ready.version, state: 'active' },
       {
-        $set: { mode, fields, rls, rules, isPublic, indexes, uniques, folding, updatedAt: new Date(app.clock.now()) },
+        $set: {
+          mode,
+          fields,
+          rls,
+          rules,
+          isPublic,
+          indexes,
+          uniques,
+          expire,
+          folding,
+          updatedAt: new Date(app.clock.now()),
+        },
         $inc: { version: 1 },
       },
       { returnDocument: 'after' },
@@ -134,6 +146,7 @@ export async function changeCollection(
 export async function requireSoundChange(app: App, current: Collection, changed: Collection): Promise<void> {
   checkRls(changed);
   checkIndexSpecs(changed);
+  checkExpire(changed);
   checkUsersContract(changed);
   await requireSoundRules(app, current, changed);
   await requireSoundReferences(app, current, changed);

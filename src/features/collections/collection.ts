@@ -1,3 +1,4 @@
+import type { Expire } from './fields/expire.js';
 import type { Unique } from './fields/unique.js';
 import type { ObjectId } from 'bson';
 import type { Field } from './fields/field.js';
@@ -71,6 +72,8 @@ export interface Collection {
   indexes: string[];
   /** Fields whose values together are unique among active documents that have all of them; absent: none. */
   uniques?: Unique[];
+  /** When documents go by themselves; absent and null: never. */
+  expire?: Expire | null;
   /** Fields whose folded values writers keep though nobody compares by them: not yet, or no longer (decision 58). */
   folding?: string[];
   /** The keeping of changes for those who follow them; absent: as the kind of database has it. */

@@ -5,6 +5,7 @@ import { changeCollection, type ChangeOptions } from './change-collection.js';
 import { checkFields } from './fields/check-fields.js';
 import type { Collection, CollectionMode } from './collection.js';
 import type { Field } from './fields/field.js';
+import type { Expire } from './fields/expire.js';
 import type { Unique } from './fields/unique.js';
 
 export interface CollectionEdit {
@@ -17,6 +18,8 @@ export interface CollectionEdit {
   indexes?: string[];
   /** Replaces what is unique together. */
   uniques?: Unique[];
+  /** When documents go by themselves; null: never. */
+  expire?: Expire | null;
 }
 
 /**
@@ -35,13 +38,19 @@ export function editCollection(
 
 /** A collection's settings after an edit. Pure; refuses what editCollection refuses. */
 export function applyEdit(
-  current: Pick<Collection, 'name' | 'mode' | 'fields' | 'indexes' | 'uniques'>,
+  current: Pick<Collection, 'name' | 'mode' | 'fields' | 'indexes' | 'uniques' | 'expire'>,
   edit: CollectionEdit,
-): Pick<Collection, 'mode' | 'fields' | 'indexes' | 'uniques'> {
+): Pick<Collection, 'mode' | 'fields' | 'indexes' | 'uniques' | 'expire'> {
   const { addFields = [], setFields = [], dropFields = [], mode = current.mode, indexes = current.indexes } = edit;
-  const { uniques = current.uniques } = edit;
+  const { uniques = current.uniques, expire = current.expire } = edit;
   const listed = addFields.length + setFields.length + dropFields.length;
-  if (listed === 0 && edit.mode === undefined && edit.indexes === undefined && !edit.uniques) {
+  if (
+    listed === 0 &&
+    edit.mode === undefined &&
+    edit.indexes === undefined &&
+    !edit.uniques &&
+    edit.expire === undefined
+  ) {
     throw invalid('INVALID_BODY', 'There is nothing to change');
   }
   const fields = new Map(current.fields.map((field) => [field.name, field]));
@@ -60,5 +69,5 @@ export function applyEdit(
     }
     fields.set(field.name, field);
   }
-  return { mode, fields: checkFields([...fields.values()], { name: current.name, mode }), indexes, uniques };
+  return { mode, fields: checkFields([...fields.values()], { name: current.name, mode }), indexes, uniques, expire };
 }

@@ -13,6 +13,7 @@ export function presentCollection(collection: Collection) {
     ...(collection.rules && { rules: collection.rules }),
     indexes: collection.indexes,
     ...(collection.uniques?.length && { uniques: collection.uniques }),
+    ...(collection.expire && { expire: collection.expire }),
     ...(collection.changes && { changes: collection.changes }),
     version: collection.version,
     createdAt: collection.createdAt.toISOString(),

@@ -22,6 +22,7 @@ import { findBoundedLog, presentLog } from '../changes/log-bound.js';
 import { addCollection } from '../collections/add-collection.js';
 import { changeCollection, type CollectionSettings, withRls } from '../collections/change-collection.js';
 import { checkFields } from '../collections/fields/check-fields.js';
+import { EXPIRE } from '../collections/fields/expire.js';
 import { UNIQUES } from '../collections/fields/unique.js';
 import type { CollectionAccess } from '../collections/rules/collection-rules.js';
 import { declaredAccess, MAX_DECLARED_INDEXES } from '../collections/schema/collection-declaration.js';
@@ -62,6 +63,12 @@ const SENT_UNIQUES = {
     'Fields that are unique together, as [["board", "user"]] or [{"fields": ["staff", "at"], "where": {"status": "booked"}}]; replaces those that are there.',
 };
 
+const SENT_EXPIRE = {
+  ...orNull(EXPIRE),
+  description:
+    'When documents go by themselves, as {"field": "expiresAt"} or {"field": "createdAt", "after": "30d", "permanent": true}; null for never.',
+};
+
 const CHANGES = withFieldDefs(
   changes({
     fields: { ...FIELD_LIST, description: 'Replaces all fields.' },
@@ -71,6 +78,7 @@ const CHANGES = withFieldDefs(
     mode: MODE,
     indexes: INDEXES,
     uniques: SENT_UNIQUES,
+    expire: SENT_EXPIRE,
     access: ACCESS,
     ownerField: TEXT,
     rls: orNull(RLS),
@@ -86,6 +94,7 @@ const BAD_SETTINGS = [
   'VALIDATION_FAILED',
   'INVALID_INDEX',
   'INVALID_UNIQUE',
+  'INVALID_EXPIRE',
   'INVALID_RULES',
   'INVALID_RULE',
   'INVALID_REFERENCE',
@@ -148,6 +157,7 @@ export const COLLECTION_ROUTES: RouteList = {
           'rules?': orNull(RULE_TEXTS),
           'indexes?': INDEXES,
           'uniques?': SENT_UNIQUES,
+          'expire?': SENT_EXPIRE,
           'ifNotExists?': FLAG,
         }),
       ),
@@ -293,7 +303,8 @@ function readSettings(
   current: Collection,
   { fields, rls, access, ownerField, ...edit }: Omit<TypeOf<typeof CHANGES>, 'forNewWrites'>,
 ): Partial<CollectionSettings> {
-  const names = Object.values({ ...edit }).some((part) => part !== undefined && part.length > 0);
+  const { expire, ...lists } = edit;
+  const names = expire !== undefined || Object.values(lists).some((part) => part !== undefined && part.length > 0);
   const isAccess = access !== undefined || ownerField !== undefined || rls !== undefined;
   const mode = edit.mode ?? current.mode;
   if (fields && (edit.addFields ?? edit.setFields ?? edit.dropFields)) {
@@ -309,6 +320,7 @@ function readSettings(
           fields: checkFields(fields, { name: current.name, mode }),
           indexes: edit.indexes ?? current.indexes,
           uniques: edit.uniques ?? current.uniques,
+          expire: edit.expire === undefined ? current.expire : edit.expire,
         }
       : (names || !isAccess) && applyEdit(current, edit)),
     ...(isAccess && readAccess(current, { access, ownerField, rls })),

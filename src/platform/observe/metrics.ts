@@ -2,7 +2,7 @@ import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { withTimeout } from '../time/with-timeout.js';
 
 /** Events counted beside requests, each with its possible outcomes. */
-export type CountedEvent = 'webhook_attempts' | 'mails' | 'long_reads' | 'settled_references';
+export type CountedEvent = 'webhook_attempts' | 'mails' | 'long_reads' | 'settled_references' | 'expired_documents';
 
 type Metric = MetricObjectWithValues<MetricValue<string>>;
 
@@ -60,6 +60,7 @@ const EVENT_HELP: Record<CountedEvent, string> = {
   webhook_attempts: 'Attempts to deliver data webhooks',
   mails: 'Mails by what is known of them',
   long_reads: 'Reads that looked at more than 10,000 documents, by command',
+  expired_documents: 'Documents that went by themselves, to the trash or for good',
   settled_references: 'Documents changed because one that they refer to went or came back',
 };
 

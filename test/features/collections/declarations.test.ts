@@ -103,6 +103,7 @@ const collection = fc
         name: `c${made.name}`,
         indexes,
         ...(indexes.length === 2 && { uniques: [indexes] }),
+        ...(indexes.length === 1 && { expire: { field: 'updatedAt', after: '7d', permanent: true } }),
       }),
     ),
   );

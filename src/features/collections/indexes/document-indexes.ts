@@ -27,7 +27,7 @@ export const REMOVED = 'removed' as const;
 
 type Named = IndexDescription & { name: string; key: Record<string, 1 | -1 | '2dsphere'> };
 
-type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques' | 'namedBy'>;
+type Settings = Pick<Collection, 'mode' | 'fields' | 'rls' | 'rules' | 'indexes' | 'uniques' | 'expire' | 'namedBy'>;
 
 /** MongoDB holds 64 indexes of a collection, that of `_id` among them. */
 export const MAX_STORED_INDEXES = 63;
@@ -83,6 +83,11 @@ export function requiredIndexes(collection: Settings): Named[] {
     if ((field.items ?? field).onDelete === undefined) continue;
     // Of trashed documents too: they are taken back with what they refer to.
     indexes.push({ name: `ref_${field.name}`, key: { [field.name]: 1, isDeleted: 1, _id: 1 } });
+  }
+  // That of createdAt is there already.
+  if (collection.expire && collection.expire.field !== 'createdAt') {
+    const { field } = collection.expire;
+    indexes.push({ name: `expire_${field}`, key: { [field]: 1 }, partialFilterExpression: ACTIVE });
   }
   for (const spec of collection.indexes) {
     const place = placesField(spec);

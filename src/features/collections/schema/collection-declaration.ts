@@ -1,6 +1,6 @@
 import type { SchemaObject } from 'ajv';
 import { compileCheck } from '../../../platform/schema/check-schema.js';
-import { arrayOf, claimed, type Schema } from '../../../platform/schema/schema.js';
+import { arrayOf, claimed, orNull, type Schema } from '../../../platform/schema/schema.js';
 import { lifetime, presentDuration } from '../../../config/setting-readers.js';
 import { invalid } from '../../../errors.js';
 import {
@@ -14,6 +14,7 @@ import {
 } from '../collection.js';
 import { CONSTRAINT_NAMES, constraintRow } from '../fields/constraints/constraint-rows.js';
 import { FIELD_TYPES, OWN_USER, type Field } from '../fields/field.js';
+import { EXPIRE, type Expire } from '../fields/expire.js';
 import { UNIQUES, type Unique } from '../fields/unique.js';
 import { completeRules } from '../rules/check-rules.js';
 import {
@@ -44,6 +45,8 @@ export interface CollectionDeclaration {
   indexes?: string[];
   /** Fields that are unique together. */
   uniques?: Unique[];
+  /** When documents go by themselves; null: never. */
+  expire?: Expire | null;
   changes?: DeclaredChanges;
 }
 
@@ -58,6 +61,8 @@ export interface WholeDeclaration
   extends Required<Pick<CollectionDeclaration, 'name' | 'mode' | 'fields' | 'indexes'>>, CollectionAccess {
   /** Left out where there are none. */
   uniques?: Unique[];
+  /** Left out where none goes by itself. */
+  expire?: Expire;
   /** Left out where everything is as the settings and the kind of database have it. */
   changes?: DeclaredChanges;
 }
@@ -131,6 +136,7 @@ export const DECLARATION_SCHEMA: Schema<CollectionDeclaration> = claimed({
     },
     indexes: { type: 'array', items: { type: 'string' }, maxItems: MAX_DECLARED_INDEXES },
     uniques: UNIQUES,
+    expire: orNull(EXPIRE),
     changes: {
       type: 'object',
       additionalProperties: false,
@@ -151,7 +157,7 @@ export const readDeclarations = compileCheck({
 
 /** The settings of a collection that declarations are compared with. */
 export function wholeDeclaration(collection: Collection): WholeDeclaration {
-  const { name, mode, fields, rls, rules, isPublic, indexes, uniques, changes } = collection;
+  const { name, mode, fields, rls, rules, isPublic, indexes, uniques, expire, changes } = collection;
   return {
     name,
     mode,
@@ -161,6 +167,7 @@ export function wholeDeclaration(collection: Collection): WholeDeclaration {
     isPublic,
     indexes,
     ...(uniques?.length && { uniques }),
+    ...(expire && { expire }),
     ...(changes && { changes: declareChanges(changes) }),
   };
 }

@@ -16,6 +16,7 @@ import {
 import { ACCESS_WORDS, type Collection } from '../collection.js';
 import { FIELD_DEFS } from './collection-declaration.js';
 import type { Field } from '../fields/field.js';
+import { EXPIRE } from '../fields/expire.js';
 import { UNIQUES } from '../fields/unique.js';
 
 /** The shape in which the hosted service's SDK reads a collection. */
@@ -68,6 +69,7 @@ const SHOWN = {
   'rules?': RULES,
   indexes: arrayOf(TEXT),
   'uniques?': UNIQUES,
+  'expire?': EXPIRE,
   'changes?': object({ 'on?': FLAG, 'keepMs?': WHOLE }),
   version: integer(),
   createdAt: MOMENT,

@@ -8,6 +8,7 @@ import { listAccessDifferences, listLoosenedAccess, listLoosenedFields } from '.
 import { listTightened } from '../fields/constraints/check-value.js';
 import { checkFields } from '../fields/check-fields.js';
 import type { Field, FieldShape } from '../fields/field.js';
+import { writeExpire } from '../fields/expire.js';
 import { readUnique, writeUnique, type Unique } from '../fields/unique.js';
 import {
   declareChanges,
@@ -35,6 +36,7 @@ export function mergeDeclaration(
   if (fields.length === 0 && mode === 'enforced') checkFields(fields, { name, mode });
   const indexes = mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune);
   const uniques = mergeUniques(from.uniques ?? [], declared.uniques, prune);
+  const expire = declared.expire === undefined ? from.expire : declared.expire;
   const changes = from.changes || declared.changes ? { ...from.changes, ...settled(declared.changes) } : undefined;
   return {
     name,
@@ -45,6 +47,7 @@ export function mergeDeclaration(
     isPublic,
     indexes,
     ...(uniques.length > 0 && { uniques }),
+    ...(expire && { expire }),
     ...(changes && { changes }),
   };
 }
@@ -128,6 +131,11 @@ export function listDifferences(from: WholeDeclaration, to: WholeDeclaration): s
   }
   if (!isDeepStrictEqual(from.uniques, to.uniques)) {
     lines.push(`unique together: ${presentUniques(from) || 'none'} -> ${presentUniques(to) || 'none'}`);
+  }
+  if (!isDeepStrictEqual(from.expire, to.expire)) {
+    lines.push(
+      `expire: ${from.expire ? writeExpire(from.expire) : 'never'} -> ${to.expire ? writeExpire(to.expire) : 'never'}`,
+    );
   }
   if (!isDeepStrictEqual(from.changes, to.changes)) {
     lines.push(`changes: ${presentChangesSetting(from)} -> ${presentChangesSetting(to)}`);

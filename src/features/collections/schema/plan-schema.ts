@@ -156,7 +156,7 @@ export function settleChange(current: Collection, { declared, prune, loosens }: 
     const message = `"${name}" was changed meanwhile, and this would loosen it (${unplanned}): look at the plan again`;
     throw conflict('CHANGED_MEANWHILE', message);
   }
-  return { ...to, rules: rules ?? null, uniques: to.uniques ?? [] };
+  return { ...to, rules: rules ?? null, uniques: to.uniques ?? [], expire: to.expire ?? null };
 }
 
 /** A change as HTTP and command line show it. */

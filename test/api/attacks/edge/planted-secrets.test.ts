@@ -54,8 +54,8 @@ const SECRETS: Readonly<Record<string, () => unknown>> = {
 /** Addresses that are shown: one with a password in it is refused, or shown without. */
 const ADDRESSES = new Set(['endpoint', 'publicUrl', 'issuer', 'redirect', 'origin']);
 const PLAIN = new Set(
-  `accessKeyId address rls rules appClientIds audienceId bucket clientId code_challenge collection contentType create
-  data delete description dropFields email events fields filePath filename filter firstName format from grace html id
+  `accessKeyId address after rls rules appClientIds audienceId bucket clientId code_challenge collection contentType create
+  data delete description dropFields email events field fields filePath filename filter firstName format from grace html id
   ids ifMatch indexes inviterName keep keyId lastName mfaResetDelay anonymousKeep name op origins ownerField path paths
   allowedDomains pipeline projectId projects providerFromEmail query rawId read redirectUrls redirects region replyTo
   roles rpId scheduledAt scopes segmentId since subject teamId templateId templateName text to type uniques update
