@@ -31,7 +31,7 @@ process.once('disconnect', () => process.exit());
 
 async function look(): Promise<string | null> {
   // While its snapshot is held, others use no page of it again.
-  holdSnapshot(open<Buffer, Buffer>({ ...STORE_OPTIONS, path, readOnly: true }));
+  const snapshot = holdSnapshot(open<Buffer, Buffer>({ ...STORE_OPTIONS, path, readOnly: true }));
   const file = new PageFile(path);
   let damage: string | null = null;
   const visitor = {
@@ -58,6 +58,8 @@ async function look(): Promise<string | null> {
   } catch (error) {
     if (error instanceof PageError || (error as NodeJS.ErrnoException).code === 'EIO') return (error as Error).message;
     throw error;
+  } finally {
+    snapshot.done();
   }
 }
 

@@ -64,7 +64,8 @@ function guarded(iterator: Iterator<unknown> | number, reads: Reads): Iterator<u
 /**
  * Holds the snapshot that this turn has read so far, for those alone that are given it: lmdb would let later turns read
  * by it as well while nobody commits, and the first of them that meets damage would end it for all. This turn reads
- * another one from here on. To be ended by `done`.
+ * another one from here on. To be ended by `done`; until then the caller keeps the object, with which the snapshot is
+ * given up when it is garbage.
  */
 export function holdSnapshot(store: Store): Snapshot {
   // Its types leave out the method that forgets.

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readdirSync, rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -94,6 +94,29 @@ describe('a store whose process ended by a signal', () => {
     }
     await lookAfterKill(dataDir, 60_000);
     expect(marks()).toEqual([]);
+  });
+
+  it('is found whole while others write, whenever its garbage is collected', async () => {
+    const engine = openEngine({ dataDir, durability: 'relaxed' });
+    const items = engine.db('d').collection<{ _id: string; text: string }>('items');
+    await items.insertMany(Array.from({ length: 30_000 }, (_, n) => ({ _id: `more ${n}`, text: 'x'.repeat(500) })));
+    const looking = fork(join(import.meta.dirname, '../../storage/checks/look-process.ts'), [dataDir, ''], {
+      // So often that it is collected in each step.
+      execArgv: ['--import', 'tsx', '--gc-interval=300'],
+    });
+    const ended = once(looking, 'exit');
+    const [report] = await Promise.all([
+      once(looking, 'message').then(([told]) => told as { damage: string | null }),
+      (async () => {
+        for (let n = 0; looking.exitCode === null; n++) {
+          const ids = Array.from({ length: 100 }, (_, k) => `more ${(n * 7 + k * 300) % 30_000}`);
+          await items.updateMany({ _id: { $in: ids } }, { $set: { text: `${n}`.repeat(100) } });
+        }
+      })(),
+    ]);
+    await ended;
+    expect(report).toEqual({ damage: null });
+    await engine.close();
   });
 
   it('that it has closed is not looked through: there is no mark', async () => {
