@@ -79,16 +79,16 @@ export function firstEntryAt(dataDir: string, page: number): number {
 }
 
 /** Where in the data file the values of its entries lie. */
-export function valuesIn(dataDir: string): { at: number; bytes: number }[] {
+export function valuesIn(dataDir: string): { at: number; bytes: number; space: number }[] {
   const file = new PageFile(join(dataDir, DATA_FILE));
   const meta = file.readMeta();
-  const places: { at: number; bytes: number }[] = [];
+  const places: { at: number; bytes: number; space: number }[] = [];
   for (const page of pagesOf(file, meta, meta.main)) {
-    for (const value of page.values) {
+    for (const [n, value] of page.values.entries()) {
       const { first } = file.readValue(value, meta);
       // A page that was read has a buffer of its own.
       const at = value.isBig ? first * PAGE_BYTES + HEADER_BYTES : page.number * PAGE_BYTES + value.bytes.byteOffset;
-      places.push({ at, bytes: value.size });
+      places.push({ at, bytes: value.size, space: page.keys[n]![0]! });
     }
   }
   file.close();

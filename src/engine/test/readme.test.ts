@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { STORAGE_FORMAT } from '../storage/file/environment.js';
+import { STORAGE_FORMAT } from '../storage/format/format-record.js';
 import { ENGINE_README, renderEngineReadme } from './helpers/engine-readme.js';
 
 describe('src/engine/README.md', () => {

@@ -58,7 +58,7 @@ export class Catalog {
   /** Forgets what another process changed. Must run inside the snapshot or transaction that is then read. */
   refresh(): void {
     const record = this.environment.store.getBinaryFast(VERSION_KEY);
-    const version = record === undefined ? 0 : record.readUIntBE(2, 6);
+    const version = record === undefined ? 0 : record.readUIntBE(1, 6);
     if (version === this.version) return;
     this.version = version;
     this.known.clear();
@@ -278,9 +278,9 @@ export class Catalog {
     this.changes.clear();
     if (!this.changed) return;
     this.version++;
-    const record = Buffer.alloc(8);
-    record.writeUIntBE(this.version, 2, 6);
-    this.queue.put(VERSION_KEY, record);
+    const record = Buffer.alloc(6);
+    record.writeUIntBE(this.version, 0, 6);
+    this.queue.put(VERSION_KEY, encodeRecord(VERSION_KEY, record));
     this.changed = false;
   }
 

@@ -10,7 +10,6 @@ import {
   DROPPED_SPACE,
   FORMAT_KEY,
   INDEX_SPACE,
-  VERSION_KEY,
 } from '../format/key-spaces.js';
 import type { CollectionEntry, IndexEntry, KeptCounts } from '../keys/index-definition.js';
 import { indexKeysOf } from '../keys/index-keys.js';
@@ -19,6 +18,7 @@ import { CountChanges, countedValue, decodeCounts, noCounts } from '../catalog/k
 import { prepareCollection } from '../catalog/prepare-collection.js';
 import { presentIdKey } from '../encoding/present-key.js';
 import { StorageError } from '../storage-error.js';
+import { FORMAT_RECORD } from '../format/format-record.js';
 import { bsonLength, contentOf, entrySum, isSealIntact, sealedBson, storedSum } from '../format/stored-form.js';
 import type { WalkVisitor } from '../file/walk-pages.js';
 
@@ -113,7 +113,8 @@ export class Examination {
         if (this.isKnown(key)) decodeRecord(key, value, `A change in the log of ${this.placeOf(key)!.entry.ns}`);
         return;
       default:
-        if (!key.equals(FORMAT_KEY) && !key.equals(VERSION_KEY)) decodeRecord(key, value, 'A record about the file');
+        if (!key.equals(FORMAT_KEY)) decodeRecord(key, value, 'A record about the file');
+        else if (!value.equals(FORMAT_RECORD)) this.report('The record of the storage format is damaged.');
     }
   }
 

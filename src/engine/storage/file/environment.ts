@@ -3,8 +3,7 @@ import { devNull } from 'node:os';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { open, type RootDatabase } from 'lmdb';
-import { decodeDocument } from '../../codec/decode.js';
-import { encodeDocument } from '../../codec/encode.js';
+import { checkRecord, FORMAT_RECORD } from '../format/format-record.js';
 import { FORMAT_KEY } from '../format/key-spaces.js';
 import { guardReads } from './guard-reads.js';
 import { LastCommit } from './last-commit.js';
@@ -21,8 +20,6 @@ import { failedWrite, MAP_BYTES, translateStorageError } from './translate-error
 /** `full`: every commit is on the disk before it is acknowledged. `relaxed`: a power loss may take the last commits. */
 export type Durability = 'full' | 'relaxed';
 
-/** The layout of keys and records; `src/engine/README.md` describes it. Raise it with a reader for the older one. */
-export const STORAGE_FORMAT = 1;
 export const DATA_FILE = 'bsvc.mdb';
 
 /** Time for which a commit trusts that the file is still where it was. */
@@ -288,7 +285,7 @@ function checkFormat({ store, path, commit }: Environment): void {
     try {
       commit(() => {
         if (store.getBinary(FORMAT_KEY) !== undefined) return undefined;
-        store.putSync(FORMAT_KEY, encodeDocument({ engine: 'bsvc', format: STORAGE_FORMAT, created: new Date() }));
+        store.putSync(FORMAT_KEY, FORMAT_RECORD);
         return undefined;
       });
     } catch (error) {
@@ -299,33 +296,12 @@ function checkFormat({ store, path, commit }: Environment): void {
   checkRecord(Buffer.from(record), path);
 }
 
-/** Throws FOREIGN or NEWER_FORMAT when the format record is not of a file that this version reads. */
-export function checkRecord(record: Buffer, path: string): void {
-  const { engine, format } = readFormat(record, path);
-  if (engine !== 'bsvc') throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`);
-  if (format !== STORAGE_FORMAT) {
-    throw new StorageError(
-      'NEWER_FORMAT',
-      `${path} has storage format ${String(format)}, this version reads ${STORAGE_FORMAT}; use a newer bsvc.`,
-    );
-  }
-}
-
 /** The process that repairs a file counts on nobody else opening it until then. */
 function refuseRepaired(environment: Environment, dataDir: string): void {
   const repairer = findRepairer(dataDir, () => listProcesses(environment));
   if (repairer === null) return;
   const message = `${environment.path} is being repaired by process ${repairer}; try again when it has ended.`;
   throw new StorageError('BUSY', message);
-}
-
-/** The content of the file's format record; a StorageError FOREIGN when it is none of ours. */
-function readFormat(record: Buffer, path: string): { engine?: unknown; format?: unknown } {
-  try {
-    return decodeDocument(record);
-  } catch (error) {
-    throw new StorageError('FOREIGN', `${path} is an LMDB file of something else than bsvc.`, error);
-  }
 }
 
 /** Ids of the processes that have the data file open, this one included; dead ones are forgotten first. */

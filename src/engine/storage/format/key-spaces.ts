@@ -8,6 +8,7 @@ export const INDEX_SPACE = 0x20;
 /** The log of changes. */
 export const CHANGE_SPACE = 0x30;
 
-/** The two records without a checksum: before one is known to be ours, and for one that every command reads. */
+/** The record without a checksum: it says whether the others have one. */
 export const FORMAT_KEY = Buffer.from([META_SPACE, ...Buffer.from('format')]);
+/** Every command reads it, without comparing its checksum: of a damaged one it reads the catalog anew. */
 export const VERSION_KEY = Buffer.from([META_SPACE, ...Buffer.from('version')]);
