@@ -126,8 +126,9 @@ describe('bsvc serve', () => {
     running.push(service);
     const ended = once(service.process, 'exit');
     await rename(data, join(other.path, 'elsewhere'));
-    expect(await ended).toEqual([3, null]);
-    expect(service.stderr()).toContain(join(data, 'bsvc.mdb'));
+    const [code, signal] = (await ended) as [number | null, string | null];
+    const named = expect.stringContaining(join(data, 'bsvc.mdb')) as string;
+    expect({ code, signal, stderr: service.stderr() }).toEqual({ code: 3, signal: null, stderr: named });
     await other.remove();
   });
 
