@@ -52,6 +52,7 @@ import { requestId } from './http/requests/request-id.js';
 import type { RouteList } from './http/routes/route.js';
 import { mountRoutes } from './http/routes/mount-routes.js';
 import { securityHeaders } from './http/replies/security-headers.js';
+import { servePublicFolder } from './http/public-folder/serve-public-folder.js';
 import { traceRequests } from './http/trace-requests.js';
 
 /**
@@ -137,6 +138,7 @@ export function createApi(app: App): Koa {
   offerMetrics(app);
   offerLogSize(app);
   watchUnindexedReads(app);
+  if (app.config.publicDir !== null) api.use(servePublicFolder(app.config.publicDir, app.config.publicSpa, app.log));
   api.use(mountRoutes(app, ROUTE_LISTS, limitRequests(app)));
   return api;
 }

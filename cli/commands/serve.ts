@@ -26,12 +26,19 @@ import type { TextStyle } from '../view/output.js';
 export default defineCommand({
   details:
     'Stops with SIGTERM or Ctrl-C: takes no new requests, finishes those under way. Log lines go to standard error.',
-  examples: ['bsvc serve', 'bsvc serve --demo', 'bsvc serve --host 0.0.0.0 --port 8080 --data-dir /var/lib/bsvc'],
+  examples: [
+    'bsvc serve',
+    'bsvc serve --demo',
+    'bsvc serve --public ./dist --spa',
+    'bsvc serve --host 0.0.0.0 --port 8080 --data-dir /var/lib/bsvc',
+  ],
   service: true,
   parameters: {
     host: setting('--host <host>', 'BSVC_HOST', 'address to listen on (default: 127.0.0.1)'),
     port: setting('--port <port>', 'BSVC_PORT', 'port to listen on, 0 for any free one (default: 4000)'),
     processes: setting('--processes <n>', 'BSVC_PROCESSES', 'processes that share the port (default: 1)'),
+    publicDir: setting('--public <dir>', 'BSVC_PUBLIC_DIR', 'serve the files of a front end at /'),
+    spa: setting('--spa', 'BSVC_PUBLIC_SPA', 'with --public: index.html for pages that are no file'),
     noWorker: flag('--no-worker', 'leave background work to "bsvc worker"'),
     migrate: flag('--migrate', 'run pending migrations first'),
     demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys; generous rate limits', {

@@ -1,5 +1,5 @@
 import { defaulted, optional } from './setting.js';
-import { asIs, baseUrl, parseRate, wholeWithin } from './setting-readers.js';
+import { asIs, baseUrl, parseRate, trueOrFalse, wholeWithin } from './setting-readers.js';
 
 /** Where the service listens, and how many requests one address may send. */
 export const HTTP_SETTINGS = {
@@ -8,6 +8,13 @@ export const HTTP_SETTINGS = {
   publicUrl: optional('BSVC_PUBLIC_URL', baseUrl, 'address under which clients reach the service', {
     defaultText: 'from host and port',
   }),
+  publicDir: optional('BSVC_PUBLIC_DIR', asIs, 'folder of a front end, served at `/` beside the API'),
+  publicSpa: defaulted(
+    'BSVC_PUBLIC_SPA',
+    trueOrFalse,
+    false,
+    'answer pages that the folder does not have with its index.html, for a front end that does its own routing',
+  ),
   rateLimit: defaulted(
     'BSVC_RATE_LIMIT',
     parseRate,

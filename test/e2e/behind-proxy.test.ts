@@ -22,7 +22,7 @@ const LOCAL: Readonly<Record<ProxyName, (text: string, own: number) => string>> 
       .replace(/ *ssl_certificate.*\n/g, '')
       .replace('http {', 'http {\n access_log off;\n'),
   caddy: (text, own) =>
-    `{\n admin off\n auto_https off\n}\n${text.replace('api.example.com {', `http://127.0.0.1:${own} {`)}`,
+    `{\n admin off\n auto_https off\n}\n${text.replace(/^ap[ip]\.example\.com \{/, `http://127.0.0.1:${own} {`)}`,
   haproxy: (text, own) =>
     text
       .replace(/bind :443 ssl crt \S+/, `bind 127.0.0.1:${own}`)

@@ -36,7 +36,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318': 'test/e2e/telemetry.test.ts does the same',
   },
   'proxy.md': {
-    '# Caddyfile': 'test/e2e/behind-proxy.test.ts runs it',
+    'app.example.com {': 'test/e2e/behind-proxy.test.ts runs it',
     'location /backend/ {': 'test/e2e/behind-proxy.test.ts runs it',
     'example.com {': 'test/e2e/behind-proxy.test.ts runs it',
     'frontend api': 'test/e2e/behind-proxy.test.ts runs it',

@@ -12,7 +12,9 @@ let tarball: string;
 
 beforeAll(async () => {
   dir = await openTempDir();
-  execFileSync(process.execPath, [join(ROOT, 'src/packaging/package.mjs'), dir.path], { stdio: ['ignore', 'ignore', 2] });
+  execFileSync(process.execPath, [join(ROOT, 'src/packaging/package.mjs'), dir.path], {
+    stdio: ['ignore', 'ignore', 2],
+  });
   tarball = join(
     dir.path,
     readdirSync(dir.path).find((name) => name.endsWith('.tgz'))!,

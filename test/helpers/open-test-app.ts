@@ -63,7 +63,8 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   const app = await openApp(config, log, options.clock ?? systemClock, options.telemetry);
   await migrate(app.db);
   const server = createServer(createApi(app).callback());
-  watchReplies(server, config.rateLimit ? true : config.authRateLimit ? null : false);
+  // What a folder holds, no document describes.
+  if (config.publicDir === null) watchReplies(server, config.rateLimit ? true : config.authRateLimit ? null : false);
   const { url, close } = await listen(server);
   return {
     app,

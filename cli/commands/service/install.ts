@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import type { Config } from '../../../src/config/config.js';
 import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
-import { defineCommand, flag, option } from '../../shell/command.js';
+import { defineCommand, flag, option, setting } from '../../shell/command.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { UsageError } from '../../view/exit.js';
 
@@ -20,11 +20,13 @@ export default defineCommand({
   details: [
     'As root the units are for the system (/etc/systemd/system), run as a user of their own (--user) and can write to the data directory alone; otherwise they are for this user (~/.config/systemd/user).',
     'They run this installation with the present data directory and, when --env-file is given, that settings file. Nothing is started.',
+    'With --domain it also writes a Caddyfile: Caddy gets the certificate for that name and passes requests on.',
   ].join('\n'),
   examples: [
     'bsvc service install --print',
     'bsvc service install --data-dir /var/lib/bsvc --env-file /etc/bsvc.env',
     'bsvc service install --worker --force',
+    'bsvc service install --domain app.example.com --public /srv/app/dist --spa',
   ],
   parameters: {
     systemd: flag('--systemd', 'systemd units (the only kind, and the default)'),
@@ -32,6 +34,9 @@ export default defineCommand({
     out: option('--out <dir>', 'directory to write to'),
     print: flag('--print', 'print the units instead of writing them'),
     user: option('--user <name>', 'system units: the user that runs them (default: bsvc)', readUser),
+    domain: option('--domain <name>', 'name under which clients come: HTTPS by Caddy', readDomain),
+    publicDir: setting('--public <dir>', 'BSVC_PUBLIC_DIR', 'the files of a front end, served at /'),
+    spa: setting('--spa', 'BSVC_PUBLIC_SPA', 'with --public: index.html for pages that are no file'),
     force: flag('--force', 'replace units that are there'),
   },
   async run(context, input) {
@@ -45,22 +50,33 @@ export default defineCommand({
     const shared = ['--data-dir', config.dataDir, ...readEnvFileWords(context.io.cwd, context.envFile)];
     const target = system ? 'multi-user.target' : 'default.target';
     const user = input.user ?? 'bsvc';
-    const place: Place = { system: system ? hardening(user, config) : '', directory: config.dataDir, target };
+    const publicDir = config.publicDir === null ? null : resolve(context.io.cwd, config.publicDir);
+    const frontEnd = publicDir === null ? [] : ['--public', publicDir, ...(config.publicSpa ? ['--spa'] : [])];
+    const place: Place = {
+      system: system ? hardening(user, config, publicDir) : '',
+      environment:
+        input.domain === undefined ? '' : `Environment=BSVC_PUBLIC_URL=https://${input.domain} BSVC_TRUST_PROXY=1\n`,
+      directory: config.dataDir,
+      target,
+    };
     const units = [
-      writeUnit('server', ['serve', ...(input.worker ? ['--no-worker'] : []), ...shared], place),
+      writeUnit('server', ['serve', ...(input.worker ? ['--no-worker'] : []), ...frontEnd, ...shared], place),
       ...(input.worker ? [writeUnit('worker', ['worker', ...shared], place)] : []),
     ];
+    const proxy = input.domain === undefined ? [] : [writeCaddyfile(input.domain, config.port)];
     if (input.print) {
-      const text = units.map((unit) => `# ${unit.file}\n${unit.text}`).join('\n');
-      return { json: units, quiet: text, text: () => text };
+      const text = [...units, ...proxy].map((unit) => `# ${unit.file}\n${unit.text}`).join('\n');
+      return { json: [...units, ...proxy], quiet: text, text: () => text };
     }
-    const files = units.map(({ file }) => join(dir, file));
+    const proxyDir = system && !input.out ? '/etc/caddy' : dir;
+    const wanted = [...units.map((unit) => ({ ...unit, dir })), ...proxy.map((unit) => ({ ...unit, dir: proxyDir }))];
+    const files = wanted.map((unit) => join(unit.dir, unit.file));
     // All of them are looked at before anything is made.
-    const changed: Unit[] = [];
-    for (const unit of units) if (await differs(join(dir, unit.file), unit.text, input.force)) changed.push(unit);
-    await mkdir(dir, { recursive: true });
+    const changed: typeof wanted = [];
+    for (const unit of wanted) if (await differs(join(unit.dir, unit.file), unit.text, input.force)) changed.push(unit);
+    for (const folder of new Set(wanted.map((unit) => unit.dir))) await mkdir(folder, { recursive: true });
     await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-    for (const { file, text } of changed) await replaceFile(join(dir, file), text, FOR_ALL);
+    for (const unit of changed) await replaceFile(join(unit.dir, unit.file), unit.text, FOR_ALL);
     const control = system ? 'systemctl' : 'systemctl --user';
     return {
       json: { files },
@@ -75,9 +91,12 @@ export default defineCommand({
                 `  chown -R ${user}: ${quoteShell(config.dataDir)}`,
               ]
             : []),
-          ...(input.out ? [`  ${control} link ${files.join(' ')}`] : []),
+          ...(input.out ? [`  ${control} link ${files.slice(0, units.length).join(' ')}`] : []),
           `  ${control} daemon-reload`,
           `  ${control} enable --now ${units.map(({ file }) => file).join(' ')}`,
+          ...proxy.map(({ file }) =>
+            proxyDir === '/etc/caddy' ? '  systemctl reload caddy' : `  caddy run --config ${join(proxyDir, file)}`,
+          ),
           ...(system ? [] : ['  loginctl enable-linger    # so that it runs without you being logged in']),
         ].join('\n'),
     };
@@ -87,6 +106,7 @@ export default defineCommand({
 interface Place {
   /** Lines for system units alone. */
   system: string;
+  environment: string;
   directory: string;
   target: string;
 }
@@ -101,11 +121,18 @@ function writeUnit(role: 'server' | 'worker', words: string[], place: Place): Un
   };
 }
 
+function writeCaddyfile(domain: string, port: number): Unit {
+  const text = `${domain} {\n  encode zstd gzip\n  reverse_proxy 127.0.0.1:${port}\n}\n`;
+  return { file: 'Caddyfile', text };
+}
+
 /** Lines that keep a system unit from everything but its work. */
-function hardening(user: string, { dataDir, backupTo }: Config): string {
+function hardening(user: string, { dataDir, backupTo }: Config, publicDir: string | null): string {
   const text = readPackageFile('templates', 'systemd', 'system.conf');
   const folders = [dataDir, ...(backupTo !== null && !backupTo.startsWith('s3:') ? [resolve(dataDir, backupTo)] : [])];
-  const inHome = [PACKAGE_ROOT, process.execPath, ...folders].some((path) => /^\/(home|root)\//.test(path));
+  const inHome = [PACKAGE_ROOT, process.execPath, publicDir ?? '', ...folders].some((path) =>
+    /^\/(home|root)\//.test(path),
+  );
   const values: Record<string, string> = {
     user,
     writable: folders.map(quoteWord).join(' '),
@@ -118,6 +145,13 @@ function hardening(user: string, { dataDir, backupTo }: Config): string {
 function readUser(text: string): string {
   if (!/^[a-z_][a-z0-9_-]{0,31}$/.test(text)) throw new Error('must be the name of a user, for example bsvc');
   return text;
+}
+
+function readDomain(text: string): string {
+  if (!/^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/i.test(text)) {
+    throw new Error('must be a name without scheme or port, for example app.example.com');
+  }
+  return text.toLowerCase();
 }
 
 function quoteShell(word: string): string {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
 import { AppError, preconditionFailed, unsatisfiable } from '../../errors.js';
+import { parseByteRange } from '../../http/requests/byte-range.js';
 import { evaluateConditions } from '../../http/requests/conditions.js';
 import { DamagedFileError, ReplacedFileError } from '../../platform/object-store/block-sums.js';
 import { isObjectKey } from '../../platform/object-store/object-store.js';
@@ -164,28 +165,4 @@ function rangeRefused(size: number): AppError {
   return unsatisfiable('RANGE_NOT_SATISFIABLE', `The file has ${size} bytes`, {
     headers: { 'Content-Range': `bytes */${size}` },
   });
-}
-
-interface ByteRange {
-  start: number;
-  /** Inclusive. */
-  end: number;
-}
-
-/**
- * The one range that a `Range` header asks for; null = the whole file (no header, several ranges, another unit or a
- * malformed one: RFC 9110 lets a server ignore those), 'unsatisfiable' = 416.
- */
-function parseByteRange(header: string, size: number): ByteRange | 'unsatisfiable' | null {
-  const match = /^bytes=(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))$/.exec(header);
-  if (!match) return null;
-  const [, from, to, last] = match;
-  if (last !== undefined) {
-    const length = Math.min(Number(last), size);
-    return length === 0 ? 'unsatisfiable' : { start: size - length, end: size - 1 };
-  }
-  const start = Number(from);
-  const end = to ? Math.min(Number(to), size - 1) : size - 1;
-  if (to && Number(to) < start) return null;
-  return start >= size ? 'unsatisfiable' : { start, end };
 }

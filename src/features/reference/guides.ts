@@ -23,7 +23,7 @@ export const GUIDES = [
   { name: 'commands', title: 'Command line' },
   { name: 'settings', title: 'Settings' },
   { name: 'backup', title: 'Backup and upgrade' },
-  { name: 'proxy', title: 'Behind a proxy' },
+  { name: 'proxy', title: 'Deploy and HTTPS' },
   { name: 'scale', title: 'One machine to many' },
   { name: 'mongodb', title: 'MongoDB' },
   { name: 'mongodb-for-tests', title: 'A MongoDB for tests' },

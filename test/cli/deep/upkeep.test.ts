@@ -291,6 +291,19 @@ describe('bsvc service install', () => {
     expect(readFileSync(join(dir, 'bsvc-worker.service'), 'utf8')).toMatch(/^ExecStart=.* worker --data-dir/m);
   });
 
+  it('writes HTTPS and a front end with them, as the guide shows', async () => {
+    const words = ['service', 'install', '--out', 'app', '--domain', 'App.example.com', '--public', 'dist', '--spa'];
+    const { json } = await home.bsvc([...words, '--json']);
+    const dir = join(home.dir, 'app');
+    expect(json()).toEqual({ files: [join(dir, 'bsvc.service'), join(dir, 'Caddyfile')] });
+    const unit = readFileSync(join(dir, 'bsvc.service'), 'utf8');
+    expect(unit).toContain('\nEnvironment=BSVC_PUBLIC_URL=https://app.example.com BSVC_TRUST_PROXY=1\n');
+    expect(unit).toContain(` serve --public ${join(home.dir, 'dist')} --spa --data-dir `);
+    const guide = readFileSync(join(import.meta.dirname, '../../../templates/docs/proxy.md'), 'utf8');
+    expect(guide).toContain(`\`\`\`caddyfile\n${readFileSync(join(dir, 'Caddyfile'), 'utf8')}\`\`\``);
+    expect((await home.bsvc(['service', 'install', '--domain', 'https://app.example.com'])).code).toBe(2);
+  });
+
   it('does not replace a unit that somebody changed, unless --force', async () => {
     const file = join(home.dir, 'units', 'bsvc.service');
     expect((await home.bsvc(['service', 'install', '--out', 'units', '--worker', '--env-file', 'my.env'])).code).toBe(
