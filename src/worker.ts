@@ -17,6 +17,7 @@ import { mailCodeJob } from './features/users/codes/mail-code.job.js';
 import { resetFactorsJob } from './features/users/factors/reset-factors.job.js';
 import { removeGuestsJob } from './features/users/accounts/remove-guests.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
+import { removeOldCallsJob } from './features/hooks/call-log.js';
 import { deliverMail, deliverSystemMail } from './features/mail/sending/deliver-mail.job.js';
 import { forgetMailsJob } from './features/mail/forget-mails.job.js';
 import { sweepMail } from './features/mail/sending/sweep-mail.job.js';
@@ -62,6 +63,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   sweepMail,
   forgetMailsJob,
   deliverWebhook,
+  removeOldCallsJob,
   sweepWebhooksJob,
   trimChangesJob,
   removeOldDeliveriesJob,
@@ -91,6 +93,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: sweepWebhooksJob, cron: '*/10 * * * * *' },
   { job: trimChangesJob, cron: '*/5 * * * *' },
   { job: removeOldDeliveriesJob, cron: '23 * * * * *' },
+  { job: removeOldCallsJob, cron: '19 * * * *' },
   { job: sweepUploadsJob, cron: '* * * * *' },
   { job: sweepAttachedJob, cron: '47 * * * *' },
 ];

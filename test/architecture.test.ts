@@ -280,6 +280,7 @@ const FEATURE_ROWS = [
   ['access', 'changes'],
   ['quota'],
   ['webhooks', 'mail'],
+  ['hooks'],
   ['documents'],
   ['users', 'feed'],
   ['files'],

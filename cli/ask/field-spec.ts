@@ -13,16 +13,16 @@ import {
 import { pointAt, UsageError } from '../view/exit.js';
 
 const NUMBER = /^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
-const FLAGS = ['nocase', 'fixed', 'hidden', 'protected', 'public'] as const;
+const FLAGS = ['nocase', 'fixed', 'hook', 'hidden', 'protected', 'public'] as const;
 const DEFAULTABLE: readonly FieldType[] = ['String', 'Number', 'Boolean'];
 /** Deeper text is refused before it can exhaust the parser's stack; the rule for stored schemas is stricter. */
 const MAX_DEPTH = 16;
 
 /**
  * Reads `name:Type[!][&][=default]` (cli.md, Field SPEC) with `Ref(users)`, `Object{a:String!,b:Number}`,
- * `Array(String)`, constraints such as `String{enum:a|b}` (writes.md 2), `=user.id`, `@nocase`, `@fixed`, `@hidden`,
- * `@read(rule)`, `@write(rule)`, `@protected` and `@public`. Throws a UsageError that points at the offending
- * character. A default with special characters is written as a JSON string: `note:String="a, b"`.
+ * `Array(String)`, constraints such as `String{enum:a|b}` (writes.md 2), `=user.id`, `@nocase`, `@fixed`, `@hook`,
+ * `@hidden`, `@read(rule)`, `@write(rule)`, `@protected` and `@public`. Throws a UsageError that points at the
+ * offending character. A default with special characters is written as a JSON string: `note:String="a, b"`.
  */
 export function parseFieldSpec(spec: string): Field {
   const reader = new SpecReader(spec);
@@ -169,7 +169,7 @@ class SpecReader {
     const flag = FLAGS.find((known) => known === word);
     const rule = word === 'read' || word === 'write' ? word : undefined;
     if (!flag && !rule) {
-      this.failAt(start, 'expected @nocase, @fixed, @hidden, @read(rule), @write(rule), @protected or @public');
+      this.failAt(start, 'expected @nocase, @fixed, @hook, @hidden, @read(rule), @write(rule), @protected or @public');
     }
     if (depth > 0) this.failAt(start, `only a field at the top level can be @${word}`);
     this.at += word.length;

@@ -22,6 +22,7 @@ function writeField(field: Field): string {
     field.stamp ? `=${field.stamp}` : '',
     field.nocase ? '@nocase' : '',
     field.fixed ? '@fixed' : '',
+    field.hook ? '@hook' : '',
     field.hidden ? '@hidden' : '',
     field.read === undefined ? '' : `@read(${field.read})`,
     field.write === undefined ? '' : `@write(${field.write})`,

@@ -105,6 +105,21 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       ],
     },
     {
+      name: 'hook',
+      summary: 'own code that is called before something happens',
+      examples: [
+        'bsvc hook add orders.create --project shop --url https://example.com/orders',
+        'bsvc hook list --project shop',
+        'bsvc hook test orders.create --project shop',
+      ],
+      commands: [
+        command('add', 'have own code called before an event', () => import('./hook/add.js')),
+        command('list', 'list hooks with their last calls', () => import('./hook/list.js')),
+        command('remove', 'remove a hook', () => import('./hook/remove.js')),
+        command('test', 'call a hook once and show the answer', () => import('./hook/test.js')),
+      ],
+    },
+    {
       name: 'webhook',
       summary: 'webhooks: notify other services of changed documents',
       examples: [

@@ -93,7 +93,11 @@ describe('a field spec name:Type[!][&][=default]', () => {
     ['meta:Object{a:String@nocase}', 21, 'only a field at the top level can be @nocase'],
     ['tags:Array(Strng)', 12, 'expected a type'],
     ['tags:Array(String', 18, 'expected ")"'],
-    ['role:String@secret', 12, 'expected @nocase, @fixed, @hidden, @read(rule), @write(rule), @protected or @public'],
+    [
+      'role:String@secret',
+      12,
+      'expected @nocase, @fixed, @hook, @hidden, @read(rule), @write(rule), @protected or @public',
+    ],
     ['note:String@read', 17, 'expected "(" and a rule'],
     ['note:String@read()', 18, 'expected a rule'],
     ['note:String@read(user', 22, 'expected ")"'],

@@ -145,7 +145,9 @@ function checkLimits({ status, requestHeaders, headers, hasLimits }: Exchange, {
 /** The codes of refusals stand in the description of their status. */
 function checkCode({ method, body }: Exchange, { description, $ref }: ApiResponse, operation: Operation): string[] {
   if (!$ref || method === 'HEAD' || body === null) return [];
-  const { code } = JSON.parse(textOf(body)) as { code: string };
+  const { code: sent, details } = JSON.parse(textOf(body)) as { code: string; details?: { rule: string }[] };
+  // Own code refuses with codes of its own.
+  const code = details?.[0]?.rule === 'hook' ? 'HOOK_REFUSED' : sent;
   if (!description.includes(`\`${code}\``)) return [`the code ${code} is not described`];
   noteRefusal(operation.operationId, code);
   return [];

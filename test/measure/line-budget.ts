@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12250,
+  cli: 12400,
   src: 1050,
   'src/client': 3500,
   'src/config': 800,
@@ -17,11 +17,12 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/collections': 5750,
   'src/features/console': 150,
   'src/features/declaration': 1000,
-  'src/features/documents': 10400,
+  'src/features/documents': 10550,
   'src/features/erasure': 300,
   'src/features/feed': 2950,
   'src/features/files': 2750,
   'src/features/health': 250,
+  'src/features/hooks': 600,
   'src/features/mail': 2600,
   'src/features/management': 2250,
   'src/features/operators': 1000,
@@ -40,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 150,
   'src/platform': 8350,
   test: 1100,
-  'test/api': 35750,
+  'test/api': 36050,
   'test/bench': 3800,
   'test/cli': 9900,
   'test/client': 3600,

@@ -57,9 +57,9 @@ export function presentRules({ rules }: Shown): string {
 }
 
 function presentMarks(field: Field): string {
-  const flags = (['required', 'unique', 'nocase', 'stamp', 'fixed', 'hidden', 'protected', 'public'] as const).filter(
-    (mark) => field[mark],
-  );
+  const flags = (
+    ['required', 'unique', 'nocase', 'stamp', 'fixed', 'hook', 'hidden', 'protected', 'public'] as const
+  ).filter((mark) => field[mark]);
   const rules = (['read', 'write'] as const).flatMap((mark) =>
     field[mark] === undefined ? [] : [`${mark}: ${field[mark]}`],
   );

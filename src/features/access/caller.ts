@@ -72,7 +72,21 @@ export interface Caller {
   bearer: Bearer;
   /** The network that a publishable key was sent from; a server is not counted by its own. */
   network?: string;
+  /** Where the request came from, as the project's own code is told; absent in projects without any. */
+  origin?: RequestOrigin;
 }
+
+/** What own code is told of a request beside its user. */
+export interface RequestOrigin {
+  ip: string;
+  /** How many handlers have led to this request: one that a handler sends says 1. */
+  depth: number;
+  /** With which own code in a file acts as the caller. */
+  credentials: { key: string; authorization: string };
+}
+
+/** Says how deep a request is in calls of own code. */
+export const DEPTH_HEADER = 'bsvc-hook-depth';
 
 /** Whose shares its replies count in. */
 export function tenantOfCaller({ project, network = '' }: Pick<Caller, 'project' | 'network'>): Tenant {

@@ -116,7 +116,20 @@ export const READS_DOCUMENTS_DESCRIPTION: Access = {
 };
 
 /** requireWriter (rest-api.md 5). */
-export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
+const OWN_CODE = ['HOOK_REFUSED'];
+
+/** What the project's own code adds (hooks.md 2): `HOOK_REFUSED` stands for codes of its own, too. */
+const HOOK_REFUSALS: Refusals = {
+  ...{ 400: [...OWN_CODE, 'HOOK_DEPTH'], 401: OWN_CODE, 403: OWN_CODE, 404: OWN_CODE, 409: OWN_CODE, 410: OWN_CODE },
+  ...{ 412: OWN_CODE, 413: OWN_CODE, 422: OWN_CODE, 503: ['HOOK_FAILED'] },
+};
+
+/** An access whose requests the project's own code may be asked about. */
+export function withHooks<A extends Access>(access: A): A {
+  return { ...access, refuses: also(access.refuses, HOOK_REFUSALS) };
+}
+
+export const WRITES_DOCUMENTS_DESCRIPTION: Access = withHooks({
   note: 'The secret key; or the publishable key with the token of a signed-in user, where row-level security or a rule admits it.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN]],
@@ -127,7 +140,7 @@ export const WRITES_DOCUMENTS_DESCRIPTION: Access = {
       ...['FIELD_FIXED', 'FIELD_PROTECTED', 'TOO_MANY_MEMBERSHIPS', FACTOR_WANTED],
     ],
   }),
-};
+});
 
 /** decisions.md 6 */
 export const UPLOADS_DESCRIPTION: Access = {

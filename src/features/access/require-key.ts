@@ -5,7 +5,7 @@ import { withdrawOrigin } from '../../http/allow-origins.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
 import { hashOfKey, isLiveKey, KEY_PREFIX, type Project, type ApiKey } from '../projects/project.js';
 import { CALLERS, type KeyOwner, projectStore } from '../projects/project-store.js';
-import type { Bearer, Caller } from './caller.js';
+import { DEPTH_HEADER, type Bearer, type Caller, type RequestOrigin } from './caller.js';
 import { takeBearer } from './read-bearer.js';
 
 /** The use of a key is noted at most this often. */
@@ -83,8 +83,15 @@ function admit(app: App, ctx: Context, owner: KeyOwner | null): Promise<void> | 
 
 /** Whose request it is. */
 export function callerFrom(ctx: Context, { project, key }: KeyOwner, bearer: Bearer): Caller {
-  if (key.type === 'secret') return { project, key, bearer };
-  return { project, key, bearer, network: clientNetwork(ctx.ip) };
+  const origin = project.hooks && { origin: originOf(ctx) };
+  if (key.type === 'secret') return { project, key, bearer, ...origin };
+  return { project, key, bearer, network: clientNetwork(ctx.ip), ...origin };
+}
+
+function originOf(ctx: Context): RequestOrigin {
+  const depth = Number(ctx.get(DEPTH_HEADER));
+  const credentials = { key: ctx.get('x-api-key'), authorization: ctx.get('authorization') };
+  return { ip: ctx.ip, depth: Number.isInteger(depth) ? depth : 1, credentials };
 }
 
 /** 403 SECRET_KEY_REQUIRED for a publishable key. */

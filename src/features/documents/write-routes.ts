@@ -13,6 +13,7 @@ import {
   type Refusals,
 } from '../../http/routes/route.js';
 import { arrayOf, claimed, FLAG, ID, object, oneOf, type Schema, WHOLE } from '../../platform/schema/schema.js';
+import { withHooks } from '../access/describe-access.js';
 import { SECRET_KEY } from '../access/key-access.js';
 import { insertDocuments, MAX_BULK_DOCUMENTS } from './bulk/insert-documents.js';
 import { MAX_MATCHING, removeMatching, updateMatching } from './bulk/write-matching.js';
@@ -89,7 +90,7 @@ const changeDocument = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
 
 const MATCHING = {
   description: `Every other parameter is a filter, as of lists; at least one is needed. At most ${MAX_MATCHING} documents, in batches that are each carried out whole; a refusal ends it and says how many were changed before.`,
-  access: SECRET_KEY,
+  access: withHooks(SECRET_KEY),
   ownQuery: {
     confirm: parameter(
       'The number of documents that match: 409 with that number where another or none is given',

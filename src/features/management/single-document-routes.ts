@@ -1,3 +1,4 @@
+import { withHooks } from '../access/describe-access.js';
 import type { App } from '../../app.js';
 import {
   type Access,
@@ -97,7 +98,7 @@ const ATTACHED_FILE = object(
 
 /** An owner who writes documents, recorded under the words of the command; the documents are not written down. */
 function writes(action: string): Access<InCollection & { target: WriteTarget }> {
-  const access = inCollection(projectOwner(action, { withoutBody: true }));
+  const access = withHooks(inCollection(projectOwner(action, { withoutBody: true })));
   return {
     ...access,
     async give(app, ctx) {

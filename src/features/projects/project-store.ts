@@ -43,7 +43,7 @@ export function noProject(idOrName: string): Error {
  * Compare-and-swap on a list of one active project, so that two changes at once both take effect; `more` is set by the
  * same write. Returns the project as it is afterwards; 404 when it is gone.
  */
-export async function changeProjectList<Name extends 'keys' | 'tokenSecrets'>(
+export async function changeProjectList<Name extends 'keys' | 'tokenSecrets' | 'hooks'>(
   app: App,
   { _id }: Project,
   name: Name,
@@ -56,7 +56,7 @@ export async function changeProjectList<Name extends 'keys' | 'tokenSecrets'>(
     const nowMs = app.clock.now();
     const list = change(current[name], nowMs);
     const changed = await projectStore(app).findOneAndUpdate(
-      { _id, state: 'active', [name]: current[name] },
+      { _id, state: 'active', [name]: current[name] ?? { $exists: false } },
       { ...more, $set: { ...more.$set, [name]: list, updatedAt: new Date(nowMs) } },
       { returnDocument: 'after' },
     );

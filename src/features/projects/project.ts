@@ -72,6 +72,18 @@ export interface ProjectStorage {
   bucket?: ProjectBucket;
 }
 
+/** Own code that is called before something happens (hooks.md 2). */
+export interface ProjectHook {
+  id: ObjectId;
+  event: string;
+  /** What is called, sealed: an address with its signing secret, or a file's handler. */
+  target: string;
+  /** What becomes of the request when the handler gives no proper answer. */
+  onFailure: 'refuse' | 'allow';
+  timeoutMs: number;
+  createdAt: Date;
+}
+
 export interface Project {
   _id: ObjectId;
   name: string;
@@ -85,6 +97,8 @@ export interface Project {
   mail?: ProjectMail;
   storage?: ProjectStorage;
   signIn?: SignInSettings;
+  /** Absent without any, so that requests of most projects look at nothing else; one for each event. */
+  hooks?: ProjectHook[];
   state: 'active' | 'deleting';
   createdAt: Date;
   updatedAt: Date;

@@ -18,6 +18,7 @@ export const GUIDES = [
   { name: 'files', title: 'Files and buckets' },
   { name: 'mail', title: 'Mail' },
   { name: 'webhooks', title: 'Webhooks' },
+  { name: 'own-code', title: 'Own code' },
   { name: 'console', title: 'Console' },
   { name: 'declaration', title: 'One file for a project' },
   { name: 'commands', title: 'Command line' },

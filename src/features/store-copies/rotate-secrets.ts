@@ -4,6 +4,7 @@ import { SEALED_OUTBOX } from '../../platform/mail-provider/outbox.js';
 import { forgetOlderKeys, settleSealingKeys } from '../../platform/secrets/sealing-keys.js';
 import { resealAll, type SealedPlace } from '../../platform/secrets/reseal.js';
 import { SEALED_BUCKET_SECRETS } from '../files/bucket/project-bucket.js';
+import { SEALED_HOOKS } from '../hooks/hook.js';
 import { SEALED_QUEUED_MAILS } from '../mail/mail-log.js';
 import { SEALED_MAIL_SETTINGS } from '../mail/project-mail.js';
 import { SEALED_TOKEN_SECRETS } from '../projects/token-secret.js';
@@ -17,6 +18,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   SEALED_MAIL_SETTINGS,
   SEALED_BUCKET_SECRETS,
   SEALED_WEBHOOK_SECRETS,
+  SEALED_HOOKS,
   SEALED_SOCIAL_SECRETS,
   SEALED_TOTP,
   SEALED_QUEUED_MAILS,

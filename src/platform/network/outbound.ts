@@ -28,12 +28,14 @@ export interface OutboundRequest {
   headers: Record<string, string>;
   body: string;
   signal?: AbortSignal;
+  /** How much of the answer is kept; KEPT_BODY_BYTES unless given. */
+  keptBytes?: number;
 }
 
 export interface OutboundReply {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** The beginning of the answer, at most KEPT_BODY_BYTES. */
+  /** The beginning of the answer, at most the kept bytes. */
   body: string;
 }
 
@@ -88,7 +90,14 @@ export function openOutbound({
 }: OutboundOptions): Outbound {
   let opening: Promise<Way> | null = null;
   const open = (): Promise<Way> => (opening ??= openWay(allowPrivate, timeoutMs, resolve));
-  const exchange = async ({ url, method, headers, body, signal }: OutboundRequest): Promise<OutboundReply> => {
+  const exchange = async ({
+    url,
+    method,
+    headers,
+    body,
+    signal,
+    keptBytes,
+  }: OutboundRequest): Promise<OutboundReply> => {
     const { agent, request } = await open();
     const timeUp = AbortSignal.timeout(timeoutMs);
     try {
@@ -99,7 +108,7 @@ export function openOutbound({
         body,
         signal: signal ? AbortSignal.any([signal, timeUp]) : timeUp,
       });
-      return { status: reply.statusCode, headers: reply.headers, body: await readBeginning(reply.body) };
+      return { status: reply.statusCode, headers: reply.headers, body: await readBeginning(reply.body, keptBytes) };
     } catch (error) {
       throw explain(error, timeUp, signal);
     }
@@ -158,12 +167,12 @@ async function openWay(allowPrivate: boolean, timeoutMs: number, resolve: Resolv
   return { agent, request: undici.request, fetch: undici.fetch };
 }
 
-async function readBeginning(body: Dispatcher.ResponseData['body']): Promise<string> {
+async function readBeginning(body: Dispatcher.ResponseData['body'], keptBytes = KEPT_BODY_BYTES): Promise<string> {
   const kept: Buffer[] = [];
   let length = 0;
   // Leaving the loop early destroys the connection, which is what an endless answer deserves.
   for await (const chunk of body as AsyncIterable<Buffer>) {
-    if (length < KEPT_BODY_BYTES) kept.push(chunk.subarray(0, KEPT_BODY_BYTES - length));
+    if (length < keptBytes) kept.push(chunk.subarray(0, keptBytes - length));
     length += chunk.length;
     if (length > MAX_BODY_BYTES) break;
   }

@@ -2,7 +2,8 @@ import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { withTimeout } from '../time/with-timeout.js';
 
 /** Events counted beside requests, each with its possible outcomes. */
-export type CountedEvent = 'webhook_attempts' | 'mails' | 'long_reads' | 'settled_references' | 'expired_documents';
+export type CountedEvent =
+  'webhook_attempts' | 'hook_calls' | 'mails' | 'long_reads' | 'settled_references' | 'expired_documents';
 
 type Metric = MetricObjectWithValues<MetricValue<string>>;
 
@@ -58,6 +59,7 @@ interface Gauge {
 
 const EVENT_HELP: Record<CountedEvent, string> = {
   webhook_attempts: 'Attempts to deliver data webhooks',
+  hook_calls: 'Calls of own code',
   mails: 'Mails by what is known of them',
   long_reads: 'Reads that looked at more than 10,000 documents, by command',
   expired_documents: 'Documents that went by themselves, to the trash or for good',

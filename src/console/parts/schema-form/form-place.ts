@@ -55,6 +55,7 @@ export function describeRules(field: FieldShape & Partial<CollectionField>): str
     ...(field.unique ? ['unique'] : []),
     ...(field.nocase ? ['regardless of case'] : []),
     ...(field.fixed ? ['cannot be changed by users'] : []),
+    ...(field.hook ? ['own code may set it'] : []),
     ...(field.stamp === undefined ? [] : ['set to the user who stores it']),
     ...(field.default === undefined ? [] : [`${JSON.stringify(field.default)} when left out`]),
   ].join(' · ');

@@ -139,6 +139,10 @@ class Review {
       }
       checked.fixed = true;
     }
+    if (field.hook) {
+      if (level > 1) this.refuse(path, 'hook', 'cannot be @hook: only top-level fields can');
+      checked.hook = true;
+    }
     const unsound = level === 1 ? referenceProblem(checked) : null;
     if (unsound) this.refuse(path, unsound.rule, unsound.text);
     this.#access(field, checked, path, level);

@@ -29,6 +29,8 @@ export interface Field extends FieldShape {
   stamp?: typeof OWN_USER;
   /** Set when the document is stored; end users cannot change it afterwards. */
   fixed?: boolean;
+  /** The project's own code sets it before the document is stored (hooks.md 2). */
+  hook?: boolean;
   /** The secret key alone sees and sets it. */
   hidden?: boolean;
   /** A rule (rules.md 7): who sees it with a publishable key; absent: everybody who reads the document. */

@@ -101,6 +101,7 @@ export const FIELD_DEFS: Record<string, SchemaObject> = {
       default: { type: ['string', 'number', 'boolean'] },
       stamp: { const: OWN_USER },
       fixed: { type: 'boolean' },
+      hook: { type: 'boolean' },
       hidden: { type: 'boolean' },
       read: { type: 'string' },
       write: { type: 'string' },

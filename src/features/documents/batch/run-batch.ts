@@ -7,10 +7,12 @@ import type { Caller } from '../../access/caller.js';
 import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { documentsName } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
+import { hookedCaller } from '../../hooks/before-calls.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { commitWrites, TOGETHER_MS, type DecidedWrite } from '../store/commit-writes.js';
 import type { RecordWrite } from '../store/record-update.js';
 import { TRANSACTION_TOO_LARGE } from '../store/refused-writes.js';
+import { askHooks } from '../write/ask-hooks.js';
 import { presentWritten } from '../write/guard-fields.js';
 import { carryOutOnce, type Mark } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
@@ -38,7 +40,8 @@ export async function runBatch(
     const planned = await planAll(app, caller, operations);
     const writes = planned.map(({ write }) => write);
     const first = await mark?.(writes.map(({ id }) => id));
-    const committed = await commitWrites(app, writes, { first, naming: ofBatch });
+    const ask = askHooks(app, hookedCaller(caller), { isOne: false, idempotencyKey: key });
+    const committed = await commitWrites(app, writes, { first, naming: ofBatch, ask });
     return committed.map(({ after }, at) => ({
       id: after!._id.toHexString(),
       document: after!.isDeleted === false ? presentWritten(after!, planned[at]!.place.writer) : null,

@@ -4,6 +4,7 @@ import { AppError, invalid, tooLarge } from '../../../errors.js';
 import { mapInTurns } from '../../../turns.js';
 import { commitWrites } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
+import { askHooks } from '../write/ask-hooks.js';
 import { openInserts, requireCreatable } from '../write/decide-insert.js';
 import { carryOutOnce, type Mark } from '../write/idempotency.js';
 import { checkNewDocument } from '../write/new-document.js';
@@ -34,7 +35,8 @@ export async function insertDocuments(
     const documents = await readAll(app, place, body);
     const ids = documents.map(({ _id }) => _id);
     const first = await mark?.(ids);
-    await commitWrites(app, await openInserts(app, place, documents), { first, naming: ofBulk });
+    const ask = askHooks(app, place.hooked, { isOne: false, idempotencyKey: key });
+    await commitWrites(app, await openInserts(app, place, documents), { first, naming: ofBulk, ask });
     return outcomeOf(ids);
   };
   if (key === null) return carryOut();

@@ -13,6 +13,7 @@ import { documentStore } from '../store/document-store.js';
 import { openMatch } from '../store/open-match.js';
 import type { DecidedUpdate } from '../store/record-update.js';
 import { openRemoval, openTrashing } from '../store/state-writes.js';
+import { askHooks } from '../write/ask-hooks.js';
 import { openUpdate, readUpdate } from '../write/decide-update.js';
 import type { WriteTarget } from '../write/write-target.js';
 
@@ -44,24 +45,24 @@ export async function updateMatching(
   body: unknown,
   signal?: AbortSignal,
 ): Promise<number> {
-  const { collection } = place;
   // The same for all of them, so it is read once.
   const conditions = { takesOperators: true };
   const read = readUpdate(place, new ObjectId().toHexString(), body, app.clock.now(), conditions);
   const bytes = serialize({ puts: read.change.steps.map(({ puts }) => puts) }).length;
-  return writeMatching(app, collection, query, signal, { bytes, open: () => openUpdate(app, place, read) });
+  return writeMatching(app, place, query, signal, { bytes, open: () => openUpdate(app, place, read) });
 }
 
 /** Moves every document that matches to the trash, or removes it for good; else like updateMatching. */
 export async function removeMatching(
   app: App,
-  { collection }: WriteTarget,
+  place: WriteTarget,
   query: BulkQuery,
   signal?: AbortSignal,
 ): Promise<number> {
+  const { collection } = place;
   const admit = (stored: StoredDocument | null): stored is StoredDocument => stored !== null;
   const prepare = query.permanent ? openRemoval : openTrashing;
-  return writeMatching(app, collection, query, signal, {
+  return writeMatching(app, place, query, signal, {
     bytes: 0,
     open: (id) => prepare(app, { collection, id, admit }),
   });
@@ -79,11 +80,12 @@ export async function countWhatMatches(app: App, { collection }: WriteTarget, qu
 
 async function writeMatching(
   app: App,
-  collection: Collection,
+  place: WriteTarget,
   query: BulkQuery,
   signal: AbortSignal | undefined,
   planned: Planned,
 ): Promise<number> {
+  const { collection } = place;
   const ids = await readAgain(() => findConfirmed(app, collection, query, signal));
   const matches = await openMatch({ ...visibleDocuments(query.includeDeleted), $and: [...query.conditions] });
   const most = Math.max(1, Math.min(BATCH, Math.floor(BATCH_BYTES / Math.max(1, planned.bytes))));
@@ -95,7 +97,7 @@ async function writeMatching(
     if (signal?.aborted) throw abandoned();
     const batch = ids.slice(at, at + size);
     try {
-      done += await writeBatch(app, collection, batch, matches, planned.open);
+      done += await writeBatch(app, place, batch, matches, planned.open);
       at += batch.length;
     } catch (error) {
       const isLarge = error instanceof AppError && error.code === 'DOCUMENT_TOO_LARGE' && size > 1;
@@ -132,20 +134,21 @@ async function findConfirmed(
 /** Does to those documents that still match what is decided about them, all or none, and answers their number. */
 async function writeBatch(
   app: App,
-  collection: Collection,
+  { collection, hooked }: WriteTarget,
   ids: readonly ObjectId[],
   matches: (document: StoredDocument) => boolean,
   open: Planned['open'],
 ): Promise<number> {
   const writes: DecidedWrite[] = [];
   for (const id of ids) {
-    const { action, decide, follow } = await open(id);
+    const decided = await open(id);
     writes.push({
-      ...{ collection, id, action, follow },
-      decide: (stored, ...asking) => (stored && matches(stored) ? decide(stored, ...asking) : stored),
+      ...{ collection, id, ...decided },
+      decide: (stored, ...asking) => (stored && matches(stored) ? decided.decide(stored, ...asking) : stored),
     });
   }
-  const committed = await commitWrites(app, writes, { naming: (error, at) => ofDocument(error, ids[at]!) });
+  const naming = (error: AppError, at: number): AppError => ofDocument(error, ids[at]!);
+  const committed = await commitWrites(app, writes, { naming, ask: askHooks(app, hooked, { isOne: false }) });
   return committed.filter(({ before, after }) => after !== before).length;
 }
 

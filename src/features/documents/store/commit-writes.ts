@@ -4,6 +4,7 @@ import { AppError } from '../../../errors.js';
 import type { Exists, ReadFields, WriteTurn, WrittenStep } from '../../../platform/database/database.js';
 import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
+import { isOfHook } from '../../hooks/before-calls.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import { untilDecided } from './ask-outside.js';
 import type { StoredDocument } from './document.js';
@@ -23,6 +24,8 @@ export interface DecidedWrite {
   decide: (stored: StoredDocument | null, exists: Exists, read: ReadFields) => StoredDocument | null;
   /** Turns of the service's own that come after all of the writes. */
   follow?: readonly WriteTurn[];
+  /** Throws why a document may not be stored in which own code has set something since it was decided about. */
+  requireFilled?: (stored: StoredDocument | null, next: StoredDocument, exists: Exists, read: ReadFields) => void;
 }
 
 /** A document before and after its write; null where there was or is none. */
@@ -36,7 +39,12 @@ interface CommitOptions {
   first?: WriteTurn | undefined;
   /** The refusal of the write at a position. */
   naming?: (error: AppError, index: number) => unknown;
+  /** Has the project's own code asked before. */
+  ask?: AskAbout | undefined;
 }
+
+/** Puts something between the decisions about writes and the writes themselves. */
+export type AskAbout = (writes: readonly DecidedWrite[]) => readonly DecidedWrite[];
 
 /** As many documents as take less than a turn of the event loop. */
 const FEW = 10;
@@ -50,10 +58,11 @@ export const TOGETHER_MS = 2;
 export async function commitWrites(
   app: App,
   writes: readonly DecidedWrite[],
-  { first, naming = (error) => error }: CommitOptions = {},
+  { first, naming = (error) => error, ask }: CommitOptions = {},
 ): Promise<Committed[]> {
   let at = -1;
-  const decided = writes.map(({ collection, id, decide }, index): WriteTurn => ({
+  const asked = ask ? ask(writes) : writes;
+  const decided = asked.map(({ collection, id, decide }, index): WriteTurn => ({
     collection: documentsName(collection),
     id,
     run(stored, ...asking) {
@@ -82,7 +91,9 @@ export async function commitWrites(
     const explained = explainWriteError(error);
     const { step } = error as { step?: number };
     const index = step === undefined ? at : step - (first ? 1 : 0);
-    throw explained instanceof AppError && index >= 0 ? naming(explained, index) : explained;
+    // Own code refuses all that it was asked about.
+    const isNamed = explained instanceof AppError && index >= 0 && !isOfHook(explained);
+    throw isNamed ? naming(explained, index) : explained;
   }
   if (first) written = written.slice(1);
   const turn = takeTurns(OURS, isLarge ? TOGETHER_MS : Infinity);

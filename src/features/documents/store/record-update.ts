@@ -23,6 +23,8 @@ export interface DecidedUpdate {
   apply: (document: StoredDocument) => StoredDocument;
   /** Turns of the same transaction that come after it. */
   follow?: readonly WriteTurn[];
+  /** Throws why a document may not be stored in which own code has set something since it was decided about. */
+  requireFilled?: (stored: StoredDocument | null, next: StoredDocument, exists: Exists, read: ReadFields) => void;
 }
 
 /** The id of the document that a write is of. */

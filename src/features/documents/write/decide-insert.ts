@@ -9,6 +9,7 @@ import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import { openReferences } from '../store/new-references.js';
 import { duplicateValue } from '../store/refused-writes.js';
+import { hookFields } from './ask-hooks.js';
 import { ruleRefused } from './admit-write.js';
 import { referrerOf, type WriteTarget } from './write-target.js';
 
@@ -37,6 +38,7 @@ export async function openInserts(
   await requireRoomFor(app, collection.projectId, { documents: folded });
   const sets = writer?.settledBy && writer.ownerField === null ? await writer.openSets() : null;
   const named = new Set(documents.flatMap((document) => Object.keys(document)));
+  if (place.hooked) for (const name of hookFields(collection)) named.add(name);
   const references = await openReferences(app, { collection, referrer: referrerOf(place), named });
   const writes: DecidedWrite[] = [];
   for (const document of folded) {
@@ -48,6 +50,11 @@ export async function openInserts(
         if (document.isDeleted === false) references?.require(null, document, exists, read);
         if (stored) throw duplicateValue(['_id']);
         return next;
+      },
+      requireFilled(_, filled, exists, read) {
+        if (sets && !writer!.admits('create', filled, sets(exists))) throw ruleRefused('create');
+        requireCreatable(writer, filled);
+        references?.require(null, filled, exists, read);
       },
     });
   }

@@ -17,6 +17,7 @@ import { openMatch } from '../store/open-match.js';
 import { later, type DecidedUpdate } from '../store/record-update.js';
 import { grownTooLarge } from '../store/refused-writes.js';
 import { openReferences } from '../store/new-references.js';
+import { hookFields } from './ask-hooks.js';
 import { requireAdmitted, requireAdmittedAfter } from './admit-write.js';
 import { applyChange, readChange, type DocumentChange } from './change.js';
 import { fieldProtected } from './guard-fields.js';
@@ -79,6 +80,7 @@ export async function openUpdate(
   await requireRoomFor(app, collection.projectId, { change: Object.fromEntries(added) });
   const entry = await queueEvents(app, collection, 'update');
   const named = new Set(change.steps.map(({ parts }) => parts[0]!));
+  if (place.hooked) for (const name of hookFields(collection)) named.add(name);
   const sets = await writer?.openSets();
   const references = await openReferences(app, { collection, referrer: referrerOf(place), named });
   const meets = alongside && (await openMatch(alongside.filter));
@@ -107,6 +109,11 @@ export async function openUpdate(
       }
       if (app.db.kind !== 'embedded') requireSize(app, stored, next);
       return next;
+    },
+    requireFilled(stored, filled, exists, read) {
+      if (writer) requireAdmittedAfter(writer, filled, (...question) => sets!(exists)(...question));
+      references?.require(stored, filled, exists, read);
+      if (app.db.kind !== 'embedded') requireSize(app, stored!, filled);
     },
   };
 }

@@ -4,6 +4,7 @@ import { commitWrites } from '../store/commit-writes.js';
 import { visibleDocuments, type StoredDocument } from '../store/document.js';
 import { documentStore } from '../store/document-store.js';
 import type { PresentedDocument } from '../reply/present-document.js';
+import { askHooks } from './ask-hooks.js';
 import { openInserts, requireCreatable } from './decide-insert.js';
 import { presentWritten } from './guard-fields.js';
 import { carryOutOnce, type Mark } from './idempotency.js';
@@ -21,14 +22,15 @@ export async function insertDocument(
   body: unknown,
   key: string | null = null,
 ): Promise<PresentedDocument> {
-  const { collection, writer } = place;
+  const { collection, writer, hooked } = place;
   const read = (): StoredDocument => readNewDocument(collection, body, writer, app.clock.now());
   const carryOut = async (mark?: Mark): Promise<PresentedDocument> => {
     const document = read();
     requireCreatable(writer, document);
     const first = await mark?.([document._id]);
-    await commitWrites(app, await openInserts(app, place, [document]), { first });
-    return presentWritten(document, writer);
+    const ask = askHooks(app, hooked, { isOne: true, idempotencyKey: key });
+    const [written] = await commitWrites(app, await openInserts(app, place, [document]), { first, ask });
+    return presentWritten(hooked ? written!.after! : document, writer);
   };
   if (key === null) return carryOut();
   const request = { place, action: 'insert' as const, key, body };

@@ -5,6 +5,7 @@ import type { StoredDocument } from '../store/document.js';
 import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
 import { openRemoval, openTrashing } from '../store/state-writes.js';
 import { openAdmission } from './admit-state.js';
+import { askHooks } from './ask-hooks.js';
 import { carryOutOnce, type Mark } from './idempotency.js';
 import type { ExpectedVersion } from './if-match.js';
 import { referrerOf, requireDocumentId, type WriteTarget } from './write-target.js';
@@ -69,7 +70,8 @@ function removeOnce(
   const carryOut = async (mark?: Mark): Promise<string> => {
     const id = requireDocumentId(body.id);
     const write = { collection: place.collection, id, ...(await decide()) };
-    await commitWrites(app, [write], { first: await mark?.([]) });
+    const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
+    await commitWrites(app, [write], { first: await mark?.([]), ask });
     return id.toHexString();
   };
   if (key === null) return carryOut();

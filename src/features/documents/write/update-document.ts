@@ -1,6 +1,7 @@
 import type { App } from '../../../app.js';
 import { commitWrites } from '../store/commit-writes.js';
 import type { PresentedDocument } from '../reply/present-document.js';
+import { askHooks } from './ask-hooks.js';
 import { openUpdate, readUpdate, type ChangeConditions } from './decide-update.js';
 import { presentWritten } from './guard-fields.js';
 import { carryOutOnce, type Mark } from './idempotency.js';
@@ -23,11 +24,10 @@ export async function updateDocument(
   const carryOut = async (mark?: Mark): Promise<PresentedDocument> => {
     const update = readUpdate(place, idText, body, app.clock.now(), conditions);
     const { id } = update;
-    const { decide } = await openUpdate(app, place, update);
+    const decided = await openUpdate(app, place, update);
     const first = await mark?.([id]);
-    const [written] = await commitWrites(app, [{ collection: place.collection, id, action: 'update', decide }], {
-      first,
-    });
+    const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
+    const [written] = await commitWrites(app, [{ collection: place.collection, id, ...decided }], { first, ask });
     return presentWritten(written!.after!, place.writer);
   };
   if (key === null) return carryOut();

@@ -8,6 +8,7 @@ import type { Caller } from '../../access/caller.js';
 import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
+import { hookedCaller, type HookedCaller } from '../../hooks/before-calls.js';
 import type { StoredDocument } from '../store/document.js';
 
 /** The place of a write and its writer. */
@@ -16,6 +17,8 @@ export interface WriteTarget {
   writer: Writer;
   /** With whose rights it refers to documents, where that is not the writer. */
   referrer?: Referrer | undefined;
+  /** The caller, where the project's own code may have to be asked about what is written. */
+  hooked?: HookedCaller;
 }
 
 /**
@@ -29,7 +32,7 @@ export async function requireWriteTarget(
   beside?: StoredBeside,
 ): Promise<WriteTarget> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  return { collection, writer: await requireWriter(app, collection, caller, beside) };
+  return { collection, writer: await requireWriter(app, collection, caller, beside), hooked: hookedCaller(caller) };
 }
 
 /** With whose rights a write at the place refers to documents; null: the project's. */

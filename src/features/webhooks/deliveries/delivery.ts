@@ -30,7 +30,7 @@ export interface Delivery {
   eventId: string;
   event: string;
   collection: string | null;
-  action: Action | 'ping';
+  action: Action | 'ping' | 'call';
   documentId: string | null;
   /**
    * Deliveries of one lane are tried one after the other, by `seq`: the document's id, or its own id where order does

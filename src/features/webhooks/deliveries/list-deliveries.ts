@@ -32,7 +32,7 @@ export async function listProjectDeliveries(
   project: Project,
   query: DeliveryQuery & { state: Delivery['state'] },
 ): Promise<DeliveryPage> {
-  if (query.state !== 'pending') return readPage(app, { projectId: project._id }, query);
+  if (query.state !== 'pending') return readPage(app, { projectId: project._id, action: { $ne: 'call' } }, query);
   // What waits has no list by project: it is short, and would have to be written twice for each delivery.
   const webhooks = await listProjectWebhooks(app, project._id);
   return readPage(app, { projectId: project._id, webhookId: { $in: webhooks.map(({ id }) => id) } }, query);
@@ -51,7 +51,7 @@ export async function listDeliveries(
 
 async function readPage(
   app: App,
-  of: { webhookId: ObjectId } | { projectId: ObjectId; webhookId?: { $in: ObjectId[] } },
+  of: { webhookId: ObjectId } | { projectId: ObjectId; webhookId?: { $in: ObjectId[] }; action?: { $ne: 'call' } },
   { state, limit, before }: DeliveryQuery,
 ): Promise<DeliveryPage> {
   const deliveries = deliveryStore(app);

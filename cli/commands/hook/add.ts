@@ -1,0 +1,48 @@
+import { addHook, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, presentHook } from '../../../src/features/hooks/change-hooks.js';
+import { wholeWithin } from '../../../src/config/setting-readers.js';
+import type { ProjectHook } from '../../../src/features/projects/project.js';
+import { defineProjectCommand } from '../../ask/choose-project.js';
+import { argument, choice, flag, option } from '../../shell/command.js';
+
+export const eventArgument = argument(
+  'event',
+  '<collection>.create, .update or .delete, or users.signup, .login, .deliver',
+);
+
+export default defineProjectCommand({
+  details: [
+    'The code answers {"allow":true,"set":{…}} or {"allow":false,"status":422,"code":"…","message":"…"}; "set" fills fields declared @hook.',
+    'Calls of an address are signed by the Standard Webhooks scheme; --quiet prints the secret for it.',
+  ].join('\n'),
+  examples: [
+    'bsvc hook add orders.create --project shop --url https://example.com/orders',
+    'bsvc hook add orders.update --project shop --url https://example.com/orders --on-failure allow --timeout 2000 --if-not-exists',
+  ],
+  audited: true,
+  parameters: {
+    event: eventArgument,
+    url: option('--url <url>', 'https address that is called'),
+    onFailure: choice<ProjectHook['onFailure']>(
+      '--on-failure <what>',
+      'what becomes of the request then (default: refuse)',
+      ['refuse', 'allow'],
+    ),
+    timeoutMs: option(
+      '--timeout <ms>',
+      `how long to wait, ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} (default: 5000)`,
+      wholeWithin(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+    ),
+    ifNotExists: flag('--if-not-exists', 'do nothing when the event has a hook'),
+  },
+  async run(_context, { app, project, ...input }) {
+    const { hook, secret, created } = await addHook(app, project, input);
+    const shown = presentHook(app, project, hook);
+    const where = shown.url ?? shown.run;
+    const lines = [created ? `${shown.event} calls ${where}.` : `${shown.event} has a hook already: ${where}.`];
+    return {
+      json: { ...shown, ...(secret && { secret }), created },
+      quiet: secret ?? shown.id,
+      text: () => (secret ? [...lines, '', `  ${secret}`, '', 'The secret is shown this once.'] : lines).join('\n'),
+    };
+  },
+});

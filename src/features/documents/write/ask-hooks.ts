@@ -1,0 +1,134 @@
+import type { App } from '../../../app.js';
+import { AppError } from '../../../errors.js';
+import type { Collection } from '../../collections/collection.js';
+import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { foldChanged } from '../../collections/fields/nocase.js';
+import type { Caller } from '../../access/caller.js';
+import { askBefore, type HookedCaller } from '../../hooks/before-calls.js';
+import { HandlerFailure } from '../../hooks/call-handler.js';
+import { findHook, type WriteEvent } from '../../hooks/hook.js';
+import type { Action } from '../../webhooks/webhook-event.js';
+import { AskOutside } from '../store/ask-outside.js';
+import { applyChange, readChange, type DocumentChange } from './change.js';
+import type { AskAbout, DecidedWrite } from '../store/commit-writes.js';
+import type { StoredDocument } from '../store/document.js';
+
+/** How the request came that own code is asked about. */
+interface Asking {
+  /** It names one document, and not a list. */
+  isOne: boolean;
+  idempotencyKey?: string | null;
+}
+
+const EVENTS: Readonly<Partial<Record<Action, WriteEvent>>> = { insert: 'create', update: 'update', delete: 'delete' };
+
+/** Top-level fields that own code may set. */
+export function hookFields({ fields }: Pick<Collection, 'fields'>): string[] {
+  return fields.filter(({ hook }) => hook).map(({ name }) => name);
+}
+
+/** What was decided about one document before own code was asked. */
+interface Decided {
+  before: StoredDocument | null;
+  next: StoredDocument | null;
+}
+
+/** What has own code asked about the writes of a caller; undefined where there is none. */
+export function askHooks(app: App, caller: HookedCaller, asking: Asking): AskAbout | undefined {
+  return caller && ((writes) => askAbout(app, writes, caller, asking));
+}
+
+/**
+ * The writes with own code between decision and write: once all are decided about as if they were carried out, the
+ * transaction is given up, the hooks are called, and what they set is added when the decisions are made again. So no
+ * lock lasts as long as a call, and a document that changed in that time is checked again without another call.
+ */
+function askAbout(app: App, writes: readonly DecidedWrite[], caller: Caller, asking: Asking): readonly DecidedWrite[] {
+  if (!writes.some((write) => findHook(caller.project, eventOf(write)))) return writes;
+  const decided: Decided[] = [];
+  let changes: (DocumentChange | null)[] | null = null;
+  return writes.map((write, at) => ({
+    ...write,
+    decide(stored, exists, read) {
+      const next = write.decide(stored, exists, read);
+      if (changes === null) {
+        decided[at] = { before: stored, next };
+        if (at < writes.length - 1) return next;
+        throw new AskOutside(async () => {
+          changes = await askEach(app, writes, decided, caller, asking);
+        });
+      }
+      const change = changes[at];
+      if (!change || !next || next === stored) return next;
+      const filled = foldChanged(write.collection, next, applyChange(change, next));
+      write.requireFilled?.(stored, filled, exists, read);
+      return filled;
+    },
+  }));
+}
+
+function eventOf({ collection, action }: DecidedWrite): string {
+  return `${collection.name}.${EVENTS[action] ?? ''}`;
+}
+
+/** One call for each event, with all of its documents. */
+async function askEach(
+  app: App,
+  writes: readonly DecidedWrite[],
+  decided: readonly Decided[],
+  caller: Caller,
+  { isOne, idempotencyKey }: Asking,
+): Promise<(DocumentChange | null)[]> {
+  const changes = Array<DocumentChange | null>(writes.length).fill(null);
+  const places = new Map<string, number[]>();
+  for (const [at, { before, next }] of decided.entries()) {
+    if (next === before) continue;
+    const event = eventOf(writes[at]!);
+    places.set(event, [...(places.get(event) ?? []), at]);
+  }
+  for (const [event, at] of places) {
+    const asked = at.map((index) => show(writes[index]!, decided[index]!));
+    const take = (set: Record<string, unknown>, of: number): DocumentChange | null =>
+      readSet(writes[at[of]!]!, decided[at[of]!]!, set, app.clock.now());
+    const answers = await askBefore(app, caller, { event, asked, isOne, idempotencyKey, take });
+    for (const [of, change] of (answers ?? []).entries()) changes[at[of]!] = change;
+  }
+  return changes;
+}
+
+function show({ id, action }: DecidedWrite, { before, next }: Decided) {
+  const isGone = action === 'delete';
+  return {
+    id: id.toHexString(),
+    document: withoutNotes((isGone ? before : next)!),
+    ...(!isGone && before && { before: withoutNotes(before) }),
+  };
+}
+
+function withoutNotes({ [HIDDEN_FIELD]: _, ...shown }: StoredDocument): Record<string, unknown> {
+  return shown;
+}
+
+/** What own code sets as a change of the document; HandlerFailure for what it may not set, or does not fit. */
+function readSet(
+  { collection, id, action }: DecidedWrite,
+  { next }: Decided,
+  set: Record<string, unknown>,
+  now: number,
+): DocumentChange | null {
+  const names = Object.keys(set);
+  if (names.length === 0) return null;
+  if (action === 'delete') throw new HandlerFailure('"set" has no place where a document is removed.');
+  const allowed = hookFields(collection);
+  const foreign = names.find((name) => !allowed.includes(name));
+  if (foreign !== undefined) {
+    throw new HandlerFailure(`"set" names ${foreign.slice(0, 100)}, which is not declared @hook.`);
+  }
+  try {
+    const change = readChange(collection, id, set, { now, takesOperators: false });
+    applyChange(change, next!);
+    return change;
+  } catch (error) {
+    throw error instanceof AppError ? new HandlerFailure(`"set" does not fit: ${error.message}`) : error;
+  }
+}

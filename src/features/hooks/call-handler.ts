@@ -1,0 +1,131 @@
+import type { App } from '../../app.js';
+import { OutboundError } from '../../platform/network/outbound.js';
+import { VERSION } from '../../package.js';
+import { DEPTH_HEADER } from '../access/caller.js';
+import { signDelivery } from '../webhooks/deliveries/sign-delivery.js';
+import { noteCall } from './call-log.js';
+import type { HandlerCall } from './hook.js';
+
+/** Why there is no proper answer; the message is for the log. */
+export class HandlerFailure extends Error {
+  constructor(
+    message: string,
+    readonly status: number | null = null,
+    readonly answer = '',
+  ) {
+    super(message);
+  }
+}
+
+/** Calls of one project under way at once: a handler that hangs takes no more of the service than this. */
+const MAX_IN_FLIGHT = 64;
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** After so many failures in a row nobody waits for the handler, until one try after the rest succeeds. */
+const PATIENCE = 5;
+const REST_MS = 30_000;
+
+interface Circuit {
+  failures: number;
+  openUntil: number;
+}
+
+/** What this process knows of handlers: no other has to. */
+interface Calls {
+  inFlight: Map<string, number>;
+  circuits: Map<string, Circuit>;
+}
+
+const known = new WeakMap<object, Calls>();
+
+function callsOf(app: App): Calls {
+  let calls = known.get(app.outbound);
+  if (!calls) known.set(app.outbound, (calls = { inFlight: new Map(), circuits: new Map() }));
+  return calls;
+}
+
+/**
+ * Calls own code once and answers what `read` makes of its JSON, which throws HandlerFailure for what it does not
+ * understand. Throws HandlerFailure without an answer in time, too. The call is logged, and counts for the circuit.
+ */
+export async function callHandler<T>(app: App, call: HandlerCall, read: (answer: unknown) => T): Promise<T> {
+  const { inFlight, circuits } = callsOf(app);
+  const project = call.projectId.toHexString();
+  const owner = call.ownerId.toHexString();
+  const circuit = circuits.get(owner) ?? { failures: 0, openUntil: 0 };
+  const now = app.clock.now();
+  if (circuit.openUntil > now) throw new HandlerFailure('The handler failed five times in a row and rests for 30 s.');
+  const running = inFlight.get(project) ?? 0;
+  if (running >= MAX_IN_FLIGHT) throw new HandlerFailure(`${MAX_IN_FLIGHT} calls of the project are under way.`);
+  inFlight.set(project, running + 1);
+  // While one tries again, the others go on not waiting.
+  if (circuit.failures >= PATIENCE) circuit.openUntil = now + call.timeoutMs;
+  const begun = performance.now();
+  const log = (status: number | null, response: string, error: string | null): void =>
+    noteCall(app, call, {
+      at: new Date(now),
+      durationMs: Math.round(performance.now() - begun),
+      status,
+      response,
+      error,
+    });
+  try {
+    const { status, text } = await send(app, call, now);
+    const answer = readAnswer(text, status, read);
+    circuits.delete(owner);
+    log(status, text, null);
+    app.metrics.event('hook_calls', 'answered');
+    return answer;
+  } catch (error) {
+    if (!(error instanceof HandlerFailure)) throw error;
+    circuit.failures += 1;
+    if (circuit.failures >= PATIENCE) circuit.openUntil = app.clock.now() + REST_MS;
+    circuits.set(owner, circuit);
+    log(error.status, error.answer, error.message);
+    app.metrics.event('hook_calls', 'failed');
+    throw error;
+  } finally {
+    const left = inFlight.get(project)! - 1;
+    if (left === 0) inFlight.delete(project);
+    else inFlight.set(project, left);
+  }
+}
+
+function readAnswer<T>(text: string, status: number, read: (answer: unknown) => T): T {
+  if (status !== 200) throw new HandlerFailure(`The handler answered ${status}, not 200.`, status, text);
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    throw new HandlerFailure(`The answer is no JSON of at most ${MAX_ANSWER_BYTES / 1024} KiB.`, status, text);
+  }
+  try {
+    return read(answer);
+  } catch (error) {
+    throw error instanceof HandlerFailure ? new HandlerFailure(error.message, status, text) : error;
+  }
+}
+
+async function send(app: App, call: HandlerCall, nowMs: number): Promise<{ status: number; text: string }> {
+  const { target, id, body, timeoutMs, depth } = call;
+  if ('run' in target) throw new HandlerFailure('This process runs no files.');
+  try {
+    const { status, body: text } = await app.outbound.send({
+      url: target.url,
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': `bsvc/${VERSION}`,
+        [DEPTH_HEADER]: String(depth),
+        ...signDelivery([target.secret], id, nowMs, body),
+      },
+      body,
+      signal: AbortSignal.timeout(timeoutMs),
+      keptBytes: MAX_ANSWER_BYTES,
+    });
+    return { status, text };
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    const isLate = error.failure === 'aborted' || error.failure === 'timeout';
+    throw new HandlerFailure(isLate ? `There was no answer within ${timeoutMs} ms.` : error.message);
+  }
+}

@@ -1,0 +1,97 @@
+import { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { conflict, invalid } from '../../errors.js';
+import { maskAddress } from '../../platform/secrets/mask-address.js';
+import type { Project, ProjectHook } from '../projects/project.js';
+import { changeProjectList } from '../projects/project-store.js';
+import { requireTargetUrl } from '../webhooks/add-webhook.js';
+import { generateWebhookSecret } from '../webhooks/deliveries/sign-delivery.js';
+import { removeCalls } from './call-log.js';
+import { findHook, noHook, openHandler, requireHookEvent, sealHandler, type HandlerTarget } from './hook.js';
+
+export const MIN_TIMEOUT_MS = 500;
+export const MAX_TIMEOUT_MS = 10_000;
+const DEFAULT_TIMEOUT_MS = 5_000;
+const MAX_HOOKS = 200;
+
+export interface NewHook {
+  event: string;
+  url?: string;
+  run?: string;
+  onFailure?: ProjectHook['onFailure'];
+  timeoutMs?: number;
+  /** Answer the hook of that event instead of refusing; it is changed where it differs. */
+  ifNotExists?: boolean;
+}
+
+export interface AddedHook {
+  hook: ProjectHook;
+  /** Signs the calls; shown once. Null where nothing is signed, or the hook was there already. */
+  secret: string | null;
+  created: boolean;
+}
+
+/**
+ * Has own code called before an event. 400 for a bad event, address or time limit, 409 HOOK_EXISTS for an event that
+ * has its hook.
+ */
+export async function addHook(app: App, project: Project, input: NewHook): Promise<AddedHook> {
+  const event = requireHookEvent(input.event);
+  const timeoutMs = requireTimeout(input.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const { target, secret } = await newTarget(app, input);
+  const id = new ObjectId();
+  const hook: ProjectHook = {
+    ...{ id, event, target: sealHandler(app, project._id, id, target) },
+    ...{ onFailure: input.onFailure ?? 'refuse', timeoutMs, createdAt: new Date(app.clock.now()) },
+  };
+  let existing: ProjectHook | undefined;
+  await changeProjectList(app, project, 'hooks', (hooks = []) => {
+    existing = hooks.find((other) => other.event === event);
+    if (existing && !input.ifNotExists) throw conflict('HOOK_EXISTS', `${event} has a hook: remove that one first`);
+    if (hooks.length >= MAX_HOOKS) throw invalid('HOOK_LIMIT', `A project has at most ${MAX_HOOKS} hooks`);
+    return existing ? hooks : [...hooks, hook];
+  });
+  return existing ? { hook: existing, secret: null, created: false } : { hook, secret, created: true };
+}
+
+/** What is to be called, as somebody asked for it: one of `url` and `run`. A new address has a new secret. */
+async function newTarget(
+  app: App,
+  { url, run }: Pick<NewHook, 'url' | 'run'>,
+): Promise<{ target: HandlerTarget; secret: string | null }> {
+  if ((url === undefined) === (run === undefined)) throw invalid('INVALID_HOOK', 'Name either a url or a file to run');
+  if (run !== undefined) return { target: { run }, secret: null };
+  const secret = generateWebhookSecret();
+  return { target: { url: await requireTargetUrl(app, url!), secret }, secret };
+}
+
+function requireTimeout(timeoutMs: number): number {
+  if (Number.isInteger(timeoutMs) && timeoutMs >= MIN_TIMEOUT_MS && timeoutMs <= MAX_TIMEOUT_MS) return timeoutMs;
+  throw invalid('INVALID_TIMEOUT', `A hook is given ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} milliseconds`);
+}
+
+/** Removes the hook of an event with its log; 404. */
+export async function removeHook(app: App, project: Project, event: string): Promise<ProjectHook> {
+  let removed: ProjectHook | undefined;
+  await changeProjectList(app, project, 'hooks', (hooks = []) => {
+    removed = findHook({ hooks }, event);
+    if (!removed) throw noHook(event);
+    return hooks.filter((hook) => hook !== removed);
+  });
+  await removeCalls(app, removed!.id);
+  return removed!;
+}
+
+/** A hook as command line and HTTP show it: never its secret. `full`: with the whole address. */
+export function presentHook(app: App, { _id }: Project, hook: ProjectHook, full = true) {
+  const target = openHandler(app, _id, hook);
+  return {
+    id: hook.id.toHexString(),
+    event: hook.event,
+    url: 'url' in target ? (full ? target.url : maskAddress(target.url)) : null,
+    run: 'run' in target ? target.run : null,
+    onFailure: hook.onFailure,
+    timeoutMs: hook.timeoutMs,
+    createdAt: hook.createdAt.toISOString(),
+  };
+}

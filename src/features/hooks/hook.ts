@@ -1,0 +1,74 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { invalid, missing } from '../../errors.js';
+import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import type { Project, ProjectHook } from '../projects/project.js';
+import { PROJECTS } from '../projects/project-store.js';
+
+/** What a hook calls, opened: an HTTP address with its signing secret, or a handler in a file of the project. */
+export type HandlerTarget = { url: string; secret: string } | { run: string };
+
+/** One call of own code. */
+export interface HandlerCall {
+  projectId: ObjectId;
+  /** Of the hook or schedule: the log and the circuit are kept by it. */
+  ownerId: ObjectId;
+  /** Sent as `webhook-id`: the same however often one thing is asked. */
+  id: string;
+  event: string;
+  documentId?: string | null;
+  target: HandlerTarget;
+  body: string;
+  timeoutMs: number;
+  /** How many handlers have led to it, this one included. */
+  depth: number;
+}
+
+/** The writes of documents that own code is asked about. */
+const WRITE_EVENTS = ['create', 'update', 'delete'] as const;
+export type WriteEvent = (typeof WRITE_EVENTS)[number];
+
+/** What happens to accounts that own code is asked about. */
+const USER_EVENTS = ['users.signup', 'users.login', 'users.deliver'] as const;
+export type UserEvent = (typeof USER_EVENTS)[number];
+
+const EVENT_FORM = new RegExp(`^[A-Za-z][A-Za-z0-9_-]{0,63}\\.(${WRITE_EVENTS.join('|')})$`);
+
+/** 400 INVALID_EVENTS for text that names no event of hooks. */
+export function requireHookEvent(event: string): string {
+  const isOfUsers = (USER_EVENTS as readonly string[]).includes(event);
+  if (isOfUsers || (EVENT_FORM.test(event) && !event.startsWith('users.'))) return event;
+  const forms = `<collection>.${WRITE_EVENTS.join('|')} or ${USER_EVENTS.join('|')}`;
+  throw invalid('INVALID_EVENTS', `${JSON.stringify(event.slice(0, 100))} is not an event of hooks: use ${forms}`);
+}
+
+/** The hook of an event; undefined without one. */
+export function findHook({ hooks }: Pick<Project, 'hooks'>, event: string): ProjectHook | undefined {
+  return hooks?.find((hook) => hook.event === event);
+}
+
+export const noHook = (event: string) =>
+  missing('HOOK_NOT_FOUND', `The project has no hook for ${event.slice(0, 100)}`);
+
+const sealContext = (projectId: ObjectId, id: ObjectId): string =>
+  `project:${projectId.toHexString()}:hook:${id.toHexString()}`;
+
+/** The address may hold a token, so it is stored encrypted with the secret that signs. */
+export function sealHandler(app: App, projectId: ObjectId, id: ObjectId, target: HandlerTarget): string {
+  return app.secrets.seal(JSON.stringify(target), sealContext(projectId, id));
+}
+
+export function openHandler(app: App, projectId: ObjectId, hook: { id: ObjectId; target: string }): HandlerTarget {
+  return JSON.parse(app.secrets.open(hook.target, sealContext(projectId, hook.id))) as HandlerTarget;
+}
+
+export const SEALED_HOOKS: SealedPlace = {
+  collection: PROJECTS,
+  fields: (record) => {
+    const { _id, hooks = [] } = record as Project;
+    return hooks.map(({ id, target }, at) => ({
+      ...{ path: `hooks.${at}.target`, sealed: target },
+      context: sealContext(_id, id),
+    }));
+  },
+};
