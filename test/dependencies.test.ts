@@ -128,7 +128,7 @@ function isTool(name: string): boolean {
   };
   if (Object.hasOwn(starters, name)) return starters[name]! in devDependencies;
   // The recipe of a guide, which a test runs as it is pasted, imports it.
-  if (name === '@opentelemetry/sdk-node') return read('templates/docs/telemetry.md').includes(`from '${name}'`);
+  if (name === '@opentelemetry/sdk-node') return read('templates/docs/monitoring.md').includes(`from '${name}'`);
   return Object.values(scripts).some((script) => script.split(/[ /]/).includes(name));
 }
 

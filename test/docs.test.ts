@@ -80,7 +80,7 @@ describe('the guides in templates/docs', () => {
   });
 
   it('have the filters that the code has (npm run docs), as has the client', async () => {
-    expect(guides.get('rest.md')).toBe(await renderRestGuide());
+    expect(guides.get('data.md')).toBe(await renderRestGuide());
     const client = readFileSync(join(import.meta.dirname, '../src/client/filter-suffixes.ts'), 'utf8');
     const typed = [...client.matchAll(/^ {2}(\w+): (.*);$/gm)].flatMap(([, takes, suffixes]) =>
       [...suffixes!.matchAll(/_\w+/g)].map(([suffix]) => `${suffix} ${takes!}`),

@@ -44,7 +44,10 @@ function openSearch() {
     // Another letter was typed before the guides were there.
     if (input.value !== text) return;
     const matching = findSections(sections, words);
-    found.replaceChildren(...elsewhere, ...matching.map((section) => presentSection(section, words)));
+    const shownSections = matching.map(({ section }) => presentSection(section, words));
+    // A guide about just that comes before operations.
+    shownSections.splice(matching.filter(({ weight }) => weight >= SUBJECT).length, 0, ...elsewhere);
+    found.replaceChildren(...shownSections);
     found.hidden = found.children.length === 0;
     document.querySelector('.none').hidden = words.length === 0 || shown + matching.length > 0;
   }
@@ -98,22 +101,38 @@ function loadSections() {
 const MOST_SECTIONS = 12;
 const MOST_COUNTED = 5;
 
-/** Sections that have all words: those with the words in their heading first, then those that say them often. */
+/** Words of a question that say nothing of its subject. */
+const EMPTY_WORDS = new Set(
+  'a an and are at be by can do does for how i in is it my of on or show the this to with'.split(' '),
+);
+const SUBJECT = 1000;
+
+/**
+ * Sections by how well they fit: first the guide whose subject is called so, then those with the words in their heading,
+ * then those that use them often. Of three words one may be missing.
+ */
 function findSections(sections, words) {
-  const weigh = ({ guide, heading, text }) => {
+  const query = words.join(' ');
+  const meant = words.filter((word) => !EMPTY_WORDS.has(word));
+  const wanted = meant.length > 0 ? meant : words;
+  const weigh = ({ guide, heading, text, words: subjects = [] }) => {
     const head = `${guide} ${heading}`.toLowerCase();
+    const called = subjects.join(', ');
     const all = `${head} ${text.toLowerCase()}`;
-    if (!words.every((word) => all.includes(word))) return 0;
-    const inHead = words.filter((word) => head.includes(word)).length;
-    const often = words.reduce((sum, word) => sum + Math.min(MOST_COUNTED, all.split(word).length - 1), 0);
-    return 1 + words.length * MOST_COUNTED * inHead + often;
+    const has = (word) => all.includes(word) || called.includes(word);
+    if (wanted.filter((word) => !has(word)).length > Math.floor(wanted.length / 3)) return 0;
+    const often = wanted.reduce((sum, word) => sum + Math.min(MOST_COUNTED, all.split(word).length - 1), 0);
+    const inHead = wanted.filter((word) => head.includes(word)).length;
+    const inSubjects = wanted.filter((word) => subjects.some((subject) => subject.split(/[ -]/).includes(word))).length;
+    const names = subjects.length > 0 ? [...subjects, ...guide.toLowerCase().split(/[^\w.-]+/)] : [];
+    const isSubject = names.includes(query) || names.includes(wanted.join(' '));
+    return 1 + (isSubject ? SUBJECT : 0) + wanted.length * MOST_COUNTED * (inHead + 2 * inSubjects) + often;
   };
   return sections
     .map((section) => ({ section, weight: weigh(section) }))
     .filter(({ weight }) => weight > 0)
     .sort((a, b) => b.weight - a.weight)
-    .slice(0, MOST_SECTIONS)
-    .map(({ section }) => section);
+    .slice(0, MOST_SECTIONS);
 }
 
 /** An operation of the other page, with the name of its chapter. */

@@ -56,6 +56,6 @@ it('--json says of what users wrote that it is not to be trusted, and of an erro
   const { stderr } = await home.bsvc(['data', 'query', 'none', '--project', 'shop', '--json']);
   expect(JSON.parse(stderr.split('\n').at(-2)!)).toMatchObject({
     code: 'COLLECTION_NOT_FOUND',
-    docs: '/api/docs/guides/rest',
+    docs: '/api/docs/guides/data',
   });
 });

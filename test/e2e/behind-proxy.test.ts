@@ -11,7 +11,7 @@ import { hasProxy, startProxy, type ProxyName } from '../helpers/proxies.js';
 import { openSocialIssuer } from '../helpers/social-issuer.js';
 import { buildEmail, PASSWORD } from '../helpers/user-client.js';
 
-const blocks = readExamples(readGuides().get('proxy.md')!);
+const blocks = readExamples(readGuides().get('deploy.md')!);
 const configurationOf = (language: string): string => blocks.find((block) => block.language === language)!.text;
 
 /** The guide's configuration, without TLS, on a port of this test. */

@@ -29,13 +29,13 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'MONGODB_URI=mongodb://db1.internal,db2.internal,db3.internal/bsvc?replicaSet=rs0': 'needs a MongoDB',
     "sh.enableSharding('bsvc');": 'needs a sharded MongoDB',
   },
-  'telemetry.md': {
+  'monitoring.md': {
     'scrape_configs:': 'configuration of another program',
     ['import { NodeSDK } from ' + "'@opentelemetry/sdk-node';"]:
       'test/e2e/telemetry.test.ts runs it against a receiver',
     'export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318': 'test/e2e/telemetry.test.ts does the same',
   },
-  'proxy.md': {
+  'deploy.md': {
     'app.example.com {': 'test/e2e/behind-proxy.test.ts runs it',
     'location /backend/ {': 'test/e2e/behind-proxy.test.ts runs it',
     'example.com {': 'test/e2e/behind-proxy.test.ts runs it',
@@ -51,7 +51,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'mongoexport --uri "$MONGODB_URI" --collection posts --out posts.ndjson',
     ].map((line) => [line, 'needs the other service; test/cli/foreign-import.test.ts imports such files']),
   ),
-  'sign-in.md': {
+  'auth.md': {
     '$ bsvc user social apple --client-id com.shop.web --app-client-id com.shop.app \\':
       'needs a key of Apple; the tests of social sign-in have an issuer with such keys',
     '<!-- sign-in.html -->': 'test/e2e/sign-in-page.test.ts runs it in a browser',
@@ -95,7 +95,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 /** Guides whose examples start a server of their own. */
 const STARTS_ITS_SERVER = new Set(['getting-started.md', 'SKILL.md']);
 /** Guides that another test runs as a whole. */
-const RUN_ELSEWHERE = new Set(['first-app.md', 'mongodb-for-tests.md', 'proxy.md']);
+const RUN_ELSEWHERE = new Set(['first-app.md', 'mongodb-for-tests.md', 'deploy.md']);
 
 /** The guides, and what coding agents are told to do. */
 const guides = [...readGuides(), ['SKILL.md', readPackageFile('templates', 'agents', 'SKILL.md')] as const].map(

@@ -25,7 +25,7 @@ let address: string;
 
 /** The page of the guide, with key, server and provider of this test. */
 const guidePage = (): string =>
-  readExamples(readGuides().get('sign-in.md')!)
+  readExamples(readGuides().get('auth.md')!)
     .find(({ file }) => file === 'sign-in.html')!
     .text.replaceAll('http://localhost:4000', test.url)
     .replace('pk_live_…', shop.publishable)

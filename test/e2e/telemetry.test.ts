@@ -66,7 +66,7 @@ describe('the recipe of the guide', () => {
     });
     const { url, close } = await listen(receiver);
     try {
-      const [recipe] = readExamples(readGuides().get('telemetry.md')!).filter(({ text }) => text.includes('NodeSDK'));
+      const [recipe] = readExamples(readGuides().get('monitoring.md')!).filter(({ text }) => text.includes('NodeSDK'));
       // What `npm install @opentelemetry/sdk-node` makes beside the file.
       await symlink(join(import.meta.dirname, '../../node_modules'), join(dir.path, 'node_modules'));
       await writeFile(join(dir.path, 'telemetry.mjs'), recipe!.text);

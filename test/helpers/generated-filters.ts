@@ -5,7 +5,7 @@ import { FILTER_OPERATORS, listSuffixes, listUnstreamed } from '../../src/featur
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** The guide of the REST API, with its list of filters. */
-export const REST_GUIDE = 'templates/docs/rest.md';
+export const REST_GUIDE = 'templates/docs/data.md';
 
 /** The guide, with the sentences that are made from the table of filters. */
 export async function renderRestGuide(): Promise<string> {

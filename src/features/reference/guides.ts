@@ -4,45 +4,132 @@ import { renderMarkdown } from './markdown.js';
 
 export const GUIDES_PREFIX = '/api/docs/guides';
 
-/** The guides in the order in which a reader meets them; each is a file of Markdown in templates/docs. */
-export const GUIDES = [
-  { name: 'getting-started', title: 'Getting started' },
-  { name: 'first-app', title: 'Your first app' },
-  { name: 'client', title: 'Client' },
-  { name: 'react', title: 'React, Next.js, React Native' },
-  { name: 'rest', title: 'REST guide by task' },
-  { name: 'writing', title: 'Writing: count, append, all or nothing' },
-  { name: 'rules', title: 'Rules and security' },
-  { name: 'sign-in', title: 'Ways to sign in' },
-  { name: 'own-server', title: 'Your own server' },
-  { name: 'files', title: 'Files and buckets' },
-  { name: 'mail', title: 'Mail' },
-  { name: 'webhooks', title: 'Webhooks' },
-  { name: 'own-code', title: 'Own code' },
-  { name: 'console', title: 'Console' },
-  { name: 'declaration', title: 'One file for a project' },
-  { name: 'commands', title: 'Command line' },
-  { name: 'settings', title: 'Settings' },
-  { name: 'backup', title: 'Backup and upgrade' },
-  { name: 'proxy', title: 'Deploy and HTTPS' },
-  { name: 'scale', title: 'One machine to many' },
-  { name: 'mongodb', title: 'MongoDB' },
-  { name: 'mongodb-for-tests', title: 'A MongoDB for tests' },
-  { name: 'telemetry', title: 'Telemetry' },
-  { name: 'limits', title: 'Limits' },
-  { name: 'compare', title: 'Compare' },
-  { name: 'moving', title: 'Moving from another service' },
-  { name: 'migration', title: 'Migration from the hosted service' },
-  { name: 'troubleshooting', title: 'Troubleshooting' },
-] as const;
+interface Guide {
+  /** Of the file of Markdown in templates/docs. */
+  readonly name: string;
+  readonly title: string;
+  /** What readers search for and the search shows this page first for; the words of its headings need no entry. */
+  readonly words: string;
+}
+
+/** The guides in the order in which a reader meets them, by the heading that they are listed under. */
+export const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
+  Start: [
+    {
+      name: 'getting-started',
+      title: 'Getting started',
+      words: 'install, quickstart, self-host, node, npm, docker, setup, production',
+    },
+    { name: 'first-app', title: 'Your first app', words: 'tutorial, example, todo' },
+  ],
+  Build: [
+    {
+      name: 'data',
+      title: 'Data: create, read, query',
+      words:
+        'crud, rest, query, filter, sort, pagination, cursor, search, populate, join, aggregation, pipeline, geo, near, count',
+    },
+    {
+      name: 'writes',
+      title: 'Writes: counters, batches, transactions',
+      words:
+        'transaction, batch, increment, upsert, bulk, references, relations, on delete, cascade, ttl, expire, idempotency, csv, import, export',
+    },
+    {
+      name: 'auth',
+      title: 'Auth: sign-up, login, Google, MFA',
+      words:
+        'auth, authentication, login, log in, sign in, sign up, signup, google, github, apple, oauth, oidc, social login, magic link, otp, email code, 2fa, mfa, totp, two-factor, second factor, passkey, webauthn, anonymous, guest, invite, invitation, password reset, account deletion, gdpr',
+    },
+    {
+      name: 'rules',
+      title: 'Access rules and schemas',
+      words:
+        'rls, row-level security, rules, permissions, roles, access control, authorization, schema, validation, unique, membership, teams, multi-tenant, api keys, publishable key, secret key, cors, session, field visibility, public, private',
+    },
+    {
+      name: 'client',
+      title: 'TypeScript client',
+      words: 'typescript, types, sdk, javascript, realtime, subscribe, websocket, sse, live list, latest, offline',
+    },
+    { name: 'react', title: 'React, Next.js, React Native', words: 'vue, svelte, expo, ssr, hooks' },
+    {
+      name: 'own-server',
+      title: 'Your own server',
+      words: 'server, jwt, refresh token, access token, jwks, verify token, express, backend',
+    },
+    {
+      name: 'files',
+      title: 'Files, images and S3 buckets',
+      words: 'file upload, upload, images, storage, private files, signed url, s3, r2, minio, bucket, cdn',
+    },
+    { name: 'email', title: 'Email', words: 'mail, smtp, template, newsletter, resend, sendgrid, outbox' },
+    { name: 'webhooks', title: 'Webhooks', words: 'webhook, events, hmac, signature, retry' },
+    {
+      name: 'declaration',
+      title: 'bsvc.yaml: a project as one file',
+      words: 'apply, infrastructure as code, ci, yaml',
+    },
+    { name: 'console', title: 'Console', words: 'dashboard, admin, audit, operators, user interface' },
+  ],
+  'Deploy and operate': [
+    {
+      name: 'deploy',
+      title: 'Deploy and HTTPS',
+      words:
+        'deploy, hosting, static files, spa, front end, proxy, nginx, caddy, haproxy, https, tls, ssl, certificate, domain',
+    },
+    {
+      name: 'backup',
+      title: 'Backup, restore, upgrade',
+      words: 'backup, restore, migrate, upgrade, disaster recovery, repair, damaged',
+    },
+    {
+      name: 'monitoring',
+      title: 'Monitoring: metrics, traces, logs',
+      words: 'telemetry, prometheus, grafana, opentelemetry, otel, health, alerts, logging',
+    },
+    {
+      name: 'scale',
+      title: 'Scale and high availability',
+      words: 'scale, redis, cluster, processes, systemd, kubernetes, load balancer, worker',
+    },
+    { name: 'mongodb', title: 'MongoDB', words: 'replica set, atlas, sharding, database' },
+    { name: 'mongodb-for-tests', title: 'A MongoDB for tests', words: 'in-memory mongodb, mongoose, unit tests' },
+    {
+      name: 'troubleshooting',
+      title: 'Troubleshooting',
+      words: 'errors, error codes, debug, 401, 403, forbidden, why, not working, faq',
+    },
+  ],
+  Reference: [
+    { name: 'commands', title: 'Command line', words: 'cli, commands, terminal' },
+    { name: 'settings', title: 'Settings', words: 'environment variables, env, configuration, config' },
+    { name: 'limits', title: 'Limits', words: 'rate limit, quota, 429, performance, benchmark, maximum' },
+  ],
+  'Moving and comparing': [
+    {
+      name: 'moving',
+      title: 'Moving from Firebase, Supabase and others',
+      words: 'pocketbase, supabase, firebase, firestore, parse, appwrite, import',
+    },
+    { name: 'migration', title: 'Migration from the hosted service', words: 'hosted, cloud' },
+    { name: 'compare', title: 'Compare with other backends', words: 'alternatives, versus, vs, comparison' },
+  ],
+};
+
+export const GUIDES: readonly Guide[] = Object.values(GUIDE_GROUPS).flat();
 
 /** Links to all guides, the one that is shown marked. `base` is the path before /api, empty at the root. */
 export function renderGuideLinks(base: string, shown?: string): string {
-  const items = GUIDES.map(({ name, title }) => {
-    const mark = name === shown ? ' aria-current="page"' : '';
-    return `<li><a href="${base}${GUIDES_PREFIX}/${name}"${mark}>${escapeHtml(title)}</a></li>`;
+  const groups = Object.entries(GUIDE_GROUPS).map(([heading, guides]) => {
+    const items = guides.map(({ name, title }) => {
+      const mark = name === shown ? ' aria-current="page"' : '';
+      return `<li><a href="${base}${GUIDES_PREFIX}/${name}"${mark}>${escapeHtml(title)}</a></li>`;
+    });
+    return `<p class="chapter">${escapeHtml(heading)}</p>\n<ul>\n${items.join('\n')}\n</ul>`;
   });
-  return `<ul>\n${items.join('\n')}\n</ul>`;
+  return groups.join('\n');
 }
 
 /** A guide as a page of HTML; null for a name that no guide has. `base` is the path before /api, empty at the root. */

@@ -47,12 +47,16 @@ export interface GuideSection {
   heading: string;
   /** On one line, without the marks of Markdown. */
   text: string;
+  /** At the beginning of a guide: what readers call its subject, which they find it first for. */
+  words?: string[];
 }
 
 /** All guides by heading, in their order. */
 function listGuideSections(): GuideSection[] {
-  return GUIDES.flatMap(({ name, title }) => {
-    const sections: GuideSection[] = [{ address: name, guide: title, heading: title, text: '' }];
+  return GUIDES.flatMap(({ name, title, words }) => {
+    const sections: GuideSection[] = [
+      { address: name, guide: title, heading: title, text: '', words: words.split(', ') },
+    ];
     let isCode = false;
     for (const line of readPackageFile('templates', 'docs', `${name}.md`).split('\n')) {
       if (line.startsWith('```')) isCode = !isCode;

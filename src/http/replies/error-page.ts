@@ -5,22 +5,22 @@ const PAGES: readonly (readonly [pattern: RegExp, guide: string])[] = [
   [/^(STORE_DAMAGED|RESTORING|BACKUP_|NO_BACKUP_|CURSOR_EXPIRED)/, 'backup'],
   [
     /(REFERENCE|REFERRED|CONFLICTING_|COUNT_DIFFERS|IDEMPOTENCY|BATCH_(?!UNCERTAIN)|IF_MATCH|_CHANGING|MEANWHILE)/,
-    'writing',
+    'writes',
   ],
   [
     /(RULE|OWNER_|MEMBERSHIPS|MISFITS|FIELD_(NOT_READABLE|PROTECTED|FIXED)|DUPLICATE_VALUE|VALIDATION_FAILED|USERS_)/,
     'rules',
   ],
-  [/(\bMAIL_|SENDER_|TEMPLATE|BYOK_|BATCH_UNCERTAIN|INVALID_SIGNATURE|INVALID_MAIL)/, 'mail'],
+  [/(\bMAIL_|SENDER_|TEMPLATE|BYOK_|BATCH_UNCERTAIN|INVALID_SIGNATURE|INVALID_MAIL)/, 'email'],
   [/(WEBHOOK|DELIVERY_|PAYLOAD_|INVALID_EVENTS|PRIVATE_ADDRESS|PORT_|INVALID_HEADERS)/, 'webhooks'],
   [/(FILE|UPLOAD|BUCKET|STORAGE|RANGE_|INVALID_ORIGIN)/, 'files'],
   [
     /(MFA|TOTP|PASSKEY|OTP|CODE_|LOGIN|SIGN_IN|ACCOUNT|ANONYMOUS|CREDENTIALS|PASSWORD|EMAIL|SOCIAL|PROVIDER)/,
-    'sign-in',
+    'auth',
   ],
   [
     /(IDENTITY|ID_TOKEN|HANDOVER|INVITE|REFRESH|REDIRECT|SESSION|STEP_UP|TOKEN_|PROFILE|ROLES|LAST_WAY|USER_NOT)/,
-    'sign-in',
+    'auth',
   ],
   [/(OPERATOR|VIEWER|OWN_ACCOUNT|LINK_INVALID|FOREIGN_REQUEST|NOBODY_|VIEW_|ALL_PROJECTS)/, 'console'],
   [/^(OVERLOADED|TOO_|PATTERN|QUERY_|RESULT_|DOCUMENT_TOO|BODY_TOO|REQUEST_TIMEOUT|BUSY|KEY_LIMIT|RECOUNT_)/, 'limits'],
@@ -28,5 +28,5 @@ const PAGES: readonly (readonly [pattern: RegExp, guide: string])[] = [
 
 /** The path of the guide that explains an error code, below the service's own path (agents.md 2). */
 export function pageOfError(code: string): string {
-  return `/api/docs/guides/${PAGES.find(([pattern]) => pattern.test(code))?.[1] ?? 'rest'}`;
+  return `/api/docs/guides/${PAGES.find(([pattern]) => pattern.test(code))?.[1] ?? 'data'}`;
 }

@@ -175,7 +175,7 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
     name: 'own',
     provider: 'github',
     guide: 'mail',
-    page: 'mail.md',
+    page: 'email.md',
     skill: 'SKILL.md',
     username: 'nobody',
   };

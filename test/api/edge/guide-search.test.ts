@@ -28,6 +28,44 @@ describe('GET /api/docs/guides.json', () => {
   });
 });
 
+/** What readers type, and the guide that comes first. */
+const SUBJECTS: Readonly<Record<string, string>> = {
+  auth: 'auth authentication login oauth magic·link otp 2fa mfa two-factor passkey webauthn anonymous invite google social·login sign·up',
+  rules: 'session roles permissions access·control rls rules schema validation unique cors api·keys',
+  'own-server': 'jwt refresh·token server',
+  data: 'populate join filter sort pagination cursor search aggregation geo near',
+  writes: 'relations references transaction batch increment upsert bulk import export csv',
+  client: 'realtime subscribe websocket sse offline typescript types sdk',
+  files: 'file·upload images private·files s3 bucket cdn',
+  email: 'email smtp template newsletter',
+  webhooks: 'webhook',
+  'own-code': 'cron schedule function hook',
+  deploy: 'deploy proxy nginx caddy https tls domain',
+  'getting-started': 'docker node self-host production',
+  scale: 'systemd redis scale high·availability',
+  settings: 'environment·variables settings',
+  backup: 'backup restore migrate upgrade',
+  mongodb: 'mongodb replica·set',
+  monitoring: 'monitoring metrics prometheus opentelemetry logs',
+  console: 'audit',
+  limits: 'rate·limit quota limits',
+  react: 'react next.js vue react·native',
+  declaration: 'ci',
+  troubleshooting: 'troubleshooting errors',
+  moving: 'pocketbase supabase firebase parse',
+};
+const QUESTIONS: readonly [typed: string, guide: string][] = [
+  ...Object.entries(SUBJECTS).flatMap(([guide, words]) =>
+    words.split(' ').map((word): [string, string] => [word.replace('·', ' '), guide]),
+  ),
+  ['sign in with Google', 'auth'],
+  ['keep a file private', 'files'],
+  ['show the latest 50 live', 'client'],
+  ['deploy with HTTPS', 'deploy'],
+  ['restore a backup', 'backup'],
+  ['why is this 403', 'troubleshooting'],
+];
+
 describe.skipIf(!CHROMIUM)('the search of the docs', () => {
   let page: DrivenPage;
   const type = (words: string): Promise<unknown> =>
@@ -39,12 +77,28 @@ describe.skipIf(!CHROMIUM)('the search of the docs', () => {
 
   afterAll(() => page?.close());
 
+  it('leads from what readers call a subject to the guide about it first', async () => {
+    page = await drivePage(`${test.url}/api/docs`);
+    await page.until(`document.querySelector('.search') && !document.querySelector('.search').hidden`);
+    const wrong: string[] = [];
+    for (const [words, guide] of QUESTIONS) {
+      await type('');
+      await page.until(`document.querySelector('.found').hidden`);
+      await type(words);
+      await page.until(`!document.querySelector('.found').hidden || !document.querySelector('.none').hidden`);
+      const [first = 'nothing'] = await found();
+      if (!first.startsWith(`${GUIDES_PREFIX}/${guide}`)) wrong.push(`${words}: ${first} instead of ${guide}`);
+    }
+    expect(wrong).toEqual([]);
+    await page.close();
+  });
+
   it('finds guides beside operations, from the reference', async () => {
     page = await drivePage(`${test.url}/api/docs`);
     await page.until(`document.querySelector('.search') && !document.querySelector('.search').hidden`);
     await type('invite');
     await page.until(`document.querySelectorAll('.found a').length > 0`);
-    expect((await found()).some((href) => href.startsWith('/api/docs/guides/sign-in'))).toBe(true);
+    expect((await found()).some((href) => href.startsWith('/api/docs/guides/auth'))).toBe(true);
     expect(await page.evaluate(`document.querySelectorAll('.found mark').length`)).toBeGreaterThan(0);
     await type('project webhooks register');
     await page.until(`document.querySelector('.found a strong')?.textContent.includes('Register a webhook')`);
@@ -62,7 +116,7 @@ describe.skipIf(!CHROMIUM)('the search of the docs', () => {
   });
 
   it('finds other guides from a guide, and leads there', async () => {
-    await page.visit(`${test.url}${GUIDES_PREFIX}/mail`);
+    await page.visit(`${test.url}${GUIDES_PREFIX}/email`);
     await page.until(`document.querySelector('.search') && !document.querySelector('.search').hidden`);
     await type('membership rules board');
     await page.until(`document.querySelectorAll('.found a').length > 0`);

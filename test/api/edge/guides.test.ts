@@ -52,8 +52,8 @@ describe(`GET ${GUIDES_PREFIX}/:guide`, () => {
   });
 
   it('is not sent again to who has it', async () => {
-    const first = await open('mail');
-    const again = await open('mail').set('If-None-Match', first.headers.etag!);
+    const first = await open('email');
+    const again = await open('email').set('If-None-Match', first.headers.etag!);
     expect([again.status, again.text]).toEqual([304, '']);
   });
 });

@@ -30,7 +30,7 @@ describe('every error reply', () => {
       error: reply.body.message,
       code: 'NOT_FOUND',
       requestId: reply.headers['x-request-id'],
-      docs: '/api/docs/guides/rest',
+      docs: '/api/docs/guides/data',
     });
     expect(reply.headers['content-type']).toMatch(/^application\/json/);
   });

@@ -150,7 +150,7 @@ describe('the limits of an IPv6 network', () => {
 });
 
 describe('what answers everybody', () => {
-  const open = ['/', '/api/openapi.json', '/api/docs', '/api/docs/guides.json', '/api/docs/guides/mail', '/console/x'];
+  const open = ['/', '/api/openapi.json', '/api/docs', '/api/docs/guides.json', '/api/docs/guides/email', '/console/x'];
   it.each(open)('is limited as well, ten times as widely: %s', async (path) => {
     await start({ BSVC_RATE_LIMIT: '1/15m' });
     const seen = await statuses(11, path, { 'if-none-match': '*' });

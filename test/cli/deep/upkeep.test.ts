@@ -299,7 +299,7 @@ describe('bsvc service install', () => {
     const unit = readFileSync(join(dir, 'bsvc.service'), 'utf8');
     expect(unit).toContain('\nEnvironment=BSVC_PUBLIC_URL=https://app.example.com BSVC_TRUST_PROXY=1\n');
     expect(unit).toContain(` serve --public ${join(home.dir, 'dist')} --spa --data-dir `);
-    const guide = readFileSync(join(import.meta.dirname, '../../../templates/docs/proxy.md'), 'utf8');
+    const guide = readFileSync(join(import.meta.dirname, '../../../templates/docs/deploy.md'), 'utf8');
     expect(guide).toContain(`\`\`\`caddyfile\n${readFileSync(join(dir, 'Caddyfile'), 'utf8')}\`\`\``);
     expect((await home.bsvc(['service', 'install', '--domain', 'https://app.example.com'])).code).toBe(2);
   });

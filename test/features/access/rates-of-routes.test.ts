@@ -73,7 +73,7 @@ describe('which limits a request counts against', () => {
     ['GET', '/api/healthy', 'plain', undefined],
     ['GET', '/api/health/ready', 'free', undefined],
     ['GET', '/api/docs', 'page', undefined],
-    ['GET', '/api/docs/guides/mail', 'page', undefined],
+    ['GET', '/api/docs/guides/email', 'page', undefined],
     ['GET', '/api/openapi.json', 'page', undefined],
     ['GET', '/api/docsx', 'plain', undefined],
     ['GET', '/files/a/b.png', 'free', undefined],
