@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12400,
+  cli: 12450,
   src: 1050,
   'src/client': 3500,
   'src/config': 800,
@@ -30,7 +30,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/project-types': 1250,
   'src/features/projects': 900,
   'src/features/quota': 500,
-  'src/features/reference': 1750,
+  'src/features/reference': 1800,
   'src/features/rule-tests': 350,
   'src/features/series': 950,
   'src/features/store-copies': 1250,
@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 150,
   'src/platform': 8350,
   test: 1100,
-  'test/api': 36050,
+  'test/api': 36100,
   'test/bench': 3800,
   'test/cli': 9900,
   'test/client': 3600,

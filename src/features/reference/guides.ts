@@ -13,7 +13,7 @@ interface Guide {
 }
 
 /** The guides in the order in which a reader meets them, by the heading that they are listed under. */
-export const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
+const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
   Start: [
     {
       name: 'getting-started',
@@ -65,6 +65,11 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
     },
     { name: 'email', title: 'Email', words: 'mail, smtp, template, newsletter, resend, sendgrid, outbox' },
     { name: 'webhooks', title: 'Webhooks', words: 'webhook, events, hmac, signature, retry' },
+    {
+      name: 'own-code',
+      title: 'Own code',
+      words: 'function, functions, hook, hooks, cron, schedule, triggers, edge functions, cloud functions, server code',
+    },
     {
       name: 'declaration',
       title: 'bsvc.yaml: a project as one file',

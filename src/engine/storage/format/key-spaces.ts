@@ -10,5 +10,5 @@ export const CHANGE_SPACE = 0x30;
 
 /** The record without a checksum: it says whether the others have one. */
 export const FORMAT_KEY = Buffer.from([META_SPACE, ...Buffer.from('format')]);
-/** Every command reads it, without comparing its checksum: of a damaged one it reads the catalog anew. */
+/** Read by every command without comparing its checksum: with a damaged one the catalog is read again. */
 export const VERSION_KEY = Buffer.from([META_SPACE, ...Buffer.from('version')]);
