@@ -14,9 +14,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     './install.sh': 'test/e2e/install.test.ts runs it',
     'npm run package                    # in the checkout': 'test/e2e/package.test.ts runs it',
   },
-  'rules.md': {
-    'BSVC_PUBLIC_URL=https://api.shop.example': 'needs a domain and a certificate',
-  },
   'files.md': {
     'BSVC_S3_URL=s3://KEY:SECRET@s3.amazonaws.com/my-bucket?region=eu-central-1': 'needs an account at a provider',
     'bsvc byok bucket set --project shop --bucket shop-files --region auto \\': 'needs an account at a provider',
@@ -52,6 +49,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ].map((line) => [line, 'needs the other service; test/cli/foreign-import.test.ts imports such files']),
   ),
   'auth.md': {
+    '$ bsvc user social google --client-id 1234.apps.googleusercontent.com \\': 'needs an account at Google',
     '$ bsvc user social apple --client-id com.shop.web --app-client-id com.shop.app \\':
       'needs a key of Apple; the tests of social sign-in have an issuer with such keys',
     '<!-- sign-in.html -->': 'test/e2e/sign-in-page.test.ts runs it in a browser',

@@ -16,8 +16,8 @@ export async function renderRestGuide(): Promise<string> {
 function guide(): string {
   const sentences = [
     `**Filters**: \`field=value\`, or \`field\` with ${listSuffixes()}.`,
-    'Several filters must all match. Nested fields have dots: `meta.lang=en`. `filter[field_gt]=value` is the same as `field_gt=value`.',
-    `An index of the field answers ${byIndex()}, an index of places (\`place:2dsphere\`) those of areas; the others read every document. Streams do not take ${listUnstreamed()}.`,
+    'All filters must match. Use dots for nested fields: `meta.lang=en`. `filter[field_gt]=value` is the same as `field_gt=value`.',
+    `Add an index of the field for ${byIndex()}, and a \`2dsphere\` index for areas. All other filters scan the collection. Streams do not take ${listUnstreamed()}.`,
   ];
   const text = readFileSync(join(ROOT, REST_GUIDE), 'utf8');
   return text.replace(/- \*\*Filters\*\*:[^]*?(?=\n- \*\*)/, () => `- ${sentences.join(' ')}`);

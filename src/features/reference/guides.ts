@@ -27,7 +27,7 @@ const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
       name: 'data',
       title: 'Data: create, read, query',
       words:
-        'crud, rest, query, filter, sort, pagination, cursor, search, populate, join, aggregation, pipeline, geo, near, count',
+        'crud, rest, query, filter, sort, pagination, cursor, search, populate, join, aggregation, pipeline, geo, near, count, schema, validation, unique, constraints, field types, case-insensitive',
     },
     {
       name: 'writes',
@@ -39,19 +39,20 @@ const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
       name: 'auth',
       title: 'Auth: sign-up, login, Google, MFA',
       words:
-        'auth, authentication, login, log in, sign in, sign up, signup, google, github, apple, oauth, oidc, social login, magic link, otp, email code, 2fa, mfa, totp, two-factor, second factor, passkey, webauthn, anonymous, guest, invite, invitation, password reset, account deletion, gdpr',
+        'auth, authentication, login, log in, sign in, sign up, signup, google, github, apple, oauth, oidc, social login, magic link, otp, email code, 2fa, mfa, totp, two-factor, second factor, passkey, webauthn, anonymous, guest, invite, invitation, password reset, session, account deletion, gdpr',
     },
     {
       name: 'rules',
-      title: 'Access rules and schemas',
+      title: 'Access rules and API keys',
       words:
-        'rls, row-level security, rules, permissions, roles, access control, authorization, schema, validation, unique, membership, teams, multi-tenant, api keys, publishable key, secret key, cors, session, field visibility, public, private',
+        'rls, row-level security, rules, permissions, roles, access control, authorization, membership, teams, multi-tenant, api keys, publishable key, secret key, cors, field visibility, public, private',
     },
     {
-      name: 'client',
-      title: 'TypeScript client',
-      words: 'typescript, types, sdk, javascript, realtime, subscribe, websocket, sse, live list, latest, offline',
+      name: 'realtime',
+      title: 'Realtime: change feed and subscriptions',
+      words: 'realtime, subscribe, websocket, sse, server-sent events, eventsource, live, live list, latest, polling',
     },
+    { name: 'client', title: 'TypeScript client', words: 'typescript, types, sdk, javascript, offline' },
     { name: 'react', title: 'React, Next.js, React Native', words: 'vue, svelte, expo, ssr, hooks' },
     {
       name: 'own-server',

@@ -30,12 +30,13 @@ describe('GET /api/docs/guides.json', () => {
 
 /** What readers type, and the guide that comes first. */
 const SUBJECTS: Readonly<Record<string, string>> = {
-  auth: 'auth authentication login oauth magic·link otp 2fa mfa two-factor passkey webauthn anonymous invite google social·login sign·up',
-  rules: 'session roles permissions access·control rls rules schema validation unique cors api·keys',
+  auth: 'session auth authentication login oauth magic·link otp 2fa mfa two-factor passkey webauthn anonymous invite google social·login sign·up',
+  rules: 'roles permissions access·control rls rules cors api·keys',
   'own-server': 'jwt refresh·token server',
-  data: 'populate join filter sort pagination cursor search aggregation geo near',
+  data: 'schema validation unique populate join filter sort pagination cursor search aggregation geo near',
   writes: 'relations references transaction batch increment upsert bulk import export csv',
-  client: 'realtime subscribe websocket sse offline typescript types sdk',
+  realtime: 'realtime subscribe websocket sse live·list latest',
+  client: 'offline typescript types sdk',
   files: 'file·upload images private·files s3 bucket cdn',
   email: 'email smtp template newsletter',
   webhooks: 'webhook',
@@ -60,7 +61,7 @@ const QUESTIONS: readonly [typed: string, guide: string][] = [
   ),
   ['sign in with Google', 'auth'],
   ['keep a file private', 'files'],
-  ['show the latest 50 live', 'client'],
+  ['show the latest 50 live', 'realtime'],
   ['deploy with HTTPS', 'deploy'],
   ['restore a backup', 'backup'],
   ['why is this 403', 'troubleshooting'],
