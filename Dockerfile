@@ -24,12 +24,12 @@ RUN --mount=type=bind,from=build,source=/app/dist,target=/packed \
   npm install --global --no-audit --no-fund /packed/bsvc-*.tgz && npm cache clean --force && \
   install -d -o node -g node -m 700 /data
 USER node
-ENV NODE_ENV=production BSVC_HOST=0.0.0.0 BSVC_PORT=4000 BSVC_DATA_DIR=/data
+ENV NODE_ENV=production BSVC_HOST=0.0.0.0 BSVC_DATA_DIR=/data
 VOLUME /data
 EXPOSE 4000
 # Alive, not ready: a database that is away for a moment is no reason to start the container anew.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.BSVC_PORT}/api/health/live`).then((reply) => process.exit(reply.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.BSVC_PORT || process.env.PORT || 4000}/api/health/live`).then((reply) => process.exit(reply.ok ? 0 : 1), () => process.exit(1))"]
 # SIGTERM ends it in order: requests under way are finished.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["bsvc"]

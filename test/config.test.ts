@@ -89,6 +89,17 @@ describe('the database of a MongoDB', () => {
   });
 });
 
+describe('the port', () => {
+  it('is PORT of the environment where a platform sets it, and BSVC_PORT before that', () => {
+    expect(load({ PORT: '8080' })).toMatchObject({ config: { port: 8080 } });
+    expect(load({ PORT: '8080' }).sources.find(({ name }) => name === 'port')!.source).toBe('environment (PORT)');
+    expect(load({ PORT: '8080', BSVC_PORT: '4001' }).config.port).toBe(4001);
+    expect(problemsOf({ PORT: 'http' })).toEqual([expect.stringContaining('"http"')]);
+    // In a file it is another program's.
+    expect(loadConfig([{ source: '.env', values: { PORT: '8080' } }]).config.port).toBe(4000);
+  });
+});
+
 describe('the address of a bucket', () => {
   const s3 = (url: string) => load({ BSVC_S3_URL: url }).config.s3;
 
@@ -111,8 +122,13 @@ describe('the address of a bucket', () => {
     expect(s3('s3://id:key@s3.amazonaws.com?region=eu-central-1')).toMatchObject(account);
   });
 
+  it('has no key where the role of the machine is to be used', () => {
+    expect(s3('s3://s3.amazonaws.com/uploads')).toMatchObject({ accessKeyId: null, secretAccessKey: null });
+  });
+
   it.each([
-    's3://host/bucket',
+    's3://id@host/bucket',
+    's3://:key@host/bucket',
     'https://id:key@host/bucket',
     's3://id:a/b@host/bucket',
     's3://id:key@host/a/b',

@@ -9,6 +9,7 @@ import { offerStatus } from '../../src/features/series/status.js';
 import { admission } from '../../src/http/admission/admission.js';
 import type { ConnectionBounds } from '../../src/http/bound-connections.js';
 import { startServer } from '../../src/http/server.js';
+import { clearStaleSocket, unixSocketOf } from '../../src/http/unix-socket.js';
 import { markServing } from '../../src/platform/database/serving-mark.js';
 import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
 import { connectionRoom } from '../../src/platform/processes/descriptors.js';
@@ -78,6 +79,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
     app.log.error({ err: error }, 'a command by the wire protocol failed');
   const listener = config.engineListen ? await app.db.listen(config.engineListen, reportListener) : null;
   if (listener) app.log.info({ uri: listener }, 'the embedded engine answers the wire protocol of MongoDB');
+  await clearStaleSocket(config.host);
   const mark = await markServing(app.db, config.dataDir);
   const demo = input.demo ? await createDemo(app) : null;
   const endWatch = watchSnapshots(app);
@@ -86,11 +88,13 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
   // One that has no port to listen on is told that alone.
   if (mark.others.length > 0) app.log.warn({ processes: mark.others }, TWO_SERVICES);
-  const url = serviceAddress({ ...config, port: Number(new URL(server.url).port || 80) });
+  const isSocket = unixSocketOf(config.host) !== null;
+  const url = serviceAddress(isSocket ? config : { ...config, port: Number(new URL(server.url).port || 80) });
   await mark.tell(url);
   const isDemoRate = config.rateLimit?.count === 5000 && config.rateLimit.windowMs === 15 * 60_000;
   const start: Start = {
     url,
+    listensOn: isSocket ? server.url : url,
     dataDir: config.mongodbUri ? null : resolve(config.dataDir),
     console: config.console,
     link: demo?.link ?? (input.demo ? await makeDemoLink(app) : null),
@@ -160,6 +164,8 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
 
 interface Start {
   url: string;
+  /** The address, or the socket to which a proxy passes what comes to the address. */
+  listensOn: string;
   /** Null for data in a MongoDB. */
   dataDir: string | null;
   console: boolean;
@@ -173,8 +179,8 @@ interface Start {
 }
 
 function presentStart(view: TextStyle, start: Start): string {
-  const { url, dataDir, console, link, demo, empty, demoWanted, isDemoRate } = start;
-  const lines = [`bsvc is listening on ${view.paint.bold(url)}`, `Documentation: ${url}/api/docs`];
+  const { url, listensOn, dataDir, console, link, demo, empty, demoWanted, isDemoRate } = start;
+  const lines = [`bsvc is listening on ${view.paint.bold(listensOn)}`, `Documentation: ${url}/api/docs`];
   if (console && link) {
     lines.push(
       `Console: ${url}/console/#/enter/${link}`,

@@ -3,6 +3,7 @@ import { watchSnapshots } from '../../src/platform/database/watch-snapshots.js';
 import { clearLeftovers } from '../doctor/clear-leftovers.js';
 import { createWorker } from '../../src/worker.js';
 import { startServer } from '../../src/http/server.js';
+import { unixSocketOf } from '../../src/http/unix-socket.js';
 import type { Context } from '../shell/context.js';
 import { defineCommand, option } from '../shell/command.js';
 import { wholeWithin } from '../../src/config/setting-readers.js';
@@ -32,7 +33,14 @@ interface WorkerInput {
 async function work(context: Context, { concurrency, port }: WorkerInput): Promise<void> {
   const { config } = context.settings();
   const app = await context.app('service');
-  const server = port === undefined ? null : await startServer(createMonitoringApi(app), config.host, port);
+  const server =
+    port === undefined
+      ? null
+      : await startServer(
+          createMonitoringApi(app),
+          unixSocketOf(config.host) === null ? config.host : '127.0.0.1',
+          port,
+        );
   const worker = createWorker(app, { concurrency });
   await clearLeftovers(app);
   const endWatch = watchSnapshots(app);

@@ -40,7 +40,8 @@ export function findWord(layers: readonly ConfigLayer[], name: string): string |
 /** loadConfig with paths made absolute, so that nothing depends on the process's own directory. */
 export function readConfig(io: Io, layers: readonly ConfigLayer[]): { config: Config; sources: SettingSource[] } {
   const { config, sources } = loadConfig(layers, io.constants);
-  return { config: deriveConfig(config, { dataDir: resolve(io.cwd, config.dataDir) }), sources };
+  const publicDir = config.publicDir === null ? null : resolve(io.cwd, config.publicDir);
+  return { config: deriveConfig(config, { dataDir: resolve(io.cwd, config.dataDir), publicDir }), sources };
 }
 
 /** Names of the command line and of the tests, which are no settings of the service. */

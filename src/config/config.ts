@@ -130,5 +130,10 @@ function findRaw(
       return null;
     }
   }
-  return null;
+  // In a file it may be meant for another program.
+  const other =
+    entry.otherEnv === undefined
+      ? undefined
+      : layers.find(({ source }) => source === 'environment')?.values[entry.otherEnv];
+  return other ? { raw: other, source: `environment (${entry.otherEnv})` } : null;
 }

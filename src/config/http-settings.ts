@@ -3,8 +3,19 @@ import { asIs, baseUrl, parseRate, trueOrFalse, wholeWithin } from './setting-re
 
 /** Where the service listens, and how many requests one address may send. */
 export const HTTP_SETTINGS = {
-  host: defaulted('BSVC_HOST', asIs, '127.0.0.1', 'address to listen on'),
-  port: defaulted('BSVC_PORT', wholeWithin(0, 65_535), 4000, 'port to listen on; 0 = any free one'),
+  host: defaulted(
+    'BSVC_HOST',
+    asIs,
+    '127.0.0.1',
+    'address to listen on, or `unix:/run/bsvc.sock` for a socket that a proxy of the same group may open',
+  ),
+  port: defaulted(
+    'BSVC_PORT',
+    wholeWithin(0, 65_535),
+    4000,
+    'port to listen on; 0 = any free one; unset, it is `PORT` of the environment, as hosting platforms set it',
+    { otherEnv: 'PORT' },
+  ),
   publicUrl: optional('BSVC_PUBLIC_URL', baseUrl, 'address under which clients reach the service', {
     defaultText: 'from host and port',
   }),

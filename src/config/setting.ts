@@ -3,6 +3,8 @@ import type { SettingReader } from './setting-readers.js';
 export interface Setting<T> {
   /** Name of the environment variable; a secret can also come from the file named by `<NAME>_FILE`. */
   env: string;
+  /** Of a variable of the environment that others set, and that counts where ours is not set. */
+  otherEnv?: string;
   read: SettingReader<T>;
   default: T | null;
   /** The default as text in tables, where the value alone is not clear. */

@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { chmod } from 'node:fs/promises';
 import type Koa from 'koa';
 import { AppError } from '../errors.js';
+import { unixSocketOf } from './unix-socket.js';
 import { acceptFirst } from './accept-first.js';
 import { countedRequests, type CountedRequest } from './requests/counted-request.js';
 import { boundConnections, type ConnectionBounds } from './bound-connections.js';
@@ -13,6 +15,7 @@ import { endGently, refuse, type Refusal } from './last-words.js';
 export interface RunningServer {
   /** Address to reach it at, for example `http://127.0.0.1:4000`. */
   url: string;
+  /** None of a socket of this machine. */
   port: number;
   /**
    * Goes on serving for a while if asked to; then takes no more connections, asks clients with every reply to close
@@ -125,10 +128,9 @@ export async function startServer(
   // A connection that could not be accepted, for want of descriptors.
   server.on('error', () => connections?.onRefusal?.('all'));
   const bound = server.address() as AddressInfo;
-  const urlHost = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   let stopping: Promise<void> | null = null;
   return {
-    url: `http://${urlHost}:${bound.port}`,
+    url: unixSocketOf(host) === null ? urlOf(bound) : host,
     port: bound.port,
     stop: (graceMs, how = {}) => {
       return (stopping ??= stopServer(server, lastMoments, graceMs, how));
@@ -193,20 +195,34 @@ function oneAfterTheOther(
  */
 const MAX_WAITING_TO_CONNECT = 16_384;
 
+const urlOf = ({ family, address, port }: AddressInfo): string =>
+  `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+
 function listen(server: Server, host: string, port: number): Promise<void> {
+  const path = unixSocketOf(host);
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const text = LISTEN_ADVICE[error.code ?? ''];
       reject(text ? new AppError('conflict', 'CANNOT_LISTEN', text(host, port), { cause: error }) : error);
     });
-    server.listen({ host, port, backlog: MAX_WAITING_TO_CONNECT }, resolve);
+    const backlog = MAX_WAITING_TO_CONNECT;
+    if (path === null) server.listen({ host, port, backlog }, resolve);
+    else server.listen({ path, backlog }, () => resolve(chmod(path, SOCKET_MODE)));
   });
 }
 
+/** The proxy's user is to be in the group of ours. */
+const SOCKET_MODE = 0o660;
+
 const LISTEN_ADVICE: Record<string, (host: string, port: number) => string> = {
-  EADDRINUSE: (_host, port) =>
-    `Port ${port} is already taken: choose another with --port, or stop what is listening there.`,
-  EACCES: (_host, port) => `Port ${port} needs more rights than this user has: choose one above 1023 with --port.`,
+  EADDRINUSE: (host, port) =>
+    unixSocketOf(host) === null
+      ? `Port ${port} is already taken: choose another with --port, or stop what is listening there.`
+      : `${host} is already taken: choose another with --host, or stop what is listening there.`,
+  EACCES: (host, port) =>
+    unixSocketOf(host) === null
+      ? `Port ${port} needs more rights than this user has: choose one above 1023 with --port.`
+      : `This user may not write to the folder of ${host}: choose another with --host.`,
   EADDRNOTAVAIL: (host) => `This machine has no address ${host}: choose another with --host.`,
   ENOTFOUND: (host) => `The host name ${host} cannot be resolved: choose another with --host.`,
 };

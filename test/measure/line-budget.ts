@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12450,
+  cli: 12700,
   src: 1050,
   'src/client': 3500,
   'src/config': 800,
@@ -36,7 +36,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/store-copies': 1250,
   'src/features/users': 7700,
   'src/features/webhooks': 2450,
-  'src/http': 3750,
+  'src/http': 3850,
   'src/migrations': 300,
   'src/packaging': 150,
   'src/platform': 8350,

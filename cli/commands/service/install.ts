@@ -50,10 +50,10 @@ export default defineCommand({
     const shared = ['--data-dir', config.dataDir, ...readEnvFileWords(context.io.cwd, context.envFile)];
     const target = system ? 'multi-user.target' : 'default.target';
     const user = input.user ?? 'bsvc';
-    const publicDir = config.publicDir === null ? null : resolve(context.io.cwd, config.publicDir);
-    const frontEnd = publicDir === null ? [] : ['--public', publicDir, ...(config.publicSpa ? ['--spa'] : [])];
+    const { publicDir, publicSpa } = config;
+    const frontEnd = publicDir === null ? [] : ['--public', publicDir, ...(publicSpa ? ['--spa'] : [])];
     const place: Place = {
-      system: system ? hardening(user, config, publicDir) : '',
+      system: system ? hardening(user, config) : '',
       environment:
         input.domain === undefined ? '' : `Environment=BSVC_PUBLIC_URL=https://${input.domain} BSVC_TRUST_PROXY=1\n`,
       directory: config.dataDir,
@@ -127,7 +127,7 @@ function writeCaddyfile(domain: string, port: number): Unit {
 }
 
 /** Lines that keep a system unit from everything but its work. */
-function hardening(user: string, { dataDir, backupTo }: Config, publicDir: string | null): string {
+function hardening(user: string, { dataDir, backupTo, publicDir }: Config): string {
   const text = readPackageFile('templates', 'systemd', 'system.conf');
   const folders = [dataDir, ...(backupTo !== null && !backupTo.startsWith('s3:') ? [resolve(dataDir, backupTo)] : [])];
   const inHome = [PACKAGE_ROOT, process.execPath, publicDir ?? '', ...folders].some((path) =>

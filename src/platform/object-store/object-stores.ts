@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.js';
 import type { Clock } from '../time/clock.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import { openLocalStore, type LocalStore } from './local-store.js';
-import type { BucketAccess } from './s3-client.js';
+import type { BucketAccess, OwnBucketAccess } from './s3-client.js';
 import type { S3Store } from './s3-store.js';
 import { openSpool } from './spool.js';
 
@@ -33,7 +33,7 @@ const ABANDONED_MS = 2 * 60 * 60 * 1000;
 export function openObjectStores(config: Config, secrets: SecretBox, clock: Clock): ObjectStores {
   const spool = openSpool(join(config.dataDir, 'incoming'));
   const platformAccess = readPlatformBucket(config);
-  const open = async (access: BucketAccess, allowPrivate: boolean): Promise<S3Store> => {
+  const open = async (access: OwnBucketAccess, allowPrivate: boolean): Promise<S3Store> => {
     const { openS3Store } = await import('./s3-store.js');
     return openS3Store(access, { allowPrivate, spool });
   };
@@ -62,6 +62,6 @@ export function openObjectStores(config: Config, secrets: SecretBox, clock: Cloc
   };
 }
 
-function readPlatformBucket({ s3 }: Config): BucketAccess | null {
+function readPlatformBucket({ s3 }: Config): OwnBucketAccess | null {
   return s3?.bucket ? { ...s3, bucket: s3.bucket } : null;
 }

@@ -15,6 +15,12 @@ export interface BucketAccess {
   forcePathStyle: boolean;
 }
 
+/** Of the service's own bucket, which may be reached by the role of its machine or container: without keys. */
+export type OwnBucketAccess = Omit<BucketAccess, 'accessKeyId' | 'secretAccessKey'> & {
+  accessKeyId: string | null;
+  secretAccessKey: string | null;
+};
+
 interface ConnectionLimits {
   /** True if the endpoint may be a private address: for the operator's own bucket, not for one that a project names. */
   allowPrivate: boolean;
@@ -31,15 +37,17 @@ const SILENT = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
 /** A client of a bucket, not connected yet. */
 export function openS3Client(
-  access: BucketAccess,
+  access: OwnBucketAccess,
   { allowPrivate, maxSockets, idleMs }: ConnectionLimits,
 ): { client: S3Client; agents: Agents; close: () => void } {
+  const { accessKeyId, secretAccessKey } = access;
   const agents = openAgents(allowPrivate, { keepAlive: true, maxSockets });
   const client = new S3Client({
     region: access.region,
     ...(access.endpoint && { endpoint: access.endpoint }),
     forcePathStyle: access.forcePathStyle,
-    credentials: { accessKeyId: access.accessKeyId, secretAccessKey: access.secretAccessKey },
+    // Without keys the SDK looks for a role: of a web identity, of the container, of the machine.
+    ...(accessKeyId !== null && secretAccessKey !== null && { credentials: { accessKeyId, secretAccessKey } }),
     // Newer checksums are unknown to many servers that speak S3.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',

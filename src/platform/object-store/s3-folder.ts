@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
-import { openS3Client, rethrow, within, type BucketAccess } from './s3-client.js';
+import { openS3Client, rethrow, within, type OwnBucketAccess } from './s3-client.js';
 import { bucketError, isAbsent } from './s3-errors.js';
 
 /** Whole files below one prefix of a bucket. Trouble is thrown as 503 STORAGE_UNAVAILABLE or STORAGE_REFUSED. */
@@ -24,7 +24,7 @@ const MIN_BYTES_PER_MS = 64;
 /**
  * Opens the folder without connecting; the endpoint may be a private address, since the service's own settings name it.
  */
-export function openS3Folder(access: BucketAccess, prefix: string): S3Folder {
+export function openS3Folder(access: OwnBucketAccess, prefix: string): S3Folder {
   const { client, close } = openS3Client(access, { allowPrivate: true, maxSockets: 4, idleMs: IDLE_MS });
   const Bucket = access.bucket;
   const keyOf = (name: string): string => (prefix ? `${prefix}/${name}` : name);

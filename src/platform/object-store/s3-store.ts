@@ -11,7 +11,7 @@ import {
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import { requireObjectKey, type ObjectStore, type PutOptions } from './object-store.js';
 import { sendGet, sendPreflight, sendPut, type Connection, type PreflightAnswer } from './browser-requests.js';
-import { openS3Client, rethrow, within, type BucketAccess } from './s3-client.js';
+import { openS3Client, rethrow, within, type OwnBucketAccess } from './s3-client.js';
 import { bucketError, isAbsent, isOtherVersion, isTransient } from './s3-errors.js';
 import type { Spool } from './spool.js';
 
@@ -70,7 +70,7 @@ const CORS_RULE = {
  * STORAGE_REFUSED.
  */
 export function openS3Store(
-  access: BucketAccess,
+  access: OwnBucketAccess,
   { allowPrivate, spool, callMs = CALL_MS, putMs = PUT_MS }: S3StoreOptions,
 ): S3Store {
   const { client, agents, close } = openS3Client(access, { allowPrivate, maxSockets: MAX_SOCKETS, idleMs: IDLE_MS });
@@ -169,7 +169,7 @@ function openSigning(client: S3Client, Bucket: string) {
 
 /** What a browser would send: so it is checked how the bucket is set up. */
 function browserCalls(
-  { publicUrl }: BucketAccess,
+  { publicUrl }: OwnBucketAccess,
   signPut: (key: string, type: string, size: number, expiresIn: number) => Promise<string>,
   connection: Connection,
 ): Pick<S3Store, 'preflightPut' | 'sendSignedPut' | 'sendUnsignedGets'> {
