@@ -6,6 +6,7 @@ import {
   type Field,
   changeCollection,
   defaultUsersCollection,
+  dropCollection,
   documentsName,
   editCollection,
 } from '../world/collections.js';
@@ -87,6 +88,121 @@ const build = (more: object = {}): Promise<Collection> =>
 
 const items = ({ body }: Answer): Record<string, unknown>[] =>
   (Array.isArray(body.data) ? body.data : (body.data as { items: unknown[] }).items) as Record<string, unknown>[];
+
+const AGENT = 'doc.desk in seats[user = user.id and role = "agent"].desk';
+
+describe('a field that members of a set may set', () => {
+  let seats: Collection;
+  let name: string;
+  const DESK = 'd1';
+
+  beforeAll(async () => {
+    seats = await buildCollection(test.app, owner.project, {
+      name: 'seats',
+      fields: ['desk', 'user', 'role'].map((each) => ({ name: each, type: 'String' })),
+      access: 'server-only',
+    });
+    const fields: Field[] = [
+      { name: 'desk', type: 'String' },
+      { name: 'title', type: 'String' },
+      { name: 'state', type: 'String', write: AGENT, default: 'open' },
+      { name: 'secret', type: 'Number', read: 'nobody', write: AGENT, default: 5 },
+      { name: 'log', type: 'Array', items: { type: 'String' }, write: `${AGENT} or doc.title = "free"` },
+    ];
+    ({ name } = await build({ fields }));
+    await call('server', 'post', 'seats', { desk: DESK, user: STAFF, role: 'agent' });
+    await call('server', 'post', 'seats', { desk: DESK, user: BOB, role: 'customer' });
+  });
+  const add = async (body: object = {}): Promise<string> =>
+    (await call('server', 'post', name, { desk: DESK, title: 't', ...body })).body._id as string;
+
+  it.each<[string, object, object | null]>([
+    ['a value', { state: 'done' }, { state: 'done' }],
+    ['what is there already', { state: 'open' }, null],
+    ['an operator', { $push: { log: 'x' } }, { log: ['x'] }],
+    ['nothing in its place', { state: null }, null],
+    ['what nobody is shown', { secret: 6 }, { secret: 6 }],
+    ['the default of what nobody is shown', { secret: 5 }, { secret: 5 }],
+  ])('takes %s from them alone', async (_, change, expected) => {
+    const id = await add();
+    const isFree = 'state' in change && (change.state === 'open' || change.state === null);
+    for (const who of ['ada', 'bob', 'nobody'] as const) {
+      const [status, code] = await outcome(call(who, 'patch', `${name}/${id}`, change));
+      const refused = who === 'nobody' ? 401 : 403;
+      expect([who, status, code]).toEqual(
+        isFree && who !== 'nobody'
+          ? [who, 200, undefined]
+          : [who, refused, who === 'nobody' ? 'AUTH_REQUIRED' : 'FIELD_PROTECTED'],
+      );
+    }
+    expect((await call('staff', 'patch', `${name}/${id}`, change)).status).toBe(200);
+    if (expected) expect((await call('server', 'get', `${name}/${id}`)).body).toMatchObject(expected);
+  });
+
+  it('is judged by the stored document, and by the new one when it is inserted', async () => {
+    const foreign = await add({ desk: 'd2' });
+    expect(await outcome(call('staff', 'patch', `${name}/${foreign}`, { state: 'x' }))).toEqual([
+      403,
+      'FIELD_PROTECTED',
+      'state',
+    ]);
+    expect(await outcome(call('staff', 'patch', `${name}/${foreign}`, { desk: DESK, state: 'x' }))).toEqual([
+      403,
+      'FIELD_PROTECTED',
+      'state',
+    ]);
+    const insert = (who: 'staff' | 'bob', body: object) => outcome(call(who, 'post', name, body));
+    expect(await insert('staff', { desk: DESK, state: 'x' })).toEqual([201]);
+    expect(await insert('staff', { desk: 'd2', state: 'x' })).toEqual([403, 'FIELD_PROTECTED', 'state']);
+    expect(await insert('bob', { desk: DESK, state: 'x' })).toEqual([403, 'FIELD_PROTECTED', 'state']);
+    expect(await insert('bob', { desk: DESK, state: 'open' })).toEqual([201]);
+    expect(await insert('bob', { desk: DESK, title: 'free', log: ['x'] })).toEqual([201]);
+    expect(await insert('bob', { desk: DESK, secret: 5 })).toEqual([403, 'FIELD_PROTECTED', 'secret']);
+    expect(await outcome(call('bob', 'post', `${name}/bulk`, [{ desk: DESK }, { desk: DESK, state: 'x' }]))).toEqual([
+      403,
+      'FIELD_PROTECTED',
+      'state',
+    ]);
+  });
+
+  it('follows the set at once, also within a batch', async () => {
+    const id = await add();
+    const seat = (await call('server', 'post', 'seats', { desk: DESK, user: ADA, role: 'agent' })).body._id as string;
+    expect((await call('ada', 'patch', `${name}/${id}`, { state: 'a' })).status).toBe(200);
+    await call('server', 'patch', `seats/${seat}`, { role: 'customer' });
+    expect(await outcome(call('ada', 'patch', `${name}/${id}`, { state: 'b' }))).toEqual([
+      403,
+      'FIELD_PROTECTED',
+      'state',
+    ]);
+    const operations = [
+      { op: 'insert', collection: name, body: { desk: DESK, title: 'of the batch' } },
+      { op: 'update', collection: name, id, body: { state: 'c' } },
+    ];
+    const batch = (who: 'ada' | 'staff') => supertest(test.server).post('/api/batch').set(as[who]).send({ operations });
+    expect((await batch('ada')).body).toMatchObject({ code: 'FIELD_PROTECTED', details: [{ index: 1 }] });
+    expect((await batch('staff')).status).toBe(200);
+  });
+
+  it('keeps the collection that it names, until that goes with all that names it', async () => {
+    await expect(dropCollection(test.app, owner.project._id, seats.name)).rejects.toMatchObject({
+      code: 'NAMED_BY_RULE',
+    });
+    await expect(
+      editCollection(test.app, owner.project._id, seats.name, { dropFields: ['role'] }),
+    ).rejects.toMatchObject({ code: 'NAMED_BY_RULE' });
+    const read = { fields: [{ name: 'a', type: 'String', read: AGENT } as Field] };
+    await expect(build(read)).rejects.toMatchObject({ code: 'INVALID_RULE' });
+    await editCollection(test.app, owner.project._id, name, {
+      setFields: [
+        { name: 'state', type: 'String' },
+        { name: 'secret', type: 'Number' },
+        { name: 'log', type: 'Array', items: { type: 'String' } },
+      ],
+    });
+    await dropCollection(test.app, owner.project._id, seats.name);
+  });
+});
 
 describe.each(['enforced', 'flexible'] as const)('fields with rules of their own, %s', (mode) => {
   let name: string;

@@ -1,15 +1,9 @@
 import type { Document } from 'bson';
 import type { App } from '../../app.js';
 import { AppError, forbidden, unauthenticated } from '../../errors.js';
-import { loadMatchers, type Exists, type Matcher } from '../../platform/database/database.js';
+import { loadMatchers, type Exists } from '../../platform/database/database.js';
 import type { Collection } from '../collections/collection.js';
-import {
-  isServerOnly,
-  RULE_NAMES,
-  rulesOf,
-  type ParsedRules,
-  type RuleName,
-} from '../collections/rules/collection-rules.js';
+import { isServerOnly, rulesOf, type RuleName } from '../collections/rules/collection-rules.js';
 import { fieldRulesOf, type FieldRules } from '../collections/rules/field-rules.js';
 import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collections/rules/rule.js';
 import { USERS } from '../collections/users-collection.js';
@@ -26,19 +20,17 @@ import {
   admitsNothing,
   compileRule,
   filterOf,
-  keyOfQuestion,
   listQuestions,
   NOTHING,
   shapeOf,
   type CallerAttributes,
   type CompiledRule,
-  type Pins,
   type RuleFacts,
   type SetQuestion,
 } from './rules/compile-rule.js';
 import { fieldAccessOf, sightOf, type FieldAccess, type FieldSight } from './rules/field-sight.js';
-import { holdsIn } from './rules/holds-in.js';
-import { pinsOf, pinsOfDocument, standIn, storedPath } from './rules/pins.js';
+import { holdsIn, ruleAdmits } from './rules/holds-in.js';
+import { pinsOf, standIn, storedPath } from './rules/pins.js';
 
 /**
  * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
@@ -259,23 +251,17 @@ export interface EndWriter extends Referrer {
   network: string;
   /** Where row-level security says whose a document is; null under rules. */
   ownerField: string | null;
-  /** What a rule comes to for the writer; 401 where it admits nothing to somebody unknown. */
-  compiled: (name: RuleName) => CompiledRule;
+  /** 401 where a rule admits nothing to somebody unknown. */
+  requireKnown: (name: RuleName) => void;
   /** What the fields' own rules come to; null where they have none. */
   fields: FieldAccess | null;
-  /** Paths by whose values sets are asked about, if any; null where no rule names a set: nothing has to be settled. */
-  settledBy: readonly string[] | null;
-  /** The writer for whom those rules hold, each for documents that hold its pins. */
-  settle: (pins: SettlingPins) => Promise<EndWriter>;
-  openMatcher: (filter: Document) => Matcher;
+  /** A rule names a set: it is decided inside of the write. */
+  hasSets: boolean;
   /** Whether the rule admits a document at hand, where `ask` answers what it asks of the writer's sets. */
   admits: (name: RuleName, document: Document, ask: AskSet) => boolean;
   /** What answers that inside of a write. */
   openSets: () => Promise<(exists: Exists) => AskSet>;
 }
-
-/** By rule, what the documents hold for which it is asked. */
-export type SettlingPins = Partial<Record<RuleName, Pins>>;
 
 /** The writer of a document; null = the project itself with its secret key, which stands above all rules. */
 export type Writer = EndWriter | null;
@@ -308,72 +294,25 @@ export async function requireWriter(
   const names = new Set([...all, ...ofFields].flatMap((rule) => rule.attributes));
   const [attributes, openMatcher] = [await readAttributes(app, caller, [...names]), await loadMatchers()];
   const { bearer } = caller;
-  const answers: SetAnswers = new Map();
-  const unsettled: RuleFacts = { attributes };
-  const unsettledRules = compileOnce(rules, caller, () => unsettled);
-  const writer = {
+  const sets = [...all, ...fields.map(({ write }) => write)].flatMap((rule) => rule.sets);
+  const compiled = new Map<Rule, CompiledRule>();
+  return {
     caller,
     beside,
     userId: bearer.state === 'user' ? bearer.userId : null,
     network: caller.network ?? '',
     ownerField: rls?.ownerField ?? null,
+    requireKnown: (name) => requireKnown(rules[name], caller),
     fields: fieldAccessOf(fields, attributes, openMatcher),
-    settledBy: all.some(({ sets }) => sets.length > 0) ? [...new Set(all.flatMap((rule) => rule.singlePaths))] : null,
-    openMatcher,
-    openSets: () =>
-      openWriterSets(
-        app,
-        caller,
-        attributes,
-        all.flatMap(({ sets }) => sets),
-      ),
-    admits(name: RuleName, document: Document, ask: AskSet) {
+    hasSets: sets.length > 0,
+    openSets: () => openWriterSets(app, caller, attributes, sets),
+    admits(name, document, ask) {
       const rule = rules[name];
-      if (rule.sets.length === 0) return holdsIn(unsettledRules(name), document);
-      return ruleAdmits(rule, attributes, document, ask);
+      if (rule.sets.length > 0) return ruleAdmits(rule, attributes, document, ask);
+      let own = compiled.get(rule);
+      if (!own) compiled.set(rule, (own = compileRule(rule, { attributes })));
+      return holdsIn(own, document);
     },
-  };
-  const settledWith = (factsOf: (name: RuleName) => RuleFacts): EndWriter => ({
-    ...writer,
-    compiled: compileOnce(rules, caller, factsOf),
-    async settle(pins) {
-      const facts = new Map(RULE_NAMES.map((name) => [name, pins[name] && { attributes, pins: pins[name], answers }]));
-      const asked = RULE_NAMES.flatMap((name) => {
-        const known = facts.get(name);
-        return known ? listQuestions([rules[name]], known) : [];
-      });
-      const open = asked.filter((question) => !answers.has(keyOfQuestion(question)));
-      const found = await answerQuestions(app, caller, attributes, open, { fresh: true, beside });
-      for (const [key, answer] of found) answers.set(key, answer);
-      return settledWith((name) => facts.get(name) ?? unsettled);
-    },
-  });
-  return settledWith(() => unsettled);
-}
-
-/** Whether a rule admits a document at hand, where `ask` answers what it asks of the caller's sets. */
-function ruleAdmits(rule: Rule, attributes: CallerAttributes, document: Document, ask: AskSet): boolean {
-  const facts = { attributes, pins: pinsOfDocument(document, rule.singlePaths) };
-  const answers = listQuestions([rule], facts).map((each) => [keyOfQuestion(each), ask(each, document)] as const);
-  return holdsIn(compileRule(rule, { ...facts, answers: new Map(answers) }), document);
-}
-
-function compileOnce(
-  rules: ParsedRules,
-  caller: Caller,
-  factsOf: (name: RuleName) => RuleFacts,
-): EndWriter['compiled'] {
-  const known = new Map<RuleFacts, Map<Rule, CompiledRule>>();
-  return (name) => {
-    const [rule, facts] = [rules[name], factsOf(name)];
-    const compiled = known.get(facts) ?? new Map<Rule, CompiledRule>();
-    known.set(facts, compiled);
-    let found = compiled.get(rule);
-    if (!found) {
-      requireKnown(rule, caller);
-      compiled.set(rule, (found = compileRule(rule, facts)));
-    }
-    return found;
   };
 }
 

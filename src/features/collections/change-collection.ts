@@ -13,7 +13,7 @@ import { announceSets, settleSets } from './name-sets.js';
 import { requireSoundRules, requireKnownNames } from './rules/require-sound-rules.js';
 import { checkExpire } from './fields/check-expire.js';
 import { checkUsersContract } from './users-collection.js';
-import { isServerOnly, PUBLIC_ACCESS, type CollectionAccess } from './rules/collection-rules.js';
+import { isServerOnly, namedSets, PUBLIC_ACCESS, type CollectionAccess } from './rules/collection-rules.js';
 import { conflict } from '../../errors.js';
 import { listLoosenedAccess } from './rules/compare-rules.js';
 import { withRules } from './rules/review-rules.js';
@@ -132,7 +132,7 @@ export async function changeCollection(
     if (!saved) continue;
     forgetCollection(app, saved);
     await settleIndexes(app, saved);
-    if (current.rules || rules) await settleSets(app, saved);
+    if ([current, saved].some((each) => namedSets(each).length > 0)) await settleSets(app, saved);
     await endFolding(app, saved);
     if (addsDefaults(current, saved)) {
       await enqueueFolding(app, saved);

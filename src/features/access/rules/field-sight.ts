@@ -1,6 +1,8 @@
 import { EJSON, type Document } from 'bson';
 import type { Matcher } from '../../../platform/database/database.js';
 import type { FieldRules } from '../../collections/rules/field-rules.js';
+import type { AskSet } from './caller-sets.js';
+import { holdsIn, ruleAdmits } from './holds-in.js';
 import { admitsNothing, compileRule, filterOf, type CallerAttributes, type CompiledRule } from './compile-rule.js';
 
 /** A field that is shown in the documents that a filter matches. */
@@ -51,7 +53,12 @@ export interface FieldAccess {
 
 export interface GuardedField {
   read: CompiledRule;
-  write: CompiledRule;
+  /** True where it may be set in every document. */
+  isOpen: boolean;
+  /** Whether it may be set in a document at hand is decided inside of the write. */
+  hasSets: boolean;
+  /** Whether it may be set there, where `ask` answers what the rule asks of the writer's sets. */
+  maySet: (document: Document, ask: AskSet) => boolean;
 }
 
 /** What a writer with these attributes sees and sets; null where the fields have no rules. */
@@ -61,9 +68,13 @@ export function fieldAccessOf(
   openMatcher: (filter: Document) => Matcher,
 ): FieldAccess | null {
   if (rules.length === 0) return null;
-  const guarded = rules.map(({ name, read, write }): [string, GuardedField] => [
-    name,
-    { read: compileRule(read, { attributes }), write: compileRule(write, { attributes }) },
-  ]);
+  const guarded = rules.map(({ name, read, write }): [string, GuardedField] => {
+    const compiled = compileRule(write, { attributes });
+    const hasSets = write.sets.length > 0;
+    const maySet: GuardedField['maySet'] = (document, ask) =>
+      hasSets ? ruleAdmits(write, attributes, document, ask) : holdsIn(compiled, document);
+    const isOpen = filterOf(compiled) === null;
+    return [name, { read: compileRule(read, { attributes }), isOpen, hasSets, maySet }];
+  });
   return { sight: sightOf(rules, attributes, openMatcher), guarded: new Map(guarded) };
 }

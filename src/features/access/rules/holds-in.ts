@@ -1,12 +1,29 @@
 import type { Document } from 'bson';
 import { isObjectId } from '../../../platform/ids.js';
-import type { CompiledRule, OpenCondition } from './compile-rule.js';
+import type { Rule } from '../../collections/rules/rule.js';
+import type { AskSet } from './caller-sets.js';
+import {
+  compileRule,
+  keyOfQuestion,
+  listQuestions,
+  type CallerAttributes,
+  type CompiledRule,
+  type OpenCondition,
+} from './compile-rule.js';
+import { pinsOfDocument } from './pins.js';
 
 /** Whether a compiled rule admits a document at hand, by the database's equality: a list equals each of its items. */
 export function holdsIn(compiled: CompiledRule, document: Document): boolean {
   return compiled.some((conditions) =>
     conditions.every((condition) => finds(document, condition.path.split('.'), 0, condition)),
   );
+}
+
+/** Whether a rule admits a document at hand, where `ask` answers what it asks of the caller's sets. */
+export function ruleAdmits(rule: Rule, attributes: CallerAttributes, document: Document, ask: AskSet): boolean {
+  const facts = { attributes, pins: pinsOfDocument(document, rule.singlePaths) };
+  const answers = listQuestions([rule], facts).map((each) => [keyOfQuestion(each), ask(each, document)] as const);
+  return holdsIn(compileRule(rule, { ...facts, answers: new Map(answers) }), document);
 }
 
 function finds(value: unknown, parts: readonly string[], at: number, condition: OpenCondition): boolean {

@@ -25,7 +25,7 @@ export function checkFieldRules(collection: Checked, surroundings: RuleSurroundi
     for (const mark of ['read', 'write'] as const) {
       const text = field[mark];
       if (text === undefined) continue;
-      checkRuleText(collection, surroundings, `fields.${field.name}.${mark}`, text, { hasSets: false });
+      checkRuleText(collection, surroundings, `fields.${field.name}.${mark}`, text, { hasSets: mark === 'write' });
     }
   }
   const rules = [

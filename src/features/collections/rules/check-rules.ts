@@ -79,7 +79,9 @@ export function checkRuleText(
 ): void {
   try {
     const { alternatives, sets } = parseRule(text);
-    if (!hasSets && sets[0]) throw new RuleProblem('the rule of a field names no sets', sets[0].places.set);
+    if (!hasSets && sets[0]) {
+      throw new RuleProblem('the rule by which a field is read names no sets', sets[0].places.set);
+    }
     for (const condition of alternatives.flat()) {
       checkCondition(collection, surroundings, condition);
       if (place === 'rules.create' && condition.kind === 'document' && condition.path === ID_PATH) {

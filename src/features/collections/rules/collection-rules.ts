@@ -1,4 +1,5 @@
 import type { AccessRules, AccessWord, Collection, Rls } from '../collection.js';
+import type { Field } from '../fields/field.js';
 import { fieldRulesOf } from './field-rules.js';
 import {
   admitsAnyone,
@@ -127,10 +128,10 @@ export function setPaths({ namedBy = [] }: Pick<Collection, 'namedBy'>): string[
   return namedBy.flatMap(({ keys, paths = [] }) => [...keys.flat(), ...paths]);
 }
 
-/** The sets that rules name, each once. */
-export function namedSets(collection: Pick<Collection, 'rules'>): CallerSet[] {
-  if (!collection.rules) return [];
-  const sets = Object.values(parsedRules(collection.rules)).flatMap((rule) => rule.sets);
+/** The sets that rules name, those of fields too, each once. */
+export function namedSets({ rules, fields }: Pick<Collection, 'rules' | 'fields'>): CallerSet[] {
+  const own = rules ? Object.values<Rule>(parsedRules(rules)) : [];
+  const sets = [...own, ...fieldRulesOf(fields).map(({ write }) => write)].flatMap((rule) => rule.sets);
   return [...new Map(sets.map((set) => [set.text, set])).values()];
 }
 
@@ -141,6 +142,14 @@ export function withoutSets(rules: AccessRules, collection: string): AccessRules
     (name) => rules[name] !== undefined,
   );
   return { ...rules, ...Object.fromEntries(closed.map((name) => [name, 'nobody'])) };
+}
+
+/** The fields, of which those whose rules name sets of a collection, or any, are set by nobody any more. */
+export function fieldsWithoutSets(fields: readonly Field[], collection?: string): Field[] {
+  const isNamed = (set: CallerSet): boolean => collection === undefined || set.collection === collection;
+  const closed = fieldRulesOf(fields).filter(({ write }) => write.sets.some(isNamed));
+  const names = closed.map(({ name }) => name);
+  return fields.map((field) => (names.includes(field.name) ? { ...field, write: 'nobody' } : field));
 }
 
 /** Most fields of rules that have an index. */

@@ -85,8 +85,9 @@ async function findSurroundings(app: App, collection: Collection): Promise<RuleS
 }
 
 /** The collections of which rules name sets; what cannot be read is checkRules's to refuse. */
-function readSetNames({ rules }: Collection): string[] {
-  return Object.values<string>(rules ? { ...rules } : {}).flatMap((text) => {
+function readSetNames({ rules, fields }: Collection): string[] {
+  const ofFields = fields.flatMap(({ write = [] }) => write);
+  return [...Object.values<string>(rules ? { ...rules } : {}), ...ofFields].flatMap((text) => {
     try {
       return parseRule(text).sets.map(({ collection }) => collection);
     } catch (error) {

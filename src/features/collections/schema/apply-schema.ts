@@ -5,7 +5,7 @@ import { changeCollection, type ChangeOptions } from '../change-collection.js';
 import { requireStoredFit } from '../stored-fit.js';
 import { dropCollection } from '../drop-collection.js';
 import { collectionStore, requireStoredCollection } from '../collection-store.js';
-import { withoutSets } from '../rules/collection-rules.js';
+import { fieldsWithoutSets, withoutSets } from '../rules/collection-rules.js';
 import { listNaming } from '../rules/require-sound-rules.js';
 import { writeDeclaration } from './collection-declaration.js';
 import { namingCollection, settleChange, type SchemaChange } from './plan-schema.js';
@@ -56,8 +56,9 @@ async function closeNaming(app: App, project: Project, name: string): Promise<vo
   const dropped = await collectionStore(app).findOne({ projectId: project._id, name, state: 'active' });
   if (!dropped) return;
   for (const naming of await listNaming(app, dropped, false)) {
-    await changeCollection(app, project._id, naming.name, ({ rules }) => ({
+    await changeCollection(app, project._id, naming.name, ({ rules, fields }) => ({
       rules: rules && withoutSets(rules, name),
+      fields: fieldsWithoutSets(fields, name),
     }));
   }
 }

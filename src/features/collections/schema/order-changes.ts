@@ -1,7 +1,6 @@
-import { namedSets, SERVER_ONLY } from '../rules/collection-rules.js';
+import { fieldsWithoutSets, namedSets, SERVER_ONLY } from '../rules/collection-rules.js';
 import { RuleProblem } from '../rules/rule-text.js';
 import { USERS } from '../users-collection.js';
-import type { AccessRules } from '../collection.js';
 import { listLoosened } from './merge-declaration.js';
 import type { SchemaChange } from './plan-schema.js';
 
@@ -19,7 +18,7 @@ export function orderChanges(changes: readonly SchemaChange[]): SchemaChange[] {
     open.delete(change.collection);
     begun.add(change.collection);
     let isCircular = false;
-    for (const name of setNames(rulesOf(change))) {
+    for (const name of setNames(change)) {
       const named = open.get(name);
       if (named) settle(named);
       else if (name !== change.collection && begun.has(name)) isCircular = true;
@@ -30,9 +29,9 @@ export function orderChanges(changes: readonly SchemaChange[]): SchemaChange[] {
       return;
     }
     const { to, collection } = change;
-    const closed = { ...to, rules: SERVER_ONLY };
+    const closed = { ...to, rules: SERVER_ONLY, fields: fieldsWithoutSets(to.fields) };
     ordered.push({ ...change, to: closed });
-    const declared = { name: collection, rules: to.rules ?? null };
+    const declared = { name: collection, rules: to.rules ?? null, fields: to.fields };
     withheld.push({
       action: 'change',
       collection,
@@ -49,17 +48,13 @@ export function orderChanges(changes: readonly SchemaChange[]): SchemaChange[] {
   return [...ordered, ...withheld, ...changes.filter(({ action }) => action === 'drop')];
 }
 
-function rulesOf(change: SchemaChange): Partial<AccessRules> | null {
-  if (change.action === 'drop') return null;
-  const { rules } = change.action === 'add' ? change.to : change.declared;
-  return typeof rules === 'object' ? rules : null;
-}
-
 /** What cannot be read is refused where it is applied. */
-function setNames(rules: Partial<AccessRules> | null): string[] {
-  if (!rules) return [];
+function setNames(change: SchemaChange): string[] {
+  if (change.action === 'drop') return [];
+  const { rules, fields = [] } = change.action === 'add' ? change.to : change.declared;
+  const own = typeof rules === 'object' ? rules : null;
   try {
-    return namedSets({ rules: { ...SERVER_ONLY, ...rules } }).map(({ collection }) => collection);
+    return namedSets({ rules: { ...SERVER_ONLY, ...own }, fields }).map(({ collection }) => collection);
   } catch (error) {
     if (error instanceof RuleProblem) return [];
     throw error;

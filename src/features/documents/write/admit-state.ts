@@ -24,7 +24,7 @@ export async function openAdmission(
   { action, isThere, expected = null, notFound = documentNotFound }: AskedState,
 ): Promise<StateWrite['admit']> {
   const rules = action === 'update' ? (['read', 'update', 'updateTo'] as const) : (['read', 'delete'] as const);
-  for (const name of rules) writer?.compiled(name);
+  for (const name of rules) writer?.requireKnown(name);
   const sets = await writer?.openSets();
   return (stored, exists): stored is StoredDocument => {
     if (!stored || !isThere(stored)) throw notFound();

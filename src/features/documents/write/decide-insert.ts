@@ -11,6 +11,7 @@ import { openReferences } from '../store/new-references.js';
 import { duplicateValue } from '../store/refused-writes.js';
 import { hookFields } from './ask-hooks.js';
 import { ruleRefused } from './admit-write.js';
+import { requireSettableInside } from './guard-fields.js';
 import { referrerOf, type WriteTarget } from './write-target.js';
 
 /**
@@ -20,8 +21,8 @@ import { referrerOf, type WriteTarget } from './write-target.js';
 export function requireCreatable(writer: Writer, document: StoredDocument): void {
   // Under row-level security its owner has just been set.
   if (!writer || writer.ownerField !== null) return;
-  writer.compiled('create');
-  if (writer.settledBy === null && !writer.admits('create', document, () => false)) throw ruleRefused('create');
+  writer.requireKnown('create');
+  if (!writer.hasSets && !writer.admits('create', document, () => false)) throw ruleRefused('create');
 }
 
 /**
@@ -36,7 +37,7 @@ export async function openInserts(
   const { collection, writer } = place;
   const folded = documents.map((document) => withFolded(collection, document));
   await requireRoomFor(app, collection.projectId, { documents: folded });
-  const sets = writer?.settledBy && writer.ownerField === null ? await writer.openSets() : null;
+  const sets = writer?.hasSets ? await writer.openSets() : null;
   const named = new Set(documents.flatMap((document) => Object.keys(document)));
   if (place.hooked) for (const name of hookFields(collection)) named.add(name);
   const references = await openReferences(app, { collection, referrer: referrerOf(place), named });
@@ -46,7 +47,11 @@ export async function openInserts(
     writes.push({
       ...{ collection, id: document._id, action: 'insert' },
       decide(stored, exists, read) {
-        if (sets && !writer!.admits('create', document, sets(exists))) throw ruleRefused('create');
+        if (writer && sets) {
+          const ask = sets(exists);
+          if (writer.ownerField === null && !writer.admits('create', document, ask)) throw ruleRefused('create');
+          requireSettableInside(collection, writer, document, ask);
+        }
         if (document.isDeleted === false) references?.require(null, document, exists, read);
         if (stored) throw duplicateValue(['_id']);
         return next;

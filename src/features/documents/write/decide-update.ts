@@ -58,7 +58,7 @@ export function readUpdate(
 ): ReadUpdate {
   const { collection, writer } = place;
   const id = requireDocumentId(idText);
-  for (const name of ['read', 'update', 'updateTo'] as const) writer?.compiled(name);
+  for (const name of ['read', 'update', 'updateTo'] as const) writer?.requireKnown(name);
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
   const { takesOperators = false } = conditions;
   const change = readChange(collection, id, body, { now, takesOperators });
@@ -95,7 +95,7 @@ export async function openUpdate(
       const ask: AskSet = (...question) => sets!(exists)(...question);
       if (writer) requireAdmitted(writer, 'update', stored, ask);
       requireVersion(stored, expected);
-      requireFields(place, change, stored);
+      requireFields(place, change, stored, ask);
       const owner = ownerAfter(place, change, stored);
       if (meets && !meets(stored)) throw changing();
       let next: StoredDocument = { ...applyChange(change, stored), ...owner };
@@ -136,13 +136,18 @@ function refuseParts({ collection, writer }: WriteTarget, { steps }: DocumentCha
 }
 
 /** 403 unless the rule of each changed field holds, or its writer sees the field and sends it back as it is. */
-function requireFields({ collection, writer }: WriteTarget, { steps }: DocumentChange, stored: StoredDocument): void {
+function requireFields(
+  { collection, writer }: WriteTarget,
+  { steps }: DocumentChange,
+  stored: StoredDocument,
+  ask: AskSet,
+): void {
   if (!writer) return;
   for (const { parts, plain } of steps) {
     const [name] = parts as [string];
     const guarded = writer.fields?.guarded.get(name);
     const fixed = isFixed(collection, name);
-    if (!fixed && (!guarded || holdsIn(guarded.write, stored))) continue;
+    if (!fixed && (!guarded || guarded.maySet(stored, ask))) continue;
     const isSeen = !guarded || holdsIn(guarded.read, stored);
     if (isSeen && plain && valueKey(valueAt(stored, parts) ?? null) === valueKey(plain.value ?? null)) continue;
     throw fixed ? fieldFixed(name, NEVER_CHANGES) : fieldProtected(name);

@@ -71,7 +71,7 @@ export async function findReadable(
   const sets = await writer?.openSets();
   return lookAt(app, collection, id, (stored, exists) => {
     if (!stored || writer?.ownerField !== null) return stored;
-    writer.compiled('read');
+    writer.requireKnown('read');
     return writer.admits('read', stored, (...asked) => sets!(exists)(...asked)) ? stored : null;
   });
 }
