@@ -12,7 +12,13 @@ const OUT = join(HERE, '..', '..', 'dist', 'client');
 const { version, license } = createRequire(import.meta.url)('../../package.json');
 
 /** Bytes of a module after `gzip -9`. */
-const LIMITS = { core: 6 * 1024, client: 9.5 * 1024, 'client-accounts': 4 * 1024, 'client-tabs': 1.25 * 1024 };
+const LIMITS = {
+  core: 6 * 1024,
+  client: 9.5 * 1024,
+  'client-accounts': 4 * 1024,
+  'client-tabs': 1.25 * 1024,
+  'client-react': 1024,
+};
 
 /** In the order in which they build on each other. */
 const CORE = [
@@ -46,6 +52,8 @@ const files = {
   'client.d.ts': declare(WITH_STREAMS),
   'client-accounts.js': await bundle('client-accounts', 'esm', 'auth'),
   'client-tabs.js': await bundle('client-tabs', 'esm'),
+  'client-react.js': await bundle('client-react', 'esm'),
+  'client-react.d.ts': declareAlone('client-react'),
   'core.js': await bundle('core', 'esm'),
   'core.cjs': await bundle('core', 'cjs'),
   'core.d.ts': declare(CORE),
@@ -66,7 +74,7 @@ async function bundle(name, format, folder = '') {
     minify: true,
     format,
     // A CommonJS module holds it.
-    external: format === 'esm' ? ['./client-accounts.js', './client-tabs.js'] : [],
+    external: format === 'esm' ? ['./client-accounts.js', './client-tabs.js', 'react'] : [],
     metafile: true,
     target: 'es2022',
     write: false,
@@ -111,6 +119,15 @@ function declare(modules) {
   return `/* bsvc client ${version}, ${license} */\n\n${shown.join('\n\n')}\n`;
 }
 
+/** The declarations of a module that is built on the client's: it imports those it names from there. */
+function declareAlone(name) {
+  const path = join(HERE, `${name}.ts`);
+  const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true };
+  const { outputText } = ts.transpileDeclaration(readFileSync(path, 'utf8'), { fileName: path, compilerOptions });
+  const declared = outputText.replace(/from '\.\/[\w-]+\.js'/g, "from './client.js'");
+  return `/* bsvc client ${version}, ${license} */\n\n${declared}`;
+}
+
 function entryPoint(name) {
   return {
     import: { types: `./${name}.d.ts`, default: `./${name}.js` },
@@ -131,8 +148,11 @@ function describe() {
     exports: {
       '.': entryPoint('client'),
       './core': entryPoint('core'),
+      './react': { types: './client-react.d.ts', default: './client-react.js' },
     },
     types: './client.d.ts',
+    peerDependencies: { react: '>=18' },
+    peerDependenciesMeta: { react: { optional: true } },
   };
   return `${JSON.stringify(about, null, 2)}\n`;
 }

@@ -80,6 +80,13 @@ export const CLIENT_ROUTES: readonly RouteList[] = [
     'text/javascript',
     'Loaded in browsers by the first `follow`',
   ),
+  clientRoute(
+    'client-react.js',
+    'getClientReact',
+    'Hooks of React for the client',
+    'text/javascript',
+    '`useUser`, `useFollow` and `useDocument`; imports `react`',
+  ),
   clientRoute('client.d.ts', 'getClientTypes', 'The types of the client', 'text/plain', 'A declaration file'),
   clientRoute(
     'client.tgz',

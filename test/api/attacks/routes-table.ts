@@ -680,7 +680,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('GET', '/api/health/live', 'everybody', '200', '200'),
   row('GET', '/', 'everybody', '200', '200'),
   row('GET', '/api/openapi.json', 'everybody', '200', '200'),
-  ...['client.js', 'client-accounts.js', 'client-tabs.js', 'client.d.ts', 'client.tgz'].map((file) =>
+  ...['client.js', 'client-accounts.js', 'client-tabs.js', 'client-react.js', 'client.d.ts', 'client.tgz'].map((file) =>
     row('GET', `/api/${file}`, 'everybody', '200', '200'),
   ),
   row('GET', '/api/docs', 'everybody', '200', '200'),

@@ -3,30 +3,49 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { chromium, type Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildProject, type TestProject } from '../../helpers/build-project.js';
+import { buildCollection, buildProject, type TestProject } from '../../helpers/build-project.js';
+import { createClient } from '../../world/client.js';
 import { CHROMIUM } from '../../helpers/chromium.js';
 import { listen, type Listening } from '../../helpers/listen.js';
 import { openTestApp, type TestApp } from '../../helpers/open-test-app.js';
 
-// What the guide "React and Next.js" shows, with React 18 itself.
+// What the guide "React, Next.js, React Native" shows, with React 18 itself.
 const APP = `
-import { useSyncExternalStore, createElement } from 'react';
+import { useSyncExternalStore, useState, createElement, StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { createClient } from './client.ts';
+import { useDocument, useFollow, useUser } from './client-react.ts';
 
 const api = createClient(globalThis.settings);
 globalThis.api = api;
 globalThis.renders = 0;
-const useUser = () => useSyncExternalStore(api.auth.onChange, () => api.auth.user, () => null);
 const useConnection = () => useSyncExternalStore(api.connection.onChange, () => api.connection.state, () => 'online');
 function App() {
   globalThis.renders++;
-  const user = useUser();
+  const user = useUser(api);
   return createElement('p', null, (user ? user.name : 'nobody') + ' ' + useConnection());
 }
 globalThis.onServer = renderToString(createElement(App));
 createRoot(document.getElementById('app')).render(createElement(App));
+
+function List() {
+  const [board, setBoard] = useState('a');
+  globalThis.showBoard = setBoard;
+  const { data, error } = useFollow(api, 'cards', { filter: { board }, sort: 'title' });
+  return createElement('ol', null, error ? error.code : data ? data.map(({ title }) => title).join(' ') : 'loading');
+}
+function Card({ id }) {
+  const { data } = useDocument(api, 'cards', id);
+  return createElement('b', null, data === undefined ? 'loading' : data === null ? 'none' : data.title);
+}
+globalThis.showCards = (id) => {
+  const both = createElement(StrictMode, null, createElement(List), createElement(Card, { id }));
+  globalThis.cardsOnServer = renderToString(both);
+  const root = createRoot(document.getElementById('cards'));
+  root.render(both);
+  return root;
+};
 `;
 
 let test: TestApp;
@@ -37,6 +56,7 @@ let browser: Browser;
 beforeAll(async () => {
   test = await openTestApp();
   shop = await buildProject(test.app);
+  await buildCollection(test.app, shop.project, { name: 'cards' });
   const bundled = await build({
     stdin: { contents: APP, resolveDir: join(import.meta.dirname, '../../../src/client') },
     bundle: true,
@@ -47,7 +67,7 @@ beforeAll(async () => {
     write: false,
   });
   const settings = JSON.stringify({ url: test.url, key: shop.publishable });
-  const html = `<!doctype html><title>app</title><div id="app"></div>
+  const html = `<!doctype html><title>app</title><div id="app"></div><div id="cards"></div>
 <script>globalThis.settings = ${settings}</script><script type="module" src="/app.js"></script>`;
   site = await listen(
     createServer((request, response) => {
@@ -95,5 +115,37 @@ describe.skipIf(!CHROMIUM)('a component of React that shows the user', () => {
     expect((await page.evaluate<number>('renders')) - before).toBeLessThanOrEqual(6);
     expect(errors).toEqual([]);
     await context.close();
+  });
+});
+
+describe.skipIf(!CHROMIUM)('a component of React that shows documents', () => {
+  it('follows a list and a document, those of other options when they change, until it is gone', async () => {
+    const page = await browser.newPage();
+    const errors: Error[] = [];
+    page.on('pageerror', (error) => errors.push(error));
+    await page.goto(site.url);
+    const server = createClient({ url: test.url, key: shop.secret }).collection('cards');
+    const { _id } = await server.insert({ board: 'a', title: 'one' });
+    await server.insert({ board: 'b', title: 'other' });
+    const shows = (list: string, card: string) =>
+      page.waitForFunction(
+        `document.querySelector('ol')?.innerText === '${list}' && document.querySelector('b').innerText === '${card}'`,
+      );
+    await page.evaluate(`{ globalThis.root = showCards('${_id}') }`);
+    expect(await page.evaluate('cardsOnServer')).toBe('<ol>loading</ol><b>loading</b>');
+    await shows('one', 'one');
+    await server.insert({ board: 'a', title: 'again' });
+    await server.update(_id, { title: 'two' });
+    await shows('again two', 'two');
+    await page.evaluate(`showBoard('b')`);
+    await shows('other', 'two');
+    await server.remove(_id);
+    await shows('other', 'none');
+    // With its last follower ends the stream.
+    const ended = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/realtime'));
+    await page.evaluate('root.unmount()');
+    await ended;
+    expect(errors).toEqual([]);
+    await page.close();
   });
 });
