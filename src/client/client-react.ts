@@ -20,7 +20,8 @@ export interface UseFollowOptions<P, N, K extends string> {
 
 /** The user who is signed in; null when nobody is, and on a server. Renders again when that changes. */
 export function useUser<P>({ auth }: Client<P>): Client<P>['auth']['user'] {
-  return useSyncExternalStore(auth.onChange, () => auth.user, noUser);
+  const subscribe = useMemo(() => (listener: () => void) => auth.onChange(() => listener()), [auth]);
+  return useSyncExternalStore(subscribe, () => auth.user, noUser);
 }
 const noUser = (): null => null;
 
@@ -48,17 +49,13 @@ export function useDocument<P, N extends CollectionName<P>>(
   collection: N,
   id: string,
 ): Followed<Shown<P, N, never, never> | null> {
-  const store = useMemo(
-    () =>
-      openFollowed<Shown<P, N, never, never> | null>((show, onError) =>
-        client
-          .collection(collection)
-          .follow.set({ filter: { _id: id } as unknown as FilterOf<P, N>, onError }, ([document]) =>
-            show(document ?? null),
-          ),
-      ),
-    [client, collection, id],
-  );
+  const store = useMemo(() => {
+    // Every collection has it, but not every type of one is written out.
+    const filter = { _id: id } as unknown as FilterOf<P, N>;
+    return openFollowed<Shown<P, N, never, never> | null>((show, onError) =>
+      client.collection(collection).follow.set({ filter, onError }, ([document]) => show(document ?? null)),
+    );
+  }, [client, collection, id]);
   return useSyncExternalStore(store.subscribe, store.get, nothing);
 }
 

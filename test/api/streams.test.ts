@@ -129,6 +129,30 @@ describe('POST /api/realtime', () => {
     expect(await newsBy(client, () => send('patch', `${name}/${id}`, { title: 'Done' }))).toEqual([`${id} gone`]);
   });
 
+  it('takes an object as its filter, of the same meaning as the text', async () => {
+    const { name } = await buildFollowed();
+    const client = await follow([
+      { collection: name, filter: { title_in: ['a, b', 'c&d'], n_gt: 3 } },
+      { collection: name, filter: { title: 'c&d', or: [{ n: 1 }, { n: 5 }] } },
+      { collection: name, filter: {} },
+    ]);
+    for (const n of [0, 1, 2]) await client.until((event) => isReady(event) && event.data.n === n);
+    const ids: string[] = [];
+    for (const document of [
+      { title: 'a, b', n: 4 },
+      { title: 'c&d', n: 5 },
+      { title: 'c&d', n: 1 },
+      { title: 'b', n: 4 },
+    ]) {
+      ids.push(await send('post', name, document));
+      await eventually('all are told', () => client.known(2).size === ids.length);
+    }
+    expect([0, 1].map((n) => [...client.known(n).keys()].map((id) => ids.indexOf(id)).sort())).toEqual([
+      [0, 1],
+      [1, 2],
+    ]);
+  });
+
   it('takes alternatives as its filter, within the bounds of live filters', async () => {
     const { name } = await buildFollowed();
     const filter = (or: object[]): string => `or=${encodeURIComponent(JSON.stringify(or))}`;
@@ -161,6 +185,16 @@ describe('POST /api/realtime', () => {
       ...['nothing=1', 'since=x', 'fields=n', 'limit=1', 'wait=1', 'page=1', 'n=%', 'title_regex=a'].map(
         (filter): [string, object] => ['400 INVALID_QUERY', { collection: name, filter }],
       ),
+      ...[
+        { nothing: 1 },
+        { since: 'x' },
+        { n: { $gt: 1 } },
+        { n_in: [] },
+        { '\ud800': 1 },
+        { or: [1] },
+        { n: '\ud800' },
+      ].map((filter): [string, object] => ['400 INVALID_QUERY', { collection: name, filter }]),
+      ['400 VALIDATION_FAILED', { collection: name, filter: ['title'] }],
       ['400 INVALID_QUERY', { collection: name, fields: ['nothing'] }],
       ['400 VALIDATION_FAILED', { collection: name, filter: `title=${'x'.repeat(8192)}` }],
     ];

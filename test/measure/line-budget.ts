@@ -5,7 +5,7 @@
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
   cli: 12700,
   src: 1050,
-  'src/client': 3500,
+  'src/client': 3600,
   'src/config': 800,
   'src/console': 12250,
   'src/engine': 32300,
@@ -30,7 +30,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/project-types': 1250,
   'src/features/projects': 900,
   'src/features/quota': 500,
-  'src/features/reference': 1800,
+  'src/features/reference': 1850,
   'src/features/rule-tests': 350,
   'src/features/series': 950,
   'src/features/store-copies': 1250,

@@ -30,6 +30,7 @@ import {
   mapOf,
   MOMENT,
   object,
+  OBJECT,
   oneOf,
   text,
   TEXT,
@@ -39,6 +40,7 @@ import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
 import { callerOf, settleKey } from '../access/require-key.js';
 import { giveTicket, settleTicket, TICKET_MS } from './stream-ticket.js';
 import { listUnstreamed } from '../documents/query/filter-operators.js';
+import { writeFilters } from '../documents/query/parse-list-query.js';
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
 import { requireFollowable } from './admit-follower.js';
 import { SHOWN_DOCUMENT } from '../documents/reply/document-schema.js';
@@ -106,7 +108,10 @@ const MAX_REQUEST_CHARACTERS = 64 * 1024;
 const SUBSCRIPTION = object(
   {
     collection: text({ maxLength: 64 }),
-    'filter?': text({ maxLength: 8192, description: 'As the query string of a list: `status=open&views_gt=3`.' }),
+    'filter?': {
+      ...anyOf(text({ maxLength: 8192 }), OBJECT),
+      description: 'As an object, `{"status":"open","views_gt":3}`, or as the query string of a list.',
+    },
     'fields?': arrayOf(TEXT, { maxItems: 100 }),
     'since?': text({ maxLength: 4096, description: 'A cursor, or `now`; left out = from the beginning.' }),
   },
@@ -227,7 +232,7 @@ export const STREAM_ROUTES: RouteList = {
       description: `Each subscription shows what a list with the same key, user and filter shows, and then how that changes. Nothing is lost while a client is away: it resumes by the cursors that it was given, at any process. Other subscriptions are another request. It ends when the access token is over or the key is revoked, and when the server stops; \`retryAfterMs\` says when to come back. A filter may have at most 20 conditions, lists of 100 values, and no ${listUnstreamed()}.`,
       access: READS_DOCUMENTS,
       body: object({ subscriptions: arrayOf(SUBSCRIPTION, { minItems: 1, maxItems: 50 }) }),
-      example: { subscriptions: [{ collection: 'posts', filter: 'status=open' }] },
+      example: { subscriptions: [{ collection: 'posts', filter: { status: 'open' } }] },
       answers: EVENTS,
       refuses: {
         400: ['INVALID_QUERY', 'INVALID_CURSOR'],
@@ -244,8 +249,10 @@ export const STREAM_ROUTES: RouteList = {
             `The subscriptions of a stream may have at most ${MAX_REQUEST_CHARACTERS} bytes`,
           );
         }
-        const subscriptions = body.subscriptions.map(({ collection, filter = '', fields, since }, n) => {
+        const subscriptions = body.subscriptions.map(({ collection, filter: given = '', fields, since }, n) => {
+          let filter: string;
           try {
+            filter = typeof given === 'string' ? given : writeFilters(given);
             requireFilterOnly(filter);
           } catch (error) {
             throw namingSubscription(n, error);

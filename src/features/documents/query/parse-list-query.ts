@@ -82,6 +82,23 @@ function encodeScalar(name: string, value: unknown): string {
   }
 }
 
+/**
+ * The query string of filters that are given as an object, `{"status":"open","tags_in":["a","b"]}`, with `or` as a list
+ * of such. 400 INVALID_QUERY for values that are none of a filter.
+ */
+export function writeFilters(filters: Readonly<Record<string, unknown>>): string {
+  return Object.entries(filters)
+    .flatMap(([name, value]) => {
+      const isListOfObjects = Array.isArray(value) && typeof value[0] === 'object';
+      const texts =
+        name === ALTERNATIVES && isListOfObjects
+          ? [encodeURIComponent(JSON.stringify(value))]
+          : encodeValue(name, value);
+      return texts.map((text) => `${encodeScalar(name, name)}=${text}`);
+    })
+    .join('&');
+}
+
 /** A Ref field to be replaced by its document, and the collection that its schema names. */
 export interface PopulatedPath {
   path: string;
