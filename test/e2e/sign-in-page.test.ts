@@ -92,7 +92,7 @@ async function mailTo(email: string): Promise<string> {
 }
 const codeTo = async (email: string): Promise<string> => /\b\d{6}\b/.exec(await mailTo(email))![0];
 
-describe.skipIf(!CHROMIUM)('the page of the guide “Ways to sign in”', () => {
+describe.skipIf(!CHROMIUM)('the page of the guide “Auth”', () => {
   it('signs in by each way, and adds ways to an account', async () => {
     await page.goto(address);
 
