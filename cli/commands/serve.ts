@@ -3,6 +3,7 @@ import type { App } from '../../src/app.js';
 import { createApi } from '../../src/api.js';
 import type { Config } from '../../src/config/config.js';
 import { clearLeftovers } from '../doctor/clear-leftovers.js';
+import type { CreatedProject } from '../../src/features/projects/create-project.js';
 import { listProjects } from '../../src/features/projects/list-projects.js';
 import { startSeries } from '../../src/features/series/series.js';
 import { offerStatus } from '../../src/features/series/status.js';
@@ -18,6 +19,7 @@ import { defineCommand, flag, setting } from '../shell/command.js';
 import { serviceAddress } from '../shell/service-address.js';
 import type { Context } from '../shell/context.js';
 import { createDemo, makeDemoLink, type Demo } from '../serve/create-demo.js';
+import { offerFirstProject, presentFirstProject } from '../serve/offer-first-project.js';
 import { requireStrongSecrets } from '../serve/require-strong-secrets.js';
 import { isShare, startProcesses, tellReady } from '../serve/serve-processes.js';
 import { withWatchdog } from '../serve/with-watchdog.js';
@@ -84,6 +86,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   const demo = input.demo ? await createDemo(app) : null;
   const endWatch = watchSnapshots(app);
   const empty = (await listProjects(app)).length === 0;
+  const first = empty ? await offerFirstProject(context, app) : null;
   const server =
     config.processes > 1 ? await startProcesses(config.processes, app) : await listen(app, config, input.noWorker);
   // One that has no port to listen on is told that alone.
@@ -99,6 +102,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
     console: config.console,
     link: demo?.link ?? (input.demo ? await makeDemoLink(app) : null),
     demo,
+    first,
     empty,
     demoWanted: input.demo,
     isDemoRate,
@@ -173,13 +177,15 @@ interface Start {
   link: string | null;
   /** What was made for this start. */
   demo: Demo | null;
+  /** What a person has asked for. */
+  first: CreatedProject | null;
   empty: boolean;
   demoWanted: boolean;
   isDemoRate: boolean;
 }
 
 function presentStart(view: TextStyle, start: Start): string {
-  const { url, listensOn, dataDir, console, link, demo, empty, demoWanted, isDemoRate } = start;
+  const { url, listensOn, dataDir, console, link, demo, first, empty, demoWanted, isDemoRate } = start;
   const lines = [`bsvc is listening on ${view.paint.bold(listensOn)}`, `Documentation: ${url}/api/docs`];
   if (console && link) {
     lines.push(
@@ -202,6 +208,8 @@ function presentStart(view: TextStyle, start: Start): string {
       '',
       ...(isDemoRate ? ['With --demo one address may send 5000 requests in 15 minutes, without it 100.'] : []),
     );
+  } else if (first) {
+    lines.push(...presentFirstProject(first, url));
   } else if (empty) {
     lines.push(
       '',

@@ -42,6 +42,28 @@ describe.runIf(process.platform === 'linux')('at a terminal', () => {
     expect(acts.filter(({ outcome }) => outcome === 'started')).toEqual([]);
   });
 
+  it('serve offers the first project of an empty store, says what comes next, and never asks in the background', async () => {
+    const empty = await openTempDir();
+    const settings = { BSVC_DATA_DIR: empty.path, BSVC_DURABILITY: 'relaxed', BSVC_LOG_LEVEL: 'warn' };
+    const behind = openTerminal(['serve', '--port', '0'], settings, { background: true });
+    await behind.shows('There is no project yet. In another terminal');
+    behind.close();
+    const terminal = openTerminal(['serve', '--port', '0'], settings);
+    await terminal.shows('Create the first one now?');
+    terminal.type(RETURN);
+    await terminal.shows('Name of the project:');
+    terminal.type(`shop${RETURN}`);
+    for (const next of ['Project shop was made', 'bsvc collection add posts', 'bsvc data insert posts', 'curl -H'])
+      await terminal.shows(next);
+    terminal.type(CTRL_C);
+    expect((await terminal.end()).code).toBe(0);
+    const again = openTerminal(['serve', '--port', '0'], settings);
+    await again.shows('bsvc is listening');
+    again.type(CTRL_C);
+    expect((await again.end()).screen).not.toContain('Create the first');
+    await empty.remove();
+  });
+
   it('a terminal that is closed at a question leaves no act without an end', async () => {
     const readActs = async () =>
       JSON.parse((await runBinary(['audit', '--json'], { env })).stdout) as { action: string; outcome: string }[];

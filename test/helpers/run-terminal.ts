@@ -17,19 +17,22 @@ const PATIENCE_MS = 45_000;
 
 /**
  * The real binary on a pseudo-terminal (util-linux's `script`), so that prompts are asked and answered as by a person.
- * With `stdout` only stdin and stderr are the terminal: stdout is a pipe whose other end writes that file.
+ * With `stdout` only stdin and stderr are the terminal: stdout is a pipe whose other end writes that file. In the
+ * `background` a shell has started it with `&`.
  */
 export function openTerminal(
   argv: string[],
   env: Record<string, string>,
-  { stdout, columns = 120 }: { stdout?: string; columns?: number } = {},
+  { stdout, columns = 120, background }: { stdout?: string; columns?: number; background?: true } = {},
 ): TerminalSession {
   const command = [process.execPath, BINARY, ...argv].map(quote).join(' ');
   const code = stdout && quote(`${stdout}.code`);
   // exec: the exit code and a Ctrl-C are the command's own, not a shell's.
   const line = stdout
     ? `{ ${command}; echo $? >${code}; } | cat >${quote(stdout)}; exit $(cat ${code})`
-    : `exec ${command}`;
+    : background
+      ? `exec bash --norc -ic ${quote(`${command} & wait`)}`
+      : `exec ${command}`;
   const child = spawn('script', ['-qefc', `stty cols ${columns} rows ${columns && 40}; ${line}`, '/dev/null'], {
     env: { PATH: process.env.PATH!, TERM: 'xterm', SHELL: '/bin/sh', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
