@@ -20,6 +20,7 @@ import { openPasswords, type Passwords } from './platform/secrets/password.js';
 import { openLimits, type RateLimits } from './platform/rate-limit/open-limits.js';
 import { openHints, type Hints } from './platform/processes/hints.js';
 import { openReadiness, type Readiness } from './platform/processes/readiness.js';
+import { openOwnCode, type OwnCode } from './platform/processes/own-code.js';
 import type { RedisConnection } from './platform/redis/redis.js';
 import { openSecretBox, type SecretBox } from './platform/secrets/secret-box.js';
 import { joinProcessGroup, type ProcessGroup } from './platform/processes/group-member.js';
@@ -49,6 +50,8 @@ export interface App {
   readonly telemetry: Telemetry | null;
   readonly backgroundTasks: BackgroundTasks;
   readonly outbound: Outbound;
+  /** Processes of projects' own code; none is there until one is called. */
+  readonly ownCode: OwnCode;
   readonly secrets: SecretBox;
   readonly passwords: Passwords;
   /** Places of aggregations: each may hold much memory. */
@@ -83,11 +86,13 @@ export async function openApp(
   const backgroundTasks = openBackgroundTasks(log);
   const files = openObjectStores(config, secrets, clock);
   const outbound = openOutbound({ allowPrivate: config.webhookAllowPrivate, telemetry });
+  const ownCode = openOwnCode(log, config.publicUrl);
   const redis = config.redisUrl ? await connectRedis(config.redisUrl, log) : null;
   const processGroup = joinProcessGroup();
   const pubSub = openPubSub(redis, processGroup);
   const limits = openLimits({ clock, log, redis, processGroup });
   const close = async (): Promise<void> => {
+    ownCode.close();
     await backgroundTasks.idle();
     await limits.close();
     await redis?.close();
@@ -114,6 +119,7 @@ export async function openApp(
     telemetry,
     backgroundTasks,
     outbound,
+    ownCode,
     secrets,
     passwords: openPasswords(config.bcryptCost),
     // Nobody waits until the connection is closed for its silence.

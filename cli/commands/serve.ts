@@ -43,6 +43,7 @@ export default defineCommand({
     publicDir: setting('--public <dir>', 'BSVC_PUBLIC_DIR', 'serve the files of a front end at /'),
     spa: setting('--spa', 'BSVC_PUBLIC_SPA', 'with --public: index.html for pages that are no file'),
     noWorker: flag('--no-worker', 'leave background work to "bsvc worker"'),
+    dev: flag('--dev', 'own code starts again on save, and what it prints comes to standard error'),
     migrate: flag('--migrate', 'run pending migrations first'),
     demo: flag('--demo', 'on an empty store: create project "demo" with posts and keys; generous rate limits', {
       implies: { BSVC_RATE_LIMIT: '5000/15m', BSVC_AUTH_RATE_LIMIT: '500/15m' },
@@ -67,6 +68,7 @@ async function serveShare(context: Context, noWorker: boolean): Promise<void> {
 }
 
 interface ServeInput {
+  dev: boolean;
   noWorker: boolean;
   migrate: boolean;
   demo: boolean;
@@ -82,6 +84,7 @@ async function serve(context: Context, input: ServeInput): Promise<void> {
   const listener = config.engineListen ? await app.db.listen(config.engineListen, reportListener) : null;
   if (listener) app.log.info({ uri: listener }, 'the embedded engine answers the wire protocol of MongoDB');
   await clearStaleSocket(config.host);
+  if (input.dev) app.ownCode.develop((line) => void process.stderr.write(`own code: ${line}\n`));
   const mark = await markServing(app.db, config.dataDir);
   const demo = input.demo ? await createDemo(app) : null;
   const endWatch = watchSnapshots(app);
@@ -148,6 +151,7 @@ async function listen(app: App, config: Config, noWorker: boolean): Promise<{ ur
     keepAliveMs: config.keepAliveTimeoutMs,
   };
   const server = await startServer(createApi(app), config.host, config.port, timeouts, connectionBounds(app));
+  app.ownCode.serveAt(server.url);
   const worker = noWorker ? null : createWorker(app);
   offerStatus(app);
   const series = startSeries(app);

@@ -8,7 +8,7 @@ import type { AuditEntry, NewAuditEntry } from '../../src/features/audit/audit-l
 import { orTimeout } from '../../src/platform/time/with-timeout.js';
 import { type Io, openOutput } from '../view/output.js';
 import { openPrompt } from './prompt.js';
-import { chooseLogFormat, listUnknownSettings, readConfig, readLayers } from './settings.js';
+import { chooseLogFormat, listUnknownSettings, readConfig, readLayers, findWord } from './settings.js';
 
 /** Options that every command takes, before or after its name. */
 export interface GlobalOptions {
@@ -149,6 +149,7 @@ async function openWithin(context: Context, purpose: Purpose, lines: LogSink): P
   );
   try {
     const app = await orTimeout(opened, OPEN_DEADLINE_MS, unreachable);
+    app.ownCode.seeEnvironment((name) => findWord(context.layers, name));
     // It has answered; migrations take as long as they take.
     const prepared = await prepare(app, purpose);
     return purpose.endsWith('service') ? prepared : { ...prepared, actor: { type: 'operator' } };

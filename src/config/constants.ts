@@ -7,6 +7,8 @@ const MB = 1024 ** 2;
  * needs another value hands it in (`openTestApp({ constants })`, `Io.constants`).
  */
 export const CONSTANTS = {
+  /** Heap of a project's process of own code. */
+  hooksMemoryMb: 128,
   /** Ten megabytes in five minutes are 300 kbit/s. */
   requestTimeoutMs: 5 * MINUTE_MS,
   headersTimeoutMs: 10_000,

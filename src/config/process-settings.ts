@@ -26,6 +26,11 @@ export const PROCESS_SETTINGS = {
       defaultText: '30s under systemd, a container platform or `--processes`; else ten minutes later, after a log line',
     },
   ),
+  hooksDir: optional(
+    'BSVC_HOOKS_DIR',
+    asIs,
+    'folder with a folder of own code for each project, by its name; without it files stay where `bsvc hook add` found them',
+  ),
   adminToken: optional('BSVC_ADMIN_TOKEN', asIs, 'bearer for the operators’ API from scripts', { secret: true }),
   logLevel: defaulted(
     'BSVC_LOG_LEVEL',

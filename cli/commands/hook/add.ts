@@ -1,13 +1,12 @@
+import { resolve } from 'node:path';
 import { addHook, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, presentHook } from '../../../src/features/hooks/change-hooks.js';
+import { setOwnEnv } from '../../../src/features/hooks/own-code.js';
 import { wholeWithin } from '../../../src/config/setting-readers.js';
 import type { ProjectHook } from '../../../src/features/projects/project.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
-import { argument, choice, flag, option } from '../../shell/command.js';
+import { argument, choice, flag, list, option } from '../../shell/command.js';
 
-export const eventArgument = argument(
-  'event',
-  '<collection>.create, .update or .delete, or users.signup, .login, .deliver',
-);
+export const eventArgument = argument('event', '<collection>.create, .update or .delete');
 
 export default defineProjectCommand({
   details: [
@@ -16,12 +15,15 @@ export default defineProjectCommand({
   ].join('\n'),
   examples: [
     'bsvc hook add orders.create --project shop --url https://example.com/orders',
+    'bsvc hook add orders.delete --project shop --run ./hooks/orders.mjs --env STRIPE_KEY',
     'bsvc hook add orders.update --project shop --url https://example.com/orders --on-failure allow --timeout 2000 --if-not-exists',
   ],
   audited: true,
   parameters: {
     event: eventArgument,
     url: option('--url <url>', 'https address that is called'),
+    run: option('--run <file[#name]>', 'JavaScript file whose handler is called, ./hooks/orders.mjs'),
+    env: list('--env <names>', 'variables that files of the project see, comma-separated (repeatable)'),
     onFailure: choice<ProjectHook['onFailure']>(
       '--on-failure <what>',
       'what becomes of the request then (default: refuse)',
@@ -34,8 +36,11 @@ export default defineProjectCommand({
     ),
     ifNotExists: flag('--if-not-exists', 'do nothing when the event has a hook'),
   },
-  async run(_context, { app, project, ...input }) {
-    const { hook, secret, created } = await addHook(app, project, input);
+  async run(_context, { app, project, run, env, ...input }) {
+    const names = env.flatMap((each) => each.split(','));
+    if (names.length > 0) await setOwnEnv(app, project, names);
+    const path = run === undefined ? {} : { run: app.config.hooksDir === null ? resolve(run) : run };
+    const { hook, secret, created } = await addHook(app, project, { ...input, ...path });
     const shown = presentHook(app, project, hook);
     const where = shown.url ?? shown.run;
     const lines = [created ? `${shown.event} calls ${where}.` : `${shown.event} has a hook already: ${where}.`];

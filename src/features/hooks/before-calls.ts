@@ -7,7 +7,7 @@ import { readAttributes } from '../access/rules/caller-attributes.js';
 import type { ProjectHook } from '../projects/project.js';
 import { sha256Hex } from '../../platform/ids.js';
 import { callHandler, HandlerFailure } from './call-handler.js';
-import { findHook, openHandler } from './hook.js';
+import { findHook, openHandler, type HandlerCall } from './hook.js';
 
 /** A document that is about to be written, as own code is shown it. */
 export interface AskedDocument {
@@ -86,7 +86,7 @@ async function ask<T>(
   const about = isOne ? documents[0]! : { documents };
   const body = JSON.stringify({ event, caller: told, ...about, idempotencyKey });
   const id = idempotencyKey === null ? `call_${randomUUID()}` : repeatableId(caller, event, idempotencyKey, body);
-  const call = {
+  const call: HandlerCall = {
     ...{ projectId: project._id, ownerId: hook.id, id, event, body, timeoutMs: hook.timeoutMs, depth: 1 },
     documentId: isOne ? asked[0]!.id : null,
     target: openHandler(app, project._id, hook),

@@ -1,10 +1,12 @@
 import type { App } from '../../app.js';
+import { OwnCodeError } from '../../platform/processes/own-code.js';
 import { OutboundError } from '../../platform/network/outbound.js';
 import { VERSION } from '../../package.js';
 import { DEPTH_HEADER } from '../access/caller.js';
 import { signDelivery } from '../webhooks/deliveries/sign-delivery.js';
 import { noteCall } from './call-log.js';
 import type { HandlerCall } from './hook.js';
+import { ownCodeSettings } from './own-code.js';
 
 /** Why there is no proper answer; the message is for the log. */
 export class HandlerFailure extends Error {
@@ -107,7 +109,7 @@ function readAnswer<T>(text: string, status: number, read: (answer: unknown) => 
 
 async function send(app: App, call: HandlerCall, nowMs: number): Promise<{ status: number; text: string }> {
   const { target, id, body, timeoutMs, depth } = call;
-  if ('run' in target) throw new HandlerFailure('This process runs no files.');
+  if ('run' in target) return { status: 200, text: await runFile(app, call, target.run) };
   try {
     const { status, body: text } = await app.outbound.send({
       url: target.url,
@@ -127,5 +129,15 @@ async function send(app: App, call: HandlerCall, nowMs: number): Promise<{ statu
     if (!(error instanceof OutboundError)) throw error;
     const isLate = error.failure === 'aborted' || error.failure === 'timeout';
     throw new HandlerFailure(isLate ? `There was no answer within ${timeoutMs} ms.` : error.message);
+  }
+}
+
+async function runFile(app: App, { projectId, body, timeoutMs, credentials }: HandlerCall, handler: string) {
+  const call = { handler, payload: body, timeoutMs, ...(credentials && { credentials }) };
+  try {
+    const answer = await app.ownCode.call(projectId.toHexString(), ownCodeSettings(app, projectId), call);
+    return JSON.stringify(answer) ?? 'null';
+  } catch (error) {
+    throw error instanceof OwnCodeError ? new HandlerFailure(error.message) : error;
   }
 }

@@ -7,6 +7,7 @@ import { changeProjectList } from '../projects/project-store.js';
 import { requireTargetUrl } from '../webhooks/add-webhook.js';
 import { generateWebhookSecret } from '../webhooks/deliveries/sign-delivery.js';
 import { removeCalls } from './call-log.js';
+import { requireOwnFile } from './own-code.js';
 import { findHook, noHook, openHandler, requireHookEvent, sealHandler, type HandlerTarget } from './hook.js';
 
 export const MIN_TIMEOUT_MS = 500;
@@ -38,7 +39,7 @@ export interface AddedHook {
 export async function addHook(app: App, project: Project, input: NewHook): Promise<AddedHook> {
   const event = requireHookEvent(input.event);
   const timeoutMs = requireTimeout(input.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-  const { target, secret } = await newTarget(app, input);
+  const { target, secret } = await newTarget(app, project, input, event);
   const id = new ObjectId();
   const hook: ProjectHook = {
     ...{ id, event, target: sealHandler(app, project._id, id, target) },
@@ -57,10 +58,12 @@ export async function addHook(app: App, project: Project, input: NewHook): Promi
 /** What is to be called, as somebody asked for it: one of `url` and `run`. A new address has a new secret. */
 async function newTarget(
   app: App,
+  project: Project,
   { url, run }: Pick<NewHook, 'url' | 'run'>,
+  handler: string,
 ): Promise<{ target: HandlerTarget; secret: string | null }> {
   if ((url === undefined) === (run === undefined)) throw invalid('INVALID_HOOK', 'Name either a url or a file to run');
-  if (run !== undefined) return { target: { run }, secret: null };
+  if (run !== undefined) return { target: { run: await requireOwnFile(app, project, run, handler) }, secret: null };
   const secret = generateWebhookSecret();
   return { target: { url: await requireTargetUrl(app, url!), secret }, secret };
 }

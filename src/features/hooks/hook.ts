@@ -2,6 +2,8 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import { ownKeyContext } from './own-code.js';
+import type { RequestOrigin } from '../access/caller.js';
 import type { Project, ProjectHook } from '../projects/project.js';
 import { PROJECTS } from '../projects/project-store.js';
 
@@ -22,23 +24,20 @@ export interface HandlerCall {
   timeoutMs: number;
   /** How many handlers have led to it, this one included. */
   depth: number;
+  /** With which own code in a file acts as the caller. */
+  credentials?: RequestOrigin['credentials'];
 }
 
 /** The writes of documents that own code is asked about. */
 const WRITE_EVENTS = ['create', 'update', 'delete'] as const;
 export type WriteEvent = (typeof WRITE_EVENTS)[number];
 
-/** What happens to accounts that own code is asked about. */
-const USER_EVENTS = ['users.signup', 'users.login', 'users.deliver'] as const;
-export type UserEvent = (typeof USER_EVENTS)[number];
-
 const EVENT_FORM = new RegExp(`^[A-Za-z][A-Za-z0-9_-]{0,63}\\.(${WRITE_EVENTS.join('|')})$`);
 
 /** 400 INVALID_EVENTS for text that names no event of hooks. */
 export function requireHookEvent(event: string): string {
-  const isOfUsers = (USER_EVENTS as readonly string[]).includes(event);
-  if (isOfUsers || (EVENT_FORM.test(event) && !event.startsWith('users.'))) return event;
-  const forms = `<collection>.${WRITE_EVENTS.join('|')} or ${USER_EVENTS.join('|')}`;
+  if (EVENT_FORM.test(event) && !event.startsWith('users.')) return event;
+  const forms = `<collection>.${WRITE_EVENTS.join('|')}, not of users`;
   throw invalid('INVALID_EVENTS', `${JSON.stringify(event.slice(0, 100))} is not an event of hooks: use ${forms}`);
 }
 
@@ -65,10 +64,12 @@ export function openHandler(app: App, projectId: ObjectId, hook: { id: ObjectId;
 export const SEALED_HOOKS: SealedPlace = {
   collection: PROJECTS,
   fields: (record) => {
-    const { _id, hooks = [] } = record as Project;
-    return hooks.map(({ id, target }, at) => ({
+    const { _id, hooks = [], ownCode } = record as Project;
+    const targets = hooks.map(({ id, target }, at) => ({
       ...{ path: `hooks.${at}.target`, sealed: target },
       context: sealContext(_id, id),
     }));
+    const key = ownCode?.key === undefined ? [] : [{ sealed: ownCode.key, context: ownKeyContext(_id) }];
+    return [...targets, ...key.map((own) => ({ path: 'ownCode.key', ...own }))];
   },
 };

@@ -67,6 +67,7 @@ export async function removeProjectContents(
   webhookIds: readonly ObjectId[],
 ): Promise<void> {
   const { _id } = project;
+  app.ownCode.restart(_id.toHexString());
   await removeProjectWebhooks(app, _id, webhookIds);
   await deleteProjectUsers(app, _id);
   await removeProjectCollections(app, _id);

@@ -1,0 +1,86 @@
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { conflict, invalid } from '../../errors.js';
+import type { OwnCodeSettings } from '../../platform/processes/own-code.js';
+import { generateKey, isLiveKey, type Project } from '../projects/project.js';
+import { changeProjectList, projectStore, updateProjectRecord } from '../projects/project-store.js';
+
+export const ownKeyContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:own-code`;
+
+/** The name of the key with which own code calls the API. */
+const KEY_NAME = 'own code';
+const MAX_ENV = 50;
+/** The service's own, whose values are not a project's to see. */
+const OF_SERVICE = /^(BSVC_.*|MONGODB_URI|REDIS_URL|NODE_OPTIONS|LD_.*|AWS_.*|OTEL_.*)$/;
+
+/** The folder of a project's files; null where it has none. */
+function ownFolder({ config }: Pick<App, 'config'>, { name, ownCode }: Project): string | null {
+  return config.hooksDir === null ? (ownCode?.dir ?? null) : join(config.hooksDir, name);
+}
+
+/** How the process of a project's own code is started. */
+export function ownCodeSettings(app: App, projectId: ObjectId): () => Promise<OwnCodeSettings> {
+  return async () => {
+    const project = await projectStore(app).findOne({ _id: projectId, state: 'active' });
+    const dir = project && ownFolder(app, project);
+    if (!project || dir === null) throw invalid('INVALID_HOOK', 'The project has no folder of own code');
+    const names = project.ownCode?.env ?? [];
+    const env = names.flatMap((name) => {
+      const value = app.ownCode.variable(name);
+      return value === undefined ? [] : [[name, value] as const];
+    });
+    return { dir, env: Object.fromEntries(env), memoryMb: app.config.hooksMemoryMb, key: await openKey(app, project) };
+  };
+}
+
+/** The secret key of own code; a new one where it was revoked. */
+async function openKey(app: App, project: Project): Promise<string> {
+  const sealed = project.ownCode?.key;
+  const known = project.keys.find(({ id }) => id.equals(project.ownCode?.keyId));
+  const nowMs = app.clock.now();
+  if (sealed !== undefined && known && isLiveKey(known, nowMs)) {
+    return app.secrets.open(sealed, ownKeyContext(project._id));
+  }
+  const { key, value } = generateKey('secret', nowMs, KEY_NAME);
+  const $set = {
+    'ownCode.key': app.secrets.seal(value, ownKeyContext(project._id)),
+    'ownCode.keyId': key.id,
+  };
+  await changeProjectList(app, project, 'keys', (keys) => [...keys, key], { $set });
+  return value;
+}
+
+/**
+ * What a `run` names, `<file>#<handler>` in the project's folder; a path says which folder that is. 409 OWN_CODE_FOLDER
+ * for another one than that of the project's other files.
+ */
+export async function requireOwnFile(app: App, project: Project, run: string, handler: string): Promise<string> {
+  const [path = '', name = handler] = run.split('#');
+  const file = basename(path);
+  if (!/^[\w.-]+\.m?js$/.test(file) || name === '' || name.length > 200) {
+    throw invalid(
+      'INVALID_HOOK',
+      'A file is named as ./hooks/orders.mjs or ./hooks/orders.mjs#handler, and is JavaScript',
+    );
+  }
+  if (isAbsolute(path) && app.config.hooksDir === null) await setFolder(app, project, dirname(path));
+  return `${file}#${name}`;
+}
+
+async function setFolder(app: App, project: Project, dir: string): Promise<void> {
+  if (project.ownCode?.dir === dir) return;
+  const usesOther = project.ownCode?.dir !== undefined && (project.hooks ?? []).length > 0;
+  if (usesOther) {
+    throw conflict('OWN_CODE_FOLDER', `All files of a project are in one folder, which is ${project.ownCode!.dir}`);
+  }
+  await updateProjectRecord(app, project._id, { $set: { 'ownCode.dir': dir } });
+}
+
+/** Names the variables of the environment that own code sees. 400 for one of the service's own. */
+export async function setOwnEnv(app: App, project: Project, names: readonly string[]): Promise<void> {
+  const bad = names.find((name) => !/^[A-Za-z_]\w{0,199}$/.test(name) || OF_SERVICE.test(name));
+  if (bad !== undefined) throw invalid('INVALID_ENV', `Own code cannot be given the variable ${bad.slice(0, 200)}`);
+  if (names.length > MAX_ENV) throw invalid('INVALID_ENV', `Own code is given at most ${MAX_ENV} variables`);
+  await updateProjectRecord(app, project._id, { $set: { 'ownCode.env': [...new Set(names)] } });
+}
