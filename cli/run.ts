@@ -47,7 +47,7 @@ export function buildProgram(path: readonly CommandNode[], loaded: LoadedCommand
     .description('A self-hosted backend for applications: documents, accounts, files, mail and webhooks.')
     .version(VERSION, '--version', 'print the version')
     .option('--json', 'print exactly one JSON value and nothing else')
-    .option('-q, --quiet', 'print the bare essential value only')
+    .option('-q, --quiet', 'print only the main value (an ID or key)')
     .option('--no-color', 'no colour (also NO_COLOR)')
     .option('--no-input', 'never ask; a missing value is an error')
     .option('--data-dir <dir>', 'data directory (BSVC_DATA_DIR)')

@@ -26,11 +26,11 @@ const DEFAULT_FILE = 'bsvc.yaml';
 export default defineCommand({
   details: [
     'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, storage, signIn, users, collections, mail and webhooks.',
-    'A secret stands in it as { env: NAME }: its value is read from the environment or .env.',
-    'What it leaves out is left as it is; "rls: off" switches row-level security off. "bsvc project export" writes the file of a running project.',
-    'The plan is shown with + (made), ~ (changed), - (dropped). A second run changes nothing.',
+    'Write secrets as { env: NAME }: the value is read from the environment or .env.',
+    'Settings that it leaves out stay as they are; "rls: off" disables row-level security. "bsvc project export" writes the file of a running project.',
+    'The plan shows + (created), ~ (changed), - (dropped). A second run changes nothing.',
     'Collections, fields, indexes, sign-in providers, templates and webhooks that a list of the file does not name stay, unless --prune drops them with what they hold.',
-    'What loosens access (rules, protected and public fields, unique values, allowed domains, uploads, ways to sign in) is asked for; --yes or --prune agrees.',
+    'Asks before it loosens access (rules, protected and public fields, unique values, allowed domains, uploads, sign-in methods); --yes or --prune confirms.',
     'Keys of created projects and secrets of created webhooks are shown once. --schema prints the JSON Schema of the file, for editors.',
   ].join('\n'),
   examples: [
@@ -44,8 +44,8 @@ export default defineCommand({
   parameters: {
     file: option('-f, --file <file>', `YAML or JSON file (default: ${DEFAULT_FILE})`),
     dryRun: flag('--dry-run', 'only show the plan'),
-    prune: flag('--prune', 'drop what lists of the file do not name'),
-    forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
+    prune: flag('--prune', 'drop items that the file does not list'),
+    forNewWrites: flag('--for-new-writes', 'apply new constraints to future writes only'),
     schema: flag('--schema', 'print the JSON Schema of the file'),
   },
   async run(context, input): Promise<Result> {

@@ -11,7 +11,7 @@ const MAX_LIMIT = 10_000;
 
 export default defineCommand({
   details:
-    'Who changed what by which command, newest first. An act that is still "started" is under way, or its process died.',
+    'Shows who changed what with which command, newest first. An action with status "started" is running, or its process died.',
   examples: [
     'bsvc audit',
     'bsvc audit --since 24h --json',
@@ -22,11 +22,8 @@ export default defineCommand({
     limit: option('--limit <n>', `how many (default: ${DEFAULT_LIMIT})`, wholeWithin(1, MAX_LIMIT)),
     since: option('--since <duration>', 'no older than this, for example 24h or 30d', parseDuration),
     action: option('--action <words>', 'only this command, for example "project delete", or all of "project"'),
-    actor: option('--actor <name>', 'only what this one did, for example ann@example.com'),
-    project: option(
-      '--project <name>',
-      'only what concerns this project, by name or id; BSVC_PROJECT is not read here',
-    ),
+    actor: option('--actor <name>', 'only actions of this operator, for example ann@example.com'),
+    project: option('--project <name>', 'only this project, by name or id; BSVC_PROJECT is not used here'),
   },
   async run(context, { limit = DEFAULT_LIMIT, since, action, actor, project }) {
     const app = await context.app();

@@ -13,11 +13,11 @@ import { resolveOutput } from '../shell/resolve-output.js';
 
 export default defineCommand({
   details: [
-    'One file with all projects, documents, settings, indexes and locally kept uploads, while the server goes on; checksummed.',
-    'It holds the generated master key too: keep it as safe as the data directory. Files in a bucket are not in it.',
-    'When uploaded files are damaged or missing the backup is made all the same, names them and exits with 1.',
-    'With --to it is sealed, stored in that place under a name with its time, read back, and older ones go as BSVC_BACKUP_KEEP says.',
-    '--list shows the backups in that place, or in BSVC_BACKUP_TO. "bsvc restore" takes their names.',
+    'Writes all projects, documents, settings, indexes and local uploads into one file with checksums. The server can keep running.',
+    'It also contains the generated master key: protect it like the data directory. It does not contain files in a bucket.',
+    'If uploaded files are damaged or missing, the backup is still written; the command names them and exits with 1.',
+    'With --to it is encrypted, stored there under a name with its time and read back. Older backups are removed as set by BSVC_BACKUP_KEEP.',
+    '--list shows the backups there, or in BSVC_BACKUP_TO. Pass their names to "bsvc restore".',
   ].join('\n'),
   examples: [
     'bsvc backup',
@@ -28,9 +28,9 @@ export default defineCommand({
   audited: ({ list }) => !list,
   parameters: {
     out: option('--out <file>', 'file to write (default: bsvc-<time>.backup)'),
-    allowDamagedFiles: flag('--allow-damaged-files', 'exit with 0 although uploaded files are damaged'),
-    to: option('--to <place>', 'directory or s3://bucket/prefix that keeps backups'),
-    list: flag('--list', 'list the backups of that place'),
+    allowDamagedFiles: flag('--allow-damaged-files', 'exit with 0 even if uploaded files are damaged'),
+    to: option('--to <place>', 'directory or s3://bucket/prefix for backups'),
+    list: flag('--list', 'list the backups there'),
   },
   async run(context, { out, to, list, allowDamagedFiles }) {
     if (list) return listBackups(context, to);

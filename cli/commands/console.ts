@@ -11,7 +11,7 @@ import { requireSomeOperators } from './operator/present.js';
 
 export default defineCommand({
   details:
-    'The link signs its operator in once, within five minutes. The service must be running ("bsvc serve"); --url says where browsers reach it, if BSVC_PUBLIC_URL, BSVC_HOST and BSVC_PORT do not.',
+    'The link works once, within five minutes. The server must be running ("bsvc serve"). Set --url if browsers reach it at another URL than BSVC_PUBLIC_URL, or BSVC_HOST and BSVC_PORT.',
   examples: [
     'bsvc console',
     'bsvc console ann@example.com --no-open',
@@ -20,7 +20,7 @@ export default defineCommand({
   audited: true,
   parameters: {
     operator: optionalArgument('operator', 'e-mail address or id of the operator; picked from a list when left out'),
-    url: option('--url <address>', 'address of the service', baseUrl),
+    url: option('--url <address>', 'URL of the server', baseUrl),
     noOpen: flag('--no-open', 'only print the link'),
   },
   async run(context, { operator: named, url, noOpen }) {

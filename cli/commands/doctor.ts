@@ -11,17 +11,17 @@ const INDENT = 21;
 
 export default defineCommand({
   details: [
-    'Looks at settings, data directory, database, master key, migrations, indexes, clock, bucket, cache, mail and wire protocol. Changes nothing without --fix. With --deep it reads the whole embedded store and all uploaded files, and names what is damaged.',
-    '--repair copies every whole document of a damaged embedded store into a new file, builds damaged indexes again, checks the result and puts it into place. It reports what is lost, by collection and id; documents that may have been deleted or changed since are left out and named. The damaged file stays beside the new one: delete it when you no longer need it.',
-    'Stop "bsvc serve" and "bsvc worker" first. If --repair is interrupted, the store is unchanged: run it again. A recent backup ("bsvc restore") brings back what it cannot.',
+    'Checks settings, data directory, database, master key, migrations, indexes, clock, bucket, cache, mail and wire protocol. Changes nothing without --fix. --deep reads the whole embedded database and all uploaded files, and lists what is damaged.',
+    '--repair copies intact documents of a damaged embedded database into a new file, rebuilds indexes, checks the result and replaces the old file. It reports lost documents by collection and id. Documents that may have been deleted or changed since are left out and named. The damaged file stays next to the new one: delete it when you no longer need it.',
+    'Stop "bsvc serve" and "bsvc worker" first. If --repair is interrupted, nothing has changed: run it again. Restore lost documents from a backup ("bsvc restore").',
   ].join('\n'),
   examples: ['bsvc doctor', 'bsvc doctor --deep', 'bsvc doctor --json', 'bsvc doctor --repair --dry-run'],
   audited: ({ fix, repair: repairs, dryRun }) => fix || (repairs && !dryRun),
   parameters: {
-    fix: flag('--fix', 'make missing indexes, let browsers upload to the bucket'),
-    repair: flag('--repair', 'recover intact data from a damaged embedded store'),
-    dryRun: flag('--dry-run', 'with --repair: only say what would be lost'),
-    deep: flag('--deep', 'read the whole embedded store and all uploaded files, also while a server runs'),
+    fix: flag('--fix', 'create missing indexes, set the CORS rules of the bucket'),
+    repair: flag('--repair', 'recover intact data from a damaged embedded database'),
+    dryRun: flag('--dry-run', 'with --repair: only show what would be lost'),
+    deep: flag('--deep', 'read the whole embedded database and all uploaded files, also while a server runs'),
   },
   async run(context, { fix, deep, repair: repairs, dryRun }): Promise<Result> {
     if (dryRun && !repairs) throw new UsageError('--dry-run goes with --repair.');

@@ -20,11 +20,11 @@ const isKind = (text: string): text is Kind => Object.hasOwn(FILES, text);
 
 export default defineCommand({
   details: [
-    'types: for createClient<Project>(): what documents of each collection are made of, and what may be sent, filtered and populated.',
-    'openapi: what applications call with the keys of the project, with the fields of its collections: for generators of clients.',
+    'types: for createClient<Project>(): the documents of each collection, and what you can write, filter and populate.',
+    'openapi: the API of the project with the fields of its collections, for client generators.',
     'client: the package @bsvc/client in the directory of --out, to be committed next to the application: npm install ./bsvc-client installs it without a running server, and the lock file stays valid when the server is upgraded.',
-    'A browser uses --key publishable: without protected and hidden fields, and without collections that only the secret key reaches.',
-    'Without --out the file goes to standard output. With --check nothing is written: exit 1 when the file is out of date.',
+    'For browsers use --key publishable: it omits protected and hidden fields, and server-only collections.',
+    'Without --out, writes to standard output. --check writes nothing and exits with 1 if the file is out of date.',
   ].join('\n'),
   examples: [
     'bsvc generate types --project shop --out src/bsvc.d.ts',
@@ -36,10 +36,13 @@ export default defineCommand({
   parameters: {
     what: argument('what', 'types, openapi or client'),
     project: projectOption,
-    key: option('--key <key>', 'as seen with a key: publishable or secret (default); with --url the publishable key'),
+    key: option(
+      '--key <key>',
+      'view of a key: publishable or secret (default); with --url, the publishable key itself',
+    ),
     secretKey: secret('secret-key', 'the secret key, with --url and without --key'),
     url: option('--url <address>', 'ask a running server instead of the database'),
-    out: option('--out <path>', 'file to write, or to check; of the client a directory'),
+    out: option('--out <path>', 'file to write or check; for client, a directory'),
     check: flag('--check', 'only compare, for CI'),
   },
   async run(context, { what, ...input }) {

@@ -26,8 +26,8 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         command('export', 'write a project as a bsvc.yaml file', () => import('./project/export.js')),
         command('brief', 'show a project on one page, for coding agents', () => import('./project/brief.js')),
         command('delete', 'delete a project and everything in it', () => import('./project/delete.js')),
-        command('usage', 'show what a project uses of its limits', () => import('./project/usage.js')),
-        command('recount', 'recount what counts towards the quotas', () => import('./project/recount.js')),
+        command('usage', 'show the usage of a project’s limits', () => import('./project/usage.js')),
+        command('recount', 'recount the usage of quotas', () => import('./project/recount.js')),
       ],
     },
     {
@@ -36,7 +36,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       examples: ['bsvc key list --project shop', 'bsvc key rotate --project shop --type secret --grace 24h'],
       commands: [
         command('list', 'list keys by id and last characters', () => import('./key/list.js')),
-        command('create', 'create a further key, shown once', () => import('./key/create.js')),
+        command('create', 'create another key, shown once', () => import('./key/create.js')),
         command('rotate', 'create a new key, the old ones expire', () => import('./key/rotate.js')),
         command('revoke', 'revoke a key', () => import('./key/revoke.js')),
       ],
@@ -89,15 +89,15 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         command('import', 'import documents from a file or another service', () => import('./data/import.js')),
         command('export', 'export documents as NDJSON, JSON or CSV', () => import('./data/export.js')),
         command('query', 'list, aggregate or watch documents', () => import('./data/query.js')),
-        command('insert', 'store one document', () => import('./data/insert.js')),
+        command('insert', 'insert a document', () => import('./data/insert.js')),
         command('update', 'change fields of one document, or of all that match', () => import('./data/update.js')),
-        command('delete', 'move documents to the trash, or take one back', () => import('./data/delete.js')),
+        command('delete', 'move documents to the trash, or restore one', () => import('./data/delete.js')),
         command('batch', 'run several writes as one transaction', () => import('./data/batch.js')),
       ],
     },
     {
       name: 'file',
-      summary: 'files that applications have uploaded',
+      summary: 'uploaded files',
       examples: ['bsvc file list --project shop'],
       commands: [
         command('list', 'list files', () => import('./file/list.js')),
@@ -106,17 +106,17 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
     },
     {
       name: 'hook',
-      summary: 'own code that is called before something happens',
+      summary: 'hooks: your code that runs before writes and sign-ins',
       examples: [
         'bsvc hook add orders.create --project shop --url https://example.com/orders',
         'bsvc hook list --project shop',
         'bsvc hook test orders.create --project shop',
       ],
       commands: [
-        command('add', 'have own code called before an event', () => import('./hook/add.js')),
+        command('add', 'call your code before an event', () => import('./hook/add.js')),
         command('list', 'list hooks with their last calls', () => import('./hook/list.js')),
         command('remove', 'remove a hook', () => import('./hook/remove.js')),
-        command('test', 'call a hook once and show the answer', () => import('./hook/test.js')),
+        command('test', 'call a hook once and show the response', () => import('./hook/test.js')),
       ],
     },
     {
@@ -132,7 +132,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         command('list', 'list webhooks', () => import('./webhook/list.js')),
         command('edit', 'change address or events, enable, disable', () => import('./webhook/edit.js')),
         command('remove', 'remove a webhook', () => import('./webhook/remove.js')),
-        command('test', 'send test.ping and show the answer', () => import('./webhook/test.js')),
+        command('test', 'send test.ping and show the response', () => import('./webhook/test.js')),
         command('deliveries', 'list deliveries and attempts', () => import('./webhook/deliveries.js')),
         command('replay', 'send a delivery again', () => import('./webhook/replay.js')),
         command(
@@ -200,7 +200,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       ],
       commands: [
         command('list', 'list users, or show one with roles, MFA and identities', () => import('./user/list.js')),
-        command('create', 'create an account, or invite somebody by email', () => import('./user/create.js')),
+        command('create', 'create an account, or invite a user by email', () => import('./user/create.js')),
         command('update', 'change roles, enable the account, reset MFA', () => import('./user/update.js')),
         command('import', 'import users of another service', () => import('./user/import.js')),
         command('set-password', 'set a user’s password', () => import('./user/set-password.js')),
@@ -240,7 +240,7 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       examples: ['bsvc byok set --project shop --mail-key-stdin < key.txt', 'bsvc byok show --project shop'],
       commands: [
         command('set', 'store the project’s own mail provider key', () => import('./byok/set.js')),
-        command('show', 'show what is set, masked', () => import('./byok/show.js')),
+        command('show', 'show the credentials, masked', () => import('./byok/show.js')),
         command('clear', 'remove the credentials', () => import('./byok/clear.js')),
         {
           name: 'bucket',

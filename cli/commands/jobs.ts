@@ -13,8 +13,8 @@ import { presentList } from '../view/present-list.js';
 
 export default defineCommand({
   details: [
-    'Jobs that wait, run or failed. Those that are done are removed at once; schedules keep the latest for a while.',
-    '--retry makes one dead or waiting job due at once, or all dead ones. Attempts start from zero.',
+    'Lists waiting, running and failed jobs. Finished jobs are removed immediately; schedules keep the latest for a while.',
+    '--retry runs a failed (dead) or waiting job now, or all dead ones. Attempts start from zero.',
   ].join('\n'),
   examples: [
     'bsvc jobs',

@@ -7,12 +7,12 @@ import type { Result } from '../view/output.js';
 
 export default defineCommand({
   details:
-    'Migrations go one way and are harmless to repeat. With the embedded engine "bsvc serve" and "bsvc worker" run them too.',
+    'Migrations cannot be reverted and are safe to repeat. With the embedded database, "bsvc serve" and "bsvc worker" run them too.',
   examples: ['bsvc migrate', 'bsvc migrate --dry-run', 'bsvc migrate status'],
   audited: ({ action, dryRun }) => !dryRun && action !== 'status',
   parameters: {
     action: optionalArgument('action', 'up (the default), or status: list applied and pending migrations'),
-    dryRun: flag('--dry-run', 'only say what would be run'),
+    dryRun: flag('--dry-run', 'only list what would run'),
   },
   async run(context, { action = 'up', dryRun }) {
     if (action === 'status') return showStatus(context);

@@ -10,10 +10,10 @@ import { readSecret } from '../shell/read-secret.js';
 
 export default defineCommand({
   details: [
-    'Copies all collections with their indexes into the database that the path of the address names (default: bsvc), and compares every document. The embedded store stays as it is.',
-    'Serving may go on meanwhile; what it writes after the start is not copied. So stop serving, then run this again: it copies what has changed since.',
-    'Interrupted, run it again too. Until it has ended well on a store that nobody else has open, bsvc refuses to work on the database there.',
-    'An address with a password is given by --uri-env, --uri-stdin or the prompt. Uploads kept locally stay in the data directory.',
+    'Copies all collections with their indexes into the database in the path of the URI (default: bsvc), and compares every document. The embedded database does not change.',
+    'The server can keep running, but later writes are not copied. Stop it and run the command again to copy them.',
+    'If it is interrupted, run it again. Until it succeeds with no other process on the data, bsvc refuses to use the target database.',
+    'Pass a URI with a password through --uri-env, --uri-stdin or the prompt. Local uploads stay in the data directory.',
   ].join('\n'),
   examples: [
     'bsvc move-to mongodb://127.0.0.1:27017 --dry-run',
@@ -24,7 +24,7 @@ export default defineCommand({
   parameters: {
     uri: optionalArgument('mongodb-uri', 'address of the MongoDB, without a password'),
     secretUri: secret('uri', 'address of the MongoDB'),
-    dryRun: flag('--dry-run', 'only look whether it can be done, and count'),
+    dryRun: flag('--dry-run', 'only check and count'),
   },
   async run(context, { uri: given, secretUri, dryRun }) {
     const uri = await readUri(context, given, secretUri);

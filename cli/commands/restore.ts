@@ -13,8 +13,8 @@ import { countOf } from '../view/present-amount.js';
 
 export default defineCommand({
   details: [
-    'The whole file is checked before anything is changed. A store with projects in it is replaced only when that is confirmed.',
-    'Interrupted, run it again: until then every other command refuses the store, and running servers answer 503. They go on by themselves afterwards.',
+    'Checks the whole file before it changes anything. Asks before it replaces a database with projects.',
+    'If it is interrupted, run it again. Until then other commands fail and running servers respond with 503. Afterwards they continue automatically.',
   ].join('\n'),
   examples: [
     'bsvc restore bsvc.backup',

@@ -17,7 +17,11 @@ export default defineCommand({
   service: true,
   parameters: {
     concurrency: option('--concurrency <n>', 'jobs at once (default: 10)', wholeWithin(1, 999)),
-    port: option('--port <port>', 'answer /metrics and /api/health there (default: nowhere)', wholeWithin(0, 65_535)),
+    port: option(
+      '--port <port>',
+      'serve /metrics and /api/health on this port (default: none)',
+      wholeWithin(0, 65_535),
+    ),
   },
   async run(context, input) {
     requireStrongSecrets(context.settings().config);

@@ -8,7 +8,7 @@ export const FILE_SETTINGS = {
     'BSVC_MAX_FILE',
     parseBytes,
     10 * 1024 * 1024,
-    'largest file in the service’s own storage; a project’s own bucket has no such cap',
+    'maximum file size; unlimited in a project’s own bucket',
     { defaultText: '10mb' },
   ),
   s3: optional(
@@ -21,6 +21,6 @@ export const FILE_SETTINGS = {
     'BSVC_WEBHOOK_ALLOW_PRIVATE',
     trueOrFalse,
     false,
-    'allow private addresses and plain http as targets that projects name: webhooks and buckets, and sign-in issuers named by operators of some projects (development)',
+    'development: allow private addresses and plain http for webhooks, buckets, and sign-in issuers that operators of some projects set',
   ),
 };

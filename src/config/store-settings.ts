@@ -6,26 +6,31 @@ export const STORE_SETTINGS = {
   mongodbUri: optional(
     'MONGODB_URI',
     address('mongodb', 'mongodb+srv'),
-    'MongoDB to use, its path names the database (default: bsvc); none means the embedded engine',
+    'MongoDB connection string; its path is the database name (default: bsvc). Without it, the embedded database is used',
     { secret: true },
   ),
-  dataDir: defaulted('BSVC_DATA_DIR', asIs, './bsvc-data', 'engine files, local uploads, generated secrets'),
+  dataDir: defaulted(
+    'BSVC_DATA_DIR',
+    asIs,
+    './bsvc-data',
+    'directory for the embedded database, uploads and generated secrets',
+  ),
   durability: defaulted(
     'BSVC_DURABILITY',
     among('full', 'relaxed'),
     'full',
-    'embedded engine: `full` survives power loss, `relaxed` may lose the last second',
+    'embedded database: `full` survives power loss, `relaxed` may lose the last second',
   ),
   engineListen: optional(
     'BSVC_ENGINE_LISTEN',
     asIs,
-    'where the embedded engine answers MongoDB’s wire protocol: `127.0.0.1:27027` or `unix:/path/name.sock`',
+    'serve MongoDB’s wire protocol of the embedded database: `127.0.0.1:27027` or `unix:/path/name.sock`',
     { defaultText: 'off' },
   ),
   redisUrl: optional(
     'REDIS_URL',
     addressOfOneHost('redis', 'rediss'),
-    'Redis for limits, wake-ups and cache invalidation across machines',
+    'Redis for rate limits, wake-ups and cache invalidation across machines',
     { secret: true },
   ),
 };

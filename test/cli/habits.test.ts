@@ -241,7 +241,7 @@ describe('colour and tables', () => {
     const at = cells.findIndex((row) => row[1] === 'BSVC_ACCESS_TOKEN_TTL');
     const next = cells.findIndex((row, n) => n > at && row[1] !== '');
     const meaning = cells.slice(at, next).map((row) => row[4]);
-    expect(meaning.join(' ').trim()).toBe('how long an access token works');
+    expect(meaning.join(' ').trim()).toBe('lifetime of access tokens');
   });
 
   it('keep ids whole, and show times to the second', async () => {

@@ -11,8 +11,8 @@ const FOR_ALL = 0o666;
 
 export default defineCommand({
   details: [
-    'Writes a section into AGENTS.md and a skill (SKILL.md, LIMITS.md) that says how to build on bsvc, step by step.',
-    'A second run renews both; what else AGENTS.md says stays. A server hands out the same below /api/docs/agents/.',
+    'Writes a section into AGENTS.md and a skill (SKILL.md, LIMITS.md) that explains how to build on bsvc, step by step.',
+    'A second run updates both and keeps the rest of AGENTS.md. A server serves the same files at /api/docs/agents/.',
   ].join('\n'),
   examples: ['bsvc agent install', 'bsvc agent install --skills .claude/skills'],
   parameters: {

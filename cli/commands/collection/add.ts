@@ -16,8 +16,8 @@ import { presentAccessText, presentCollectionText } from './present.js';
 
 export default defineCommand({
   details: [
-    'A field is written name:Type[!][&][=default]: ! required, & unique, @nocase without regard to case, =user.id@fixed the user who stored it. Types: String, Number, Boolean, Date, Object, Array, Ref.',
-    'Ref(users) names a target; Object{a:String!,b:Number} and Array(String) nest.',
+    'A field is written name:Type[!][&][=default]: ! required, & unique, @nocase case-insensitive, =user.id@fixed the user who created it. Types: String, Number, Boolean, Date, Object, Array, Ref.',
+    'Ref(users) references a collection; Object{a:String!,b:Number} and Array(String) nest.',
     'Access: the secret key only (--server-only, the default), --public (every key reads, the secret key writes), --rls public-read|private, or rules (bsvc collection rls).',
     'Without fields or access, at a terminal, it asks for them.',
   ].join('\n'),
@@ -32,7 +32,7 @@ export default defineCommand({
     project: projectOption,
     fields: list('--field <spec>', 'declare a field (repeatable)', parseFieldSpec),
     schema: option('--schema <file>', 'JSON or YAML file with the fields'),
-    flexible: flag('--flexible', 'store any JSON object, unchecked'),
+    flexible: flag('--flexible', 'store any JSON object, without validation'),
     rls: choice<RlsMode>('--rls <mode>', 'row-level security', ['public-read', 'private']),
     ownerField: option('--owner-field <field>', 'field that holds the owner’s user id (default: userId)'),
     public: flag('--public', 'every key reads, the secret key writes'),
@@ -48,10 +48,10 @@ export default defineCommand({
     ),
     expire: option(
       '--expire <field>',
-      'documents go after this moment, as expiresAt, "createdAt after 30d" or "expiresAt permanently"',
+      'time after which documents are deleted: expiresAt, "createdAt after 30d" or "expiresAt permanently"',
       readExpire,
     ),
-    ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
+    ifNotExists: flag('--if-not-exists', 'do nothing if one of that name exists'),
   },
   async run(context, input) {
     if (input.ownerField !== undefined && !input.rls) throw new UsageError('--owner-field needs --rls <mode>.');

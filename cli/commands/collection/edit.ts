@@ -21,8 +21,8 @@ import { presentCollectionText } from './present.js';
 
 export default defineCommand({
   details: [
-    'Without options, at a terminal, it asks for the change. Stored documents are left as they are: one that no longer fits is refused when it is next written. A constraint that stored documents break changes nothing and names ten of them, unless it is --for-new-writes. --check reports all such documents, those in the trash too, and changes nothing.',
-    'Clients that follow a collection miss nothing while they are away, as long as --changes keeps them. On the embedded engine it is on by default; on a MongoDB it costs two more writes for each change and is off. After --changes off followers start over.',
+    'Without options, at a terminal, it asks for the change. Stored documents do not change: an invalid one is rejected at its next write. A constraint that stored documents violate is rejected and names ten of them, unless you add --for-new-writes. --check reports all such documents, those in the trash too, and changes nothing.',
+    '--changes keeps the change log, so that subscribers catch up after they were away. With the embedded database it is on by default. With MongoDB it costs two more writes per change and is off. After --changes off, subscribers start over.',
   ].join('\n'),
   examples: [
     'bsvc collection edit posts --project shop --add-field subtitle:String',
@@ -43,7 +43,7 @@ export default defineCommand({
     uniques: list('--unique <fields>', 'replace the fields that are unique together (repeatable)', readUniqueOption),
     expire: option(
       '--expire <field>',
-      'documents go after this moment, as expiresAt, "createdAt after 30d", "expiresAt permanently", or off',
+      'time after which documents are deleted: expiresAt, "createdAt after 30d", "expiresAt permanently", or off',
       readExpire,
     ),
     changes: option(
@@ -51,8 +51,8 @@ export default defineCommand({
       'keep the change log, and for how long (default: BSVC_KEEP)',
       readChanges,
     ),
-    forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
-    check: flag('--check', 'only report the stored documents that would not fit'),
+    forNewWrites: flag('--for-new-writes', 'apply new constraints to future writes only'),
+    check: flag('--check', 'only report stored documents that would be invalid'),
   },
   async run(context, input) {
     const words: CollectionEdit = {

@@ -14,10 +14,10 @@ import { presentCollectionAccess, presentRules } from './present.js';
 
 export default defineCommand({
   details: [
-    'public-read: everyone reads, signed-in users write their own documents. private: signed-in users see and write only their own. The secret key may do everything. A server-only collection becomes what --mode says; --off leaves it as it is.',
+    'public-read: everyone reads, signed-in users write their own documents. private: signed-in users see and write only their own. The secret key has full access. --mode also opens a server-only collection; --off does not.',
     'Instead of a mode, give rules. A rule is anyone, nobody, or conditions on the caller and the document, joined by "and" and "or":',
     '  user · doc.owner = user.id · user.id in doc.members · doc.visibility = "public" · "staff" in user.groups',
-    'A rule that is not given stays as it is; without rules before it is nobody. The secret key is above all rules.',
+    'Rules that you leave out stay as they are; in a collection without rules they become nobody. Rules do not apply to the secret key.',
   ].join('\n'),
   examples: [
     'bsvc collection rls posts --project shop --mode public-read',
@@ -37,7 +37,7 @@ export default defineCommand({
       '--owner-field <field>',
       'field that holds the owner’s user id (default: the present one, or userId)',
     ),
-    off: flag('--off', 'switch row-level security off: then every key reads, the secret key writes'),
+    off: flag('--off', 'disable row-level security: every key reads, the secret key writes'),
     ...RULE_OPTIONS,
     serverOnly: flag('--server-only', 'the secret key only'),
     public: flag('--public', 'no rules: every key reads, the secret key writes'),

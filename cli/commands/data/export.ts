@@ -18,7 +18,7 @@ const PROGRESS_STEP = 1000;
 
 export default defineCommand({
   details:
-    'Filters are those of "data query". Without --out the documents go to standard output; --json then makes them one JSON array. The file appears under its name when it is complete. Every format is taken back by "data import" exactly. In CSV an apostrophe stands before text that a spreadsheet would run as a formula, and the last column marks the file, so that the import removes it again.',
+    'Filters are those of "data query". Without --out, writes to standard output; --json writes one JSON array. The file appears when it is complete. "data import" reads every format back exactly. In CSV, an apostrophe precedes text that a spreadsheet would run as a formula, and the last column marks the file, so that the import removes it again.',
   examples: [
     'bsvc data export posts --project shop --out posts.ndjson',
     'bsvc data export posts --project shop --format csv > posts.csv',
@@ -31,9 +31,9 @@ export default defineCommand({
     out: option('--out <file>', 'file to write'),
     format: choice<Format>('--format <format>', 'default: by the file’s name, else ndjson', FORMATS),
     filters: filterOption(['include_deleted']),
-    includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
-    onlyDeleted: flag('--only-deleted', 'the documents in the trash alone'),
-    bom: flag('--bom', 'begin with a byte order mark, by which Excel knows UTF-8'),
+    includeDeleted: flag('--include-deleted', 'include documents in the trash'),
+    onlyDeleted: flag('--only-deleted', 'only documents in the trash'),
+    bom: flag('--bom', 'start with a byte order mark, so that Excel detects UTF-8'),
   },
   async run(context, input) {
     const { out } = input;

@@ -24,10 +24,10 @@ const MAX_LISTED_REJECTS = 1000;
 
 export default defineCommand({
   details: [
-    'NDJSON: one document per line. JSON: an array of documents, or an object around it that names the collection. Extended JSON of mongoexport is read in both. CSV and TSV: a head row, a.b for nested fields; cells are read by the declared types, as spreadsheets write them (TRUE, yes, 1,5 beside semicolons).',
-    'Lines that are refused are reported with their numbers; --on-error stop ends at the first one. What was stored before stays. What is left out, or stored as something else, is counted by field.',
-    'An interrupted import says how many entries it is through with: go on with --skip. Ids and times of an export are kept, so it can also be repeated as it is. --key changes the documents that are there by a unique field, or _id, instead of refusing them.',
-    '--from reads what another service exports: its ids become ids here, by which references find each other, and running it again goes on where it ended. pocketbase reads the data.db itself and registers missing collections, for the secret key alone until you give them rules.',
+    'NDJSON: one document per line. JSON: an array of documents, or an object around it that names the collection. Extended JSON of mongoexport is read in both. CSV and TSV: a head row, a.b for nested fields; cells are parsed by the declared types, as spreadsheets write them (TRUE, yes, 1,5 with semicolons).',
+    'Rejected lines are reported with their numbers; --on-error stop ends at the first one. Documents stored before that stay. Fields that are left out or converted are counted.',
+    'An interrupted import prints how many entries it has processed: continue with --skip. You can also repeat the import of an export, because ids and times are kept. --key updates existing documents, found by a unique field or _id, instead of rejecting them.',
+    '--from reads exports of another service: ids are converted, references stay intact, and a second run continues. pocketbase reads data.db and creates missing collections, accessible only with the secret key until you set rules.',
   ].join('\n'),
   examples: [
     'bsvc data import posts posts.ndjson --project shop',
@@ -44,15 +44,15 @@ export default defineCommand({
     format: choice<Format>('--format <format>', 'of the file (default: by its name)', FORMATS),
     encoding: choice<Encoding>('--encoding <encoding>', 'of the file (default: utf-8)', ENCODINGS),
     columns: list('--column <from=to>', 'read this column of a CSV file as that field (repeatable)', readColumn),
-    skip: option('--skip <n>', 'leave out the first entries of the file', wholeWithin(0, Number.MAX_SAFE_INTEGER)),
-    key: option('--key <field>', 'change the document with the same value of this unique field, or _id'),
+    skip: option('--skip <n>', 'skip the first entries of the file', wholeWithin(0, Number.MAX_SAFE_INTEGER)),
+    key: option('--key <field>', 'update the document with the same value of this unique field, or _id'),
     onError: choice('--on-error <action>', 'when a line is refused (default: continue)', ['continue', 'stop']),
-    batch: option('--batch <n>', `documents stored at once (default: ${BATCH_DOCUMENTS})`, wholeWithin(1, 9999)),
+    batch: option('--batch <n>', `documents per write (default: ${BATCH_DOCUMENTS})`, wholeWithin(1, 9999)),
     dryRun: flag('--dry-run', 'only check every line against the fields of the collection'),
     from: choice<DataSource>('--from <service>', 'what another service exported', DATA_SOURCES),
-    source: option('--source <name>', 'the collection there, where its name differs'),
-    parent: option('--parent <field>', 'with --from firestore: gets the id of the document above a subcollection'),
-    oldId: option('--old-id <field>', 'with --from: keeps the id there in this field'),
+    source: option('--source <name>', 'name of the collection there, if it differs'),
+    parent: option('--parent <field>', 'with --from firestore: field for the id of a subcollection’s parent document'),
+    oldId: option('--old-id <field>', 'with --from: store the old id in this field'),
   },
   async run(context, input) {
     if (input.from) return importForeign(context, { ...input, from: input.from });

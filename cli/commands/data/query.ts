@@ -15,9 +15,9 @@ import { watchDocuments } from './watch-documents.js';
 
 export default defineCommand({
   details: [
-    'With an id it shows that document, in the trash too. Filters are those of the REST API: status=live, views_gt=10, tags_in=a,b, name_regex=^A, deletedOn_exists=false. One document per line; at a terminal, indented.',
+    'With an id, shows that document, even in the trash. Filters are those of the REST API: status=live, views_gt=10, tags_in=a,b, name_regex=^A, deletedOn_exists=false. One document per line; at a terminal, indented.',
     '--pipeline runs an aggregation instead, with the stages and operators of the REST API. One result per line.',
-    '--watch follows the changes. One JSON object per line: {"type":"upsert","id",…,"document"}, {"type":"gone",…}, or {"type":"reset"} when what is known must be forgotten because the log does not reach back so far. First what is there, then what becomes of it, until Ctrl-C. With --cursor-file it goes on where it was when it is run again.',
+    '--watch subscribes to changes. One JSON object per line: {"type":"upsert","id",…,"document"}, {"type":"gone",…}, or {"type":"reset"} when the log does not go back far enough and you must start over. Prints existing documents first, then changes, until Ctrl-C. With --cursor-file it goes on where it was when it is run again.',
   ].join('\n'),
   examples: [
     'bsvc data query posts --project shop --filter status=live --sort -views --limit 5',
@@ -40,18 +40,18 @@ export default defineCommand({
     filters: filterOption(['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted']),
     sort: option('--sort <fields>', 'for example -views,title'),
     fields: option('--fields <names>', 'only these fields, separated by commas'),
-    populate: option('--populate <fields>', 'put the referred documents in place of these Ref fields'),
+    populate: option('--populate <fields>', 'replace these Ref fields by their documents'),
     limit: option('--limit <n>', 'how many (default: 20)'),
     page: option('--page <n>', 'which page, from 1'),
-    includeDeleted: flag('--include-deleted', 'the documents in the trash too'),
-    onlyDeleted: flag('--only-deleted', 'the documents in the trash alone'),
+    includeDeleted: flag('--include-deleted', 'include documents in the trash'),
+    onlyDeleted: flag('--only-deleted', 'only documents in the trash'),
     count: flag('--count', 'only count'),
-    explain: flag('--explain', 'tell how the page is read: by which index, and past how many documents'),
+    explain: flag('--explain', 'show the index that the query uses, and how many documents it scans'),
     pipeline: option('--pipeline <json>', 'run these stages; - for standard input'),
-    watch: flag('--watch', 'follow the changes'),
-    since: option('--since <cursor>', 'with --watch: where to begin: a cursor, or now (default: with what is there)'),
-    once: flag('--once', 'with --watch: end when everything has been told'),
-    cursorFile: option('--cursor-file <file>', 'with --watch: where to note how far it has come, and to go on from'),
+    watch: flag('--watch', 'subscribe to changes'),
+    since: option('--since <cursor>', 'with --watch: cursor to start from, or now (default: existing documents first)'),
+    once: flag('--once', 'with --watch: end after the last change'),
+    cursorFile: option('--cursor-file <file>', 'with --watch: file that stores the cursor, to continue from'),
   },
   async run(context, input) {
     refuseMixed(input);

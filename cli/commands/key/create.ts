@@ -14,7 +14,7 @@ export default defineCommand({
   parameters: {
     project: projectOption,
     type: choice('--type <type>', 'for browsers (publishable) or for servers (secret)', KEY_TYPES),
-    name: option('--name <name>', 'what to call it, to tell it from others'),
+    name: option('--name <name>', 'name, to tell it from other keys'),
   },
   async run(context, input) {
     const type = await chooseKeyType(context, input.type);

@@ -18,7 +18,7 @@ export default defineCommand({
   parameters: {
     project: projectOption,
     type: choice('--type <type>', 'which keys to replace', KEY_TYPES),
-    grace: option('--grace <duration>', 'how long the old keys go on working', (text) => ({
+    grace: option('--grace <duration>', 'how long the old keys keep working', (text) => ({
       text,
       ms: parseDuration(text),
     })),

@@ -2,7 +2,7 @@ import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
 import { defineCommand, option } from '../../shell/command.js';
 
 export default defineCommand({
-  details: 'What the provider "outbox" kept instead of sending: the default while no provider is set.',
+  details: 'Emails that were stored instead of sent, the default without a provider.',
   examples: ['bsvc mail outbox', 'bsvc mail outbox --to ann@example.com --json'],
   parameters: { to: option('--to <address>', 'only mails to this address') },
   async run(context, { to }) {

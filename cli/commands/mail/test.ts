@@ -12,8 +12,8 @@ export default defineCommand({
   audited: true,
   parameters: {
     project: projectOption,
-    to: option('--to <address>', 'who gets it'),
-    noWait: flag('--no-wait', 'queue it only'),
+    to: option('--to <address>', 'recipient'),
+    noWait: flag('--no-wait', 'only queue it'),
   },
   async run(context, { project: named, to: given, noWait }) {
     const to = given ?? (await context.ask.text('Who gets it:', 'The option --to <address> is missing'));

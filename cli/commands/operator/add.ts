@@ -16,7 +16,7 @@ import { presentSeen } from './present.js';
 export default defineCommand({
   details: [
     'Operators sign in at POST /api/admin/login and use /api/projects/… with the token they get.',
-    'An owner may change everything it sees, a viewer only looks. Without --project it sees all projects and may create new ones.',
+    'An owner can change everything, a viewer only reads. Without --project, the operator has access to all projects and can create new ones.',
   ].join('\n'),
   examples: [
     'bsvc operator add --email ann@example.com',
@@ -28,7 +28,7 @@ export default defineCommand({
     role: choice('--role <role>', 'what it may do (default: owner)', OPERATOR_ROLES),
     projects: list('--project <id|name>', 'only this project (repeatable)'),
     password: secret('password', 'the password, 6 to 72 bytes'),
-    ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
+    ifNotExists: flag('--if-not-exists', 'do nothing if one with that address exists'),
   },
   async run(context, input) {
     const given = input.email ?? (await context.ask.text('E-mail address:', 'No address given: add --email <address>'));

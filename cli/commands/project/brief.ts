@@ -5,7 +5,7 @@ import { projectArgument } from '../../ask/choose-project.js';
 import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
-  details: 'At most 4 kB of Markdown for a coding agent; a server hands out the same as /api/schemas/brief.md.',
+  details: 'At most 4 kB of Markdown for a coding agent; a server serves the same at /api/schemas/brief.md.',
   examples: ['bsvc project brief shop'],
   parameters: { project: projectArgument },
   async run(context, input) {

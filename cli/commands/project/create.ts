@@ -5,13 +5,13 @@ import { argument, choice, defineCommand, flag } from '../../shell/command.js';
 import { presentFound } from '../../view/present-found.js';
 
 export default defineCommand({
-  details: 'The keys are shown once: keep them. Nothing can show them again; "bsvc key create" makes further ones.',
+  details: 'The keys are shown only once: save them. "bsvc key create" creates more.',
   examples: ['bsvc project create shop', 'bsvc project create shop --plan pro --if-not-exists --json'],
   audited: true,
   parameters: {
     name: argument('name', 'name of the project'),
     plan: choice('--plan <plan>', 'limits to apply', PLAN_NAMES),
-    ifNotExists: flag('--if-not-exists', 'do nothing when there is one of that name'),
+    ifNotExists: flag('--if-not-exists', 'do nothing if one of that name exists'),
   },
   async run(context, { name, plan, ifNotExists }) {
     const { project, keys, created } = await createProject(await context.app(), { name, plan, ifNotExists });

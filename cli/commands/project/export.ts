@@ -12,9 +12,9 @@ import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({
   details: [
-    'Writes what "bsvc apply -f" takes: all settings of the project, its collections, users, sign-in providers, mail templates and webhooks.',
-    'Applying it to the same project changes nothing. Keys and documents are no part of it; secrets are named by environment variables.',
-    'Without --out the file goes to standard output.',
+    'Writes a file for "bsvc apply -f": all settings of the project, its collections, users, sign-in providers, mail templates and webhooks.',
+    'Applying it to the same project changes nothing. It contains no keys or documents, and environment variables instead of secrets.',
+    'Without --out, writes to standard output.',
   ].join('\n'),
   examples: ['bsvc project export shop --out bsvc.yaml', 'bsvc project export shop > bsvc.yaml'],
   parameters: { project: projectArgument, out: option('--out <file>', 'file to write') },

@@ -4,7 +4,7 @@ import { projectArgument } from '../../ask/choose-project.js';
 import { defineCommand } from '../../shell/command.js';
 
 export default defineCommand({
-  details: 'Counters are exact by themselves; this is for data that was restored or changed from outside.',
+  details: 'Usage is counted automatically. Use this after data was restored or changed from outside.',
   examples: ['bsvc project recount shop', 'bsvc project recount shop --json'],
   audited: true,
   parameters: { project: projectArgument },

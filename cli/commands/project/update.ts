@@ -12,7 +12,7 @@ import { UsageError } from '../../view/exit.js';
 import { presentProjectTable } from './present.js';
 
 export default defineCommand({
-  details: 'Allowed domains and redirects replace the present ones; a limit set to "plan" follows the plan again.',
+  details: 'Allowed domains and redirects replace the current ones. The limit "plan" resets to the plan’s limit.',
   examples: [
     'bsvc project update shop --plan pro',
     'bsvc project update shop --allowed-domain https://shop.example --allowed-domain "*.shop.example"',
@@ -27,28 +27,25 @@ export default defineCommand({
     allowedDomains: list('--allowed-domain <domain>', 'origin, host or *.base that browsers may call from'),
     mailFrom: option(
       '--mail-from <sender>',
-      'default sender of mail: an address, or "Name <address>"; "none" for the server’s',
+      'default sender of emails: an address, or "Name <address>"; "none" for the server’s',
     ),
     publishableUploads: choice(
       '--publishable-uploads <on|off>',
-      'whether publishable keys may upload, and signed-in users delete what they uploaded',
+      'allow uploads with publishable keys, and users to delete their uploads',
       ['on', 'off'],
     ),
     codeLogin: choice('--code-login <who>', 'who may sign in by a mailed code: no one, accounts, anybody', CODE_LOGINS),
-    redirects: list(
-      '--redirect <url>',
-      'address of the application that mails may link to; "none" for no such address',
-    ),
+    redirects: list('--redirect <url>', 'URL of the application that emails may link to; "none" removes all'),
     mfa: choice('--mfa <mode>', 'whether users may, or have to, enrol a second factor', MFA_MODES),
-    mfaResetDelay: option('--mfa-reset-delay <time>', 'after which a reset of a user’s second factor takes effect'),
+    mfaResetDelay: option('--mfa-reset-delay <time>', 'delay until a reset of a user’s MFA takes effect'),
     anonymous: choice('--anonymous <mode>', 'whether users may sign up as guests, without an address', ['on', 'off']),
-    anonymousKeep: option('--anonymous-keep <time>', 'after which guests go to whom nobody can come back'),
+    anonymousKeep: option('--anonymous-keep <time>', 'delete inactive anonymous users after this long'),
     tokens: choice(
       '--tokens <algorithm>',
-      'how access tokens are signed; ES256 for other servers to check them',
+      'signature of access tokens; ES256 lets other servers verify them',
       TOKEN_ALGORITHMS,
     ),
-    passkeyRpId: option('--passkey-rp-id <host>', 'host that passkeys are bound to; "none" switches them off'),
+    passkeyRpId: option('--passkey-rp-id <host>', 'domain of passkeys (RP ID); "none" disables them'),
     passkeyOrigins: list('--passkey-origin <origin>', 'origin of the application that uses passkeys'),
     limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
   },

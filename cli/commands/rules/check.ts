@@ -47,9 +47,9 @@ interface Found {
 
 export default defineCommand({
   details: [
-    'Looks at the rules of all collections of a project, or of one: grammar, names and types, and alternatives that no index serves (UNINDEXED, a warning). With --data stored documents too: whether they hold what the rules take them for.',
-    'Rules that are not saved yet are looked at before they are: those of a collection with --read and so on (a rule that is not given stays as it is), those of a file with --file. Then it says besides what saving or applying them would let somebody do more than now. Nothing is changed; a project that is not there yet is looked at as the file says, and so is all of it where there is no store. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Ends with 1 when something is wrong or would be loosened, for CI.',
-    'With --as it explains the rules of one collection for that user instead: + holds, - does not, ? depends on the document. With --id each is decided for that document; without, it shows the filter that is left, and how a list is read.',
+    'Checks the rules of one or all collections of a project: grammar, names and types, and conditions without an index (UNINDEXED, a warning). With --data, also checks that stored documents have the types that the rules expect.',
+    'Checks rules before you save them: those of a collection with --read and so on (rules that you leave out stay as they are), those of a file with --file. It then also shows how they would loosen access. Nothing is changed; a project that is not there yet is looked at as the file says, and so is all of it where there is no store. It also lists what anyone with the publishable key can read, write and sign up for, each with the command that closes it. Ends with 1 when something is wrong or would be loosened, for CI.',
+    'With --as, explains the rules of a collection for that user: + true, - false, ? depends on the document. With --id, decides each for that document. Without, shows the remaining filter and how a list is read.',
   ].join('\n'),
   examples: [
     'bsvc rules check --project board',
@@ -64,11 +64,11 @@ export default defineCommand({
     collection: optionalArgument('collection', 'name of the collection; all of them when left out'),
     project: projectOption,
     ...RULE_OPTIONS,
-    data: flag('--data', 'look at stored documents too'),
+    data: flag('--data', 'check stored documents too'),
     as: playedOption,
-    id: option('--id <document>', 'with --as: the document that is asked about'),
+    id: option('--id <document>', 'with --as: id of the document to check'),
     filters: filterOption(['as', 'id']),
-    file: option('-f, --file <file>', 'YAML or JSON file that is going to be applied'),
+    file: option('-f, --file <file>', 'YAML or JSON file to check before you apply it'),
   },
   async run(context, { project: named, collection, data, file, as, id, filters, ...texts }): Promise<Result> {
     const given = givenRules(texts);

@@ -18,9 +18,9 @@ import type { Result, TextStyle } from '../../view/output.js';
 
 export default defineCommand({
   details: [
-    'Applies a declaration (bsvc.yaml beside the file, or what its "apply" names) to a store of its own that is thrown away, stores the users and documents of the file, and tries each expectation. The store of the service is not touched.',
+    'Applies a declaration (bsvc.yaml beside the file, or what its "apply" names) to a temporary database, inserts the users and documents of the file, and checks each expectation. Your database is not touched.',
     'An expectation is { as: ada, read: cards, sees: [one, two] }, { as: bob, update: one, with: { title: x }, answers: RULE_REFUSED }, and so on; "anyone" is not signed in, "@ada" is the id of a user or document.',
-    'Prints who may read (r), update (u) and delete (d) which document. Ends with 1 when an expectation is not met.',
+    'Prints who may read (r), update (u) and delete (d) which document. Exits with 1 if an expectation fails.',
   ].join('\n'),
   examples: ['bsvc rules test rules.test.yaml', 'bsvc rules test rules.test.yaml --json'],
   parameters: { file: argument('file', 'YAML or JSON file with users, documents and expectations') },

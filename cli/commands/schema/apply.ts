@@ -16,7 +16,7 @@ import { readSchemaFile } from '../../formats/schema-file.js';
 
 export default defineCommand({
   details:
-    'Shows the difference and makes it so; a second run changes nothing. What the file leaves out stays; "rls": "off" switches row-level security off. Collections, fields and indexes that its lists do not name stay, unless --prune drops them. What loosens access is asked for.',
+    'Shows the difference and applies it; a second run changes nothing. Settings that the file leaves out stay; "rls": "off" disables row-level security. Collections, fields and indexes that its lists do not name stay, unless --prune drops them. Asks before it loosens access.',
   examples: [
     'bsvc schema apply schema.json --project shop --dry-run',
     'bsvc schema apply schema.json --project shop',
@@ -29,7 +29,7 @@ export default defineCommand({
     project: projectOption,
     dryRun: flag('--dry-run', 'only show the difference'),
     prune: flag('--prune', 'drop collections, fields and indexes that the file does not name'),
-    forNewWrites: flag('--for-new-writes', 'keep constraints from now on, whatever is stored breaks them'),
+    forNewWrites: flag('--for-new-writes', 'apply new constraints to future writes only'),
   },
   async run(context, input) {
     const declared = readSchemaFile(await readStructuredFile(context, input.file), input.file);

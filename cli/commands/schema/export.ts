@@ -18,7 +18,7 @@ import { countOf } from '../../view/present-amount.js';
 import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({
-  details: 'Without --out the file goes to standard output. "bsvc schema apply" takes it, in this or another project.',
+  details: 'Without --out, writes to standard output. "bsvc schema apply" takes it, in this or another project.',
   examples: [
     'bsvc schema export --project shop --out schema.json',
     'bsvc schema export --project shop | jq .collections',

@@ -8,8 +8,8 @@ import { countOf } from '../../view/present-amount.js';
 
 export default defineCommand({
   details: [
-    'Makes a new key in the data directory and encrypts stored secrets with it while servers run. With BSVC_SECRET_KEY, put the new key in front of the old one, restart every process, run this, then remove the old key.',
-    '--tokens signs the access tokens of one project’s users with a new secret instead. Older tokens work for the grace (default: as long as one can live); --grace 0s ends them immediately, and clients refresh.',
+    'Creates a new key in the data directory and encrypts stored secrets with it while servers run. With BSVC_SECRET_KEY, put the new key before the old one, restart every process, run this, then remove the old key.',
+    '--tokens signs the access tokens of one project’s users with a new secret instead. Older tokens work for the grace period (default: their lifetime); --grace 0s ends them immediately, and clients refresh.',
   ].join('\n'),
   examples: [
     'bsvc secrets rotate',

@@ -18,8 +18,8 @@ interface Unit {
 
 export default defineCommand({
   details: [
-    'As root the units are for the system (/etc/systemd/system), run as a user of their own (--user) and can write to the data directory alone; otherwise they are for this user (~/.config/systemd/user).',
-    'They run this installation with the present data directory and, when --env-file is given, that settings file. Nothing is started.',
+    'As root, writes system units (/etc/systemd/system) that run as a separate user (--user) and can write only to the data directory. Otherwise writes user units (~/.config/systemd/user).',
+    'The units use this installation, the current data directory and the --env-file, if given. Nothing is started.',
     'With --domain it also writes a Caddyfile: Caddy gets the certificate for that name and passes requests on.',
   ].join('\n'),
   examples: [
@@ -30,14 +30,14 @@ export default defineCommand({
   ],
   parameters: {
     systemd: flag('--systemd', 'systemd units (the only kind, and the default)'),
-    worker: flag('--worker', 'a unit of its own for background work'),
+    worker: flag('--worker', 'add a separate unit for background work'),
     out: option('--out <dir>', 'directory to write to'),
     print: flag('--print', 'print the units instead of writing them'),
     user: option('--user <name>', 'system units: the user that runs them (default: bsvc)', readUser),
-    domain: option('--domain <name>', 'name under which clients come: HTTPS by Caddy', readDomain),
+    domain: option('--domain <name>', 'domain of the server: HTTPS with Caddy', readDomain),
     publicDir: setting('--public <dir>', 'BSVC_PUBLIC_DIR', 'the files of a front end, served at /'),
     spa: setting('--spa', 'BSVC_PUBLIC_SPA', 'with --public: index.html for pages that are no file'),
-    force: flag('--force', 'replace units that are there'),
+    force: flag('--force', 'overwrite existing units'),
   },
   async run(context, input) {
     const { config } = context.settings();

@@ -21,8 +21,8 @@ import { readFields } from './read-fields.js';
 
 export default defineCommand({
   details: [
-    'Protected fields can be set here. Without --verified the user is mailed a code that confirms the address.',
-    '--invite creates no account yet: it mails an invitation that is good for seven days, once, for a user whose confirmed address it is. Without --redirect it links to the first address of the project (project update --redirect). Sets of rules read memberships from documents: the server’s POST /api/userAuth/invites stores one with it.',
+    'Protected fields can be set here. Without --verified, a code to verify the address is emailed to the user.',
+    '--invite sends an email invitation instead of creating an account. It works once, within seven days, for a user with that verified address. Without --redirect it links to the first address of the project (project update --redirect). To add a membership document with the invitation, use POST /api/userAuth/invites.',
   ].join('\n'),
   examples: [
     'bsvc user create --project shop --email ann@example.com',
@@ -36,11 +36,11 @@ export default defineCommand({
     email: option('--email <address>', 'e-mail address to sign in with'),
     password: secret('password', 'the password, 6 to 72 bytes'),
     fields: list('--field <name=value>', 'a further field of the users collection (repeatable)'),
-    verified: flag('--verified', 'the address is known to be theirs: no mail'),
-    ifNotExists: flag('--if-not-exists', 'exit 0 when there is such a user already'),
-    invite: flag('--invite', 'mail an invitation instead'),
+    verified: flag('--verified', 'mark the address as verified: no email'),
+    ifNotExists: flag('--if-not-exists', 'exit 0 if the user exists'),
+    invite: flag('--invite', 'send an invitation instead'),
     roles: list('--role <role>', 'with --invite: a role that the user gets (repeatable)'),
-    redirect: option('--redirect <url>', 'with --invite: page that the mail links to'),
+    redirect: option('--redirect <url>', 'with --invite: page that the email links to'),
   },
   async run(context, input) {
     const { stdin, env } = input.password;

@@ -21,7 +21,7 @@ export default defineUserCommand({
     const sessions = (await listSessions(app, project, user)).map(presentSession);
     return presentList(sessions, {
       name: ({ id }) => id,
-      empty: 'Signed in nowhere.',
+      empty: 'No active sessions.',
       head: ['id', 'used', 'ends', 'IP', 'client'],
       row: ({ id, usedAt, expiresAt, ip, userAgent }) => [id, usedAt, expiresAt, ip, userAgent],
     });

@@ -14,9 +14,9 @@ import { presentList } from '../../view/present-list.js';
 
 export default defineCommand({
   details: [
-    'Without a provider it lists those that are set up; with one it adds it or replaces its settings, and --remove removes it: its users stay, and those without a password set one by mail.',
-    'google, github, apple, microsoft, gitlab and linkedin are known by name; any other OpenID provider needs its --issuer.',
-    'The secret of apple is its private key (AuthKey_….p8): give its --team-id and --key-id beside it.',
+    'Without a provider, lists the configured ones. With one, adds it or replaces its settings. --remove removes it: its users stay, and those without a password set one by email.',
+    'google, github, apple, microsoft, gitlab and linkedin are built in; any other OpenID provider needs its --issuer.',
+    'The secret of apple is its private key (AuthKey_….p8): add its --team-id and --key-id.',
     'Register <public address>/api/userAuth/social/<provider>/callback there. Browsers are sent back to the --redirect-url addresses only.',
   ].join('\n'),
   examples: [
@@ -40,16 +40,16 @@ export default defineCommand({
     clientSecret: secret('client-secret', 'the secret that goes with it'),
     redirectUrls: list(
       '--redirect-url <url>',
-      'where browsers may be sent back to (repeatable, the first is the default)',
+      'allowed redirect URL after sign-in (repeatable, the first is the default)',
     ),
-    issuer: option('--issuer <url>', 'address of the OpenID issuer, or of an own GitHub'),
+    issuer: option('--issuer <url>', 'OpenID issuer URL, or the URL of your GitHub Enterprise server'),
     appClientIds: list('--app-client-id <id>', 'client id of an own app, whose id tokens count too (repeatable)'),
     teamId: option('--team-id <id>', 'of apple: id of the developer’s team'),
     keyId: option('--key-id <id>', 'of apple: id of the private key'),
     scopes: list('--scope <scope>', 'what to ask for (repeatable, default: e-mail address and profile)'),
     tokenInAddress: flag(
       '--token-in-address',
-      'send browsers back with #token= beside rtCode, for apps of the hosted service',
+      'add #token= to the redirect, next to rtCode, for apps of the hosted service',
     ),
   },
   async run(context, { provider: name, remove, ...input }) {

@@ -17,7 +17,7 @@ export default defineCommand({
   audited: true,
   parameters: {
     project: projectOption,
-    url: option('--url <url>', 'https address that receives the events'),
+    url: option('--url <url>', 'https URL that receives the events'),
     events: list('--events <events>', 'events to send, comma-separated (repeatable)'),
     headers: list(
       '--header <name: value>',
@@ -25,8 +25,8 @@ export default defineCommand({
       readHeader,
     ),
     description: option('--description <text>', 'what it is for'),
-    strict: flag('--strict', 'refuse an event of a collection that is not there (yet)'),
-    ifNotExists: flag('--if-not-exists', 'do nothing when there is one with that address'),
+    strict: flag('--strict', 'reject events of unknown collections'),
+    ifNotExists: flag('--if-not-exists', 'do nothing if one with that address exists'),
   },
   async run(context, { project: named, url, events, headers, description, strict, ifNotExists }) {
     const check = (answer: string): true | string => judgeUrl(context, answer);

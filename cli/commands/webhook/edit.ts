@@ -12,7 +12,7 @@ import { presentAbsent, readHeader, presentState, readEvents, webhookArgument } 
 
 export default defineCommand({
   details:
-    'What is already on its way goes to the new address. --disable asks what becomes of what still waits: --keep sends it when the webhook is enabled again, within 30 days; --drop gives it up, and "bsvc webhook replay" sends it later.',
+    'Waiting deliveries go to the new URL. With --disable, --keep sends them if you enable the webhook again within 30 days; --drop discards them, and "bsvc webhook replay" can send them later.',
   examples: [
     "bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --events 'posts.*'",
     'bsvc webhook edit 665f1c2e9b1d8a0012ab34cd --project shop --enable',
@@ -22,19 +22,19 @@ export default defineCommand({
   parameters: {
     webhookId: webhookArgument,
     project: projectOption,
-    url: option('--url <url>', 'new address'),
+    url: option('--url <url>', 'new URL'),
     events: list('--events <events>', 'events to send instead, comma-separated (repeatable)'),
     headers: list(
       '--header <name: value>',
-      'header to send instead of the present ones with each delivery, stored encrypted (repeatable)',
+      'header to send with each delivery, replaces the current ones, stored encrypted (repeatable)',
       readHeader,
     ),
     description: option('--description <text>', 'what it is for'),
-    noHeaders: flag('--no-headers', 'send no headers of its own'),
+    noHeaders: flag('--no-headers', 'remove the headers'),
     enable: flag('--enable', 'send events again'),
     disable: flag('--disable', 'send no events'),
-    keep: flag('--keep', 'with --disable: send what still waits when it is enabled again'),
-    drop: flag('--drop', 'with --disable: give up what still waits'),
+    keep: flag('--keep', 'with --disable: send waiting deliveries when it is enabled again'),
+    drop: flag('--drop', 'with --disable: discard waiting deliveries'),
   },
   async run(
     context,

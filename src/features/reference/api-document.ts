@@ -66,33 +66,32 @@ const ABOUT = `The HTTP API of bsvc, a self-hosted backend for applications.
 
 Applications send their project’s key in the header \`x-api-key\`: the publishable one in browsers and apps, the secret one on servers. End users sign in by \`/api/userAuth\` and are then known by \`Authorization: Bearer <accessToken>\` beside the key. Operators, who look after projects, sign in by \`/api/admin/login\`.
 
-Every refusal is one JSON object with \`success: false\`, a \`message\` for people, a \`code\` for programs and the \`requestId\` of the header \`x-request-id\`; the codes of each operation are listed at its statuses. A path that exists under another method answers 405 with \`Allow\`, any other 404. Replies of limited operations tell in \`RateLimit-*\` what is left; 429 and some others tell in \`Retry-After\` when to come back. Bodies are JSON of at most 1 MiB, 32 levels and 20,000 values, 50,000 in bulk writes and pipelines; those of sign-ins and accounts have at most 16 KiB and 200 values.`;
+Every error is a JSON object with \`success: false\`, a \`message\` for people, a \`code\` for programs and the \`requestId\` of the header \`x-request-id\`; the codes of each operation are listed with its statuses. A path that exists with another method returns 405 with \`Allow\`, any other path 404. \`RateLimit-*\` headers show the remaining requests. 429 and some other errors have \`Retry-After\`. Bodies are JSON of at most 1 MiB, 32 levels and 20,000 values, 50,000 in bulk writes and pipelines; those of sign-ins and accounts have at most 16 KiB and 200 values.`;
 
 const RESPONSES: Readonly<Record<number, { name: string; description: string }>> = {
-  400: { name: 'BadRequest', description: 'The request is not valid' },
-  401: { name: 'Unauthenticated', description: 'Nobody knows who is asking' },
-  403: { name: 'Forbidden', description: 'Not allowed' },
-  404: { name: 'NotFound', description: 'There is no such thing' },
-  408: { name: 'RequestTimeout', description: 'The body took too long to arrive' },
-  409: { name: 'Conflict', description: 'Something else stands against it' },
-  410: { name: 'Expired', description: 'Not known any more' },
-  412: { name: 'PreconditionFailed', description: 'Changed since' },
-  413: { name: 'TooLarge', description: 'Too large' },
-  416: { name: 'RangeNotSatisfiable', description: 'The file has no such part' },
-  422: { name: 'Unprocessable', description: 'Does not fit what was sent before' },
-  423: { name: 'Locked', description: 'Locked for a while' },
-  429: { name: 'TooManyRequests', description: 'Over a limit' },
-  500: { name: 'InternalError', description: 'Something went wrong on the server’s side' },
-  503: { name: 'Unavailable', description: 'Not possible just now' },
-  507: { name: 'NoSpace', description: 'The server’s disk is full' },
+  400: { name: 'BadRequest', description: 'Invalid request' },
+  401: { name: 'Unauthenticated', description: 'Authentication required' },
+  403: { name: 'Forbidden', description: 'Permission denied' },
+  404: { name: 'NotFound', description: 'Not found' },
+  408: { name: 'RequestTimeout', description: 'Request timeout: the body arrived too slowly' },
+  409: { name: 'Conflict', description: 'Conflict' },
+  410: { name: 'Expired', description: 'Expired' },
+  412: { name: 'PreconditionFailed', description: 'Precondition failed: changed since you read it' },
+  413: { name: 'TooLarge', description: 'Request body too large' },
+  416: { name: 'RangeNotSatisfiable', description: 'Range not satisfiable' },
+  422: { name: 'Unprocessable', description: 'Differs from the first request with this key' },
+  423: { name: 'Locked', description: 'Temporarily locked' },
+  429: { name: 'TooManyRequests', description: 'Rate limit exceeded' },
+  500: { name: 'InternalError', description: 'Internal server error' },
+  503: { name: 'Unavailable', description: 'Service unavailable' },
+  507: { name: 'NoSpace', description: 'The disk of the server is full' },
 };
 
 const HEADERS: Record<string, object> = {
-  RequestId: { description: 'Names the request in the logs', required: true, schema: { type: 'string' } },
-  RetryAfter: { description: 'Seconds to wait', schema: { type: 'string', pattern: '^\\d+$' } },
+  RequestId: { description: 'Id of the request in the logs', required: true, schema: { type: 'string' } },
+  RetryAfter: { description: 'Seconds to wait before you retry', schema: { type: 'string', pattern: '^\\d+$' } },
   RateLimitLimit: {
-    description:
-      'Requests in a window; like the next three in every reply of a limited operation, unless the service has no limits, or none for secret keys',
+    description: 'Requests in a window. Like the next three, in every response of a rate-limited operation',
     schema: { type: 'string', pattern: '^\\d+$' },
   },
   RateLimitRemaining: { description: 'Requests left in the window', schema: { type: 'string', pattern: '^\\d+$' } },

@@ -9,7 +9,7 @@ const AWS = 'AWS';
 
 export default defineCommand({
   details:
-    'New files then go there, without size cap and quota. The bucket is tried first; the secret is stored sealed.',
+    'New files are stored there, without size limit and quota. The bucket is checked first; the secret is stored encrypted.',
   examples: [
     'bsvc byok bucket set --project shop --bucket shop-files --endpoint https://ID.r2.cloudflarestorage.com --region auto \\\n  --access-key-id AKIA… --secret-access-key-env R2_SECRET --public-url https://files.shop.example',
     'bsvc byok bucket set --project shop --bucket shop-files --region eu-central-1 --access-key-id AKIA… --secret-access-key-stdin < secret.txt',
@@ -18,16 +18,13 @@ export default defineCommand({
   parameters: {
     project: projectOption,
     bucket: option('--bucket <name>', 'name of the bucket'),
-    endpoint: option('--endpoint <url>', 'address of the S3 service; none means AWS'),
+    endpoint: option('--endpoint <url>', 'URL of the S3 service (default: AWS)'),
     region: option('--region <region>', 'region of the bucket (default: us-east-1; R2: auto)'),
     accessKeyId: option('--access-key-id <id>', 'access key id'),
     secretAccessKey: secret('secret-access-key', 'secret access key'),
-    publicUrl: option(
-      '--public-url <url>',
-      'address under which the objects can be read; none means no url in replies',
-    ),
-    pathStyle: flag('--path-style', 'put the bucket’s name into the path (MinIO and the like)'),
-    noVerify: flag('--no-verify', 'store the settings without trying them'),
+    publicUrl: option('--public-url <url>', 'public URL of the objects; without it, responses contain no url'),
+    pathStyle: flag('--path-style', 'use path-style URLs (MinIO and others)'),
+    noVerify: flag('--no-verify', 'store the settings without checking them'),
   },
   async run(context, input) {
     const bucket = input.bucket ?? (await context.ask.text('Name of the bucket:', 'No bucket: add --bucket <name>'));

@@ -9,7 +9,7 @@ import { UsageError } from '../../../view/exit.js';
 
 export default defineCommand({
   details:
-    'Placeholders: {{name}} escaped, {{{name}}} raw, {{a.b}} nested. A template of a system template’s name overrides it.',
+    'Placeholders: {{name}} escaped, {{{name}}} raw, {{a.b}} nested. A template with the name of a system template replaces it.',
   examples: [
     'bsvc mail template set welcome --project shop --subject "Hello {{name}}" --html welcome.html --text welcome.txt',
   ],
