@@ -7,7 +7,7 @@ import { MARKDOWN_ROUTE } from './machine-routes.js';
 import type { ReferenceFiles } from './reference-files.js';
 
 const DOCUMENT: Schema = claimed({ type: 'object', required: ['openapi', 'info', 'paths', 'components'] });
-const SECTIONS = arrayOf(object({ address: TEXT, guide: TEXT, heading: TEXT, text: TEXT }));
+const SECTIONS = arrayOf(object({ address: TEXT, guide: TEXT, heading: TEXT, text: TEXT, 'words?': arrayOf(TEXT) }));
 
 interface FileRoute {
   path: `/${string}`;

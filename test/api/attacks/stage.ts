@@ -174,7 +174,7 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
     webhookSecret: secret!,
     name: 'own',
     provider: 'github',
-    guide: 'mail',
+    guide: 'email',
     page: 'email.md',
     skill: 'SKILL.md',
     username: 'nobody',
