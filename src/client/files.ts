@@ -11,6 +11,17 @@ export interface StoredFile {
   visibility?: 'attached' | 'private';
 }
 
+/** A file of a document. */
+export interface AttachedFile {
+  path: string;
+  name: string;
+  contentType: string;
+  size: number | null;
+  createdAt: string;
+  /** Good for ten minutes; null where its storage is not there any more. */
+  url: string | null;
+}
+
 export interface UploadOptions {
   /** The document that the file is to belong to: read and changed by those who may read and change that. */
   attach?: { collection: string; id: string };
@@ -30,6 +41,8 @@ export interface Files {
   /** Sends a file to an address that the service signs for it, and confirms it. */
   upload(file: Blob & { name?: string }, options?: UploadOptions): Promise<StoredFile>;
   remove(path: string): Promise<void>;
+  /** The files of a document that may be read: the first hundred by their paths. */
+  of(document: { collection: string; id: string }): Promise<AttachedFile[]>;
   /** Addresses of up to 100 files for ten minutes, in the order of the paths; null for those that may not be read. */
   links(paths: readonly string[]): Promise<(string | null)[]>;
 }
@@ -71,6 +84,10 @@ export function openFiles(account: Pick<Account<unknown>, 'connection' | 'refuse
       const call = { method: 'POST', path: '/storage/links', body: { paths } } as const;
       const { data } = await connection.send<{ data: { links: { url: string | null }[] } }>(call);
       return data.links.map(({ url }) => url);
+    },
+    async of({ collection, id }) {
+      const path = `/storage/attached/${encodeURIComponent(collection)}/${encodeURIComponent(id)}`;
+      return (await connection.send<{ data: { items: AttachedFile[] } }>({ method: 'GET', path })).data.items;
     },
     async remove(path) {
       await connection.send({ method: 'DELETE', path: '/storage/file', body: { path }, repeat: 'no' });

@@ -1,5 +1,16 @@
 import { naming, ok, plain, type Refusals, route, type RouteList, type Access } from '../../http/routes/route.js';
-import { arrayOf, object, OBJECT, oneOf, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import {
+  arrayOf,
+  MOMENT,
+  object,
+  OBJECT,
+  oneOf,
+  openObject,
+  orNull,
+  text,
+  TEXT,
+  WHOLE,
+} from '../../platform/schema/schema.js';
 import { requireUserId } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import { READS_DOCUMENTS, SECRET_KEY, giveCaller, type ByKey } from '../access/key-access.js';
@@ -13,6 +24,7 @@ import {
   requireUploader,
   requirePublicUploads,
 } from './attached/attach-file.js';
+import { listReadable, MAX_ATTACHED } from './attached/list-attached.js';
 import { linkFile, linkFiles } from './attached/link-files.js';
 import { CONTENT_TYPE } from './content-type.js';
 import { deleteAllFiles, deleteFile } from './delete-file.js';
@@ -74,6 +86,13 @@ const ATTACHING: Refusals = {
   409: ['BUCKET_IS_PUBLIC', 'DOCUMENT_CHANGING'],
 };
 const MAX_LINKS = 100;
+const ATTACHED_FILE = object(
+  {
+    ...{ path: TEXT, name: TEXT, contentType: TEXT, size: orNull(WHOLE), createdAt: MOMENT },
+    url: { ...orNull(TEXT), description: 'Good for ten minutes; null where its storage is not there any more.' },
+  },
+  'AttachedFile',
+);
 
 const OUTAGES = ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'];
 
@@ -208,6 +227,29 @@ export const FILE_ROUTES: RouteList = {
       refuses: { 503: OUTAGES },
       async handle({ app, ctx, caller, body: { paths } }) {
         return { links: await linkFiles(app, caller, paths, ownAddress(app, ctx)) };
+      },
+    }),
+    route('GET /api/storage/attached/:collectionName/:id', {
+      id: 'listAttachedFiles',
+      summary: `List the files of a document, ${MAX_ATTACHED} at most, each with an address for ten minutes`,
+      description: 'For callers who can read the document, while it is not in the trash.',
+      access: READS_DOCUMENTS,
+      params: {
+        collectionName: naming('Name of the collection', 'COLLECTION_NOT_FOUND'),
+        id: {
+          description: 'Id of the document',
+          schema: text({ pattern: '^[0-9a-fA-F]{24}$' }),
+          refuses: { 400: ['INVALID_ID'], 404: ['DOCUMENT_NOT_FOUND'] },
+        },
+      },
+      answers: ok(object({ items: arrayOf(ATTACHED_FILE) }), 'Files of the document'),
+      refuses: {
+        400: ['QUERY_TIMEOUT'],
+        403: ['USERS_BLOCKED', 'READ_BLOCKED', 'TOO_MANY_MEMBERSHIPS'],
+        503: OUTAGES,
+      },
+      async handle({ app, ctx, caller, params: { collectionName: name, id } }) {
+        return { items: await listReadable(app, caller, { name, id }, ownAddress(app, ctx)) };
       },
     }),
     DELETE_FILE,

@@ -467,6 +467,7 @@ const OWN_ROWS: readonly RouteRow[] = [
   // A link says of no path more than that there is nothing to read.
   row('GET', '/api/storage/files/*path/link', 'a key', NO_FILE, NO_FILE),
   row('POST', '/api/storage/links', 'a key', '200', '200', json({ paths: ['a/b'] })),
+  row('GET', '/api/storage/attached/:collectionName/:document', 'a key', '200', NO_COLLECTION),
   row('DELETE', '/api/storage/file', 'the secret key', '200', NO_FILE, once({ path: ':path' })),
   row('DELETE', '/api/storage/all', 'the secret key', '200', '200', once()),
   // Public by its address, and a signed address is for whoever has it.

@@ -232,6 +232,33 @@ describe('a file that belongs to a document', () => {
     expect((await kept()).some((name) => name.includes(id))).toBe(false);
   });
 
+  it('is listed with its document for those who may read that, and for nobody else', async () => {
+    const id = await addBoard();
+    const path = (await attach(as(people.ada), id)).body.path!;
+    const list = (who: Headers, name = boards.name, of = id) => send(who, 'GET', `storage/attached/${name}/${of}`);
+    for (const who of [server(), as(people.ada), as(people.bob)]) {
+      const { status, body } = await list(who);
+      const { items } = body.data as unknown as { items: { path: string; url: string }[] };
+      expect([status, items]).toMatchObject([200, [{ path, name: 'plan.png', contentType: 'image/png', size: 9 }]]);
+      expect(await (await fetch(items[0]!.url)).text()).toBe('the bytes');
+    }
+    for (const [who, expected] of [
+      [as(people.cleo), 404],
+      [guest(), 401],
+      [{}, 401],
+    ] as const) {
+      const [listed, got] = [await list(who), await send(who, 'GET', `data/${boards.name}/${id}`)];
+      expect([listed.status, listed.body.code]).toEqual([expected, got.body.code]);
+    }
+    expect(codeOf(await list(server(), 'users'))).toEqual([403, 'USERS_BLOCKED']);
+    expect(codeOf(await list(server(), 'nowhere'))).toEqual([404, 'COLLECTION_NOT_FOUND']);
+    expect(codeOf(await list(server(), boards.name, 'x'))).toEqual([400, 'INVALID_ID']);
+    const empty = await list(as(people.ada), boards.name, await addBoard());
+    expect(empty.body.data).toEqual({ items: [] });
+    expect((await send(as(people.ada), 'DELETE', `data/${boards.name}/${id}`)).status).toBe(200);
+    expect(codeOf(await list(as(people.ada)))).toEqual([404, 'DOCUMENT_NOT_FOUND']);
+  });
+
   it('does not belong to another document that comes under the same id', async () => {
     const collection = await buildCollection(test.app, owner.project, {
       fields: ['title:String', 'owner:String', 'members:Array(String)'].map(parseFieldSpec),

@@ -68,6 +68,15 @@ function isRefused({ kind }: AppError, { bearer }: Caller): boolean {
   return kind === 'forbidden' || kind === 'missing' || (kind === 'unauthenticated' && bearer.state !== 'invalid');
 }
 
+/** When a document was stored that the caller may read; refused as a GET of it is. */
+export async function readSince(app: App, caller: Caller, name: string, id: string): Promise<Date | null> {
+  const reply = await getDocument(app, caller, name, id, 'fields=createdAt');
+  const json = typeof reply === 'string' ? reply : [...reply.parts].join('');
+  if (typeof reply !== 'string') reply.release();
+  const { createdAt } = JSON.parse(json) as { createdAt?: string };
+  return createdAt === undefined ? null : new Date(createdAt);
+}
+
 async function mayRead(app: App, caller: Caller, file: FileRecord): Promise<boolean> {
   if (visibilityOf(file) === 'public') return true;
   if (!file.attachedTo) return caller.key.type === 'secret';
@@ -75,11 +84,7 @@ async function mayRead(app: App, caller: Caller, file: FileRecord): Promise<bool
   const name = await findName(app, caller.project, collectionId);
   if (name === null) return false;
   try {
-    const reply = await getDocument(app, caller, name, id.toHexString(), 'fields=createdAt');
-    const json = typeof reply === 'string' ? reply : [...reply.parts].join('');
-    if (typeof reply !== 'string') reply.release();
-    const { createdAt } = JSON.parse(json) as { createdAt?: string };
-    return isSince(file.attachedTo, createdAt === undefined ? null : new Date(createdAt));
+    return isSince(file.attachedTo, await readSince(app, caller, name, id.toHexString()));
   } catch (error) {
     if (error instanceof AppError && isRefused(error, caller)) return false;
     throw error;
