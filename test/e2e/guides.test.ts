@@ -85,6 +85,7 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "const orders = engine.db('shop').collection('orders');":
       'a part of a program; test/e2e/engine-package.test.ts has a whole one',
   },
+  'own-code.md': { '{': 'what is sent; test/api/hooks.test.ts reads such calls' },
   'scale.md': { 'livenessProbe:': 'configuration of another program' },
   'first-app.md': {
     'python3 -m http.server 5173 --bind 127.0.0.1': 'test/cli/first-minutes.test.ts serves the page itself',

@@ -205,6 +205,13 @@ async function aboutHooks(): Promise<void> {
   await bsvc('webhook rotate-secret', [id]);
   await bsvc('webhook edit', [id, '--disable', '--yes']);
   await bsvc('webhook remove', [id, '--yes']);
+  const { answer } = receiver;
+  receiver.answer = (response) => void response.writeHead(200).end('{"allow":true}');
+  await bsvc('hook add', ['posts.create', '--url', receiver.url]);
+  await bsvc('hook test', ['posts.create']);
+  await bsvc('hook list');
+  await bsvc('hook remove', ['posts.create', '--yes']);
+  receiver.answer = answer;
   await bsvc('jobs');
   await bsvc('jobs', ['--retry', 'dead']);
 }
