@@ -63,7 +63,10 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'import { useSyncExternalStore } from ' + "'react';",
       'test/client/deep/react-user.test.ts does the same in React',
     ],
-    ['import { useEffect, useState } from ' + "'react';", 'needs React; test/client/alone/follow.test.ts follows sets'],
+    [
+      'import { createClient } from ' + "'@bsvc/client';",
+      'needs React; test/client/deep/react-user.test.ts does the same',
+    ],
     ['// lib/api.js', 'needs Next.js; test/client/platforms.test.ts has clients with a token'],
     ['// app/notes/page.js', 'needs Next.js; test/client/platforms.test.ts has clients with a token'],
     [
