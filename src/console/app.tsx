@@ -80,8 +80,8 @@ function Page() {
           <View key={parts.slice(0, parts[0] === 'p' ? 3 : 1).join('/')} />
         ) : (
           <>
-            <h1>Nothing here</h1>
-            <p>There is nothing at this address of the console.</p>
+            <h1>Page not found</h1>
+            <p>This page does not exist.</p>
           </>
         )}
       </main>
@@ -90,7 +90,7 @@ function Page() {
       {passwordAgain.value && <PasswordAgain onDone={passwordAgain.value.done} />}
       {signInAgain.value && me.value?.email !== '' && (
         <Dialog title="Your session has ended" onClose={() => undefined}>
-          <p>Sign in again: what you have typed is still there.</p>
+          <p>Sign in again. Your input is kept.</p>
           <SignIn onDone={() => void begin(null)} isAgain />
         </Dialog>
       )}

@@ -62,8 +62,8 @@ describe.skipIf(!CHROMIUM)('an admin at the console', { timeout: 120_000 }, () =
     const page = await openConsole(stage, { hash: at(stage, 'users?invite=1') });
     await page.getByText('No page is set that mails may link to').waitFor();
     await visit(page, at(stage, 'sign-in?edit=1'));
-    await page.getByLabel('Pages that mails may link to').fill('https://shop.example/join');
-    await page.getByLabel('Guests who cannot come back are kept').fill('7d');
+    await page.getByLabel('Allowed redirect pages').fill('https://shop.example/join');
+    await page.getByLabel('Delete inactive anonymous users after').fill('7d');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('https://shop.example/join').first().waitFor();
     expect(await stage.test.app.db.collection('projects').countDocuments({ 'signIn.anonymousKeep': '7d' })).toBe(1);

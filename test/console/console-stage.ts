@@ -207,7 +207,7 @@ export async function reach(page: Page, found: Locator): Promise<void> {
   await found.or(asked).first().waitFor();
   if (await found.first().isVisible()) return;
   await asked.fill(PASSWORD);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
   await found.waitFor();
 }
 

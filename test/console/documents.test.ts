@@ -274,7 +274,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await page.keyboard.press('Enter');
     await page.getByText('11 shown').waitFor();
     await page.getByText('Columns', { exact: true }).click();
-    await page.getByRole('button', { name: 'As at first' }).click();
+    await page.getByRole('button', { name: 'Reset columns' }).click();
     await page.keyboard.press('Escape');
   });
 
@@ -294,7 +294,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
       .setInputFiles({ name: 'goods.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
     await page.getByLabel('Field for Title').selectOption('name');
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
-    await page.getByRole('button', { name: 'Look which of 2 fit' }).click();
+    await page.getByRole('button', { name: 'Preview import of 2' }).click();
     await page.getByText(/^Document 2: .*price/).waitFor();
     await page.getByRole('button', { name: 'Store 1 document' }).click();
     await page.getByText('1 document stored, 1 refused').waitFor();
@@ -313,7 +313,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     for (const [name, text] of files) {
       const field = page.getByLabel(/^File:/);
       await field.setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
-      await page.getByRole('button', { name: 'Look which of 1 fit' }).waitFor();
+      await page.getByRole('button', { name: 'Preview import of 1' }).waitFor();
       expect(await page.evaluate(() => ['query', 'body', 'form'].filter((each) => each in {}))).toEqual([]);
     }
   });
@@ -346,10 +346,10 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await settle(page);
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await page.getByLabel(`Row ${ids[59]!}`).check();
-    await page.getByRole('button', { name: 'Delete for good…' }).click();
+    await page.getByRole('button', { name: 'Delete permanently…' }).click();
     await page.getByLabel(/^Type/).fill('1');
-    await page.getByRole('button', { name: 'Delete for good', exact: true }).click();
-    await page.getByText('1 document deleted for good').waitFor();
+    await page.getByRole('button', { name: 'Delete permanently', exact: true }).click();
+    await page.getByText('1 document deleted permanently').waitFor();
     await page.getByText('1 shown').waitFor();
     expect(await stored(ids[59]!)).toBeNull();
   });

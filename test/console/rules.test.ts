@@ -85,7 +85,7 @@ describe.skipIf(!CHROMIUM)('rules at the console', { timeout: 120_000 }, () => {
       .first()
       .waitFor();
     await page.getByLabel('Another user: address or id').fill(ADA);
-    await page.getByRole('button', { name: 'Show what this user may do' }).click();
+    await page.getByRole('button', { name: 'Show access of this user' }).click();
     const row = page.getByRole('row', { name: new RegExp(ADA) });
     await row.getByText('no').first().waitFor();
     await settle(page);

@@ -190,7 +190,7 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
         "service Remove the operator",
         "settings Delete the project",
         "users Delete the account",
-        "users Reset the second factor",
+        "users Reset MFA",
         "users Set the password",
         "webhooks Disable the webhook",
         "webhooks Make a new secret",

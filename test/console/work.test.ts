@@ -102,7 +102,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await choose('{"title":"one"}\n{"title":');
     await page.getByText('Line 2 is not JSON').waitFor();
     await choose('{"title":"one"}\n{"views":2}\n{"title":"three"}\n');
-    await page.getByRole('button', { name: 'Look which of 3 fit' }).click();
+    await page.getByRole('button', { name: 'Preview import of 3' }).click();
     await page.getByText('2 fit, 1 would be refused. Nothing is stored yet.').waitFor();
     await page.getByText(/^Document 2: .*title/).waitFor();
     await page.getByRole('button', { name: 'Store 2 documents' }).click();
@@ -168,7 +168,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     const collections = [{ name: 'warnings', fields: [{ name: 'text', type: 'String' }], rls: 'off' }];
     await typeJson(page, 'Schema as JSON', { format: 'bsvc-schema/1', collections });
     await page.getByRole('button', { name: 'See what would change' }).click();
-    const changes = page.getByRole('status', { name: 'What would change' });
+    const changes = page.getByRole('status', { name: 'Preview of changes' });
     await changes.getByText('change warnings').waitFor();
     await changes.getByText(/This loosens /).waitFor();
     await page.getByRole('button', { name: 'Apply' }).click();
@@ -216,7 +216,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByLabel('New password').fill('another long one');
     await page.getByRole('button', { name: 'Set the password', exact: true }).click();
     await reach(page, page.getByText('every session has ended'));
-    await sessions.getByText('Signed in nowhere.').waitFor();
+    await sessions.getByText('No active sessions.').waitFor();
   });
 
   it('shows both versions of a document that somebody else changed meanwhile', async () => {
@@ -430,7 +430,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByText('The project is changed').waitFor();
     await page.getByText('https://a.example, https://b.example').waitFor();
     await page.getByRole('option', { name: 'cellar' }).waitFor({ state: 'attached' });
-    await page.getByRole('button', { name: 'Count what it uses' }).click();
+    await page.getByRole('button', { name: 'Show usage' }).click();
     await page.getByText('Mails of this month: 0 of 7').waitFor();
     await page.getByRole('link', { name: 'Edit the project' }).click();
     await page.getByLabel('Mails a month').fill('');

@@ -36,7 +36,7 @@ export function Providers({ base }: { base: Base }) {
       remove={({ name }) => ({
         title: 'Remove the provider',
         label: `Remove ${name}`,
-        text: 'Nobody signs in by it any more; accounts that it opened stay.',
+        text: 'Users can no longer sign in with it. Their accounts stay.',
         name,
         request: prepare('DELETE', below(base, '/{provider}', { provider: name })),
         done: 'The provider is removed',
@@ -93,7 +93,7 @@ function ProviderDrawer({ base, stored, onClose }: { base: Base; stored: Provide
           label="Issuer"
           required
           autocomplete="off"
-          hint="Such as https://accounts.example.com: its discovery says the rest."
+          hint="For example https://accounts.example.com. The rest is discovered."
           {...form.at('issuer')}
         />
       )}

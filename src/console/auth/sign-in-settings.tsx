@@ -113,25 +113,29 @@ function EditSettings({
       isDirty={Object.keys(signIn).length > 0}
       onClose={onClose}
     >
-      <Choice label="Codes by mail" choices={CODES} {...form.at('codeLogin')} />
-      <Choice label="Second factor" choices={FACTORS} {...form.at('mfa')} />
+      <Choice label="Email codes" choices={CODES} {...form.at('codeLogin')} />
+      <Choice label="MFA" choices={FACTORS} {...form.at('mfa')} />
       <Field
-        label="A reset of a second factor takes"
-        hint="Such as 24h: the user is told by mail and can stop it."
+        label="Delay of MFA resets"
+        hint="For example 24h. The user is notified by email and can cancel it."
         {...form.at('mfaResetDelay')}
       />
       <TextArea
-        label="Pages that mails may link to"
+        label="Allowed redirect pages"
         rows={3}
-        hint="Exact addresses, one a line: for invitations, resets and confirmations."
+        hint="Exact URLs, one per line, for links in emails: invitations, resets and verifications."
         {...form.at('redirects')}
       />
-      <Field label="Site of passkeys" hint="Such as shop.example; empty switches them off." {...form.at('host')} />
-      <TextArea label="Origins of passkeys" rows={2} hint="One a line." {...form.at('origins')} />
-      <Choice label="Guests" choices={GUESTS} {...form.at('anonymous')} />
       <Field
-        label="Guests who cannot come back are kept"
-        hint="Such as 30d: those whose session has ended."
+        label="Passkey domain"
+        hint="For example shop.example. Leave empty to disable passkeys."
+        {...form.at('host')}
+      />
+      <TextArea label="Passkey origins" rows={2} hint="One per line." {...form.at('origins')} />
+      <Choice label="Anonymous users" choices={GUESTS} {...form.at('anonymous')} />
+      <Field
+        label="Delete inactive anonymous users after"
+        hint="For example 30d, counted from the end of their session."
         {...form.at('anonymousKeep')}
       />
       <Choice label="Access tokens" choices={TOKENS} {...form.at('tokens')} />

@@ -59,7 +59,7 @@ function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema:
       {changes && <Changes changes={changes} />}
       {mayChange.value && (
         <p class="row">
-          <Tick label="Drop what the file leaves out" value={prune} onChange={setPrune} />
+          <Tick label="Drop what is not in the file" value={prune} onChange={setPrune} />
           <button disabled={looking || body === null} onClick={() => void look()}>
             See what would change
           </button>
@@ -91,7 +91,7 @@ function Editor({ base, schema, onClose }: { base: Address<SchemaRoute>; schema:
 
 function Changes({ changes }: { changes: readonly Change[] }) {
   return (
-    <section role="status" aria-label="What would change">
+    <section role="status" aria-label="Preview of changes">
       {changes.length === 0 && <p>Nothing would change.</p>}
       <ul>
         {changes.map(({ action, name, what = [], loosens = [] }) => (

@@ -58,8 +58,8 @@ export function Documents() {
       </PageHead>
       <Trouble error={list.error} onRetry={list.reload} />
       {list.data && listed.length === 0 && (
-        <Empty title="The project has no collection yet">
-          {mayChange.value && <a href={linkTo(['p', id, 'collections'], { new: '1' })}>Make the first one</a>}
+        <Empty title="No collections yet">
+          {mayChange.value && <a href={linkTo(['p', id, 'collections'], { new: '1' })}>Create your first collection</a>}
         </Empty>
       )}
       {list.data && name !== undefined && !collection && <p class="empty">There is no collection {name}.</p>}

@@ -70,7 +70,7 @@ export function Files() {
         remove={({ path, name: called }) => ({
           title: 'Delete the file',
           label: `Delete ${called}`,
-          text: 'For good, with its bytes.',
+          text: 'This permanently deletes the file.',
           name: called,
           request: prepare('DELETE', base, { body: { path } }),
           done: 'The file is deleted',
@@ -84,7 +84,7 @@ export function Files() {
 }
 
 function NoFiles({ isFiltered }: { isFiltered: boolean }) {
-  if (isFiltered) return <Empty title="No name holds this" />;
+  if (isFiltered) return <Empty title="No files match your search" />;
   return (
     <Empty title="No files yet">
       <p>Apps upload them{mayChange.value ? ', and so can you: press Upload…, or drop files on this page.' : '.'}</p>

@@ -118,7 +118,7 @@ export function FileDrawer({
             ),
         }}
       />
-      {address !== null && <p class="muted">Whoever has the address can read the file.</p>}
+      {address !== null && <p class="muted">Anyone with the URL can read the file.</p>}
       {mayChange.value && (
         <p class="foot">
           <button class="danger" onClick={onDelete}>

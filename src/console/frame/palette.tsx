@@ -86,7 +86,7 @@ function Open() {
           </li>
         ))}
       </ul>
-      {found.length === 0 && <p class="empty">Nothing is called so.</p>}
+      {found.length === 0 && <p class="empty">No results.</p>}
     </dialog>
   );
 }

@@ -103,12 +103,12 @@ export function PasswordAgain({ onDone }: { onDone: (isGiven: boolean) => void }
     onDone(true);
   });
   return (
-    <Dialog title="Your password once more" onClose={() => onDone(false)}>
+    <Dialog title="Confirm your password" onClose={() => onDone(false)}>
       <Form onSubmit={() => void (password !== '' && run())}>
-        <p>What you are about to do outlives this session.</p>
+        <p>This change requires you to confirm your password.</p>
         <PasswordField label="Your password" value={password} onChange={setPassword} />
         <Trouble error={error} />
-        <button disabled={password === '' || busy}>Go on</button>
+        <button disabled={password === '' || busy}>Continue</button>
       </Form>
     </Dialog>
   );

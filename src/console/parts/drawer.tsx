@@ -56,7 +56,7 @@ export function Drawer({
       <div class="body">{children}</div>
       {isAsking && (
         <Dialog title="Leave without saving?" onClose={() => setAsking(false)}>
-          <p>What you have typed here is not saved.</p>
+          <p>You have unsaved changes.</p>
           <p class="row">
             <button class="primary" onClick={() => setAsking(false)}>
               Keep editing

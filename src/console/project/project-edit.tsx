@@ -178,7 +178,7 @@ function FirstKeys({ project, keys }: Made) {
   const next = linkTo(['p', project.id, 'collections']);
   return (
     <Drawer title={`Keys of ${project.name}`} onClose={() => goTo(next)}>
-      <p>They are shown only now. The publishable key is for apps, the secret one for your server alone.</p>
+      <p>They are shown only once. Use the publishable key in apps and the secret key only on your server.</p>
       <Pairs
         of={{
           Publishable: <KeyText text={keys.publishable} what="Publishable key" />,

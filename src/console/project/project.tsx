@@ -84,7 +84,7 @@ function ProjectUsage({ base }: { base: Address<'/api/projects/{projectId}'> }) 
   return (
     <>
       <h2>Usage</h2>
-      {!asked && <button onClick={() => setAsked(true)}>Count what it uses</button>}
+      {!asked && <button onClick={() => setAsked(true)}>Show usage</button>}
       <Trouble error={error} onRetry={reload} />
       {asked && !data && loading && <p class="empty">Counting…</p>}
       {data && (

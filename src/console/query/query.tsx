@@ -50,8 +50,8 @@ export function Query() {
       </PageHead>
       <Trouble error={list.error} onRetry={list.reload} />
       {list.data && listed.length === 0 && (
-        <Empty title="The project has no collection yet">
-          <a href={linkTo(['p', id, 'collections'], { new: '1' })}>Make the first one</a>
+        <Empty title="No collections yet">
+          <a href={linkTo(['p', id, 'collections'], { new: '1' })}>Create your first collection</a>
         </Empty>
       )}
       {list.data && wanted !== null && !collection && <p class="empty">There is no collection {wanted}.</p>}
@@ -125,7 +125,7 @@ function OneQuery({ kind, base, collection }: { kind: QueryKind; base: Collectio
   return (
     <>
       <div data-kept="">{kind === 'list' ? <ListInput {...input} /> : <PipelineInput {...input} />}</div>
-      <p class="muted">It runs as with a secret key. With a publishable key, rules narrow what comes.</p>
+      <p class="muted">Runs with the rights of a secret key. With a publishable key, access rules apply.</p>
       <CodeSamples kind={kind} name={collection.name} text={text} />
       <Results answer={answer} collection={collection} />
     </>

@@ -83,7 +83,7 @@ export function RulesEditor({
       <Commands of={[saving()]} />
       {confirming !== null && (
         <Confirm
-          title="Let somebody do more"
+          title="Loosen access rules?"
           text={confirming}
           name={owner}
           action="Change the rules"
@@ -306,7 +306,7 @@ function AccessMatrix({ id, collection }: { id: string; collection: string }) {
       </div>
       <Form class="row" onSubmit={add}>
         <Field label="Another user: address or id" value={typed} onChange={setTyped} autocomplete="off" />
-        <button>Show what this user may do</button>
+        <button>Show access of this user</button>
       </Form>
       <p class="muted">“depends”: on the document. The tab “Access” of a document says it for that one.</p>
     </section>

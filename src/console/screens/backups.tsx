@@ -65,10 +65,10 @@ function Problems({ of: { isLate, problem, items } }: { of: KeptBackups }) {
 }
 
 const NoPlace = () => (
-  <Empty title="The service makes no backups by itself">
+  <Empty title="Scheduled backups are off">
     <p>
-      Set <code>BSVC_BACKUP_TO</code> to a directory or <code>s3://bucket/prefix</code>. Until then{' '}
-      <code>bsvc backup</code> makes one.
+      Set <code>BSVC_BACKUP_TO</code> to a directory or <code>s3://bucket/prefix</code>. To make one now, run{' '}
+      <code>bsvc backup</code>.
     </p>
   </Empty>
 );

@@ -32,7 +32,7 @@ export function ServerSettings() {
       ]}
       list={{ ...list, data: shown ? { items: shown } : null }}
       keyOf={({ env }) => env}
-      empty="No setting is like that."
+      empty="No settings match your filter."
       columns={[
         { name: 'Setting', show: ({ env }) => <code>{env}</code> },
         {

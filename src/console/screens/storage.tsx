@@ -120,7 +120,7 @@ function BucketDrawer({ path, stored, onClose }: { path: BucketPath; stored: Own
         hint="Where browsers read the files; empty reads them through the server."
         {...form.at('publicUrl')}
       />
-      <Tick label="The bucket stands in the path, as at MinIO" {...form.at('forcePathStyle')} />
+      <Tick label="Path-style URLs (MinIO)" {...form.at('forcePathStyle')} />
     </DrawerForm>
   );
 }

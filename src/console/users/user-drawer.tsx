@@ -144,14 +144,14 @@ function Acts({ path, user, onClose }: { path: UserPath; user: User; onClose: ()
         {user.disabled ? 'Enable' : 'Disable'}
       </button>
       <button onClick={() => ask('password')}>Set the password…</button>
-      {!user.mfa?.resetAt && <button onClick={() => ask('factors')}>Reset the second factor…</button>}
+      {!user.mfa?.resetAt && <button onClick={() => ask('factors')}>Reset MFA…</button>}
       <button class="danger" onClick={() => ask('delete')}>
         Delete…
       </button>
       {asked === 'password' && <SetPassword path={path} onClose={close} />}
       {asked === 'factors' && (
         <Confirm
-          title="Reset the second factor"
+          title="Reset MFA"
           text="After the project’s delay the account has none, and its sessions end. The user is told by mail; signing in with a code stops it."
           request={prepare('DELETE', below(path, '/mfa'))}
           done="The reset is noted; the user is told by mail"
@@ -206,7 +206,7 @@ function UserSessions({ path }: { path: UserPath }) {
         label="Sessions"
         of={sessions}
         keyOf={({ id }) => id}
-        empty="Signed in nowhere."
+        empty="No active sessions."
         columns={[
           { name: 'Last used', show: ({ usedAt }) => moment(usedAt) },
           { name: 'Signed in', show: ({ createdAt }) => moment(createdAt) },

@@ -97,7 +97,7 @@ function DeliveryDrawer({
           </ol>
           <h3>Sent</h3>
           {data.body === null ? (
-            <p class="empty">What was sent is no longer kept.</p>
+            <p class="empty">The payload is no longer stored.</p>
           ) : (
             <pre tabIndex={0}>{indent(data.body)}</pre>
           )}

@@ -106,7 +106,7 @@ export function WebhookActions({
           onClose={close}
           onDone={() => invalidate(below(base, '/counts'))}
         >
-          <Tick label="Keep what waits" value={keeps} onChange={setKeeps} />
+          <Tick label="Keep waiting deliveries" value={keeps} onChange={setKeeps} />
         </Confirm>
       )}
       {asked === 'remove' && (

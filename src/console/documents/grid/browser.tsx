@@ -267,7 +267,7 @@ function SelectionBar({
     for (const document of ids) {
       await call('DELETE', below(documents, '/{document}', { document }), { query: { permanent: true } });
     }
-    say(`${howMany(ids.length, 'document')} deleted for good`);
+    say(`${howMany(ids.length, 'document')} deleted permanently`);
     onDone();
   };
   return (
@@ -277,7 +277,7 @@ function SelectionBar({
         <>
           <button onClick={() => void all('recover', ids)}>Take back</button>
           <button class="danger" onClick={() => setErasing(true)}>
-            Delete for good…
+            Delete permanently…
           </button>
         </>
       ) : (
@@ -288,10 +288,10 @@ function SelectionBar({
       </button>
       {isErasing && (
         <Confirm
-          title={`Delete ${howMany(ids.length, 'document')} for good`}
+          title={`Delete ${howMany(ids.length, 'document')} permanently`}
           text="They cannot be taken back."
           name={String(ids.length)}
-          action="Delete for good"
+          action="Delete permanently"
           onClose={() => setErasing(false)}
           request={erase}
         />

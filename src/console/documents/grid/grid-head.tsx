@@ -152,7 +152,7 @@ export function ColumnMenu({
       </ul>
       <p class="row">
         <button class="small" onClick={onReset}>
-          As at first
+          Reset columns
         </button>
         {newField !== null && (
           <a class="end" href={newField}>

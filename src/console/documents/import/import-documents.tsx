@@ -71,7 +71,7 @@ export function ImportDrawer({
       {chosen && (
         <div class="foot">
           <button disabled={looking || busy} onClick={() => void look()}>
-            Look which of {number(chosen.count)} fit
+            Preview import of {number(chosen.count)}
           </button>
           {looked && looked.inserted > 0 && (
             <button class="primary end" disabled={looking || busy} onClick={() => void store()}>

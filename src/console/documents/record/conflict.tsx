@@ -31,7 +31,7 @@ export function Conflict({
   return (
     <section class="conflict" role="alert" aria-label="Changed meanwhile">
       <p>
-        <b>Somebody else changed this document</b> {moment(theirs.updatedAt)}, while you were editing it.
+        <b>Someone else changed this document</b> {moment(theirs.updatedAt)}, while you were editing it.
         {theirs.isDeleted === true && ' It is in the trash now.'} Nothing of yours is stored yet.
       </p>
       <div class="scroll" role="region" aria-label="Both versions" tabIndex={0}>
@@ -62,7 +62,7 @@ export function Conflict({
             Store mine over it
           </button>
         )}
-        <button onClick={onTake}>Drop mine, show what is stored</button>
+        <button onClick={onTake}>Discard my changes</button>
       </p>
     </section>
   );

@@ -175,7 +175,7 @@ function Foot({
       )}
       {mayChange.value && stored && isTrashed && (
         <button class="danger" onClick={() => setErasing(true)}>
-          Delete for good…
+          Delete permanently…
         </button>
       )}
       {mayChange.value && stored && (
@@ -190,12 +190,12 @@ function Foot({
       )}
       {isErasing && (
         <Confirm
-          title="Delete the document for good"
+          title="Delete the document permanently"
           text="It cannot be taken back."
           name={id.slice(-4)}
-          action="Delete for good"
+          action="Delete permanently"
           request={prepare('DELETE', path, { query: { permanent: true } })}
-          done="Document deleted for good"
+          done="Document deleted permanently"
           onClose={() => setErasing(false)}
           onDone={() => {
             onChange();
