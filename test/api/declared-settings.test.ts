@@ -26,6 +26,7 @@ const CONSTRAINED = [
   { name: 'owner', type: 'Ref', ref: 'users', stamp: 'user.id', fixed: true },
   { name: 'in', type: 'Object', fields: [{ name: 'at', type: 'Date' }] },
   { name: 'number', type: 'Number', unique: true },
+  { name: 'price', type: 'Number', hook: true },
 ];
 const ABOUT_USERS = [
   { name: 'role', type: 'String', protected: true },
