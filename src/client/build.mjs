@@ -148,7 +148,7 @@ function describe() {
     exports: {
       '.': entryPoint('client'),
       './core': entryPoint('core'),
-      './react': { types: './client-react.d.ts', default: './client-react.js' },
+      './react': { import: { types: './client-react.d.ts', default: './client-react.js' } },
     },
     types: './client.d.ts',
     peerDependencies: { react: '>=18' },

@@ -16,10 +16,13 @@ const LEAVES = await listLeaves(COMMANDS);
 /** Words of options and arguments that stand for a file or a directory. */
 const FILE = /<(file|dir|place)>|^(file|backup)$/;
 
+/** A folder that a service goes on to serve, not a file of the command: test/http/public-folder. */
+const SERVED = '--public';
+
 /** Every word of a command line that names a file, with the rest of that line. */
 const PLACES = LEAVES.flatMap(({ words, command }) =>
   Object.values(command.parameters)
-    .filter((parameter) => FILE.test(parameter.flags))
+    .filter(({ flags }) => FILE.test(flags) && !flags.includes(SERVED))
     .map((parameter) => {
       const flag = /--\S+/.exec(parameter.flags)?.[0];
       const name = `${words} ${flag ?? `<${parameter.flags}>`}`;
