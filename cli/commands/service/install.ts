@@ -31,7 +31,7 @@ export default defineCommand({
   parameters: {
     systemd: flag('--systemd', 'systemd units (the only kind, and the default)'),
     worker: flag('--worker', 'add a separate unit for background work'),
-    out: option('--out <dir>', 'directory to write to'),
+    out: option('--out <dir>', 'directory to write to', readDirectory),
     print: flag('--print', 'print the units instead of writing them'),
     user: option('--user <name>', 'system units: the user that runs them (default: bsvc)', readUser),
     domain: option('--domain <name>', 'domain of the server: HTTPS with Caddy', readDomain),
@@ -140,6 +140,12 @@ function hardening(user: string, { dataDir, backupTo, publicDir }: Config): stri
     home: inHome ? 'false' : 'true',
   };
   return text.replace(/\{(\w+)\}/g, (_, name: string) => values[name]!);
+}
+
+/** Empty, as from a variable that is not set, it would stand for the system's own directory. */
+function readDirectory(text: string): string {
+  if (text === '') throw new Error('must name a directory');
+  return text;
 }
 
 function readUser(text: string): string {
