@@ -118,7 +118,12 @@ describe('a stream is refused before its first byte', () => {
     ['the trash', { subscriptions: [{ collection: 'notes', filter: 'include_deleted=true' }] }, '400 INVALID_QUERY'],
     ['a cursor in the filter', { subscriptions: [{ collection: 'notes', filter: 'since=now' }] }, '400 INVALID_QUERY'],
     ['an operator', { subscriptions: [{ collection: 'notes', filter: '$where=1' }] }, '400 INVALID_QUERY'],
-    ['an object as a filter', { subscriptions: [{ collection: 'notes', filter: {} }] }, '400 VALIDATION_FAILED'],
+    [
+      'an operator in an object',
+      { subscriptions: [{ collection: 'notes', filter: { $where: 1 } }] },
+      '400 INVALID_QUERY',
+    ],
+    ['a list as a filter', { subscriptions: [{ collection: 'notes', filter: [] }] }, '400 VALIDATION_FAILED'],
     ['a forged cursor', { subscriptions: [{ collection: 'notes', since: 'a.b' }] }, '400 INVALID_CURSOR'],
     [
       '65 KiB',
