@@ -76,11 +76,13 @@ describe.skipIf(!CHROMIUM)('the search of the docs', () => {
   const found = (): Promise<string[]> =>
     page.evaluate(`[...document.querySelectorAll('.found a')].map((link) => link.getAttribute('href'))`);
 
+  beforeAll(async () => {
+    page = await drivePage(`${test.url}/api/docs`);
+    await page.until(`document.querySelector('.search') && !document.querySelector('.search').hidden`);
+  });
   afterAll(() => page?.close());
 
   it('leads from what readers call a subject to the guide about it first', async () => {
-    page = await drivePage(`${test.url}/api/docs`);
-    await page.until(`document.querySelector('.search') && !document.querySelector('.search').hidden`);
     const wrong: string[] = [];
     for (const [words, guide] of QUESTIONS) {
       await type('');
@@ -91,12 +93,9 @@ describe.skipIf(!CHROMIUM)('the search of the docs', () => {
       if (!first.startsWith(`${GUIDES_PREFIX}/${guide}`)) wrong.push(`${words}: ${first} instead of ${guide}`);
     }
     expect(wrong).toEqual([]);
-    await page.close();
   });
 
   it('finds guides beside operations, from the reference', async () => {
-    page = await drivePage(`${test.url}/api/docs`);
-    await page.until(`document.querySelector('.search') && !document.querySelector('.search').hidden`);
     await type('invite');
     await page.until(`document.querySelectorAll('.found a').length > 0`);
     expect((await found()).some((href) => href.startsWith('/api/docs/guides/auth'))).toBe(true);
