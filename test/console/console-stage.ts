@@ -136,7 +136,7 @@ export async function settle(page: Page): Promise<void> {
   // Of a page that is closed after this gave up nobody needs to hear.
   settled.catch(() => undefined);
   const isLate = wait(LONGEST_SETTLING_MS, true, { signal: giveUp.signal }).catch(() => undefined);
-  // The browser does not tell the end of a request that the page gave up while a test held it: nobody waits for it twice.
+  // The browser never tells the end of a request that the page gave up while a test held it: it is waited for once.
   if (await Promise.race([settled, isLate])) for (const request of before) underWay.get(page)!.delete(request);
   giveUp.abort();
 }

@@ -10,10 +10,10 @@ import { withApp } from '../helpers/with-app.js';
 
 const DAY = 86_400;
 /**
- * Each of the nine schedules makes one run of cold code, as it would by and by; walking the missed ticks took 2 seconds
- * for a day and 30 for a month.
+ * Each schedule makes one run of cold code, as it would by and by: 0.3 seconds on a quiet machine, 0.7 beside other
+ * tests. Walking the missed ticks took 2 seconds for a day and 30 for a month.
  */
-const MAX_CPU_SECONDS = 0.6;
+const MAX_CPU_SECONDS = 1;
 
 let dir: TempDir;
 let clock: MovedClock;

@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 150,
   'src/platform': 8700,
   test: 1100,
-  'test/api': 36400,
+  'test/api': 36450,
   'test/bench': 3800,
   'test/cli': 9950,
   'test/client': 3600,
