@@ -1,18 +1,32 @@
-// What a first user does, with the built command or another one (`node .ci/smoke.mjs <path of bsvc>`): a project, rules, accounts, a file, the pages, a backup, a clean stop.
+// What a first user does, with the built command or another one (`node .ci/smoke.mjs <path of bsvc>`): a project, rules, accounts, a file, own code, the pages, a backup, a clean stop.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const BINARY = process.argv[2] ?? join(import.meta.dirname, '..', 'bin', 'bsvc.js');
 const home = mkdtempSync(join(tmpdir(), 'bsvc-smoke-'));
-const env = { ...process.env, BSVC_DATA_DIR: join(home, 'data'), BSVC_LOG_LEVEL: 'warn', BSVC_PROJECT: 'demo' };
+const env = {
+  ...process.env,
+  ...{ BSVC_DATA_DIR: join(home, 'data'), BSVC_LOG_LEVEL: 'warn', BSVC_PROJECT: 'demo' },
+  BSVC_HOOKS_DIR: join(home, 'own code'),
+};
 const bsvc = (...words) => execFileSync(BINARY, words, { env, encoding: 'utf8' });
 
-const server = spawn(BINARY, ['serve', '--demo', '--port', '0', '--json'], {
+// Its own folder is the only one that own code can read.
+mkdirSync(join(env.BSVC_HOOKS_DIR, 'demo'), { recursive: true });
+writeFileSync(
+  join(env.BSVC_HOOKS_DIR, 'demo', 'bills.mjs'),
+  `import { readdirSync } from 'node:fs';
+  export default { 'bills.create': () => {
+    try { return { allow: true, set: { seen: readdirSync(${JSON.stringify(home)}).join() } }; }
+    catch (error) { return { allow: true, set: { seen: error.code } }; }
+  } };`,
+);
+const server = spawn(BINARY, ['serve', '--demo', '--processes', '2', '--port', '0', '--json'], {
   env,
   stdio: ['ignore', 'pipe', 'inherit'],
 });
@@ -44,6 +58,14 @@ try {
   form.append('file', new Blob(['picture'], { type: 'image/png' }), 'photo.png');
   const file = await call('storage/upload', { key: demo.keys.secret, method: 'POST', body: form });
   assert.equal(await (await fetch(file.body.url)).text(), 'picture');
+  bsvc('collection', 'add', 'bills', '--field', 'seen:String@hook');
+  bsvc('hook', 'add', 'bills.create', '--run', 'bills.mjs');
+  // The processes learn of it within a second.
+  let bill;
+  const learnt = Date.now() + 10_000;
+  do bill = await post('data/bills', {}, { key: demo.keys.secret });
+  while (bill.body.seen === undefined && Date.now() < learnt);
+  assert.equal(bill.body.seen, 'ERR_ACCESS_DENIED');
   for (const page of ['/', '/console/', '/api/docs', '/api/client.js', '/api/openapi.json']) {
     assert.equal((await fetch(url + page)).status, 200, page);
   }

@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
+// What it was started with is no variable of own code.
+delete process.env.NODE_OPTIONS;
+
 const socket = new Socket({ fd: 3 });
 const send = (message) => socket.write(`${JSON.stringify(message)}\n`);
 socket.on('error', () => process.exit(0));

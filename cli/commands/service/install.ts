@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { isSea } from 'node:sea';
 import type { Config } from '../../../src/config/config.js';
 import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
@@ -113,7 +114,8 @@ interface Place {
 
 function writeUnit(role: 'server' | 'worker', words: string[], place: Place): Unit {
   const template = readPackageFile('templates', 'systemd', 'bsvc.service');
-  const command = [process.execPath, '--', join(PACKAGE_ROOT, 'bin', 'bsvc.js'), ...words].map(quoteWord).join(' ');
+  const script = isSea() ? [] : ['--', join(PACKAGE_ROOT, 'bin', 'bsvc.js')];
+  const command = [process.execPath, ...script, ...words].map(quoteWord).join(' ');
   const values: Record<string, string> = { role, root: PACKAGE_ROOT, command, ...place };
   return {
     file: role === 'server' ? 'bsvc.service' : 'bsvc-worker.service',
@@ -130,7 +132,8 @@ function writeCaddyfile(domain: string, port: number): Unit {
 function hardening(user: string, { dataDir, backupTo, publicDir }: Config): string {
   const text = readPackageFile('templates', 'systemd', 'system.conf');
   const folders = [dataDir, ...(backupTo !== null && !backupTo.startsWith('s3:') ? [resolve(dataDir, backupTo)] : [])];
-  const inHome = [PACKAGE_ROOT, process.execPath, publicDir ?? '', ...folders].some((path) =>
+  // An executable unpacks its files where the unit's user can read them.
+  const inHome = [isSea() ? '' : PACKAGE_ROOT, process.execPath, publicDir ?? '', ...folders].some((path) =>
     /^\/(home|root)\//.test(path),
   );
   const values: Record<string, string> = {

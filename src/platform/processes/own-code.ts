@@ -197,8 +197,10 @@ class ProjectProcess {
     }
     const readable = [dir, CHILD, CLIENT].map((path) => `--allow-fs-read=${path}`);
     const limits = [`--max-old-space-size=${memoryMb}`, '--disable-warning=ExperimentalWarning', PERMISSION];
-    const child = spawn(process.execPath, [...limits, ...readable, CHILD], {
-      ...{ cwd: dir, env, detached: true, windowsHide: true },
+    // Not as arguments, of which an executable of bsvc takes none for Node.
+    const options = [...limits, ...readable].map(quoteOption).join(' ');
+    const child = spawn(process.execPath, [CHILD], {
+      ...{ cwd: dir, env: { ...env, NODE_OPTIONS: options }, detached: true, windowsHide: true },
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     });
     this.#child = child;
@@ -326,6 +328,11 @@ class ProjectProcess {
     this.#startableAt = 0;
     killGroup(child);
   }
+}
+
+/** One of several options in NODE_OPTIONS. */
+function quoteOption(option: string): string {
+  return `"${option.replace(/[\\"]/g, '\\$&')}"`;
 }
 
 interface Message {
