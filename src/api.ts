@@ -10,6 +10,7 @@ import { FILE_ROUTES } from './features/files/file-routes.js';
 import { USER_ROUTES } from './features/users/user-routes.js';
 import { FEED_ROUTES, STREAM_ROUTES } from './features/feed/feed-routes.js';
 import { streamHub } from './features/feed/streams/stream-hub.js';
+import { RUN_ROUTES } from './features/hooks/run-routes.js';
 import { HEALTH_ROUTES } from './features/health/health-routes.js';
 import { refuseWhileRestoring } from './features/health/refuse-while-restoring.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
@@ -70,6 +71,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   FILE_ROUTES,
   LOCAL_FILE_ROUTES,
   MAIL_ROUTES,
+  RUN_ROUTES,
   ADMIN_ROUTES,
   ...SERVICE_ROUTES,
   BACKUP_ROUTES,

@@ -16,21 +16,26 @@ socket.on('close', () => process.exit(0));
 let settings;
 let createClient;
 const handlers = new Map();
+/** Addresses by method and path. */
+const addresses = new Map();
+const ADDRESS = /^(GET|POST|PUT|PATCH|DELETE) \/([\w.~-]+(?:\/[\w.~-]+)*)$/;
 
-/** Requests of a handler say that they are one's. */
-const fetchDeeper = (url, init) => {
+/** Requests of a handler that the service waits for say that they are one's. */
+const fetchDeeper = (depth) => (url, init) => {
   const headers = new Headers(init?.headers);
-  headers.set('bsvc-hook-depth', '1');
+  headers.set('bsvc-hook-depth', String(depth));
   return fetch(url, { ...init, headers });
 };
 
-function openApi(credentials) {
+function openApi(credentials, depth) {
   const { url, key } = settings.api;
   const needUrl = () => {
     throw new Error('This process serves no API: set BSVC_PUBLIC_URL so that handlers reach it');
   };
   const open = (options) =>
-    url ? createClient({ url, fetch: fetchDeeper, ...options }) : new Proxy({}, { get: needUrl });
+    url
+      ? createClient({ url, ...(depth > 0 && { fetch: fetchDeeper(depth) }), ...options })
+      : new Proxy({}, { get: needUrl });
   let own;
   return new Proxy(Object.create(null), {
     get(_, name) {
@@ -51,8 +56,13 @@ async function load(file) {
   const exports = (await import(pathToFileURL(join(settings.dir, file)).href)).default;
   if (typeof exports !== 'object' || exports === null) throw new Error('it exports no object of handlers by default');
   for (const [name, value] of Object.entries(exports)) {
-    if (typeof value !== 'function') throw new Error(`${name} is no function`);
-    handlers.set(`${file}#${name}`, value);
+    const { handle, public: isPublic = false } = typeof value === 'function' ? { handle: value } : (value ?? {});
+    if (typeof handle !== 'function') throw new Error(`${name} is no function, and no { handle, public }`);
+    handlers.set(`${file}#${name}`, handle);
+    if (!/^[A-Z]+ /.test(name)) continue;
+    if (!ADDRESS.test(name)) throw new Error(`${name} is no address: use GET, POST, PUT, PATCH or DELETE and /<name>`);
+    if (addresses.has(name)) throw new Error(`${name} is in ${addresses.get(name).handler.split('#')[0]} already`);
+    addresses.set(name, { name, handler: `${file}#${name}`, isPublic: isPublic === true });
   }
 }
 
@@ -66,16 +76,67 @@ async function begin(told) {
       console.error(`${file} cannot be loaded: ${error?.stack ?? error}`);
     }
   }
-  send({ ready: true });
+  send({ ready: [...addresses.values()] });
 }
 
-async function run({ id, handler, payload, credentials }) {
+class InvalidJson extends Error {}
+
+/** A request as handlers of addresses see it. */
+function openRequest({ body, ...told }) {
+  const rawBody = Buffer.from(body, 'base64');
+  return {
+    ...told,
+    rawBody,
+    get body() {
+      const text = rawBody.toString('utf8');
+      if (!/^application\/(.+\+)?json\b/i.test(told.headers['content-type'] ?? '')) return text;
+      try {
+        return JSON.parse(text);
+      } catch (error) {
+        throw new InvalidJson(`The body is not valid JSON: ${error.message}`);
+      }
+    },
+  };
+}
+
+/** What a handler of an address returns, as it is sent: nothing, a Response, or { status, headers, body }. */
+async function toReply(returned) {
+  if (returned === undefined || returned === null) return { status: 204, headers: [], body: '' };
+  if (returned instanceof Response) {
+    const bytes = Buffer.from(await returned.arrayBuffer());
+    return { status: returned.status, headers: [...returned.headers], body: bytes.toString('base64') };
+  }
+  const unknown = typeof returned === 'object' ? Object.keys(returned).find((name) => !PARTS.has(name)) : 'a value';
+  if (unknown !== undefined)
+    throw new Error(`An address returns a Response or { status, headers, body }, not ${unknown}`);
+  const { status, headers = {}, body } = returned;
+  const sent = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+  const [type, bytes] = toBytes(body);
+  if (type && !sent.some(([name]) => name.toLowerCase() === 'content-type')) sent.push(['content-type', type]);
+  return { status: status ?? (body === undefined ? 204 : 200), headers: sent, body: bytes.toString('base64') };
+}
+
+const PARTS = new Set(['status', 'headers', 'body']);
+
+function toBytes(body) {
+  if (body === undefined) return [null, Buffer.alloc(0)];
+  if (typeof body === 'string') return ['text/plain; charset=utf-8', Buffer.from(body)];
+  if (body instanceof Uint8Array) return ['application/octet-stream', Buffer.from(body)];
+  return ['application/json; charset=utf-8', Buffer.from(JSON.stringify(body))];
+}
+
+async function run({ id, handler, payload, credentials, depth }) {
   try {
     const handle = handlers.get(handler);
     if (!handle) throw new Error(`There is no handler ${handler}`);
-    const answer = await handle({ ...payload, api: openApi(credentials) });
+    const api = openApi(credentials, depth);
+    const { request } = payload;
+    const answer = request
+      ? await toReply(await handle({ ...payload, request: openRequest(request), api }))
+      : await handle({ ...payload, api });
     send({ id, answer: answer === undefined ? null : answer });
   } catch (error) {
+    if (error instanceof InvalidJson) return send({ id, answer: { invalidJson: error.message } });
     console.error(`${handler}: ${error?.stack ?? error}`);
     send({ id, error: String(error?.message ?? error).slice(0, 500) });
   }

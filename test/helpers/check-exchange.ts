@@ -47,7 +47,10 @@ export function checkExchange(exchange: Exchange): string[] {
   const isPage = mediaType(exchange.headers['content-type']) === 'text/html';
   if (!found && status === 404 && !path.startsWith('/api/') && isPage) return [];
   if (!found) return status < 400 ? ['there is no such operation'] : checkBody(exchange, ERROR_RESPONSE, ERROR_POINTER);
-  const response = found.operation.responses[status];
+  const { [status]: own, default: any } = found.operation.responses;
+  if (!own && any)
+    return [...checkBody(exchange, any, `${found.pointer}/responses/default`), ...checkCaching(exchange)];
+  const response = own;
   if (!response) return [`the status is not described: ${textOf(exchange.body).slice(0, 300)}`];
   const pointer = response.$ref ? response.$ref.slice(1) : `${found.pointer}/responses/${status}`;
   return [
@@ -73,6 +76,7 @@ const TEMPLATES = Object.keys(document.paths)
       `^${path
         .replace(/\./g, '\\.')
         .replace('/files/{path}', '/files/(.+)')
+        .replace('/run/{address}', '/run/(.+)')
         .replace(/\{\w+\}/g, '([^/]+)')}/?$`,
     ),
     // Literal parts before parameters, part by part.

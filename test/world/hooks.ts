@@ -2,5 +2,5 @@
 
 export { addHook, removeHook, type NewHook } from '../../src/features/hooks/change-hooks.js';
 export { listCalls } from '../../src/features/hooks/call-log.js';
-export { setOwnEnv } from '../../src/features/hooks/own-code.js';
+export { setOwnEnv } from '../../src/features/projects/own-code.js';
 export { testHook } from '../../src/features/hooks/test-hook.js';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { addHook, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, presentHook } from '../../../src/features/hooks/change-hooks.js';
-import { setOwnEnv } from '../../../src/features/hooks/own-code.js';
+import { setOwnEnv } from '../../../src/features/projects/own-code.js';
 import { wholeWithin } from '../../../src/config/setting-readers.js';
 import type { ProjectHook } from '../../../src/features/projects/project.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';

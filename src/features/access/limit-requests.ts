@@ -44,6 +44,8 @@ const REFRESHES_PER_SIGN_IN = 3;
 const OPERATORS_TIMES = 30;
 /** A page of the guides or of the console is several files. */
 const PAGES_TIMES = 10;
+/** A payment service calls from few addresses, and what a page asks of own code is no guess at documents. */
+const RUNS_TIMES = 10;
 const REMEMBERED_KEYS = 10_000;
 const REMEMBERED_ADDRESSES = 10_000;
 
@@ -251,10 +253,16 @@ function listLimits({
     override: null,
     times: PAGES_TIMES,
   });
+  const ofRuns = (limits: readonly AppliedLimit[]): AppliedLimit[] =>
+    limits.map(({ rate, times, ...limit }) => ({
+      ...{ ...limit, name: `run-${limit.name}`, counted: `calls of own code among the ${limit.counted}` },
+      ...{ times: times * RUNS_TIMES, rate: { ...rate, count: rate.count * RUNS_TIMES } },
+    }));
   const byClass = (own: readonly AppliedLimit[]): Limits[Sender] => ({
     free: [],
     page: pages,
     plain: own,
+    run: ofRuns(own),
     operator: own,
     'sign-in': [...own, ...signIns],
     refresh: [...own, ...refreshes],

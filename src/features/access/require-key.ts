@@ -88,7 +88,8 @@ export function callerFrom(ctx: Context, { project, key }: KeyOwner, bearer: Bea
   return { project, key, bearer, network: clientNetwork(ctx.ip), ...origin };
 }
 
-function originOf(ctx: Context): RequestOrigin {
+/** Where a request came from, as own code is told. */
+export function originOf(ctx: Context): RequestOrigin {
   const depth = Number(ctx.get(DEPTH_HEADER));
   const credentials = { key: ctx.get('x-api-key'), authorization: ctx.get('authorization') };
   return { ip: ctx.ip, depth: Number.isInteger(depth) ? depth : 1, credentials };

@@ -107,7 +107,8 @@ function repeatableId({ project, bearer, key }: Caller, event: string, idempoten
   return `call_${sha256Hex(words.join('\n')).slice(0, 32)}`;
 }
 
-async function describeCaller(app: App, caller: Caller): Promise<{ userId: string | null; roles: unknown }> {
+/** Whom own code is told of. */
+export async function describeCaller(app: App, caller: Caller): Promise<{ userId: string | null; roles: unknown }> {
   const attributes = await readAttributes(app, caller, [ROLES]);
   const userId = caller.bearer.state === 'user' ? caller.bearer.userId : null;
   return { userId, roles: attributes?.[ROLES] ?? [] };

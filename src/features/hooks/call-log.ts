@@ -11,8 +11,11 @@ const KEPT_CHARACTERS = 1024;
 /** Of one hook or schedule: what a page of the log needs, and no more than a busy project can pay for. */
 const MAX_KEPT = 1_000;
 
+/** What the log says of a call. */
+export type LoggedCall = Pick<HandlerCall, 'projectId' | 'ownerId' | 'id' | 'event' | 'documentId'>;
+
 /** Notes a call in the log of deliveries, after the answer; nothing of what was sent is kept. */
-export function noteCall(app: App, call: HandlerCall, attempt: DeliveryAttempt): void {
+export function noteCall(app: App, call: LoggedCall, attempt: DeliveryAttempt): void {
   const { projectId, ownerId, id, event, documentId = null } = call;
   const delivery: Delivery = {
     _id: `${deliveryId(id, ownerId)}.${attempt.at.getTime()}`,
@@ -50,9 +53,9 @@ export async function removeCalls(app: App, ownerId: ObjectId): Promise<void> {
   await deliveryStore(app).deleteMany({ webhookId: ownerId });
 }
 
-/** Whose calls a project's log holds. */
-export function callOwners({ hooks = [] }: Pick<Project, 'hooks'>): ObjectId[] {
-  return hooks.map(({ id }) => id);
+/** Whose calls a project's log holds: its hooks', and its own of addresses. */
+export function callOwners({ _id, hooks = [] }: Pick<Project, '_id' | 'hooks'>): ObjectId[] {
+  return [_id, ...hooks.map(({ id }) => id)];
 }
 
 /** Removes calls that are older than a day, or that are too many. */
@@ -60,7 +63,7 @@ export const removeOldCallsJob: JobDefinition<App> = {
   name: 'hooks.removeOldCalls',
   retry: { delaysMs: [60_000] },
   async run(app, _payload, { signal, stopping }) {
-    for await (const project of projectStore(app).find({ hooks: { $exists: true } })) {
+    for await (const project of projectStore(app).find({})) {
       for (const webhookId of callOwners(project)) {
         if (signal.aborted || stopping.aborted) return;
         const [oldest] = await deliveryStore(app)

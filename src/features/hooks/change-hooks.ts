@@ -7,7 +7,7 @@ import { changeProjectList } from '../projects/project-store.js';
 import { requireTargetUrl } from '../webhooks/add-webhook.js';
 import { generateWebhookSecret } from '../webhooks/deliveries/sign-delivery.js';
 import { removeCalls } from './call-log.js';
-import { requireOwnFile } from './own-code.js';
+import { requireOwnFile } from '../projects/own-code.js';
 import { findHook, noHook, openHandler, requireHookEvent, sealHandler, type HandlerTarget } from './hook.js';
 
 export const MIN_TIMEOUT_MS = 500;

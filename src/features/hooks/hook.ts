@@ -2,7 +2,7 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
-import { ownKeyContext } from './own-code.js';
+import { ownKeyContext } from '../projects/own-code.js';
 import type { RequestOrigin } from '../access/caller.js';
 import type { Project, ProjectHook } from '../projects/project.js';
 import { PROJECTS } from '../projects/project-store.js';

@@ -246,7 +246,7 @@ function responsesOf(route: DescribedRoute, components: Components): Operation['
   const isLimited = route.rate !== 'free';
   const responses: Operation['responses'] = {};
   for (const answer of [route.answers].flat() as readonly Answer[]) {
-    responses[answer.status] = describeAnswer(answer, isLimited, components);
+    responses[answer.isAny ? 'default' : answer.status] = describeAnswer(answer, isLimited, components);
   }
   for (const [status, codes] of Object.entries(refusalsOf(route, isLimited))) {
     const { name } = RESPONSES[Number(status)]!;

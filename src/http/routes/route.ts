@@ -38,9 +38,9 @@ export type RouteContext = Context & { params: Record<string, string> };
 
 /**
  * Which limits a request counts against (rest-api.md 8): none · that of pages and files for everybody · that of its
- * sender · also that of sign-ins · also that of refreshed sessions · that of operators.
+ * sender · also that of sign-ins · also that of refreshed sessions · that of operators · that of own addresses.
  */
-export type RateClass = 'free' | 'page' | 'plain' | 'sign-in' | 'refresh' | 'operator';
+export type RateClass = 'free' | 'page' | 'plain' | 'run' | 'sign-in' | 'refresh' | 'operator';
 
 /** Where a request's project key stands, whose project may have limits of its own. */
 export type KeyPlace = 'header' | 'query';
@@ -101,6 +101,8 @@ export interface OwnBody {
 /** A reply of a route. `kind` says how the value that a handler returns becomes its body. */
 export interface Answer<T = unknown> {
   status: number;
+  /** Stands for whatever other status a reply has, too. */
+  isAny?: true;
   description: string;
   /** By media type; absent = no body. */
   content?: Readonly<Record<string, JsonSchema>>;

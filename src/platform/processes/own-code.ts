@@ -24,6 +24,16 @@ export interface OwnCall {
   payload: string;
   credentials?: { key: string; authorization: string };
   timeoutMs: number;
+  /** What the requests of the handler say of themselves: 1 where they may call no more own code. */
+  depth: number;
+}
+
+/** An address that a file has, such as `POST /quote`. */
+export interface OwnAddress {
+  /** `<file>#POST /quote` */
+  handler: string;
+  /** Also for requests without a key. */
+  isPublic: boolean;
 }
 
 /** Why a call has no answer. */
@@ -33,6 +43,8 @@ export class OwnCodeError extends Error {}
 export interface OwnCode {
   /** Runs a handler and answers what it returns; starts the process first where there is none. Throws OwnCodeError. */
   call(project: string, open: () => Promise<OwnCodeSettings>, call: OwnCall): Promise<unknown>;
+  /** The addresses of a project's files, by method and path; starts the process first where there is none. */
+  addresses(project: string, open: () => Promise<OwnCodeSettings>): Promise<ReadonlyMap<string, OwnAddress>>;
   /** The last lines that a project's own code has printed. */
   lines(project: string): readonly string[];
   /** Ends the process of a project, or all: the next call starts it again. */
@@ -89,6 +101,7 @@ export function openOwnCode(log: Logger, publicUrl: string | null): OwnCode {
   };
   return {
     call: (project, open, call) => find(project).call(open, call),
+    addresses: (project, open) => find(project).addresses(open),
     lines: (project) => children.get(project)?.lines ?? [],
     restart(project) {
       if (project === undefined) endAll();
@@ -115,6 +128,7 @@ interface Waiting {
 interface Running {
   child: ChildProcess;
   socket: Socket;
+  addresses: ReadonlyMap<string, OwnAddress>;
 }
 
 class ProjectProcess {
@@ -132,10 +146,14 @@ class ProjectProcess {
     private readonly outside: { url: () => string | null; print: () => ((line: string) => void) | null },
   ) {}
 
-  async call(open: () => Promise<OwnCodeSettings>, { handler, payload, credentials, timeoutMs }: OwnCall) {
+  async addresses(open: () => Promise<OwnCodeSettings>): Promise<Running['addresses']> {
+    return (await this.#start(open)).addresses;
+  }
+
+  async call(open: () => Promise<OwnCodeSettings>, { handler, payload, credentials, timeoutMs, depth }: OwnCall) {
     const { socket, child } = await this.#start(open);
     const id = ++this.#calls;
-    const more = credentials ? `,"credentials":${JSON.stringify(credentials)}` : '';
+    const more = `,"depth":${depth}${credentials ? `,"credentials":${JSON.stringify(credentials)}` : ''}`;
     return this.#await(id, timeoutMs, `There was no answer within ${timeoutMs} ms.`, () => {
       socket.write(`{"id":${id},"handler":${JSON.stringify(handler)},"payload":${payload}${more}}\n`);
     }).catch((error: unknown) => {
@@ -204,6 +222,7 @@ class ProjectProcess {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     });
     this.#child = child;
+    const guard = endWithService(child);
     const startedAt = performance.now();
     const socket = child.stdio[3] as Socket;
     socket.on('error', () => undefined);
@@ -213,6 +232,7 @@ class ProjectProcess {
     const ended = new Promise<never>((_, reject) => {
       const end = (why: string): void => {
         clearInterval(watch);
+        guard?.kill('SIGKILL');
         changed?.close();
         if (this.#child === child) {
           this.#child = null;
@@ -240,17 +260,17 @@ class ProjectProcess {
     });
     late.catch(() => undefined);
     try {
-      await Promise.race([ready, ended, late]);
+      const addresses = await Promise.race([ready, ended, late]);
       const streams = [socket, child.stdout as Socket, child.stderr as Socket];
       for (const each of [child, ...streams]) each.unref();
-      return { child, socket };
+      return { child, socket, addresses };
     } catch (error) {
       if (this.#child === child) this.#kill('its files were not loaded');
       throw error;
     }
   }
 
-  #listen(socket: Socket): Promise<void> {
+  #listen(socket: Socket): Promise<Running['addresses']> {
     return new Promise((resolve) => {
       let held = 0;
       socket.on('data', (chunk: Buffer) => {
@@ -264,7 +284,7 @@ class ProjectProcess {
       incoming.on('line', (line) => {
         const message = readMessage(line);
         if (!message) return this.#kill('it speaks another language');
-        if (message.ready) return resolve();
+        if (message.addresses) return resolve(message.addresses);
         const waiting = this.#waiting.get(message.id ?? 0);
         if (!waiting) return;
         if (message.error === undefined) waiting.resolve(message.answer);
@@ -336,7 +356,8 @@ function quoteOption(option: string): string {
 }
 
 interface Message {
-  ready?: boolean;
+  /** Of the first one: the files are loaded. */
+  addresses?: ReadonlyMap<string, OwnAddress>;
   id?: number;
   answer?: unknown;
   error?: string;
@@ -346,13 +367,41 @@ interface Message {
 function readMessage(line: string): Message | null {
   try {
     const { ready, pong, id, answer, error } = JSON.parse(line) as Record<string, unknown>;
-    if (ready === true) return { ready };
+    if (Array.isArray(ready)) return { addresses: readAddresses(ready) };
     const number = pong ?? id;
     if (typeof number !== 'number') return null;
     return { id: number, answer, ...(typeof error === 'string' && { error: error.slice(0, MAX_LINE_CHARACTERS) }) };
   } catch {
     return null;
   }
+}
+
+function readAddresses(told: readonly unknown[]): Map<string, OwnAddress> {
+  const found = new Map<string, OwnAddress>();
+  for (const each of told) {
+    const { name, handler, isPublic } = each as Record<string, unknown>;
+    if (typeof name !== 'string' || typeof handler !== 'string') continue;
+    found.set(name, { handler, isPublic: isPublic === true });
+  }
+  return found;
+}
+
+/**
+ * Has a process end with the service however that ends. It does so by itself when its socket closes, but not while a
+ * handler holds up its thread; this shell waits for the same and needs no turn of it. Null where there is no shell.
+ */
+function endWithService({ pid }: ChildProcess): ChildProcess | null {
+  if (process.platform === 'win32' || pid === undefined) return null;
+  const guard = spawn('/bin/sh', ['-c', 'read -r _; kill -9 -"$1"', 'sh', String(pid)], {
+    ...{ env: {}, detached: true },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  guard.on('error', () => undefined);
+  guard.unref();
+  const pipe = guard.stdin as Socket;
+  pipe.on('error', () => undefined);
+  pipe.unref();
+  return guard;
 }
 
 function killGroup(child: ChildProcess | null): void {

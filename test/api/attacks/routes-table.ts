@@ -222,6 +222,10 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('POST', '/api/realtime', 'a key', '200', NO_COLLECTION, json(SUBSCRIPTIONS)),
   row('POST', '/api/realtime/ticket', 'a key', '201', '201'),
 
+  ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((method) =>
+    row(method, '/api/run/*address', 'a key', '404 RUN_NOT_FOUND', '404 RUN_NOT_FOUND'),
+  ),
+
   row('GET', '/api/schemas/:collectionName', 'a key', '200', NO_COLLECTION),
   ...['types.d.ts', 'openapi.json', 'schema.json', 'brief.md'].map((file) =>
     row('GET', `/api/schemas/${file}`, 'a key', '200', '200'),

@@ -66,6 +66,8 @@ describe('which limits a request counts against', () => {
     ['GET', '/api/data/posts/changes', 'plain', 'header'],
     ['GET', '/api/schemas/openapi.json', 'plain', 'header'],
     ['POST', '/api/realtime', 'plain', 'header'],
+    ['POST', '/api/run/quote', 'run', 'header'],
+    ['POST', '/api/runs', 'plain', undefined],
     ['POST', '/api/storage/upload', 'plain', 'header'],
     ['POST', '/api/mail/send', 'plain', 'header'],
     ['POST', '/api/mail/webhook', 'free', undefined],

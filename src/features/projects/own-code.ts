@@ -1,10 +1,11 @@
+import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, invalid } from '../../errors.js';
 import type { OwnCodeSettings } from '../../platform/processes/own-code.js';
-import { generateKey, isLiveKey, type Project } from '../projects/project.js';
-import { changeProjectList, projectStore, updateProjectRecord } from '../projects/project-store.js';
+import { generateKey, isLiveKey, type Project } from './project.js';
+import { changeProjectList, projectStore, updateProjectRecord } from './project-store.js';
 
 export const ownKeyContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:own-code`;
 
@@ -17,6 +18,12 @@ const OF_SERVICE = /^(BSVC_.*|MONGODB_URI|REDIS_URL|NODE_OPTIONS|LD_.*|AWS_.*|OT
 /** The folder of a project's files; null where it has none. */
 function ownFolder({ config }: Pick<App, 'config'>, { name, ownCode }: Project): string | null {
   return config.hooksDir === null ? (ownCode?.dir ?? null) : join(config.hooksDir, name);
+}
+
+/** Whether a project has a folder of files: what is not there starts no process. */
+export function hasOwnCode(app: Pick<App, 'config'>, project: Project): boolean {
+  const dir = ownFolder(app, project);
+  return dir !== null && existsSync(dir);
 }
 
 /** How the process of a project's own code is started. */
