@@ -130,7 +130,10 @@ async function run({ id, handler, payload, credentials, depth }) {
     const handle = handlers.get(handler);
     if (!handle) throw new Error(`There is no handler ${handler}`);
     const api = openApi(credentials, depth);
-    const { request } = payload;
+    const { request, event, data } = payload;
+    if (event === 'test.ping') return send({ id, answer: null });
+    // Events come as webhooks have them; handlers call the document the same everywhere.
+    if (data) payload.document = data;
     const answer = request
       ? await toReply(await handle({ ...payload, request: openRequest(request), api }))
       : await handle({ ...payload, api });

@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12700,
+  cli: 12750,
   src: 1100,
   'src/client': 3600,
   'src/config': 800,
@@ -22,7 +22,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/feed': 2950,
   'src/features/files': 2850,
   'src/features/health': 250,
-  'src/features/hooks': 1050,
+  'src/features/hooks': 1150,
   'src/features/mail': 2600,
   'src/features/management': 2250,
   'src/features/operators': 1000,
@@ -35,13 +35,13 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/series': 950,
   'src/features/store-copies': 1250,
   'src/features/users': 7700,
-  'src/features/webhooks': 2450,
+  'src/features/webhooks': 2500,
   'src/http': 3850,
   'src/migrations': 300,
   'src/packaging': 250,
   'src/platform': 8800,
   test: 1100,
-  'test/api': 36750,
+  'test/api': 36950,
   'test/bench': 3800,
   'test/cli': 9950,
   'test/client': 3600,
@@ -64,7 +64,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
  * longer does lowers its row.
  */
 export const PAST_THE_WORLD: Readonly<Record<string, number>> = {
-  'test/api': 36750,
+  'test/api': 30,
   'test/cli': 13,
   'test/client': 0,
   'test/console': 0,

@@ -1,12 +1,24 @@
 import { resolve } from 'node:path';
-import { addHook, MAX_TIMEOUT_MS, MIN_TIMEOUT_MS, presentHook } from '../../../src/features/hooks/change-hooks.js';
+import {
+  addAfter,
+  addHook,
+  MAX_TIMEOUT_MS,
+  MIN_TIMEOUT_MS,
+  type NewHook,
+  presentAfter,
+  presentHook,
+} from '../../../src/features/hooks/change-hooks.js';
 import { setOwnEnv } from '../../../src/features/projects/own-code.js';
 import { wholeWithin } from '../../../src/config/setting-readers.js';
-import type { ProjectHook } from '../../../src/features/projects/project.js';
+import type { App } from '../../../src/app.js';
+import type { Project, ProjectHook } from '../../../src/features/projects/project.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { argument, choice, flag, list, option } from '../../shell/command.js';
 
-export const eventArgument = argument('event', '<collection>.create, .update or .delete');
+export const eventArgument = argument(
+  'event',
+  '<collection>.create, .update or .delete; after.<collection>.… hears of it afterwards',
+);
 
 export default defineProjectCommand({
   details: [
@@ -16,6 +28,7 @@ export default defineProjectCommand({
   examples: [
     'bsvc hook add orders.create --project shop --url https://example.com/orders',
     'bsvc hook add orders.delete --project shop --run ./hooks/orders.mjs --env STRIPE_KEY',
+    'bsvc hook add after.orders.create --project shop --run ./hooks/orders.mjs',
     'bsvc hook add orders.update --project shop --url https://example.com/orders --on-failure allow --timeout 2000 --if-not-exists',
   ],
   audited: true,
@@ -40,8 +53,7 @@ export default defineProjectCommand({
     const names = env.flatMap((each) => each.split(','));
     if (names.length > 0) await setOwnEnv(app, project, names);
     const path = run === undefined ? {} : { run: app.config.hooksDir === null ? resolve(run) : run };
-    const { hook, secret, created } = await addHook(app, project, { ...input, ...path });
-    const shown = presentHook(app, project, hook);
+    const { shown, secret, created } = await add(app, project, { ...input, ...path });
     const where = shown.url ?? shown.run;
     const lines = [created ? `${shown.event} calls ${where}.` : `${shown.event} has a hook already: ${where}.`];
     return {
@@ -51,3 +63,12 @@ export default defineProjectCommand({
     };
   },
 });
+
+async function add(app: App, project: Project, input: NewHook) {
+  if (!input.event.startsWith('after.')) {
+    const { hook, ...added } = await addHook(app, project, input);
+    return { ...added, shown: presentHook(app, project, hook) };
+  }
+  const { webhook, created } = await addAfter(app, project, input);
+  return { shown: presentAfter(input.event, webhook), created, secret: null };
+}

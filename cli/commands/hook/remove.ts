@@ -1,4 +1,4 @@
-import { presentHook, removeHook } from '../../../src/features/hooks/change-hooks.js';
+import { presentAfter, presentHook, removeAfter, removeHook } from '../../../src/features/hooks/change-hooks.js';
 import { defineProjectCommand } from '../../ask/choose-project.js';
 import { eventArgument } from './add.js';
 
@@ -9,7 +9,9 @@ export default defineProjectCommand({
   destroys: ({ event }) => ({ what: 'Removes the hook and the log of its calls.', name: event }),
   parameters: { event: eventArgument },
   async run(_context, { app, project, event }) {
-    const hook = presentHook(app, project, await removeHook(app, project, event));
+    const hook = event.startsWith('after.')
+      ? presentAfter(event, await removeAfter(app, project, event))
+      : presentHook(app, project, await removeHook(app, project, event));
     return { json: hook, quiet: hook.id, text: () => `The hook of ${hook.event} is removed.` };
   },
 });

@@ -26,7 +26,7 @@ export function OneWebhook({ base, webhook }: { base: WebhookPath; webhook: ApiS
   return (
     <section>
       <CrudScreen
-        title={`Deliveries to ${new URL(webhook.url).host}`}
+        title={`Deliveries to ${new URL(webhook.url).host || webhook.url}`}
         isSection
         label="Deliveries"
         filters={[{ name: 'state', label: 'State', choices: STATES }]}

@@ -1,6 +1,5 @@
-import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
-import { OwnCodeError } from '../../platform/processes/own-code.js';
+import { MAX_CALLS, OwnCodeError } from '../../platform/processes/own-code.js';
 import { OutboundError } from '../../platform/network/outbound.js';
 import { VERSION } from '../../package.js';
 import { DEPTH_HEADER } from '../access/caller.js';
@@ -20,8 +19,6 @@ export class HandlerFailure extends Error {
   }
 }
 
-/** Calls of one project under way at once: a handler that hangs takes no more of the service than this. */
-export const MAX_IN_FLIGHT = 64;
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** After so many failures in a row nobody waits for the handler, until one try after the rest succeeds. */
 const PATIENCE = 5;
@@ -51,13 +48,15 @@ function callsOf(app: App): Calls {
  * understand. Throws HandlerFailure without an answer in time, too. The call is logged, and counts for the circuit.
  */
 export async function callHandler<T>(app: App, call: HandlerCall, read: (answer: unknown) => T): Promise<T> {
-  const { circuits } = callsOf(app);
+  const { inFlight, circuits } = callsOf(app);
+  const project = call.projectId.toHexString();
   const owner = call.ownerId.toHexString();
   const circuit = circuits.get(owner) ?? { failures: 0, openUntil: 0 };
   const now = app.clock.now();
   if (circuit.openUntil > now) throw new HandlerFailure('The handler failed five times in a row and rests for 30 s.');
-  const leave = enter(app, call.projectId);
-  if (!leave) throw new HandlerFailure(`${MAX_IN_FLIGHT} calls of the project are under way.`);
+  const running = inFlight.get(project) ?? 0;
+  if (running >= MAX_CALLS) throw new HandlerFailure(`${MAX_CALLS} calls of the project are under way.`);
+  inFlight.set(project, running + 1);
   // While one tries again, the others go on not waiting.
   if (circuit.failures >= PATIENCE) circuit.openUntil = now + call.timeoutMs;
   const begun = performance.now();
@@ -85,22 +84,10 @@ export async function callHandler<T>(app: App, call: HandlerCall, read: (answer:
     app.metrics.event('hook_calls', 'failed');
     throw error;
   } finally {
-    leave();
-  }
-}
-
-/** Counts a call among those of its project until what it answers is called; null where `most` are under way. */
-export function enter(app: App, projectId: ObjectId, most = MAX_IN_FLIGHT): (() => void) | null {
-  const { inFlight } = callsOf(app);
-  const project = projectId.toHexString();
-  const running = inFlight.get(project) ?? 0;
-  if (running >= most) return null;
-  inFlight.set(project, running + 1);
-  return () => {
     const left = inFlight.get(project)! - 1;
     if (left === 0) inFlight.delete(project);
     else inFlight.set(project, left);
-  };
+  }
 }
 
 function readAnswer<T>(text: string, status: number, read: (answer: unknown) => T): T {
@@ -144,7 +131,7 @@ async function send(app: App, call: HandlerCall, nowMs: number): Promise<{ statu
 }
 
 async function runFile(app: App, { projectId, body, timeoutMs, depth, credentials }: HandlerCall, handler: string) {
-  const call = { handler, payload: body, timeoutMs, depth, ...(credentials && { credentials }) };
+  const call = { handler, payload: body, timeoutMs, depth, isAwaited: depth > 0, ...(credentials && { credentials }) };
   try {
     const answer = await app.ownCode.call(projectId.toHexString(), ownCodeSettings(app, projectId), call);
     return JSON.stringify(answer) ?? 'null';

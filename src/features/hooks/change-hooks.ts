@@ -4,8 +4,11 @@ import { conflict, invalid } from '../../errors.js';
 import { maskAddress } from '../../platform/secrets/mask-address.js';
 import type { Project, ProjectHook } from '../projects/project.js';
 import { changeProjectList } from '../projects/project-store.js';
-import { requireTargetUrl } from '../webhooks/add-webhook.js';
+import { addWebhook, isOwnHandler, requireTargetUrl } from '../webhooks/add-webhook.js';
 import { generateWebhookSecret } from '../webhooks/deliveries/sign-delivery.js';
+import { listWebhooks } from '../webhooks/list-webhooks.js';
+import { removeWebhook } from '../webhooks/remove-webhook.js';
+import type { Webhook } from '../webhooks/webhook.js';
 import { removeCalls } from './call-log.js';
 import { requireOwnFile } from '../projects/own-code.js';
 import { findHook, noHook, openHandler, requireHookEvent, sealHandler, type HandlerTarget } from './hook.js';
@@ -53,6 +56,58 @@ export async function addHook(app: App, project: Project, input: NewHook): Promi
     return existing ? hooks : [...hooks, hook];
   });
   return existing ? { hook: existing, secret: null, created: false } : { hook, secret, created: true };
+}
+
+const AFTER = /^after\.([A-Za-z][A-Za-z0-9_-]{0,63})\.(create|update|delete)$/;
+
+/** The event of webhooks that a handler `after.<collection>.create|update|delete` hears; undefined for other text. */
+function heardAfter(event: string): string | undefined {
+  const [, collection, action] = AFTER.exec(event) ?? [];
+  return collection && `${collection}.${action === 'create' ? 'insert' : action}`;
+}
+
+/** The handlers of a project's files that hear of events: webhooks whose receiver is the project's own process. */
+export async function listAfter(app: App, project: Project): Promise<(Webhook & { event: string })[]> {
+  return (await listWebhooks(app, project)).flatMap((webhook) => {
+    const [collection, action] = (webhook.events[0] ?? '').split('.');
+    const event = `after.${collection}.${action === 'insert' ? 'create' : action}`;
+    return isOwnHandler(webhook.url) && heardAfter(event) === webhook.events.join() ? [{ ...webhook, event }] : [];
+  });
+}
+
+/** Has a handler of a file hear of an event. 400 for a bad event or file, 409 HOOK_EXISTS unless `ifNotExists`. */
+export async function addAfter(
+  app: App,
+  project: Project,
+  { event, run, ifNotExists = false }: Pick<NewHook, 'event' | 'run' | 'ifNotExists'>,
+): Promise<{ webhook: Webhook; created: boolean }> {
+  const heard = heardAfter(event);
+  if (heard === undefined) throw invalid('INVALID_EVENTS', 'Use after.<collection>.create, .update or .delete');
+  if (run === undefined) {
+    throw invalid('INVALID_HOOK', `Name a file to run; an address hears of it by: bsvc webhook add --events ${heard}`);
+  }
+  const url = `run:${await requireOwnFile(app, project, run, event)}`;
+  const existing = (await listAfter(app, project)).find((other) => other.event === event);
+  if (existing && !ifNotExists) throw conflict('HOOK_EXISTS', `${event} has a handler: remove that one first`);
+  if (existing) return { webhook: existing, created: false };
+  const { webhook, created } = await addWebhook(app, project, { url, events: [heard], ifNotExists: true });
+  return { webhook, created };
+}
+
+/** Removes what hears of an event, with its deliveries that wait; 404. */
+export async function removeAfter(app: App, project: Project, event: string): Promise<Webhook> {
+  const found = (await listAfter(app, project)).find((other) => other.event === event);
+  if (!found) throw noHook(event);
+  await removeWebhook(app, project, found.id.toHexString());
+  return found;
+}
+
+/** The same as presentHook of a handler that hears of an event. */
+export function presentAfter(event: string, { id, url, createdAt }: Webhook) {
+  return {
+    ...{ id: id.toHexString(), event, url: null, run: url.slice('run:'.length), onFailure: 'retry' as const },
+    ...{ timeoutMs: MAX_TIMEOUT_MS, createdAt: createdAt.toISOString() },
+  };
 }
 
 /** What is to be called, as somebody asked for it: one of `url` and `run`. A new address has a new secret. */

@@ -3,20 +3,18 @@ import type { App } from '../../app.js';
 import { type AppError, invalid, methodNotAllowed, missing, unauthenticated, unavailable } from '../../errors.js';
 import { admission, waitAside } from '../../http/admission/admission.js';
 import type { RouteContext } from '../../http/routes/route.js';
-import { OwnCodeError, type OwnAddress, type OwnCall } from '../../platform/processes/own-code.js';
+import { OwnCodeBusy, OwnCodeError, type OwnAddress, type OwnCall } from '../../platform/processes/own-code.js';
 import type { Caller } from '../access/caller.js';
 import { originOf } from '../access/require-key.js';
 import { hasOwnCode, ownCodeSettings } from '../projects/own-code.js';
 import type { Project } from '../projects/project.js';
 import { readReply, type AddressReply } from './address-reply.js';
 import { describeCaller } from './before-calls.js';
-import { enter, HandlerFailure, MAX_IN_FLIGHT } from './call-handler.js';
+import { HandlerFailure } from './call-handler.js';
 import { noteCall } from './call-log.js';
 
 const ADDRESS_BODY_BYTES = 1024 * 1024;
 const TIMEOUT_MS = 10_000;
-/** The rest is for what writes wait for: strangers who call a public address take none of it. */
-const MOST_ADDRESSES = MAX_IN_FLIGHT / 2;
 
 /**
  * Answers a request with what the handler of its method and path in the project's files returns (hooks.md 3); `caller`
@@ -45,8 +43,6 @@ export async function runAddress(
     request: { method: ctx.method, path: `/${name}`, query: ctx.query, headers: shownHeaders(ctx), body },
     caller: { ...about, ip: origin.ip },
   });
-  const leave = enter(app, project._id, MOST_ADDRESSES);
-  if (!leave) throw unavailable('OVERLOADED', `${MOST_ADDRESSES} requests to own code are under way`, LATER);
   const { handler } = address;
   const call: OwnCall = {
     handler,
@@ -55,11 +51,10 @@ export async function runAddress(
     depth: 0,
     ...(caller && { credentials: origin.credentials }),
   };
-  return waitAside(app, ctx, () => run(app, project, call)).finally(leave);
+  return waitAside(app, ctx, () => run(app, project, call));
 }
 
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
-const LATER = { retryAfterSeconds: 1 };
 
 async function begin(app: App, ctx: RouteContext): Promise<string> {
   await admission(app).begin(ctx);
@@ -119,6 +114,7 @@ async function run(app: App, { _id }: Project, call: OwnCall): Promise<AddressRe
     app.metrics.event('hook_calls', 'answered');
     return reply;
   } catch (error) {
+    if (error instanceof OwnCodeBusy) throw unavailable('OVERLOADED', error.message, { retryAfterSeconds: 1 });
     if (!(error instanceof OwnCodeError || error instanceof HandlerFailure)) throw error;
     log(null, error.message);
     app.metrics.event('hook_calls', 'failed');

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { App } from '../../app.js';
+import { invalid } from '../../errors.js';
 import type { Project } from '../projects/project.js';
 import { readAnswer } from './before-calls.js';
 import { callHandler, HandlerFailure } from './call-handler.js';
@@ -15,6 +16,12 @@ export async function testHook(
   event: string,
   document: Record<string, unknown>,
 ): Promise<{ answer: unknown; error: string | null }> {
+  if (event.startsWith('after.')) {
+    throw invalid(
+      'INVALID_EVENTS',
+      'What hears of an event is tried with a real one: bsvc webhook replay sends it again',
+    );
+  }
   const hook = findHook(project, event);
   if (!hook) throw noHook(event);
   const caller = { userId: null, roles: [], ip: null };

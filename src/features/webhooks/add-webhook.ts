@@ -25,6 +25,17 @@ export async function requireTargetUrl(app: App, text: string): Promise<string> 
   return url.href;
 }
 
+/** True for a handler in a file of the project, as the address of a webhook has it: `run:orders.mjs#added`. */
+export const isOwnHandler = (url: string): boolean => url.startsWith('run:');
+const OWN_HANDLER = /^run:[\w.-]{1,100}\.m?js#[^\s#]{1,200}$/;
+
+/** Where deliveries go: an address, or a handler of the project's own code; 400 INVALID_URL. */
+export async function requireTarget(app: App, text: string): Promise<string> {
+  if (!isOwnHandler(text)) return requireTargetUrl(app, text);
+  if (OWN_HANDLER.test(text)) return text;
+  throw invalid('INVALID_URL', 'A handler is named as run:<file>#<handler>: bsvc hook add after.<event> does it');
+}
+
 /** A target address as far as its text can be judged; 400 INVALID_URL. */
 export function parseTargetUrl({ webhookAllowPrivate: allowPrivate }: Config, text: string): URL {
   const url = text.length <= MAX_CHARACTERS && URL.canParse(text) ? new URL(text) : null;
@@ -74,7 +85,7 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
   const events = parseEvents(input.events);
   const [absent] = input.strict ? await listAbsentCollections(app, project, events) : [];
   if (absent !== undefined) throw invalid('INVALID_EVENTS', `There is no collection "${absent}" in this project`);
-  const url = await requireTargetUrl(app, input.url);
+  const url = await requireTarget(app, input.url);
   const headers = input.headers && checkHeaders(input.headers);
   const now = new Date(app.clock.now());
   const id = new ObjectId();
@@ -95,7 +106,7 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
   await changeWebhooks(app, project._id, (webhooks) => {
     existing = input.ifNotExists ? webhooks.find((other) => other.url === url) : undefined;
     if (existing) return [...webhooks];
-    requireWebhookRoom(project, webhooks.length);
+    requireWebhookRoom(project, webhooks, url);
     return [...webhooks, webhook];
   });
   if (!existing) return { webhook, secret: value, created: true, unmet: [] };
@@ -122,8 +133,9 @@ export function checkDescription(description: string): string {
   return description;
 }
 
-/** 403 WEBHOOK_LIMIT when a project with `count` webhooks may not have another (rest-api.md 6.2). */
-function requireWebhookRoom(project: Project, count: number): void {
-  const limit = Math.min(findLimit(project, 'webhooks') ?? MAX_WEBHOOKS, MAX_WEBHOOKS);
-  if (count >= limit) throw forbidden('WEBHOOK_LIMIT', 'Webhook limit reached');
+/** 403 WEBHOOK_LIMIT when a project may have no other webhook (rest-api.md 6.2); a plan limits addresses alone. */
+function requireWebhookRoom(project: Project, webhooks: readonly Webhook[], url: string): void {
+  const addresses = webhooks.filter((other) => !isOwnHandler(other.url)).length;
+  const isBeyond = !isOwnHandler(url) && addresses >= (findLimit(project, 'webhooks') ?? MAX_WEBHOOKS);
+  if (isBeyond || webhooks.length >= MAX_WEBHOOKS) throw forbidden('WEBHOOK_LIMIT', 'Webhook limit reached');
 }

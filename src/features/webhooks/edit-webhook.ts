@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import type { Project } from '../projects/project.js';
-import { checkDescription, requireTargetUrl } from './add-webhook.js';
+import { checkDescription, requireTarget } from './add-webhook.js';
 import { failPendingDeliveries } from './deliveries/claim-delivery.js';
 import { enqueueDelivery } from './deliveries/deliver-webhook.job.js';
 import { parseEvents } from './webhook-event.js';
@@ -29,7 +29,7 @@ export interface WebhookChanges {
 export async function editWebhook(app: App, project: Project, id: string, changes: WebhookChanges): Promise<Webhook> {
   const $set: Partial<Webhook> = {};
   if (changes.events !== undefined) $set.events = parseEvents(changes.events);
-  if (changes.url !== undefined) $set.url = await requireTargetUrl(app, changes.url);
+  if (changes.url !== undefined) $set.url = await requireTarget(app, changes.url);
   if (changes.description !== undefined) $set.description = checkDescription(changes.description);
   if (changes.headers !== undefined) $set.headers = checkHeaders(changes.headers);
   if (changes.enabled === true) Object.assign($set, { disabled: null, keepsWaiting: false, failingSince: null });

@@ -26,6 +26,8 @@ export interface OwnCall {
   timeoutMs: number;
   /** What the requests of the handler say of themselves: 1 where they may call no more own code. */
   depth: number;
+  /** A write waits for it: others leave room for it. */
+  isAwaited?: boolean;
 }
 
 /** An address that a file has, such as `POST /quote`. */
@@ -38,6 +40,9 @@ export interface OwnAddress {
 
 /** Why a call has no answer. */
 export class OwnCodeError extends Error {}
+
+/** Too many calls of the project are under way. */
+export class OwnCodeBusy extends OwnCodeError {}
 
 /** The processes of own code, one for each project that has any. */
 export interface OwnCode {
@@ -60,6 +65,10 @@ export interface OwnCode {
   close(): void;
 }
 
+/** Calls of one project under way at once: a handler that hangs takes no more of the service than this. */
+export const MAX_CALLS = 64;
+/** Of which strangers at public addresses, and events, take no more. */
+const MAX_UNAWAITED = 32;
 const MAX_LINES = 50;
 const MAX_LINE_CHARACTERS = 500;
 /** Of what is printed: more at once waits, so that a flood costs its writer the time. */
@@ -150,7 +159,10 @@ class ProjectProcess {
     return (await this.#start(open)).addresses;
   }
 
-  async call(open: () => Promise<OwnCodeSettings>, { handler, payload, credentials, timeoutMs, depth }: OwnCall) {
+  async call(open: () => Promise<OwnCodeSettings>, call: OwnCall): Promise<unknown> {
+    const { handler, payload, credentials, timeoutMs, depth, isAwaited = false } = call;
+    const most = isAwaited ? MAX_CALLS : MAX_UNAWAITED;
+    if (this.#waiting.size >= most) throw new OwnCodeBusy(`${most} calls of the project are under way.`);
     const { socket, child } = await this.#start(open);
     const id = ++this.#calls;
     const more = `,"depth":${depth}${credentials ? `,"credentials":${JSON.stringify(credentials)}` : ''}`;

@@ -3,7 +3,9 @@ export const MASK = '********';
 /** The address of a receiver without its path and query, either of which may hold a token. */
 export function maskAddress(address: string): string {
   if (!URL.canParse(address)) return MASK;
-  const { origin, pathname, search } = new URL(address);
+  const { origin, protocol, pathname, search } = new URL(address);
+  // A handler in a file of the project.
+  if (protocol === 'run:') return address;
   return pathname === '/' && search === '' ? origin : `${origin}/${MASK}`;
 }
 

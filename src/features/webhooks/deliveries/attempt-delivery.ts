@@ -1,9 +1,13 @@
 import type { App } from '../../../app.js';
+import { AppError } from '../../../errors.js';
+import { OwnCodeError } from '../../../platform/processes/own-code.js';
+import { ownCodeSettings } from '../../projects/own-code.js';
 import { OutboundError } from '../../../platform/network/outbound.js';
 import { VERSION } from '../../../package.js';
 import type { Delivery, DeliveryAttempt } from './delivery.js';
 import { isAccepted, type AttemptOutcome } from './judge-attempt.js';
 import { signDelivery } from './sign-delivery.js';
+import { isOwnHandler } from '../add-webhook.js';
 import type { Webhook } from '../webhook.js';
 import { openLiveSecrets } from '../webhook-store.js';
 
@@ -20,7 +24,6 @@ export async function attemptDelivery(
 ): Promise<{ attempt: DeliveryAttempt; outcome: AttemptOutcome }> {
   const at = new Date(app.clock.now());
   const begun = performance.now();
-  const secrets = openLiveSecrets(app, delivery.projectId, webhook);
   const log = (status: number | null, response: string, error: string | null): DeliveryAttempt => ({
     at,
     durationMs: Math.round(performance.now() - begun),
@@ -28,6 +31,8 @@ export async function attemptDelivery(
     response,
     error,
   });
+  if (isOwnHandler(webhook.url)) return runHandler(app, webhook.url, delivery, body, log);
+  const secrets = openLiveSecrets(app, delivery.projectId, webhook);
   try {
     const reply = await app.outbound.send({
       url: webhook.url,
@@ -48,6 +53,27 @@ export async function attemptDelivery(
     };
   } catch (error) {
     if (!(error instanceof OutboundError) || error.failure === 'aborted') throw error;
+    return { attempt: log(null, '', error.message), outcome: { status: null } };
+  }
+}
+
+/** As long as a receiver has. */
+const HANDLER_MS = 10_000;
+
+/** The same for a handler of the project's own code: it has the event when it has returned. */
+async function runHandler(
+  app: App,
+  url: string,
+  { projectId }: Pick<Delivery, 'projectId'>,
+  payload: string,
+  log: (status: number | null, response: string, error: string | null) => DeliveryAttempt,
+): Promise<{ attempt: DeliveryAttempt; outcome: AttemptOutcome }> {
+  const call = { handler: url.slice('run:'.length), payload, timeoutMs: HANDLER_MS, depth: 0 };
+  try {
+    await app.ownCode.call(projectId.toHexString(), ownCodeSettings(app, projectId), call);
+    return { attempt: log(200, '', null), outcome: { status: 200 } };
+  } catch (error) {
+    if (!(error instanceof OwnCodeError || error instanceof AppError)) throw error;
     return { attempt: log(null, '', error.message), outcome: { status: null } };
   }
 }
