@@ -5,10 +5,9 @@ import { backupSchedules, runBackupJob } from './features/backups/run-backup.job
 import { trimChangesJob } from './features/changes/trim-changes.job.js';
 import { finishDropJob } from './features/collections/finish-drop.job.js';
 import { foldDocumentsJob } from './features/collections/fold-documents.job.js';
-import { forgetAnswersJob } from './features/documents/write/forget-idempotency-keys.job.js';
-import { removeExpiredDocumentsJob } from './features/documents/bulk/remove-expired-documents.job.js';
-import { purgeTrashJob } from './features/documents/write/purge-trash.job.js';
-import { settleReferencesJob } from './features/documents/references/settle-references.job.js';
+import { forgetAnswersJob } from './features/documents/write/idempotency.js';
+import { purgeTrashJob, removeExpiredDocumentsJob } from './features/documents/bulk/remove-old-documents.job.js';
+import { settleReferencesJob } from './features/documents/references/settle-references.js';
 import { removeAttachedJob, sweepAttachedJob } from './features/files/attached/attached.job.js';
 import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
 import { finishUserDeletionJob } from './features/users/accounts/finish-user-deletion.job.js';

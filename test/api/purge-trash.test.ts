@@ -1,24 +1,38 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Collection } from '../world/collections.js';
+import { parseFieldSpec, type Collection } from '../world/collections.js';
 import { purgeTrash } from '../world/documents.js';
-import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
+import { fileStore } from '../world/stored.js';
+import {
+  buildCollection,
+  buildProject,
+  placeDocuments,
+  storedDocuments,
+  type TestProject,
+} from '../helpers/build-project.js';
+import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
 const DAY_MS = 24 * 3_600_000;
 
 let test: TestApp;
 let owner: TestProject;
 let notes: Collection;
+let receiver: WebhookReceiver;
 const clock = createFakeClock();
 
 beforeAll(async () => {
-  test = await openTestApp({ clock });
+  test = await openTestApp({ clock, settings: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+  receiver = await openWebhookReceiver();
   owner = await buildProject(test.app);
   notes = await buildCollection(test.app, owner.project, { name: 'notes' });
 });
-afterAll(() => test.close());
+afterAll(async () => {
+  await test.close();
+  await receiver.close();
+});
 
 const call = (method: 'post' | 'patch' | 'delete', path: string) =>
   request(test.server)[method](`/api/data/notes${path}`).set('x-api-key', owner.secret);
@@ -55,5 +69,33 @@ describe('the trash', () => {
     const active = await storedDocuments(test.app, notes).countDocuments({ isDeleted: false });
     expect(await purgeTrash(test.app)).toBe(1203);
     expect(await storedDocuments(test.app, notes).countDocuments({})).toBe(active);
+  });
+
+  it('is purged untold, with its files and with what still refers to it', async () => {
+    const build = (specs: string[]) => buildCollection(test.app, owner.project, { fields: specs.map(parseFieldSpec) });
+    const boards = await build(['name:String']);
+    const cards = await build([`board:Ref(${boards.name}){onDelete:unset}`]);
+    const api = (method: 'post' | 'delete', path: string) =>
+      request(test.server)[method](`/api/data/${path}`).set('x-api-key', owner.secret);
+    const { _id: board } = (await api('post', boards.name).send({ name: 'a' }).expect(201)).body as { _id: string };
+    const file = await request(test.server)
+      .post('/api/storage/upload')
+      .set('x-api-key', owner.secret)
+      .field('attach', JSON.stringify({ collection: boards.name, id: board }))
+      .attach('file', Buffer.from('plan'), 'plan.txt');
+    expect(file.status).toBe(201);
+    await api('delete', `${boards.name}/${board}`).expect(200);
+    // As a job leaves it that never came to its end.
+    await placeDocuments(test.app, cards, [{ board }]);
+    clock.advance(31 * DAY_MS);
+
+    await buildWebhook(test.app, owner.project, receiver.url);
+    expect(await purgeTrash(test.app)).toBeGreaterThan(0);
+    await settleWebhooks(test.app);
+    expect(await storedDocuments(test.app, boards).countDocuments({})).toBe(0);
+    expect((await storedDocuments(test.app, cards).findOne({}))?.board).toBeUndefined();
+    expect(await fileStore(test.app).countDocuments({ state: 'confirmed' })).toBe(0);
+    const told = receiver.received.map(({ event }) => (event as { event: string }).event);
+    expect(told).toEqual([`${cards.name}.update`]);
   });
 });

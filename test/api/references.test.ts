@@ -9,10 +9,10 @@ import {
   parseFieldSpec,
   renameCollection,
 } from '../world/collections.js';
-import { importDocuments, insertDocuments } from '../world/documents.js';
+import { importDocuments, insertDocuments, trashDocument } from '../world/documents.js';
 import { drainJobs } from '../world/jobs.js';
 import { signAccessToken } from '../world/users.js';
-import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
+import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
 let test: TestApp;
@@ -105,6 +105,30 @@ it('holds a document that others refer to', async () => {
   await api('patch', `${posts.name}/${two}/recover`).expect(200);
 });
 
+it('settles by the same transaction what refers to a document, up to 100 at any depth, and more by a job', async () => {
+  const boards = await build(['name:String']);
+  const cards = await build([`board:Ref(${boards.name})!{onDelete:trash}`]);
+  const notes = await build([`card:Ref(${cards.name}){onDelete:remove}`]);
+  const fill = async (count: number): Promise<string> => {
+    const board = await store(boards, {});
+    const place = { collection: cards, writer: null };
+    const { ids } = await insertDocuments(test.app, place, Array(count).fill({ board }));
+    await store(notes, { card: ids[0] });
+    return board;
+  };
+  const left = (board: string) => storedDocuments(test.app, cards).countDocuments({ board, isDeleted: false });
+  const notesLeft = () => storedDocuments(test.app, notes).countDocuments({});
+
+  const [few, many] = [await fill(99), await fill(100)];
+  await store(cards, { board: many });
+  await api('delete', `${boards.name}/${few}`).expect(200);
+  expect([await left(few), await notesLeft()]).toEqual([0, 1]);
+  await api('delete', `${boards.name}/${many}`).expect(200);
+  expect([await left(many), await notesLeft()]).toEqual([101, 1]);
+  await drainJobs(test.app);
+  expect([await left(many), await notesLeft()]).toEqual([0, 0]);
+});
+
 it('clears, trashes or removes what refers to a document that goes, at any depth, and takes back what was trashed', async () => {
   const boards = await build(['name:String']);
   const cards = await build([`board:Ref(${boards.name})!{onDelete:trash}`]);
@@ -177,7 +201,6 @@ it('clears what another comes to refer to at the moment when it goes', async () 
   const cards = await build([`list:Ref(${lists.name}){onDelete:unset}`]);
   const board = await store(boards, {});
   const list = await store(lists, { board });
-  await api('delete', `${boards.name}/${board}`).expect(200);
   const { db } = test.app;
   let card = '';
   const comeBetween = async (): Promise<void> => {
@@ -188,7 +211,8 @@ it('clears what another comes to refer to at the moment when it goes', async () 
     transform: (...given) => comeBetween().then(() => db.transform(...given)),
     transformTogether: (turns) => comeBetween().then(() => db.transformTogether(turns)),
   };
-  await drainJobs({ ...test.app, db: overtaken });
+  await trashDocument({ ...test.app, db: overtaken }, { collection: boards, writer: null }, board);
+  await drainJobs(test.app);
   expect(card).not.toBe('');
   expect(await isThere(lists, list)).toBe(false);
   expect((await api('get', `${cards.name}/${card}`).expect(200)).body.list ?? null).toBe(null);

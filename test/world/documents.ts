@@ -20,5 +20,4 @@ export { type StoredDocument, visibleDocuments } from '../../src/features/docume
 export { playedCaller, operatorCaller } from '../../src/features/access/operator-caller.js';
 export type { Caller } from '../../src/features/access/caller.js';
 export { importDocuments } from '../../src/features/documents/bulk/import-documents.js';
-export { removeExpiredDocuments } from '../../src/features/documents/bulk/remove-expired-documents.job.js';
-export { purgeTrash } from '../../src/features/documents/write/purge-trash.js';
+export { purgeTrash, removeExpiredDocuments } from '../../src/features/documents/bulk/remove-old-documents.job.js';

@@ -9,13 +9,7 @@ import { admitsAnyone, admitsNobody, documentPaths, type Rule } from '../collect
 import { USERS } from '../collections/users-collection.js';
 import type { Caller } from './caller.js';
 import { readAttributes } from './rules/caller-attributes.js';
-import {
-  answerQuestions,
-  openWriterSets,
-  type AskSet,
-  type SetAnswers,
-  type StoredBeside,
-} from './rules/caller-sets.js';
+import { answerQuestions, openWriterSets, type AskSet, type SetAnswers } from './rules/caller-sets.js';
 import {
   admitsNothing,
   compileRule,
@@ -46,8 +40,6 @@ export interface ReadScope {
   conditions?: () => readonly Document[];
   /** No set may be older than the call, as it may be on a MongoDB. */
   fresh?: boolean;
-  /** What is stored together with what the caller does. */
-  beside?: StoredBeside | undefined;
 }
 
 /** What a caller may read. */
@@ -90,7 +82,7 @@ export function readAccess(
   app: App,
   collection: Collection,
   caller: Caller,
-  { trash = false, conditions, fresh = false, beside }: ReadScope = {},
+  { trash = false, conditions, fresh = false }: ReadScope = {},
 ): ReadAccess | Promise<ReadAccess> {
   if (caller.key.type === 'secret') return ALL;
   requireReader(collection, caller);
@@ -109,7 +101,7 @@ export function readAccess(
       return { filter, shape, asked: answers ? { rule: read, facts, questions, answers } : null };
     };
     if (questions.length === 0) return settled();
-    return answerQuestions(app, caller, attributes, questions, { fresh, beside }).then(settled);
+    return answerQuestions(app, caller, attributes, questions, { fresh }).then(settled);
   };
   const attributes = readAttributes(app, caller, [...new Set(asked.flatMap((rule) => rule.attributes))]);
   return attributes instanceof Promise ? attributes.then(access) : access(attributes);
@@ -123,8 +115,8 @@ export function requireReader(collection: Collection, caller: Caller): void {
   requireKnown(read, caller);
 }
 
-/** Which documents of a collection an end user may refer to. */
-export interface Referable {
+/** Which documents of a collection an end user may refer to, or change. */
+export interface Admitted {
   /** The fields of a document that are looked at. */
   fields: ReadonlySet<string>;
   /** Null stands for a document that is not there, about which as much is asked. */
@@ -135,28 +127,45 @@ export interface Referable {
  * Opens which documents of a collection an end user may refer to, those that the user may read, for a decision inside
  * of a write. Null for all of them. 401 for a token that is no longer good.
  */
-export async function openReferable(app: App, collection: Collection, caller: Caller): Promise<Referable | null> {
+export async function openReferable(app: App, collection: Collection, caller: Caller): Promise<Admitted | null> {
   const { read } = rulesOf(collection);
   // Users are shown to each other by their public fields, whatever the collection's routes answer.
   if (collection.name === USERS || admitsAnyone(read)) return null;
-  const paths = documentPaths([read]);
-  const fields = new Set(['isDeleted', ...paths.map((path) => storedPath(path).split('.')[0]!)]);
   try {
     requireReader(collection, caller);
   } catch (error) {
     const isClosed = error instanceof AppError && (error.code === 'READ_BLOCKED' || error.code === 'AUTH_REQUIRED');
-    if (isClosed) return { fields, admits: () => false };
+    if (isClosed) return { fields: new Set(['isDeleted']), admits: () => false };
     throw error;
   }
-  const attributes = await readAttributes(app, caller, read.attributes);
-  const sets = await openWriterSets(app, caller, attributes, read.sets);
+  return openAdmitted(app, caller, [[read]]);
+}
+
+/** Which documents of a collection an end user may read, and change or delete too, for a decision inside of a write. */
+export function openChangeable(app: App, collection: Collection, caller: Caller): Promise<Admitted> {
+  const { read, update, delete: remove } = rulesOf(collection);
+  return openAdmitted(app, caller, [[read], [update, remove]]);
+}
+
+/** Those that a rule of each list admits. */
+async function openAdmitted(app: App, caller: Caller, each: readonly (readonly Rule[])[]): Promise<Admitted> {
+  const rules = each.flat();
+  const paths = documentPaths(rules).map((path) => storedPath(path).split('.')[0]!);
+  const attributes = await readAttributes(app, caller, [...new Set(rules.flatMap((rule) => rule.attributes))]);
+  const sets = await openWriterSets(
+    app,
+    caller,
+    attributes,
+    rules.flatMap((rule) => rule.sets),
+  );
   // Always the same one: a decision that is made again asks what it has asked before.
-  const absent = standIn(read.singlePaths);
+  const absent = standIn(rules.flatMap(({ singlePaths }) => singlePaths));
   return {
-    fields,
+    fields: new Set(['isDeleted', ...paths]),
     admits(document, exists) {
-      const isAdmitted = ruleAdmits(read, attributes, document ?? absent, sets(exists));
-      return isAdmitted && document?.isDeleted === false;
+      const ask = sets(exists);
+      const isAdmitted = (rule: Rule): boolean => ruleAdmits(rule, attributes, document ?? absent, ask);
+      return each.every((some) => some.some(isAdmitted)) && document?.isDeleted === false;
     },
   };
 }
@@ -168,14 +177,14 @@ export async function openReferable(app: App, collection: Collection, caller: Ca
 export async function changeableFilter(
   app: App,
   collection: Collection,
-  { caller, beside }: Referrer,
+  caller: Caller,
   conditions: readonly Document[],
 ): Promise<AccessFilter> {
   const { read: reads, update, delete: remove } = rulesOf(collection);
   const rules = [reads, update, remove];
   const attributes = await readAttributes(app, caller, [...new Set(rules.flatMap((rule) => rule.attributes))]);
   const facts = { attributes, pins: pinsOf(conditions, new Set(rules.flatMap(({ singlePaths }) => singlePaths))) };
-  const answers = await answerQuestions(app, caller, attributes, listQuestions(rules, facts), { fresh: true, beside });
+  const answers = await answerQuestions(app, caller, attributes, listQuestions(rules, facts), { fresh: true });
   const [read, ...others] = rules.map((rule) => compileRule(rule, { ...facts, answers })) as [CompiledRule];
   const changing = others.filter((rule) => !admitsNothing(rule)).map(filterOf);
   if (admitsNothing(read) || changing.length === 0) return NOTHING;
@@ -239,8 +248,6 @@ export function sightAsksAccount({ fields }: Pick<Collection, 'fields'>): boolea
 /** With whose rights a write refers to documents, and removes what others refer to: an end user's, or nobody's. */
 export interface Referrer {
   caller: Caller;
-  /** What is stored together with the write. */
-  beside?: StoredBeside | undefined;
 }
 
 /** The end user, or somebody who is not signed in, who writes with a publishable key. */
@@ -268,15 +275,9 @@ export type Writer = EndWriter | null;
 
 /**
  * Settles who writes to a collection. 403 WRITE_BLOCKED for one that is public or for the secret key only, 401 without
- * a user under row-level security; what rules say of the very write is the write's to ask. `beside`: what is stored
- * with it.
+ * a user under row-level security; what rules say of the very write is the write's to ask.
  */
-export async function requireWriter(
-  app: App,
-  collection: Collection,
-  caller: Caller,
-  beside?: StoredBeside,
-): Promise<Writer> {
+export async function requireWriter(app: App, collection: Collection, caller: Caller): Promise<Writer> {
   if (caller.key.type === 'secret') return null;
   const { rls } = collection;
   if (!rls && (!collection.rules || isServerOnly(collection))) {
@@ -298,7 +299,6 @@ export async function requireWriter(
   const compiled = new Map<Rule, CompiledRule>();
   return {
     caller,
-    beside,
     userId: bearer.state === 'user' ? bearer.userId : null,
     network: caller.network ?? '',
     ownerField: rls?.ownerField ?? null,

@@ -1,8 +1,9 @@
+import { forbidden } from '../../errors.js';
+import { decodePart } from '../../http/routes/mount-routes.js';
 import { naming, type RouteList } from '../../http/routes/route.js';
 import { text } from '../../platform/schema/schema.js';
 import { settleKey } from '../access/require-key.js';
 import { READ_ROUTES } from './read-routes.js';
-import { refuseUsers } from './store/refuse-users.js';
 import { WRITE_ROUTES } from './write-routes.js';
 
 const PREFIX = '/api/data';
@@ -28,9 +29,23 @@ export const DOCUMENT_ROUTES: RouteList = {
   },
   guard: (app) => (ctx) => {
     const settling = settleKey(app, ctx);
-    if (settling) return settling.then(() => refuseUsers(ctx.path, PREFIX));
-    refuseUsers(ctx.path, PREFIX);
+    if (settling) return settling.then(() => refuseUsers(ctx.path));
+    refuseUsers(ctx.path);
     return null;
   },
   routes: [...READ_ROUTES, ...WRITE_ROUTES],
 };
+
+/**
+ * 403 USERS_BLOCKED for every path whose first part begins with `users`, whatever its spelling, method or key
+ * (rest-api.md 2.6). Works on the decoded, lower-cased name, because the router decodes names after matching.
+ */
+function refuseUsers(path: string): void {
+  const first = path.charAt(PREFIX.length + 1);
+  // A part that begins with another letter, written plainly, is another name.
+  if (first !== 'u' && first !== 'U' && first !== '%') return;
+  const name = decodePart(path.slice(PREFIX.length + 1)).toLowerCase();
+  if (name.startsWith('users')) {
+    throw forbidden('USERS_BLOCKED', 'The users collection is reached through /api/userAuth only');
+  }
+}

@@ -2,7 +2,7 @@ import supertest from 'supertest';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type App, systemClock } from '../../world/app.js';
 import { type JobRecord, drainJobs, listOutbox, sweepWebhooksJob } from '../../world/jobs.js';
-import { purgeTrashJob } from '../../../src/features/documents/write/purge-trash.job.js';
+import { purgeTrashJob } from '../../../src/features/documents/bulk/remove-old-documents.job.js';
 import { removeExpiredAccessJob } from '../../../src/features/users/remove-expired.job.js';
 import { claimJobs } from '../../../src/platform/jobs/claim-jobs.js';
 import type { AnyJobDefinition } from '../../../src/platform/jobs/job.js';

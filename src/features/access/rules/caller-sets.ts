@@ -11,12 +11,6 @@ import { keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } fro
 import { storedPath, valuesAt } from './pins.js';
 import { findKept, readUserSet, setAge, type UserSet } from './set-cache.js';
 
-/**
- * New documents of a collection that meet a filter and will be stored together with what a rule is asked about: the
- * members of a set that earlier writes of a batch make.
- */
-export type StoredBeside = (collection: Collection, members: Document) => readonly Document[];
-
 export type SetAnswers = Map<string, boolean | readonly Literal[]>;
 
 /**
@@ -29,7 +23,7 @@ export async function answerQuestions(
   { project }: Pick<Caller, 'project'>,
   attributes: CallerAttributes,
   questions: readonly SetQuestion[],
-  { fresh = false, beside }: { fresh?: boolean; beside?: StoredBeside | undefined } = {},
+  { fresh = false }: { fresh?: boolean } = {},
 ): Promise<SetAnswers> {
   const answers: SetAnswers = new Map();
   for (const question of questions) {
@@ -41,18 +35,13 @@ export async function answerQuestions(
       answers.set(key, value === undefined ? [] : false);
       continue;
     }
-    const path = storedPath(set.path).split('.');
     const own = userSet(collection, set, members, attributes);
-    const added = beside?.(collection, members).flatMap((document) => valuesAt(document, path)) ?? [];
     if (value === undefined) {
       const load = (): Promise<Literal[]> => readValues(app, collection, members, question);
-      const values = own ? await readUserSet(app, own, { fresh, load }) : await load();
-      answers.set(key, added.length > 0 ? [...values, ...added] : values);
+      answers.set(key, own ? await readUserSet(app, own, { fresh, load }) : await load());
     } else {
       const kept = own && (await findKept(app, own, fresh));
-      const isHeld = kept ? kept.includes(value) : () => holds(app, collection, members, set, value);
-      const isKnown = added.includes(value) || isHeld;
-      answers.set(key, typeof isKnown === 'boolean' ? isKnown : await isKnown());
+      answers.set(key, kept ? kept.includes(value) : await holds(app, collection, members, set, value));
     }
   }
   return answers;

@@ -89,6 +89,13 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** No list, no date, no id. */
+export function isFieldsObject(value: unknown): value is Record<string, unknown> {
+  if (!isJsonObject(value)) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
 /**
  * False for a text with half a surrogate pair, which has no UTF-8 form: stored, it would silently become another
  * character.

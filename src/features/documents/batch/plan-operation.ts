@@ -1,8 +1,7 @@
-import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
 import type { DecidedWrite } from '../store/commit-writes.js';
-import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
+import type { StateWrite } from '../store/state-writes.js';
 import { openInserts, requireCreatable } from '../write/decide-insert.js';
 import { openUpdate, readUpdate } from '../write/decide-update.js';
 import { readIfMatch } from '../write/if-match.js';
@@ -21,31 +20,27 @@ export interface BatchOperation {
   ifMatch?: string;
 }
 
-/** The place of an operation, after those before it. */
-export interface BatchPlace extends WriteTarget {
-  earlier: readonly RecordWrite[];
-}
-
-export interface PlannedOperation {
-  place: BatchPlace;
-  write: DecidedWrite;
-  /** What later operations have to know of it. */
-  record: RecordWrite;
-}
+/** What an operation has to know of its batch. */
+export type InBatch = Required<Pick<StateWrite, 'earlier' | 'cascade'>>;
 
 /** Plans one operation: everything is checked that needs no stored document, the rest is decided in the transaction. */
-export function planOperation(app: App, place: BatchPlace, operation: BatchOperation): Promise<PlannedOperation> {
+export function planOperation(
+  app: App,
+  place: WriteTarget,
+  operation: BatchOperation,
+  batch: InBatch,
+): Promise<DecidedWrite> {
   const { op, id } = operation;
   if (op === 'insert') return planInsert(app, place, operation);
   if (id === undefined) throw invalid('INVALID_BODY', `"${op}" needs the id of a document`);
-  return op === 'update' ? planChange(app, place, operation, id) : planState(app, place, operation, id);
+  return op === 'update' ? planChange(app, place, operation, id) : planState(app, place, operation, id, batch);
 }
 
 async function planInsert(
   app: App,
-  place: BatchPlace,
+  place: WriteTarget,
   { body = {}, id, ifMatch }: BatchOperation,
-): Promise<PlannedOperation> {
+): Promise<DecidedWrite> {
   if (id !== undefined || ifMatch !== undefined) {
     throw invalid('INVALID_BODY', '"insert" takes neither id nor ifMatch: a document brings its own id as _id');
   }
@@ -53,39 +48,30 @@ async function planInsert(
   const insert = readNewDocument(collection, body, writer, app.clock.now());
   requireCreatable(writer, insert);
   const [write] = await openInserts(app, place, [insert]);
-  return { place, write: write!, record: { collection, insert } };
+  return write!;
 }
 
-async function planChange(
+function planChange(
   app: App,
-  place: BatchPlace,
+  place: WriteTarget,
   { body = {}, ifMatch }: BatchOperation,
   id: string,
-): Promise<PlannedOperation> {
+): Promise<DecidedWrite> {
   const expected = readIfMatch(ifMatch);
   const read = readUpdate(place, id, body, app.clock.now(), { expected, takesOperators: true });
-  const update = await openUpdate(app, place, read);
-  return planned(place, read.id, update);
+  return openUpdate(app, place, read);
 }
 
 /** Into the trash, or out of it. */
 async function planState(
   app: App,
-  place: BatchPlace,
+  place: WriteTarget,
   { op, body, ifMatch }: BatchOperation,
   idText: string,
-): Promise<PlannedOperation> {
+  batch: InBatch,
+): Promise<DecidedWrite> {
   const id = requireDocumentId(idText);
   const expected = readIfMatch(ifMatch);
   if (body !== undefined) throw invalid('INVALID_BODY', `"${op}" takes no body`);
-  const decided =
-    op === 'remove'
-      ? decideTrashing(app, place, id, expected, place.earlier)
-      : decideRecovery(app, place, id, expected);
-  return planned(place, id, await decided);
-}
-
-function planned(place: BatchPlace, id: ObjectId, update: DecidedUpdate): PlannedOperation {
-  const { collection } = place;
-  return { place, write: { collection, id, ...update }, record: { collection, id, update } };
+  return op === 'remove' ? decideTrashing(app, place, id, expected, batch) : decideRecovery(app, place, id, expected);
 }

@@ -1,23 +1,20 @@
-import { serialize, type Document, type ObjectId } from 'bson';
+import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, forbidden, tooLarge } from '../../../errors.js';
-import { loadMatchers } from '../../../platform/database/database.js';
 import { OURS, takeTurns } from '../../../turns.js';
 import type { Caller } from '../../access/caller.js';
-import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { documentsName } from '../../collections/collection.js';
 import { USERS } from '../../collections/users-collection.js';
 import { hookedCaller } from '../../hooks/before-calls.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { commitWrites, TOGETHER_MS, type DecidedWrite } from '../store/commit-writes.js';
-import type { RecordWrite } from '../store/record-update.js';
+import { startCascade } from '../store/referring-documents.js';
 import { TRANSACTION_TOO_LARGE } from '../store/refused-writes.js';
 import { askHooks } from '../write/ask-hooks.js';
 import { presentWritten } from '../write/guard-fields.js';
 import { carryOutOnce, type Mark } from '../write/idempotency.js';
 import { readWritten, requireWriteTarget, type WriteTarget } from '../write/write-target.js';
-import { findNewImages } from './earlier-writes.js';
-import { planOperation, type BatchOperation, type PlannedOperation } from './plan-operation.js';
+import { planOperation, type BatchOperation } from './plan-operation.js';
 
 /** The document of each operation as it is afterwards; null where it is in the trash. */
 export interface OperationResult {
@@ -37,14 +34,13 @@ export async function runBatch(
   key: string | null,
 ): Promise<OperationResult[]> {
   const carryOut = async (mark?: Mark): Promise<OperationResult[]> => {
-    const planned = await planAll(app, caller, operations);
-    const writes = planned.map(({ write }) => write);
+    const { places, writes } = await planAll(app, caller, operations);
     const first = await mark?.(writes.map(({ id }) => id));
     const ask = askHooks(app, hookedCaller(caller), { isOne: false, idempotencyKey: key });
     const committed = await commitWrites(app, writes, { first, naming: ofBatch, ask });
     return committed.map(({ after }, at) => ({
       id: after!._id.toHexString(),
-      document: after!.isDeleted === false ? presentWritten(after!, planned[at]!.place.writer) : null,
+      document: after!.isDeleted === false ? presentWritten(after!, places[at]!.writer) : null,
     }));
   };
   if (key === null) return carryOut();
@@ -61,7 +57,7 @@ class TriedOut extends Error {}
 
 /** Throws what runBatch would throw now, and changes nothing: the transaction is carried out and taken back. */
 export async function tryBatch(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<void> {
-  const writes = (await planAll(app, caller, operations)).map(({ write }) => write);
+  const { writes } = await planAll(app, caller, operations);
   const { collection, id } = writes[0]!;
   const last: DecidedWrite = {
     ...{ collection, id, action: 'delete' },
@@ -94,32 +90,29 @@ async function placesOf(app: App, caller: Caller, operations: readonly BatchOper
   return places;
 }
 
-async function planAll(app: App, caller: Caller, operations: readonly BatchOperation[]): Promise<PlannedOperation[]> {
-  const openMatcher = await loadMatchers();
-  const planned: PlannedOperation[] = [];
-  const writes: RecordWrite[] = [];
-  const beside: StoredBeside = (collection, members) => {
-    const matcher = openMatcher(members);
-    return findNewImages(collection, writes)
-      .filter(({ document, isExact }) => isExact && document.isDeleted === false)
-      .flatMap(({ document }): Document[] => (matcher.matches(Buffer.from(serialize(document))) ? [document] : []));
-  };
+async function planAll(
+  app: App,
+  caller: Caller,
+  operations: readonly BatchOperation[],
+): Promise<{ places: WriteTarget[]; writes: DecidedWrite[] }> {
+  const places: WriteTarget[] = [];
+  const writes: DecidedWrite[] = [];
+  const cascade = startCascade();
   const turn = takeTurns(OURS, TOGETHER_MS);
   for (const [index, operation] of operations.entries()) {
     await turn();
-    const plannedOne = await ofOperation(index, async () => {
-      const target = await targetOf(app, caller, operation.collection, beside);
-      return planOperation(app, { ...target, earlier: [...writes] }, operation);
+    await ofOperation(index, async () => {
+      const place = await targetOf(app, caller, operation.collection);
+      writes.push(await planOperation(app, place, operation, { earlier: [...writes], cascade }));
+      places.push(place);
     });
-    planned.push(plannedOne);
-    writes.push(plannedOne.record);
   }
-  return planned;
+  return { places, writes };
 }
 
-function targetOf(app: App, caller: Caller, name: string, beside?: StoredBeside): Promise<WriteTarget> {
+async function targetOf(app: App, caller: Caller, name: string): Promise<WriteTarget> {
   if (name === USERS) throw forbidden('USERS_BLOCKED', 'Users are reached through /api/userAuth alone');
-  return requireWriteTarget(app, caller, name, beside);
+  return requireWriteTarget(app, caller, name);
 }
 
 /** What a batch that was carried out before has left, as its writer may see it now. */

@@ -74,8 +74,7 @@ export async function upsertEach(
       if (id === undefined) continue;
       try {
         const read = readUpdate(place, id, withoutSystemFields(value as Record<string, unknown>), app.clock.now());
-        const { decide } = await openUpdate(app, place, read);
-        writes.push({ write: { collection, id: read.id, action: 'update', decide }, index });
+        writes.push({ write: await openUpdate(app, place, read), index });
       } catch (error) {
         if (!(error instanceof AppError) || error.code === 'QUOTA_EXCEEDED') throw error;
         rejected.push({ index, message: error.message });

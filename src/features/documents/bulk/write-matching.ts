@@ -10,8 +10,8 @@ import { readAgain } from '../reply/reply-size.js';
 import { visibleDocuments, type StoredDocument } from '../store/document.js';
 import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
-import { openMatch } from '../store/open-match.js';
-import type { DecidedUpdate } from '../store/record-update.js';
+import { startCascade, type Cascade } from '../store/referring-documents.js';
+import { openMatch } from '../store/service-change.js';
 import { openRemoval, openTrashing } from '../store/state-writes.js';
 import { askHooks } from '../write/ask-hooks.js';
 import { openUpdate, readUpdate } from '../write/decide-update.js';
@@ -27,7 +27,7 @@ const BATCH_BYTES = 1024 * 1024;
 /** What is done with the documents that match. */
 interface Planned {
   /** Prepares the decision about one that matches. */
-  open: (id: ObjectId) => Promise<DecidedUpdate>;
+  open: (id: ObjectId, cascade: Cascade) => Promise<DecidedWrite>;
   /** Bytes that one write brings. */
   bytes: number;
 }
@@ -49,7 +49,7 @@ export async function updateMatching(
   const conditions = { takesOperators: true };
   const read = readUpdate(place, new ObjectId().toHexString(), body, app.clock.now(), conditions);
   const bytes = serialize({ puts: read.change.steps.map(({ puts }) => puts) }).length;
-  return writeMatching(app, place, query, signal, { bytes, open: () => openUpdate(app, place, read) });
+  return writeMatching(app, place, query, signal, { bytes, open: (id) => openUpdate(app, place, { ...read, id }) });
 }
 
 /** Moves every document that matches to the trash, or removes it for good; else like updateMatching. */
@@ -64,7 +64,7 @@ export async function removeMatching(
   const prepare = query.permanent ? openRemoval : openTrashing;
   return writeMatching(app, place, query, signal, {
     bytes: 0,
-    open: (id) => prepare(app, { collection, id, admit }),
+    open: (id, cascade) => prepare(app, { collection, id, admit, cascade }),
   });
 }
 
@@ -134,16 +134,17 @@ async function findConfirmed(
 /** Does to those documents that still match what is decided about them, all or none, and answers their number. */
 async function writeBatch(
   app: App,
-  { collection, hooked }: WriteTarget,
+  { hooked }: WriteTarget,
   ids: readonly ObjectId[],
   matches: (document: StoredDocument) => boolean,
   open: Planned['open'],
 ): Promise<number> {
   const writes: DecidedWrite[] = [];
+  const cascade = startCascade();
   for (const id of ids) {
-    const decided = await open(id);
+    const decided = await open(id, cascade);
     writes.push({
-      ...{ collection, id, ...decided },
+      ...decided,
       decide: (stored, ...asking) => (stored && matches(stored) ? decided.decide(stored, ...asking) : stored),
     });
   }

@@ -4,13 +4,12 @@ import { unavailable } from '../../../errors.js';
 import { loadMatchers } from '../../../platform/database/database.js';
 import { findSight, readFilter, requireReader, type AccessFilter, type ReadScope } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
-import { heldBy, standIn } from '../../access/rules/pins.js';
+import { heldBy, standIn, storedPath } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { rulesOf } from '../../collections/rules/collection-rules.js';
 import { documentPaths } from '../../collections/rules/rule.js';
 import { visibleDocuments } from '../store/document.js';
-import { findHeld } from '../store/find-held.js';
 import { documentStore } from '../store/document-store.js';
 import { parseGetQuery } from '../query/parse-list-query.js';
 import { encodeStoredJson, encodeInParts } from '../reply/encode-document.js';
@@ -97,8 +96,10 @@ async function findSettled(
   const rules = scope.trash ? [read, remove] : [read];
   const paths = [...new Set(rules.flatMap(({ singlePaths }) => singlePaths))];
   const openMatcher = await loadMatchers();
+  const named = ['_id', 'isDeleted', ...documentPaths(rules).map(storedPath)];
+  const projection = Object.fromEntries(named.map((path) => [path, 1]));
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const stored = await findHeld(app, collection, wanted, [...documentPaths(rules), 'isDeleted']);
+    const stored = await documentStore(app, collection).findOne(wanted, { ...app.db.confirmedReads, projection });
     const held = stored ?? standIn(paths);
     const conditions = heldBy(held, paths);
     const readable = await readFilter(app, collection, caller, { ...scope, conditions: () => conditions });

@@ -1,23 +1,22 @@
-import type { ObjectId } from 'bson';
+import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import type { Exists } from '../../../platform/database/database.js';
+import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { withAuditEntry } from '../../audit/audit-log.js';
 import { collectionStore, findCollection } from '../../collections/collection-store.js';
-import { documentsName, type Collection } from '../../collections/collection.js';
-import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { foldChanged } from '../../collections/fields/nocase.js';
-import { findReferences, type Reference } from '../../collections/references/reference.js';
+import type { Collection } from '../../collections/collection.js';
+import { findReferences } from '../../collections/references/reference.js';
 import { USERS } from '../../collections/users-collection.js';
-import { withEvent } from '../../webhooks/outbox/outbox-field.js';
-import { queueEvents } from '../../webhooks/outbox/queue-events.js';
-import { commitWrites, type Committed } from '../store/commit-writes.js';
-import type { StoredDocument } from '../store/document.js';
+import { commitWrites } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
-import { imageBefore } from '../store/image-before.js';
-import { later, type DecidedUpdate } from '../store/record-update.js';
-import { referringTo, TRASHED_WITH, trashedWith } from '../store/referring-documents.js';
-import { openRecovery, openRemoval, openTrashing, type StateWrite } from '../store/state-writes.js';
+import {
+  isSettled,
+  referringTo,
+  SETTLE_REFERENCES,
+  trashedWith,
+  type SettledDocument,
+} from '../store/referring-documents.js';
+import { openSettling, settledBy, type Settling } from '../store/state-writes.js';
 
 /** Documents read at once. */
 const BATCH = 100;
@@ -45,9 +44,7 @@ export async function settleReferences(app: App, referred: ReferredDocument, sto
     const isBack = await isActive(app, collection, referred.id);
     const settled: Settled = { isStopped: false, isOvertaken: false, refusal: null };
     for (const reference of await findReferences(app, collection)) {
-      const { onDelete, isRequired } = reference;
-      // A reference that did not keep the document is cleared, unless that would leave one that misfits its schema.
-      if (isBack ? onDelete !== 'trash' : onDelete === 'restrict' && isRequired) continue;
+      if (isBack ? reference.onDelete !== 'trash' : !isSettled(reference)) continue;
       await settleOne(app, { collection, id: referred.id, reference, isBack }, settled, stop);
     }
     if (settled.isStopped) return false;
@@ -69,17 +66,10 @@ async function isActive(app: App, collection: Collection, id: ObjectId): Promise
   return (await documentStore(app, collection).findOne(active(id), options)) !== null;
 }
 
-interface Settling {
-  collection: Collection;
-  id: ObjectId;
-  reference: Reference;
-  isBack: boolean;
-}
-
 /** What became of a pass. */
 interface Settled {
   isStopped: boolean;
-  /** A document was not written as others came between, or as it belongs to a bulk insert that does not stand yet. */
+  /** A document was not written as others came between. */
   isOvertaken: boolean;
   refusal: AppError | null;
 }
@@ -90,7 +80,7 @@ async function settleOne(app: App, settling: Settling, settled: Settled, stop: A
   const filter = isBack ? trashedWith(reference, id) : referringTo(reference, id);
   const first = await nextBatch(app, reference.collection, filter, null);
   if (first.length === 0) return;
-  const done = isBack ? 'recover' : reference.onDelete === 'restrict' ? 'unset' : reference.onDelete!;
+  const done = settledBy(settling);
   const input = { collection: collection.name, id: id.toHexString(), referring: reference.collection.name, done };
   const act = {
     actor: 'system',
@@ -103,8 +93,7 @@ async function settleOne(app: App, settling: Settling, settled: Settled, stop: A
         if (stop.aborted) settled.isStopped = true;
         if (settled.isStopped) return;
         try {
-          if (await settleDocument(app, settling, _id)) app.metrics.event('settled_references', done);
-          else settled.isOvertaken = true;
+          if (!(await settleDocument(app, settling, _id))) settled.isOvertaken = true;
         } catch (error) {
           if (!(error instanceof AppError)) throw error;
           // What cannot come back stays in the trash; what has to go is tried again.
@@ -132,49 +121,20 @@ function nextBatch(
 
 /** Does to one document what its reference asks; false where that is not so any more. */
 async function settleDocument(app: App, settling: Settling, _id: ObjectId): Promise<boolean> {
-  const { collection } = settling.reference;
-  const update = await decideSettling(app, settling, _id);
-  const [{ before, after }] = (await commitWrites(app, [{ collection, id: _id, ...update }])) as [Committed];
-  return after !== before;
+  const [settled] = await commitWrites(app, [await openSettling(app, settling, _id)]);
+  return settled!.after !== settled!.before;
 }
 
-async function decideSettling(app: App, settling: Settling, _id: ObjectId): Promise<DecidedUpdate> {
-  const { collection: referred, id, reference, isBack } = settling;
-  const { collection, field, onDelete } = reference;
-  const text = id.toHexString();
-  const isAsked = (stored: StoredDocument): boolean => {
-    if (![stored[field]].flat().includes(text)) return false;
-    const notes = stored[HIDDEN_FIELD] as Record<string, unknown> | undefined;
-    return isBack ? stored.isDeleted === true && notes?.[TRASHED_WITH] !== undefined : stored.isDeleted === false;
-  };
-  const admit = (stored: StoredDocument | null, exists: Exists): stored is StoredDocument =>
-    stored !== null && isAsked(stored) && (isBack || !exists(documentsName(referred), active(id)));
-  const write = { collection, id: _id, admit };
-  if (isBack) return openRecovery(app, write);
-  if (onDelete === 'remove') return openRemoval(app, write);
-  return onDelete === 'trash' ? openTrashing(app, write, text) : openClearing(app, write, settling);
-}
-
-/** The reference is taken out. */
-async function openClearing(
-  app: App,
-  { collection, admit }: StateWrite,
-  { id, reference: { field, isList } }: Settling,
-): Promise<DecidedUpdate> {
-  const entry = await queueEvents(app, collection, 'update');
-  const keepsBefore = imageBefore(app, collection);
-  const now = app.clock.now();
-  const apply = ({ [field]: held, ...others }: StoredDocument): StoredDocument => {
-    const left = isList && [held].flat().filter((value) => value !== id.toHexString());
-    return { ...(others as StoredDocument), ...(left && { [field]: left }) };
-  };
-  return {
-    action: 'update',
-    apply,
-    decide(stored, exists) {
-      if (!admit(stored, exists)) return stored;
-      const next = foldChanged(collection, stored, { ...apply(stored), updatedAt: later(stored, now) });
-      return entry ? withEvent(next, keepsBefore(entry, stored)) : next;
-    },
-  };
-}
+export const settleReferencesJob: JobDefinition<App, SettledDocument> = {
+  name: SETTLE_REFERENCES.name,
+  retry: { delaysMs: [1_000, 10_000, 60_000, 600_000] },
+  async run(app, { projectId, collectionId, id }, { signal, stopping }) {
+    const referred = {
+      projectId: new ObjectId(projectId),
+      collectionId: new ObjectId(collectionId),
+      id: new ObjectId(id),
+    };
+    const isDone = await settleReferences(app, referred, AbortSignal.any([signal, stopping]));
+    return isDone ? undefined : { again: new Date(app.clock.now()) };
+  },
+};

@@ -5,13 +5,14 @@ import type { Exists, ReadFields, WriteTurn, WrittenStep } from '../../../platfo
 import { OURS, ownTurn, takeTurns } from '../../../turns.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { isOfHook } from '../../hooks/before-calls.js';
+import { tellFollowers } from '../../changes/change-log.js';
+import { relayLater } from '../../webhooks/outbox/queue-events.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import { untilDecided } from './ask-outside.js';
 import type { StoredDocument } from './document.js';
-import { explainWriteError } from './refused-writes.js';
-import { tellOf } from './tell-of.js';
+import { explainWriteError, TRANSACTION_TOO_LARGE } from './refused-writes.js';
 
-/** The write of one document, decided inside of its transaction. */
+/** The write of one document, a new one or a stored one, decided inside of its transaction. */
 export interface DecidedWrite {
   collection: Collection;
   id: ObjectId;
@@ -22,6 +23,10 @@ export interface DecidedWrite {
    * is no document. Throws why the write is refused, or AskOutside. May run several times.
    */
   decide: (stored: StoredDocument | null, exists: Exists, read: ReadFields) => StoredDocument | null;
+  /** Further writes that come right after it, and go with it. */
+  also?: readonly DecidedWrite[];
+  /** What is done here to a document that refers to another which went or came back. */
+  settled?: string;
   /** Turns of the service's own that come after all of the writes. */
   follow?: readonly WriteTurn[];
   /** Throws why a document may not be stored in which own code has set something since it was decided about. */
@@ -62,7 +67,9 @@ export async function commitWrites(
 ): Promise<Committed[]> {
   let at = -1;
   const asked = ask ? ask(writes) : writes;
-  const decided = asked.map(({ collection, id, decide }, index): WriteTurn => ({
+  const all: DecidedWrite[] = [];
+  const places = asked.map((write) => all.push(write, ...(write.also ?? [])) - 1 - (write.also?.length ?? 0));
+  const decided = all.map(({ collection, id, decide }, index): WriteTurn => ({
     collection: documentsName(collection),
     id,
     run(stored, ...asking) {
@@ -70,7 +77,7 @@ export async function commitWrites(
       return decide(stored as StoredDocument | null, ...asking);
     },
   }));
-  const follow = writes.flatMap((write) => write.follow ?? []);
+  const follow = all.flatMap((write) => write.follow ?? []);
   const turns = [...(first ? [first] : []), ...decided, ...follow];
   const [only] = turns;
   const store = (): Promise<WrittenStep[]> =>
@@ -79,7 +86,7 @@ export async function commitWrites(
           .transform(only!.collection, only!.id, only!.run, writes[0]!.action === 'insert')
           .then((written) => [written])
       : app.db.transformTogether(turns);
-  const isLarge = writes.length > FEW;
+  const isLarge = all.length > FEW;
   // What removes documents goes on when the disk is full.
   const makesRoom = writes.every(({ action }) => action === 'delete');
   let written: Committed[];
@@ -88,9 +95,17 @@ export async function commitWrites(
     written = (await untilDecided(() => (makesRoom ? app.db.useReserve(store) : store()))) as Committed[];
     if (isLarge) await ownTurn();
   } catch (error) {
+    if (all.length > asked.length && (error as { code?: unknown }).code === TRANSACTION_TOO_LARGE) {
+      // The job does the further ones.
+      return commitWrites(
+        app,
+        asked.map((write) => ({ ...write, also: [] })),
+        { first, naming },
+      );
+    }
     const explained = explainWriteError(error);
     const { step } = error as { step?: number };
-    const index = step === undefined ? at : step - (first ? 1 : 0);
+    const index = places.findLastIndex((place) => place <= (step === undefined ? at : step - (first ? 1 : 0)));
     // Own code refuses all that it was asked about.
     const isNamed = explained instanceof AppError && index >= 0 && !isOfHook(explained);
     throw isNamed ? naming(explained, index) : explained;
@@ -98,13 +113,15 @@ export async function commitWrites(
   if (first) written = written.slice(1);
   const turn = takeTurns(OURS, isLarge ? TOGETHER_MS : Infinity);
   if (follow.length > 0) app.jobs.wake();
-  const committed = written.slice(0, writes.length);
+  const committed = written.slice(0, all.length);
   for (const [index, { before, after }] of committed.entries()) {
     if (after === before) continue;
     await turn();
-    const { collection, action } = writes[index]!;
+    const { collection, settled } = all[index]!;
+    if (settled) app.metrics.event('settled_references', settled);
+    tellFollowers(app, collection);
     // What waits in a removed document was before it.
-    await tellOf(app, collection, action, { documents: [(after ?? before)!], ...(before && after && { before }) });
+    relayLater(app, collection, (after ?? before)!, after ? before : null);
   }
-  return committed;
+  return places.map((place) => committed[place]!);
 }

@@ -4,21 +4,16 @@ import type { Store } from '../../../platform/database/database.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { foldChanged } from '../../collections/fields/nocase.js';
-import { OUTBOX_SINCE, withEvent } from '../../webhooks/outbox/outbox-field.js';
-import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import { commitWrites, type Committed, type DecidedWrite } from './commit-writes.js';
 import type { StoredDocument, SystemFields } from './document.js';
-import { withValueAt } from './find-held.js';
-import { imageBefore } from './image-before.js';
-import { openMatch } from './open-match.js';
-import { later, type DecidedUpdate } from './record-update.js';
+import { openVersions } from './next-version.js';
+import { explainWriteError } from './refused-writes.js';
+import { openMatch, withValues } from './service-change.js';
 import { openRemoval } from './state-writes.js';
-import { write } from './write.js';
 
 type Filter = Record<string, unknown>;
 
-/** The documents of a collection, for reading: everything that writes them passes `write` (decision 1). */
+/** The documents of a collection, for reading: whatever writes them is committed by commitWrites (decision 1). */
 export type DocumentReader<T extends SystemFields> = Pick<
   Store<T>,
   'aggregate' | 'collectionName' | 'countDocuments' | 'find' | 'findOne'
@@ -26,18 +21,6 @@ export type DocumentReader<T extends SystemFields> = Pick<
 
 export function documentStore(app: Pick<App, 'db'>, collection: Collection): DocumentReader<StoredDocument> {
   return app.db.collection<StoredDocument>(documentsName(collection));
-}
-
-/** Removes documents that nobody sees, or that everybody was told of as gone: so nobody is told. Their number. */
-async function removeUnseen(app: App, collection: Collection, filter: Filter): Promise<number> {
-  const removed = await write(app, collection, {
-    action: 'delete',
-    adds: null,
-    makesRoom: true,
-    run: (stored) => stored.deleteMany(filter),
-    changed: () => null,
-  });
-  return removed.deletedCount;
 }
 
 /**
@@ -51,26 +34,13 @@ export async function changeDocumentRecord(
   set: Record<string, unknown>,
 ): Promise<StoredDocument | null> {
   const matches = await openMatch(filter);
-  const entry = await queueEvents(app, collection, 'update');
-  const now = app.clock.now();
-  const keepsBefore = imageBefore(app, collection);
-  const apply = (document: StoredDocument): StoredDocument => {
-    let next = document;
-    for (const [path, value] of Object.entries(set)) {
-      next = (withValueAt(next, path.split('.'), value) ?? next) as StoredDocument;
-    }
-    return next;
-  };
-  const update: DecidedUpdate = {
-    action: 'update',
-    apply,
-    decide(stored) {
-      if (!stored || !matches(stored)) return stored;
-      const next = foldChanged(collection, stored, { ...apply(stored), updatedAt: later(stored, now) });
-      return entry ? withEvent(next, keepsBefore(entry, stored)) : next;
-    },
-  };
-  return (await commitChange(app, { collection, id: filter._id, ...update })).after;
+  const versions = await openVersions(app, collection, 'update');
+  return (
+    await commitChange(app, {
+      ...{ collection, id: filter._id, action: 'update' },
+      decide: (stored) => (stored && matches(stored) ? versions.next(stored, withValues(stored, set)) : stored),
+    })
+  ).after;
 }
 
 /**
@@ -84,8 +54,7 @@ export async function removeDocumentRecord(
   referrer: Referrer | null = null,
 ): Promise<StoredDocument | null> {
   const admit = (stored: StoredDocument | null): stored is StoredDocument => typeof stored?.isDeleted === 'boolean';
-  const update = await openRemoval(app, { collection, id, referrer, admit });
-  return (await commitChange(app, { collection, id, ...update })).before;
+  return (await commitChange(app, await openRemoval(app, { collection, id, referrer, admit }))).before;
 }
 
 /** What became of a document by a write; nothing where it stays as it is. */
@@ -105,31 +74,10 @@ export async function noteInDocument(
   filter: Filter,
   notes: ServiceNotes,
 ): Promise<StoredDocument | null> {
-  return write(app, collection, {
-    action: 'update',
-    adds: null,
-    run: (stored) => stored.findOneAndUpdate(filter, { $set: notes }, { returnDocument: 'after' }),
-    changed: () => null,
-  });
-}
-
-/**
- * Removes at most `limit` of the documents that were trashed until `until`, and returns their number. One that is
- * recovered before stays, and one whose events wait in it until they are relayed.
- */
-export async function removeTrashedRecords(
-  app: App,
-  collection: Collection,
-  until: Date,
-  limit: number,
-): Promise<number> {
-  const trashed = { isDeleted: true, deletedAt: { $lte: until }, [OUTBOX_SINCE]: null };
-  const found = await app.db
-    .collection<StoredDocument>(documentsName(collection))
-    .find(trashed)
-    .project<{ _id: ObjectId }>({ _id: 1 })
-    .limit(limit)
-    .toArray();
-  if (found.length === 0) return 0;
-  return removeUnseen(app, collection, { _id: { $in: found.map(({ _id }) => _id) }, ...trashed });
+  const stored = app.db.collection<StoredDocument>(documentsName(collection));
+  try {
+    return await stored.findOneAndUpdate(filter, { $set: notes }, { returnDocument: 'after' });
+  } catch (error) {
+    throw explainWriteError(error);
+  }
 }

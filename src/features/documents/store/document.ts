@@ -1,4 +1,6 @@
 import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { DAY_MS } from '../../../platform/time/clock.js';
 import type { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
 
 /** The fields that every document has beside its client's. */
@@ -30,4 +32,9 @@ export interface StoredDocument extends SystemFields {
  */
 export function visibleDocuments(includeDeleted = false): Record<string, unknown> {
   return { isDeleted: includeDeleted ? { $in: [false, true] } : false };
+}
+
+/** Documents trashed until this moment can no longer be recovered (rest-api.md 3.1). */
+export function trashCutoff(app: Pick<App, 'clock' | 'config'>): Date {
+  return new Date(app.clock.now() - app.config.trashDays * DAY_MS);
 }

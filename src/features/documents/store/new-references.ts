@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { invalid, type AppError } from '../../../errors.js';
 import type { Exists, ReadFields } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { findSight, openReferable, type Referable, type Referrer } from '../../access/access-rules.js';
+import { findSight, openReferable, type Admitted, type Referrer } from '../../access/access-rules.js';
 import { findCollection, peekCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { referencesOf, referenceText, type Reference } from '../../collections/references/reference.js';
@@ -24,7 +24,7 @@ export interface NewReferences {
 interface Target {
   collection: Collection;
   /** Null for all that are there. */
-  referable: Referable | null;
+  referable: Admitted | null;
   /** Fields that the referrer may not name: what equals their values would tell them. */
   unnamed: ReadonlySet<string>;
 }

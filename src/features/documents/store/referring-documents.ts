@@ -1,15 +1,21 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { AppError, conflict } from '../../../errors.js';
-import { isTimeExceeded, type Exists, type WriteTurn } from '../../../platform/database/database.js';
+import { isTimeExceeded, type Exists, type ReadFields, type WriteTurn } from '../../../platform/database/database.js';
 import { jobTurn, type Enqueueable } from '../../../platform/jobs/job-queue.js';
-import { changeableFilter, findSight, type Referrer } from '../../access/access-rules.js';
+import {
+  changeableFilter,
+  findSight,
+  openChangeable,
+  type Admitted,
+  type Referrer,
+} from '../../access/access-rules.js';
 import { NOTHING } from '../../access/rules/compile-rule.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { findReferences, type Reference } from '../../collections/references/reference.js';
 import { AskOutside } from './ask-outside.js';
-import { writtenId, type RecordWrite } from './record-update.js';
+import type { DecidedWrite } from './commit-writes.js';
 
 type Filter = Record<string, unknown>;
 
@@ -28,55 +34,116 @@ export const SETTLE_REFERENCES: Enqueueable<SettledDocument> & { name: string } 
   name: 'documents.settleReferences',
 };
 
+/** What one transaction settles beside the documents that it was asked about. */
+export interface Cascade {
+  /** How many documents more; a reference by which more documents refer is left to the job. */
+  left: number;
+  /** What is settled, by collection, id and field. */
+  readonly known: Set<string>;
+}
+
+export function startCascade(): Cascade {
+  return { left: 100, known: new Set() };
+}
+
 interface Referred {
   collection: Collection;
   id: ObjectId;
   /** Who removes it; null for the project. */
   referrer: Referrer | null;
   /** Writes of the same transaction that come before. */
-  earlier: readonly RecordWrite[];
+  earlier: readonly Pick<DecidedWrite, 'collection' | 'id'>[];
+  cascade: Cascade;
+  /** Nobody sees it any more: nothing keeps it. */
+  isUnseen: boolean;
 }
 
 /** The documents that refer to one, for the decision to trash or remove it. */
-export interface ReferringDocuments {
+interface ReferringDocuments {
   /** 409 DOCUMENT_REFERRED_TO where they keep it. */
-  require(exists: Exists): void;
-  /** The job that settles them, stored by the same transaction where there are any. */
+  requireFree: (this: void, exists: Exists, read: ReadFields) => void;
+  /** What their references ask, by the same transaction. */
+  also: readonly DecidedWrite[];
+  /** The job that settles the others, stored by the same transaction where there are any. */
   follow: readonly WriteTurn[];
 }
 
-/** Opens what refers to a document with an `onDelete` (writes.md 3); null where no field may. */
-export async function openReferring(app: App, referred: Referred): Promise<ReferringDocuments | null> {
-  const { collection, id, referrer } = referred;
+/** Opens what refers to a document with an `onDelete` (writes.md 3); `settle` does to one what its reference asks. */
+export async function openReferring(
+  app: App,
+  referred: Referred,
+  settle: (reference: Reference, id: ObjectId) => Promise<DecidedWrite>,
+): Promise<ReferringDocuments> {
+  const { collection, id, referrer, isUnseen } = referred;
   const references = await findReferences(app, collection);
-  if (references.length === 0) return null;
-  const holders = new Map<Reference, readonly Filter[]>();
-  let settles = false;
+  const holders = new Map<Reference, Holders>();
+  const next: DecidedWrite[] = [];
+  for (const reference of references.filter(isSettled)) {
+    for (const _id of await plannedOf(app, referred, reference)) next.push(await settle(reference, _id));
+  }
+  const isLeft = (exists: Exists): boolean =>
+    !exists(documentsName(collection), { _id: id, isDeleted: false }) &&
+    references.some((each) => isSettled(each) && exists(documentsName(each.collection), referringTo(each, id)));
   return {
-    require(exists) {
-      settles = false;
+    requireFree(exists, read) {
+      if (isUnseen) return;
       for (const reference of references) {
         const name = documentsName(reference.collection);
-        if (!exists(name, referringTo(reference, id))) continue;
-        if (reference.onDelete === 'restrict') {
-          if (!referrer) {
-            throw new AskOutside(async () => {
-              throw await referredTo(app, referred, reference);
-            });
-          }
-          const found = holders.get(reference);
-          if (!found) {
-            throw new AskOutside(async () => {
-              holders.set(reference, await holdersOf(app, { ...referred, referrer }, reference));
-            });
-          }
-          if (found.some((holder) => exists(name, holder))) throw heldByOwn();
+        if (reference.onDelete !== 'restrict' || !exists(name, referringTo(reference, id))) continue;
+        if (!referrer) {
+          throw new AskOutside(async () => {
+            throw await referredTo(app, id, reference);
+          });
         }
-        settles = true;
+        const found = holders.get(reference);
+        if (!found) {
+          throw new AskOutside(async () => {
+            holders.set(reference, await findHolders(app, { ...referred, referrer }, reference));
+          });
+        }
+        const holds = (holder: ObjectId): boolean => {
+          const document = read(name, holder, found.fields);
+          return [document?.[reference.field]].flat().includes(id.toHexString()) && found.admits(document, exists);
+        };
+        if (found.ids.some(holds)) throw heldByOwn();
       }
     },
-    follow: [settlingTurn(app, collection, id, () => settles)],
+    // Those that refer to these come after all of them.
+    also: [...next, ...next.flatMap(({ also = [] }) => also)],
+    follow: references.length > 0 ? [settlingTurn(app, collection, id, isLeft)] : [],
   };
+}
+
+/** A reference that did not keep the document is cleared, unless that would leave one that misfits its schema. */
+export function isSettled({ onDelete, isRequired }: Reference): boolean {
+  return onDelete !== 'restrict' || !isRequired;
+}
+
+function writtenIn({ _id }: Collection, writes: Referred['earlier']): ObjectId[] {
+  return writes.filter(({ collection }) => collection._id.equals(_id)).map(({ id }) => id);
+}
+
+/** Those that refer by a field, or may by then, where the transaction has room for all of them. */
+async function plannedOf(app: App, { id, earlier, cascade }: Referred, reference: Reference): Promise<ObjectId[]> {
+  const { left, known } = cascade;
+  const { collection, field } = reference;
+  if (left === 0) return [];
+  const found = await app.db
+    .collection<{ _id: ObjectId }>(documentsName(collection))
+    .find(referringTo(reference, id), app.db.confirmedReads)
+    .project<{ _id: ObjectId }>({ _id: 1 })
+    .limit(left + 1)
+    .toArray();
+  const written = writtenIn(collection, earlier);
+  if (found.length + written.length > left) return [];
+  const keyOf = (_id: ObjectId): string => `${collection._id.toHexString()} ${_id.toHexString()} ${field}`;
+  const fresh = [...found.map(({ _id }) => _id), ...written].filter((_id) => {
+    const isKnown = known.has(keyOf(_id));
+    known.add(keyOf(_id));
+    return !isKnown;
+  });
+  cascade.left -= fresh.length;
+  return fresh;
 }
 
 /** The job that takes back what was trashed with a document, as a turn after the one that takes it back. */
@@ -108,37 +175,43 @@ export function trashedWith(reference: Reference, id: ObjectId): Filter {
   return { ...referringTo(reference, id), isDeleted: true, [`${HIDDEN_FIELD}.${TRASHED_WITH}`]: { $exists: true } };
 }
 
+/** Documents that may keep one that they refer to, if they still do and the user may still change or delete them. */
+interface Holders extends Admitted {
+  ids: readonly ObjectId[];
+}
+
 /**
  * A document is kept from an end user's removal (`restrict`) only by documents that this user can do something about:
- * others could keep it for ever. Those lose the reference afterwards (settleReferences). Each filter is of one
- * document, as a transaction cannot search among all that refer.
+ * others could keep it for ever. Those lose the reference afterwards. One of them is looked for here, as a transaction
+ * cannot search among all that refer.
  */
-async function holdersOf(
+async function findHolders(
   app: App,
   { id, referrer, earlier }: Referred & { referrer: Referrer },
   reference: Reference,
-): Promise<Filter[]> {
-  const { collection, isList } = reference;
+): Promise<Holders> {
+  const { collection, field, isList } = reference;
+  const { fields, admits } = await openChangeable(app, collection, referrer.caller);
+  const holders = { fields: new Set([...fields, field]), admits };
+  const sight = await findSight(app, collection, referrer.caller);
+  if (sight?.unnamed.has(field)) return { ...holders, ids: [] };
+  const written = writtenIn(collection, earlier);
   const referring = referringTo(reference, id);
   const filter = await holdingFilter(app, reference, referrer, isList ? [] : [referring]);
-  if (!filter) return [];
-  const holding = { ...referring, $and: filter };
-  const written = earlier.filter((write) => write.collection._id.equals(collection._id)).map(writtenId);
-  const other = await findHolder(app, collection, { ...holding, _id: { $nin: written } });
-  return [...written, ...(other ? [other] : [])].map((_id) => ({ ...holding, _id }));
+  const wanted = { ...referring, $and: filter, _id: { $nin: written } };
+  const other = filter && (await findHolder(app, collection, wanted));
+  return { ...holders, ids: [...written, ...(other ? [other] : [])] };
 }
 
 /** What the deleting user may do something about, as parts of a filter; null for nothing. */
 async function holdingFilter(
   app: App,
-  { collection, field }: Reference,
-  referrer: Referrer,
+  { collection }: Reference,
+  { caller }: Referrer,
   conditions: readonly Filter[],
 ): Promise<Filter[] | null> {
-  const sight = await findSight(app, collection, referrer.caller);
-  if (sight?.unnamed.has(field)) return null;
   try {
-    const changeable = await changeableFilter(app, collection, referrer, conditions);
+    const changeable = await changeableFilter(app, collection, caller, conditions);
     return changeable === NOTHING ? null : [changeable ?? {}];
   } catch (error) {
     // Others can have made the user a member of too much.
@@ -165,17 +238,12 @@ function heldByOwn(): AppError {
 }
 
 /** The 409 for the project, once it is known that there are some. */
-async function referredTo(app: App, { id, earlier }: Referred, reference: Reference): Promise<AppError> {
+async function referredTo(app: App, id: ObjectId, reference: Reference): Promise<AppError> {
   const { collection, field } = reference;
+  // Those of the same transaction do not count yet.
   const stored = await app.db.collection(documentsName(collection)).countDocuments(referringTo(reference, id));
-  const added = earlier.filter((write) => isInsertReferring(write, reference, id)).length;
-  const count = Math.max(1, stored + added);
+  const count = Math.max(1, stored);
   const [documents, refer, them] = count === 1 ? ['document', 'refers', 'it'] : ['documents', 'refer', 'them'];
   const message = `${count} ${documents} of "${collection.name}" ${refer} to it by ${field}: change or remove ${them} first`;
   return conflict('DOCUMENT_REFERRED_TO', message, { details: [{ field, rule: 'onDelete', message }] });
-}
-
-function isInsertReferring(write: RecordWrite, { collection, field }: Reference, id: ObjectId): boolean {
-  if (!('insert' in write) || !write.collection._id.equals(collection._id)) return false;
-  return [write.insert[field]].flat().includes(id.toHexString());
 }

@@ -1,21 +1,20 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { conflict } from '../../../errors.js';
+import { AppError, conflict } from '../../../errors.js';
 import type { Exists } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { referencesOf } from '../../collections/references/reference.js';
-import { withEvent } from '../../webhooks/outbox/outbox-field.js';
-import { queueEvents } from '../../webhooks/outbox/queue-events.js';
+import { referencesOf, type Reference } from '../../collections/references/reference.js';
+import { AskOutside } from './ask-outside.js';
 import { openRemovalOfAttached } from './attached-files.js';
+import type { DecidedWrite } from './commit-writes.js';
 import type { StoredDocument } from './document.js';
-import { imageBefore } from './image-before.js';
-import { later, removed, type DecidedUpdate, type RecordWrite } from './record-update.js';
 import { MAX_CHECKS, tooManyReferences } from './new-references.js';
-import { openReferring, openReturning, TRASHED_WITH } from './referring-documents.js';
+import { openVersions } from './next-version.js';
+import { openReferring, openReturning, startCascade, TRASHED_WITH, type Cascade } from './referring-documents.js';
 
 /** A document whose state is changed: trashed, taken back, or removed for good. */
 export interface StateWrite {
@@ -26,43 +25,39 @@ export interface StateWrite {
   /** With whose rights what refers to it is judged; null: the project's. */
   referrer?: Referrer | null;
   /** Writes of the same transaction that come before. */
-  earlier?: readonly RecordWrite[];
+  earlier?: readonly DecidedWrite[];
+  /** What the transaction settles; shared by all of its writes. */
+  cascade?: Cascade | undefined;
+  /** Nobody sees the document any more: nobody is told, and nothing keeps it. */
+  isUnseen?: boolean;
 }
 
 /** Into the trash; 409 DOCUMENT_REFERRED_TO. `trashedWith`: the id of the document with which it comes back. */
-export async function openTrashing(app: App, write: StateWrite, trashedWith?: string): Promise<DecidedUpdate> {
-  const { collection, id, admit, referrer = null, earlier = [] } = write;
-  const entry = await queueEvents(app, collection, 'delete');
-  const referring = await openReferring(app, { collection, id, referrer, earlier });
-  const now = app.clock.now();
-  const keepsBefore = imageBefore(app, collection);
-  const trashed = { isDeleted: true, deletedAt: new Date(now) };
+export async function openTrashing(app: App, write: StateWrite, trashedWith?: string): Promise<DecidedWrite> {
+  const { collection, id, admit } = write;
+  const versions = await openVersions(app, collection, 'delete');
+  const { requireFree, also, follow } = await openReferringTo(app, write);
+  const deletedAt = new Date(app.clock.now());
   return {
-    action: 'delete',
-    follow: referring?.follow ?? [],
-    apply: (document) => ({ ...document, ...trashed }),
-    decide(stored, exists) {
+    ...{ collection, id, action: 'delete', also, follow },
+    decide(stored, exists, read) {
       if (!admit(stored, exists)) return stored;
-      referring?.require(exists);
-      let next: StoredDocument = { ...stored, ...trashed, updatedAt: later(stored, now) };
-      if (trashedWith !== undefined) next = withNote(next, TRASHED_WITH, trashedWith);
-      return entry ? withEvent(next, keepsBefore(entry, stored)) : next;
+      requireFree(exists, read);
+      const trashed = { ...stored, isDeleted: true, deletedAt };
+      return versions.next(stored, trashedWith === undefined ? trashed : withNote(trashed, TRASHED_WITH, trashedWith));
     },
   };
 }
 
 /** Out of the trash; 409 REFERENCE_MISSING for one that refers to a document that is gone. */
-export async function openRecovery(app: App, { collection, id, admit }: StateWrite): Promise<DecidedUpdate> {
-  const entry = await queueEvents(app, collection, 'recover');
+export async function openRecovery(app: App, { collection, id, admit }: StateWrite): Promise<DecidedWrite> {
+  const versions = await openVersions(app, collection, 'recover');
   const references = referencesOf(collection);
   const targets = new Map<string, string>();
   for (const { to } of references) {
     const target = await findCollection(app, collection.projectId, to);
     if (target) targets.set(to, documentsName(target));
   }
-  const now = app.clock.now();
-  const keepsBefore = imageBefore(app, collection);
-  const back = { isDeleted: false, deletedAt: null };
 
   function requireReferred(stored: StoredDocument, exists: Exists): void {
     const checked = new Set<string>();
@@ -79,33 +74,108 @@ export async function openRecovery(app: App, { collection, id, admit }: StateWri
   }
 
   return {
-    action: 'recover',
+    ...{ collection, id, action: 'recover' },
     follow: await openReturning(app, collection, id),
-    apply: (document) => ({ ...document, ...back }),
     decide(stored, exists) {
       if (!admit(stored, exists)) return stored;
       requireReferred(stored, exists);
-      let next: StoredDocument = { ...stored, ...back, updatedAt: later(stored, now) };
-      if (references.length > 0) next = withNote(next, TRASHED_WITH, undefined);
-      return entry ? withEvent(next, keepsBefore(entry, stored)) : next;
+      const back = withNote({ ...stored, isDeleted: false, deletedAt: null }, TRASHED_WITH, undefined);
+      return versions.next(stored, back);
     },
   };
 }
 
 /** For good, with its files; 409 DOCUMENT_REFERRED_TO. With an event to tell a rest is left until that is relayed. */
-export async function openRemoval(app: App, write: StateWrite): Promise<DecidedUpdate> {
-  const { collection, id, admit, referrer = null, earlier = [] } = write;
-  const entry = await queueEvents(app, collection, 'delete');
-  const referring = await openReferring(app, { collection, id, referrer, earlier });
-  const keepsBefore = imageBefore(app, collection);
+export async function openRemoval(app: App, write: StateWrite): Promise<DecidedWrite> {
+  const { collection, id, admit, isUnseen = false } = write;
+  const versions = await openVersions(app, collection, 'delete', isUnseen);
+  const { requireFree, also, follow } = await openReferringTo(app, write);
   return {
-    action: 'delete',
-    follow: [...(referring?.follow ?? []), ...(await openRemovalOfAttached(app, collection, id))],
-    apply: (document) => document,
+    ...{ collection, id, action: 'delete', also },
+    follow: [...follow, ...(await openRemovalOfAttached(app, collection, id))],
+    decide(stored, exists, read) {
+      if (!admit(stored, exists)) return stored;
+      requireFree(exists, read);
+      return versions.gone(stored);
+    },
+  };
+}
+
+function openReferringTo(app: App, write: StateWrite): ReturnType<typeof openReferring> {
+  const { collection, id, referrer = null, earlier = [], cascade = startCascade(), isUnseen = false } = write;
+  return openReferring(app, { collection, id, referrer, earlier, cascade, isUnseen }, async (reference, _id) => {
+    const settling = await openSettling(app, { collection, id, reference, isBack: false }, _id, { earlier, cascade });
+    return {
+      ...settling,
+      decide(stored, ...asking) {
+        try {
+          return settling.decide(stored, ...asking);
+        } catch (error) {
+          // It is left to the job, which says why.
+          if (error instanceof AppError || error instanceof AskOutside) return stored;
+          throw error;
+        }
+      },
+    };
+  });
+}
+
+/** A document that went or came back, with a reference to it. */
+export interface Settling {
+  collection: Collection;
+  id: ObjectId;
+  reference: Reference;
+  isBack: boolean;
+}
+
+/** What `onDelete` asks of one document that refers to another, as long as it does and that one is gone, or back. */
+export async function openSettling(
+  app: App,
+  { collection: referred, id, reference, isBack }: Settling,
+  _id: ObjectId,
+  beside: Pick<StateWrite, 'earlier' | 'cascade'> = {},
+): Promise<DecidedWrite> {
+  const { collection, field, onDelete } = reference;
+  const text = id.toHexString();
+  const isAsked = (stored: StoredDocument): boolean => {
+    if (![stored[field]].flat().includes(text)) return false;
+    const notes = stored[HIDDEN_FIELD] as Record<string, unknown> | undefined;
+    return isBack ? stored.isDeleted === true && notes?.[TRASHED_WITH] !== undefined : stored.isDeleted === false;
+  };
+  const isGone = (exists: Exists): boolean => !exists(documentsName(referred), { _id: id, isDeleted: false });
+  const admit = (stored: StoredDocument | null, exists: Exists): stored is StoredDocument =>
+    stored !== null && isAsked(stored) && (isBack || isGone(exists));
+  const write = { collection, id: _id, admit, ...beside };
+  const settled = settledBy({ reference, isBack });
+  if (isBack) return { ...(await openRecovery(app, write)), settled };
+  if (onDelete === 'remove') return { ...(await openRemoval(app, write)), settled };
+  return {
+    ...(await (onDelete === 'trash' ? openTrashing(app, write, text) : openClearing(app, write, reference, text))),
+    settled,
+  };
+}
+
+/** The word for what is done to the documents that refer. */
+export function settledBy({ reference, isBack }: Pick<Settling, 'reference' | 'isBack'>): string {
+  if (isBack) return 'recover';
+  return reference.onDelete === 'restrict' ? 'unset' : reference.onDelete!;
+}
+
+/** The reference is taken out. */
+async function openClearing(
+  app: App,
+  { collection, id, admit }: StateWrite,
+  { field, isList }: Reference,
+  referred: string,
+): Promise<DecidedWrite> {
+  const versions = await openVersions(app, collection, 'update');
+  return {
+    ...{ collection, id, action: 'update' },
     decide(stored, exists) {
       if (!admit(stored, exists)) return stored;
-      referring?.require(exists);
-      return removed(stored, entry && keepsBefore(entry, stored));
+      const { [field]: held, ...others } = stored;
+      const left = isList && [held].flat().filter((value) => value !== referred);
+      return versions.next(stored, { ...(others as StoredDocument), ...(left && { [field]: left }) });
     },
   };
 }

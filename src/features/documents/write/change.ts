@@ -1,9 +1,8 @@
 import type { ObjectId } from 'bson';
 import { forbidden, invalid } from '../../../errors.js';
 import type { Collection } from '../../collections/collection.js';
-
 import { KEPT_FIELDS } from '../../collections/fields/field.js';
-import { findDate, isJsonObject } from '../../collections/fields/field-type.js';
+import { findDate, isJsonObject, isFieldsObject } from '../../collections/fields/field-type.js';
 import { Problems } from '../reply/problems.js';
 import {
   ANY,
@@ -251,7 +250,7 @@ function takeStep(root: Fields, { parts, ways, apply, clears }: Step, problems: 
     if (isMissing && ways[at]!.type === 'Array') return noteNoPosition(problems, parts, at + 1);
     if (Array.isArray(held)) holder = within[part] = [...(held as unknown[])];
     else if (isMissing) holder = within[part] = presetOf(ways[at]!);
-    else if (isPlainObject(held)) holder = within[part] = { ...held };
+    else if (isFieldsObject(held)) holder = within[part] = { ...held };
     else return clears ? undefined : noteBlocked(problems, parts, at + 1);
   }
 }
@@ -284,13 +283,6 @@ function noteBlocked(problems: Problems, parts: readonly string[], at: number): 
 /** One beyond the end would fill the gap with nulls, or make an object of a missing list. */
 function noteNoPosition(problems: Problems, parts: readonly string[], at: number): void {
   problems.add('position', 'is not there: send the whole array to add to it', parts.slice(0, at + 1).join('.'));
-}
-
-/** No list, no date, no id. */
-function isPlainObject(value: unknown): value is Fields {
-  if (!isJsonObject(value)) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }
 
 /** What the change of a part asks of the whole: an object has its required fields, a list no item twice. */

@@ -15,13 +15,12 @@ import { requireSettableInside } from './guard-fields.js';
 import { referrerOf, type WriteTarget } from './write-target.js';
 
 /**
- * Throws 401, or 403 RULE_REFUSED, unless the rule `create` admits the document as it would be stored. Where rules name
- * sets, that is decided inside of the write.
+ * Throws 403 RULE_REFUSED unless the rule `create` admits the document as it would be stored. Where rules name sets,
+ * that is decided inside of the write.
  */
 export function requireCreatable(writer: Writer, document: StoredDocument): void {
   // Under row-level security its owner has just been set.
   if (!writer || writer.ownerField !== null) return;
-  writer.requireKnown('create');
   if (!writer.hasSets && !writer.admits('create', document, () => false)) throw ruleRefused('create');
 }
 

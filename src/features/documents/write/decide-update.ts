@@ -6,15 +6,11 @@ import { filterOf } from '../../access/rules/compile-rule.js';
 import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
-import { foldChanged } from '../../collections/fields/nocase.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
-import { withEvent } from '../../webhooks/outbox/outbox-field.js';
-import { queueEvents } from '../../webhooks/outbox/queue-events.js';
+import type { DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
-import { withValueAt } from '../store/find-held.js';
-import { imageBefore } from '../store/image-before.js';
-import { openMatch } from '../store/open-match.js';
-import { later, type DecidedUpdate } from '../store/record-update.js';
+import { openVersions } from '../store/next-version.js';
+import { openMatch, withValues, type ServiceChange } from '../store/service-change.js';
 import { grownTooLarge } from '../store/refused-writes.js';
 import { openReferences } from '../store/new-references.js';
 import { hookFields } from './ask-hooks.js';
@@ -26,14 +22,9 @@ import { fieldFixed } from './new-document.js';
 import { valueKey } from './operators/value-key.js';
 import { documentNotFound, referrerOf, requireDocumentId, type WriteTarget } from './write-target.js';
 
-/** A condition and paths of the service's own for the write of a client's change. */
-export interface AlongsideChange {
-  filter: Record<string, unknown>;
-  set: Record<string, unknown>;
-}
-
 export interface ChangeConditions {
-  alongside?: AlongsideChange | undefined;
+  /** A change of the service's own by the same write. */
+  alongside?: ServiceChange | undefined;
   expected?: ExpectedVersion;
   /** The body may have update operators (writes.md 1). */
   takesOperators?: boolean;
@@ -73,23 +64,20 @@ export function readUpdate(
 export async function openUpdate(
   app: App,
   place: WriteTarget,
-  { change, expected = null, alongside }: ReadUpdate,
-): Promise<DecidedUpdate> {
+  { id, change, expected = null, alongside }: ReadUpdate,
+): Promise<DecidedWrite> {
   const { collection, writer } = place;
   const added = change.steps.map(({ parts, puts }) => [parts.join('.'), puts.length === 1 ? puts[0] : puts] as const);
   await requireRoomFor(app, collection.projectId, { change: Object.fromEntries(added) });
-  const entry = await queueEvents(app, collection, 'update');
   const named = new Set(change.steps.map(({ parts }) => parts[0]!));
   if (place.hooked) for (const name of hookFields(collection)) named.add(name);
   const sets = await writer?.openSets();
   const references = await openReferences(app, { collection, referrer: referrerOf(place), named });
   const meets = alongside && (await openMatch(alongside.filter));
-  const now = app.clock.now();
-  const keepsBefore = imageBefore(app, collection);
+  const versions = await openVersions(app, collection, 'update');
 
   return {
-    action: 'update',
-    apply: (document) => applyChange(change, document),
+    ...{ collection, id, action: 'update' },
     decide(stored, exists, read) {
       if (stored?.isDeleted !== false) throw documentNotFound();
       const ask: AskSet = (...question) => sets!(exists)(...question);
@@ -98,15 +86,10 @@ export async function openUpdate(
       requireFields(place, change, stored, ask);
       const owner = ownerAfter(place, change, stored);
       if (meets && !meets(stored)) throw changing();
-      let next: StoredDocument = { ...applyChange(change, stored), ...owner };
-      if (writer) requireAdmittedAfter(writer, next, ask);
-      references?.require(stored, next, exists, read);
-      next.updatedAt = later(stored, now);
-      next = foldChanged(collection, stored, next);
-      if (entry) next = withEvent(next, keepsBefore(entry, stored));
-      for (const [path, value] of Object.entries(alongside?.set ?? {})) {
-        next = withValueAt(next, path.split('.'), value) as StoredDocument;
-      }
+      const changed: StoredDocument = { ...applyChange(change, stored), ...owner };
+      if (writer) requireAdmittedAfter(writer, changed, ask);
+      references?.require(stored, changed, exists, read);
+      const next = versions.next(stored, withValues(changed, alongside?.set ?? {}));
       if (app.db.kind !== 'embedded') requireSize(app, stored, next);
       return next;
     },

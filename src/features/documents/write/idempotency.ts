@@ -2,9 +2,11 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { unprocessable, type AppError } from '../../../errors.js';
 import { KEY_KEPT_MS } from '../../../http/routes/idempotency-key.js';
+import { isClockSteady } from '../../../platform/database/clock-drift.js';
 import type { WriteTurn } from '../../../platform/database/database.js';
 import { storeOf } from '../../../platform/database/store-of.js';
 import { sha256Hex } from '../../../platform/ids.js';
+import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { requireRoomFor } from '../../quota/database-quota.js';
 import { sizeClass, REPEATED_REQUESTS } from '../../quota/kept-records.js';
 import type { Writer } from '../../access/access-rules.js';
@@ -112,6 +114,14 @@ export async function removeExpiredRecords(app: App): Promise<number> {
   const expired = { expiresAt: { $lte: new Date(app.clock.now()) } };
   return (await requestStore(app).deleteMany(expired)).deletedCount;
 }
+
+export const forgetAnswersJob: JobDefinition<App> = {
+  name: 'documents.removeExpiredRecords',
+  retry: { delaysMs: [60_000] },
+  async run(app) {
+    if (await isClockSteady(app)) await removeExpiredRecords(app);
+  },
+};
 
 /** Removes what is remembered of a project. */
 export async function removeProjectRecords(app: App, projectId: ObjectId): Promise<void> {

@@ -13,8 +13,9 @@ import { Problems } from '../reply/problems.js';
 
 /**
  * The document that an insert's body asks for (rest-api.md 2.4, 4.2; decisions.md 3), with an end user as its owner.
- * Throws 400 with every problem, 403 OWNER_MISMATCH or FIELD_FIXED when an end user names another owner, 403
- * FIELD_PROTECTED. It may bring its own `_id`. Whether a rule of the collection admits it is requireCreatable's to say.
+ * Throws 401 for somebody unknown, 400 with every problem, 403 OWNER_MISMATCH or FIELD_FIXED when an end user names
+ * another owner, 403 FIELD_PROTECTED. It may bring its own `_id`. Whether a rule of the collection admits it is
+ * requireCreatable's to say.
  */
 export function readNewDocument(collection: Collection, body: unknown, writer: Writer, now: number): StoredDocument {
   const problems = new Problems();
@@ -45,6 +46,7 @@ export function checkNewDocument(
   now: number,
   problems: Problems,
 ): StoredDocument {
+  writer?.requireKnown('create');
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'A document must be a JSON object');
   refuseHostileValue(body);
   const fields = withStamps(collection, withOwner(body, writer), writer);

@@ -2,13 +2,12 @@ import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { missing } from '../../../errors.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { commitWrites } from '../store/commit-writes.js';
-import type { DecidedUpdate } from '../store/record-update.js';
+import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
+import { trashCutoff } from '../store/document.js';
 import { openRecovery } from '../store/state-writes.js';
 import { openAdmission } from './admit-state.js';
 import { presentWritten } from './guard-fields.js';
 import type { ExpectedVersion } from './if-match.js';
-import { trashCutoff } from './purge-trash.js';
 import { requireDocumentId, type WriteTarget } from './write-target.js';
 
 /**
@@ -22,8 +21,7 @@ export async function recoverDocument(
   expected: ExpectedVersion = null,
 ): Promise<PresentedDocument> {
   const id = requireDocumentId(idText);
-  const update = await decideRecovery(app, place, id, expected);
-  const [recovered] = await commitWrites(app, [{ collection: place.collection, id, ...update }]);
+  const [recovered] = await commitWrites(app, [await decideRecovery(app, place, id, expected)]);
   return presentWritten(recovered!.after!, place.writer);
 }
 
@@ -33,7 +31,7 @@ export async function decideRecovery(
   place: WriteTarget,
   id: ObjectId,
   expected: ExpectedVersion,
-): Promise<DecidedUpdate> {
+): Promise<DecidedWrite> {
   const cutoff = trashCutoff(app);
   const admit = await openAdmission(place, {
     action: 'update',

@@ -1,9 +1,8 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { commitWrites } from '../store/commit-writes.js';
+import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
-import type { DecidedUpdate, RecordWrite } from '../store/record-update.js';
-import { openRemoval, openTrashing } from '../store/state-writes.js';
+import { openRemoval, openTrashing, type StateWrite } from '../store/state-writes.js';
 import { openAdmission } from './admit-state.js';
 import { askHooks } from './ask-hooks.js';
 import { carryOutOnce, type Mark } from './idempotency.js';
@@ -32,17 +31,17 @@ export async function trashDocument(
   );
 }
 
-/** The decision to trash an active document for a writer, after `earlier` writes of the same transaction. */
+/** The decision to trash an active document for a writer, beside other writes of the same transaction. */
 export async function decideTrashing(
   app: App,
   place: WriteTarget,
   id: ObjectId,
   expected: ExpectedVersion = null,
-  earlier: readonly RecordWrite[] = [],
-): Promise<DecidedUpdate> {
+  beside: Pick<StateWrite, 'earlier' | 'cascade'> = {},
+): Promise<DecidedWrite> {
   const isThere = ({ isDeleted }: StoredDocument): boolean => isDeleted === false;
   const admit = await openAdmission(place, { action: 'delete', isThere, expected });
-  return openTrashing(app, { collection: place.collection, id, admit, referrer: referrerOf(place), earlier });
+  return openTrashing(app, { collection: place.collection, id, admit, referrer: referrerOf(place), ...beside });
 }
 
 /** Removes a document at once and for good, from the trash too. Refuses as trashDocument does. */
@@ -65,14 +64,13 @@ function removeOnce(
   place: WriteTarget,
   body: { id: string; permanent: boolean },
   { idempotencyKey: key = null }: RemovalOptions,
-  decide: () => Promise<DecidedUpdate>,
+  decide: () => Promise<DecidedWrite>,
 ): Promise<string> {
   const carryOut = async (mark?: Mark): Promise<string> => {
-    const id = requireDocumentId(body.id);
-    const write = { collection: place.collection, id, ...(await decide()) };
+    const write = await decide();
     const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
     await commitWrites(app, [write], { first: await mark?.([]), ask });
-    return id.toHexString();
+    return write.id.toHexString();
   };
   if (key === null) return carryOut();
   return carryOutOnce(app, { place, action: 'delete', key, body }, { carryOut, answerAgain: () => body.id });

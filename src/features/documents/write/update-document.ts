@@ -23,11 +23,10 @@ export async function updateDocument(
 ): Promise<PresentedDocument> {
   const carryOut = async (mark?: Mark): Promise<PresentedDocument> => {
     const update = readUpdate(place, idText, body, app.clock.now(), conditions);
-    const { id } = update;
-    const decided = await openUpdate(app, place, update);
-    const first = await mark?.([id]);
+    const write = await openUpdate(app, place, update);
+    const first = await mark?.([write.id]);
     const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
-    const [written] = await commitWrites(app, [{ collection: place.collection, id, ...decided }], { first, ask });
+    const [written] = await commitWrites(app, [write], { first, ask });
     return presentWritten(written!.after!, place.writer);
   };
   if (key === null) return carryOut();

@@ -5,7 +5,6 @@ import type { Exists } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { requireWriter, type Referrer, type Writer } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
-import type { StoredBeside } from '../../access/rules/caller-sets.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { hookedCaller, type HookedCaller } from '../../hooks/before-calls.js';
@@ -25,14 +24,9 @@ export interface WriteTarget {
  * The collection a caller may write to: 404 for an unknown one, 403 or 401 when this caller may not write at all
  * (rest-api.md 5).
  */
-export async function requireWriteTarget(
-  app: App,
-  caller: Caller,
-  collectionName: string,
-  beside?: StoredBeside,
-): Promise<WriteTarget> {
+export async function requireWriteTarget(app: App, caller: Caller, collectionName: string): Promise<WriteTarget> {
   const collection = await requireCollection(app, caller.project._id, collectionName);
-  return { collection, writer: await requireWriter(app, collection, caller, beside), hooked: hookedCaller(caller) };
+  return { collection, writer: await requireWriter(app, collection, caller), hooked: hookedCaller(caller) };
 }
 
 /** With whose rights a write at the place refers to documents; null: the project's. */

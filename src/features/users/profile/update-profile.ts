@@ -9,7 +9,7 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import { ROLES, rolesOf, EMAIL_VERIFIED, USERS } from '../../collections/users-collection.js';
 import { Problems } from '../../documents/reply/problems.js';
 import type { Caller } from '../../access/caller.js';
-import type { AlongsideChange } from '../../documents/write/decide-update.js';
+import type { ServiceChange } from '../../documents/store/service-change.js';
 import { updateDocument } from '../../documents/write/update-document.js';
 import type { WriteTarget } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
@@ -124,7 +124,7 @@ async function write(
   place: WriteTarget,
   user: User,
   change: Record<string, unknown>,
-  alongside?: AlongsideChange,
+  alongside?: ServiceChange,
 ): Promise<User> {
   const { _id } = user;
   const id = _id.toHexString();
@@ -255,7 +255,7 @@ async function authoriseEmailChange(
 }
 
 /** The part of a write that notes the address which the account is to have; it keeps its own until verifyEmail. */
-function notesPendingEmail(app: App, user: User, address: string): AlongsideChange {
+function notesPendingEmail(app: App, user: User, address: string): ServiceChange {
   return {
     // Authorised by that password, for an account that had that address.
     filter: { email: user.email ?? null, [`${HIDDEN_FIELD}.passwordHash`]: user[HIDDEN_FIELD].passwordHash },

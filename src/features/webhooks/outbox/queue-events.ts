@@ -1,7 +1,6 @@
-import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { keepsChanges } from '../../changes/change-log.js';
-import { documentsName, type Collection } from '../../collections/collection.js';
+import type { Collection } from '../../collections/collection.js';
 import { generateEventId } from '../deliveries/build-delivery.js';
 import { findOutbox, type OutboxEntry } from './outbox-field.js';
 import { relayDocuments } from './relay-outbox.js';
@@ -35,36 +34,16 @@ async function isHeard(
 }
 
 /**
- * Queues the events in these documents for relay after the response, with the image before the last of them if it is
- * known. Best effort: the sweep picks up what is lost.
+ * Queues the events in a document for relay after the response, with the image before the last of them if it is known.
+ * Best effort: the sweep picks up what is lost.
  */
 export function relayLater(
   app: App,
   collection: Collection,
-  documents: readonly Record<string, unknown>[],
-  before?: Record<string, unknown>,
+  document: Record<string, unknown>,
+  before: Record<string, unknown> | null,
 ): void {
-  for (const document of documents) {
-    if (findOutbox(document)) {
-      const item = { collection, document, before };
-      app.backgroundTasks.add('webhooks.relay', item, (items) => relayDocuments(app, items));
-    }
-  }
-}
-
-/** relayLater for documents known by their ids only: reads them first. */
-export function relayStoredLater(app: App, collection: Collection, ids: readonly ObjectId[]): void {
-  app.backgroundTasks.add('webhooks.relayStored', { collection, ids }, async (items) => {
-    for (const item of items) await relayStored(app, item.collection, item.ids);
-  });
-}
-
-async function relayStored(app: App, collection: Collection, ids: readonly ObjectId[]): Promise<void> {
-  const documents = app.db.collection<{ _id: ObjectId }>(documentsName(collection));
-  const found = await documents.find({ _id: { $in: [...ids] } }).toArray();
-  const readAt = new Date(app.clock.now());
-  await relayDocuments(
-    app,
-    found.map((document) => ({ collection, document, readAt })),
-  );
+  if (!findOutbox(document)) return;
+  const item = { collection, document, ...(before && { before }) };
+  app.backgroundTasks.add('webhooks.relay', item, (items) => relayDocuments(app, items));
 }

@@ -5,7 +5,7 @@ import type { App } from '../../../../src/app.js';
 import type { Collection } from '../../../../src/features/collections/collection.js';
 import { deleteDocument, trashDocument } from '../../../../src/features/documents/write/trash-document.js';
 import { insertDocument } from '../../../../src/features/documents/write/insert-document.js';
-import { purgeTrash } from '../../../../src/features/documents/write/purge-trash.js';
+import { purgeTrash } from '../../../../src/features/documents/bulk/remove-old-documents.job.js';
 import { removeAttached, sweepAttached } from '../../../../src/features/files/attached/sweep-attached.js';
 import { type FileRecord, fileStore, filesOf } from '../../../../src/features/files/file.js';
 import { sweepUploads } from '../../../../src/features/files/uploads/sweep-uploads.js';

@@ -1,0 +1,121 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../../app.js';
+import { isClockSteady } from '../../../platform/database/clock-drift.js';
+import type { JobDefinition } from '../../../platform/jobs/job.js';
+import { collectionStore } from '../../collections/collection-store.js';
+import type { Collection } from '../../collections/collection.js';
+import { expiryCutoff, type Expire } from '../../collections/fields/expire.js';
+import { findOutbox, OUTBOX_SINCE } from '../../webhooks/outbox/outbox-field.js';
+import type { DecidedWrite } from '../store/commit-writes.js';
+import { trashCutoff, type StoredDocument } from '../store/document.js';
+import { documentStore } from '../store/document-store.js';
+import { startCascade } from '../store/referring-documents.js';
+import { openRemoval, openTrashing, type StateWrite } from '../store/state-writes.js';
+import { commitEach } from './commit-each.js';
+
+/** Documents whose removal is prepared at once. */
+const BATCH = 100;
+
+/**
+ * Moves documents that have expired to the trash, or removes them for good, as their collection says, and returns their
+ * number. One that others refer to with `restrict` stays until they let it go. May run anywhere, any time, twice at
+ * once.
+ */
+export async function removeExpiredDocuments(app: App, stop?: AbortSignal): Promise<number> {
+  let expired = 0;
+  for await (const collection of collectionStore(app).find({ state: 'active', expire: { $type: 'object' } })) {
+    if (collection.expire) expired += await expireIn(app, collection, collection.expire, stop);
+    if (stop?.aborted) break;
+  }
+  return expired;
+}
+
+async function expireIn(
+  app: App,
+  collection: Collection,
+  expire: Expire,
+  stop: AbortSignal | undefined,
+): Promise<number> {
+  const { field, permanent } = expire;
+  const cutoff = expiryCutoff(expire, app.clock.now());
+  const filter = { isDeleted: false, [field]: { $lte: cutoff } };
+  // Decided inside of the write again, as the moment may be another by then.
+  const admit = (stored: StoredDocument | null): stored is StoredDocument => {
+    const moment = stored?.isDeleted === false ? stored[field] : null;
+    return moment instanceof Date && moment <= cutoff;
+  };
+  const open = permanent ? openRemoval : openTrashing;
+  const expired = await removeEach(app, collection, { filter, stop, open: (write) => open(app, { ...write, admit }) });
+  for (let each = 0; each < expired; each++) {
+    app.metrics.event('expired_documents', permanent ? 'removed' : 'trashed');
+  }
+  return expired;
+}
+
+/**
+ * Removes documents that have been in the trash of any collection for too long, and returns their number. What still
+ * refers to them is settled, their files go; nobody is told again. May run anywhere, any time, twice at once.
+ */
+export async function purgeTrash(app: App, stop?: AbortSignal): Promise<number> {
+  const until = trashCutoff(app);
+  const filter = { isDeleted: true, deletedAt: { $lte: until }, [OUTBOX_SINCE]: null };
+  // One that came back before stays, and one in which events wait for their relay.
+  const admit = (stored: StoredDocument | null): stored is StoredDocument =>
+    stored?.isDeleted === true && stored.deletedAt !== null && stored.deletedAt <= until && !findOutbox(stored);
+  let purged = 0;
+  for await (const collection of collectionStore(app).find({ state: 'active' })) {
+    const open = (write: Removed): Promise<DecidedWrite> => openRemoval(app, { ...write, admit, isUnseen: true });
+    purged += await removeEach(app, collection, { filter, stop, open });
+    if (stop?.aborted) break;
+  }
+  return purged;
+}
+
+type Removed = Pick<StateWrite, 'collection' | 'id' | 'cascade'>;
+
+interface Removal {
+  filter: Record<string, unknown>;
+  open: (write: Removed) => Promise<DecidedWrite>;
+  stop: AbortSignal | undefined;
+}
+
+/** Removes each document that matches and may be, in batches of one transaction; their number. */
+async function removeEach(app: App, collection: Collection, { filter, open, stop }: Removal): Promise<number> {
+  let removed = 0;
+  const carryOut = async (ids: readonly ObjectId[]): Promise<void> => {
+    const { _id, version } = collection;
+    const isHere = await collectionStore(app).findOne({ _id, state: 'active', version });
+    if (!isHere) return;
+    const writes: DecidedWrite[] = [];
+    const cascade = startCascade();
+    for (const id of ids) writes.push(await open({ collection, id, cascade }));
+    const refused = await commitEach(app, writes);
+    removed += ids.length - refused.size;
+  };
+  let batch: ObjectId[] = [];
+  const found = documentStore(app, collection).find(filter).project<{ _id: ObjectId }>({ _id: 1 });
+  for await (const { _id } of found) {
+    if (stop?.aborted) return removed;
+    if (batch.push(_id) < BATCH) continue;
+    await carryOut(batch);
+    batch = [];
+  }
+  if (batch.length > 0) await carryOut(batch);
+  return removed;
+}
+
+export const removeExpiredDocumentsJob: JobDefinition<App> = {
+  name: 'documents.removeExpired',
+  retry: { delaysMs: [60_000] },
+  async run(app, _payload, { signal, stopping }) {
+    if (await isClockSteady(app)) await removeExpiredDocuments(app, AbortSignal.any([signal, stopping]));
+  },
+};
+
+export const purgeTrashJob: JobDefinition<App> = {
+  name: 'documents.purgeTrash',
+  retry: { delaysMs: [60_000, 300_000] },
+  async run(app, _payload, { signal, stopping }) {
+    if (await isClockSteady(app)) await purgeTrash(app, AbortSignal.any([signal, stopping]));
+  },
+};
