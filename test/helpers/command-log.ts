@@ -1,4 +1,5 @@
 import { ENGINE_COMMANDS } from '../../src/engine/commands/index.js';
+import { pointRead } from '../../src/engine/commands/read/point-read.js';
 import { CommitQueue } from '../../src/engine/storage/commit-queue.js';
 
 export interface SeenCommand {
@@ -22,11 +23,18 @@ export function listenToCommands(): CommandLog {
       return run.call(command, call, body);
     };
   }
+  const { run: readPoint } = pointRead;
+  pointRead.run = (call, find, filter) => {
+    const found = readPoint(call, find, filter);
+    if (found !== undefined) seen.push({ name: 'find', body: { find, filter, limit: 1, singleBatch: true } });
+    return found;
+  };
   return {
     seen,
     named: (...names) => seen.filter(({ name }) => names.includes(name)),
     stop() {
       for (const { command, run } of originals) command.run = run;
+      pointRead.run = readPoint;
     },
   };
 }

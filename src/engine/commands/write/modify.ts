@@ -4,16 +4,16 @@ import { encodeDocument } from '../../codec/encode.js';
 import { spliceDocument } from '../../codec/splice.js';
 import { ObjectId } from '../../codec/bson.js';
 import { EngineError, immutableField } from '../../errors.js';
-import { idCondition, pointKey } from '../../planner/remembered-plan.js';
+import { idCondition } from '../../planner/remembered-plan.js';
 import { keep } from '../../planner/scans/scan.js';
 import type { Filter } from '../../query/match/match.js';
 import type { KeyTuple } from '../../query/sort.js';
 import type { Update } from '../../query/update/update.js';
-import { translateStorageError } from '../../storage/file/translate-error.js';
 import type { CollectionEntry } from '../../storage/keys/index-definition.js';
 import type { Storage } from '../../storage/storage.js';
 import { openCollection } from './insert.js';
 import type { Pace } from '../pace.js';
+import { readById } from '../read/point-read.js';
 import { checkStillThere, openScan, planQuery, type Query } from '../read/query.js';
 
 /** How many entries a search inside a write transaction may look at before it is done outside instead. */
@@ -165,22 +165,10 @@ function findById(
   filter: Filter,
   id: { readonly value: unknown },
 ): Found | null | undefined {
-  const key = pointKey(collection, id.value);
-  if (key === null) return undefined;
-  const { documents } = storage;
-  try {
-    const value = documents.readKey(key);
-    if (value === undefined) {
-      documents.checkNeighbours(collection, null, key);
-      return null;
-    }
-    const bytes = documents.open(collection, documents.readKeySum(), value, () => key.subarray(5));
-    const admits =
-      filter.testBytes(bytes) ?? filter.matches(decodeDocument(bytes, 'engine', filter.fields ?? undefined));
-    return admits ? { bytes: keep(bytes), keys: null } : null;
-  } catch (error) {
-    throw translateStorageError(error, storage.environment.path, collection.ns);
-  }
+  const bytes = readById(storage, collection, id.value);
+  if (!bytes) return bytes;
+  const admits = filter.testBytes(bytes) ?? filter.matches(decodeDocument(bytes, 'engine', filter.fields ?? undefined));
+  return admits ? { bytes: keep(bytes), keys: null } : null;
 }
 
 function better(

@@ -1,4 +1,5 @@
 import { toApp } from '../../codec/app-values.js';
+import { decodeDocument } from '../../codec/decode.js';
 import type { Doc, Row } from '../../codec/document.js';
 import type { CursorReply } from '../../commands/read/cursors.js';
 import { bulkWrite, type BulkOperation, type BulkResult } from './bulk-write.js';
@@ -30,6 +31,9 @@ export class InProcessCollection {
   }
 
   async findOne(filter: object = {}, options?: Options): Promise<unknown> {
+    const isRaw = options?.['raw'] === true;
+    const point = asksForAll(options) ? this.session.findPoint(this.collectionName, filter) : undefined;
+    if (point !== undefined) return point === null || isRaw ? point : decodeDocument(point, 'app');
     const body: Doc = { find: this.collectionName, filter: this.session.readFilter(filter) };
     addFindOptions(this.session, body, options);
     body['limit'] = 1;
@@ -37,7 +41,7 @@ export class InProcessCollection {
     const running = this.session.run(body);
     const reply = running instanceof Promise ? await running : running;
     const [row] = (reply['cursor'] as CursorReply).firstBatch;
-    return row === undefined ? null : presentRow(row, options?.['raw'] === true);
+    return row === undefined ? null : presentRow(row, isRaw);
   }
 
   async insertOne(doc: Doc): Promise<unknown> {
@@ -282,3 +286,12 @@ function readIndexDescription(session: CommandSession, spec: Doc): Doc {
   }
   return index;
 }
+
+/** Whether a find has no option that asks for less than the whole document, or for anything but the answer. */
+function asksForAll(options: Options): boolean {
+  for (const name in options) if (!OF_NO_CONCERN.has(name)) return false;
+  return true;
+}
+
+/** In one process each read is of the last commit. */
+const OF_NO_CONCERN: ReadonlySet<string> = new Set(['raw', 'readConcern']);

@@ -2,6 +2,7 @@ import { type AppValueOptions, docFromApp, fromApp } from '../../codec/app-value
 import { type Doc, RawDocument } from '../../codec/document.js';
 import { encodeDocument } from '../../codec/encode.js';
 import type { Core } from '../../commands/command.js';
+import { pointRead } from '../../commands/read/point-read.js';
 import { runCommand } from '../../commands/index.js';
 import { readEqualities } from '../../query/match/equalities.js';
 import { toDriverError } from './driver-errors.js';
@@ -13,6 +14,11 @@ export interface CommandSession {
    * It is interrupted when `signal` aborts.
    */
   run(body: Doc, signal?: AbortSignal): Promise<Doc> | Doc;
+  /**
+   * A copy of the one document that a filter of plain equalities leads to by its `_id`, null when there is none;
+   * undefined for any other filter.
+   */
+  findPoint(collection: string, filter: object): Buffer | null | undefined;
   /** A value of the application in the engine's representation. */
   read(value: unknown): unknown;
   readDoc(value: object): Doc;
@@ -30,6 +36,13 @@ export function openCommandSession(core: Core, db: string, options: AppValueOpti
       try {
         const reply = runCommand(signal === undefined ? call : { ...call, signal }, body);
         return reply instanceof Promise ? reply.catch(refuse) : reply;
+      } catch (error) {
+        return refuse(error);
+      }
+    },
+    findPoint(collection, filter) {
+      try {
+        return pointRead.run(call, collection, filter);
       } catch (error) {
         return refuse(error);
       }
