@@ -58,6 +58,27 @@ export function openCache(signals: PubSub): Cache {
     regions.delete(name);
     forgetLoads(`${name}\n`);
   };
+  const readAnew = async <T extends object>(
+    name: string,
+    key: string,
+    load: () => Promise<T | null>,
+  ): Promise<T | null> => {
+    const loadName = `${name}\n${key}`;
+    const underWay = loading.get(loadName) as Promise<T | null> | undefined;
+    if (underWay) return underWay;
+    // A load that takes long is as old as when it began.
+    const start = performance.now();
+    const started = load();
+    loading.set(loadName, started);
+    try {
+      const value = await started;
+      // A load that was forgotten while under way may be older than the change that made it so.
+      if (value && loading.get(loadName) === started) region(name).set(key, value, { start });
+      return value;
+    } finally {
+      if (loading.get(loadName) === started) loading.delete(loadName);
+    }
+  };
   signals.on((text) => {
     const [word, name, key] = text.split('\n');
     if (word !== FORGET || name === undefined) return;
@@ -68,24 +89,9 @@ export function openCache(signals: PubSub): Cache {
   return {
     peek: <T extends object>({ name }: CacheRegion<T>, key: string) => region(name).get(key) as T | undefined,
     keep: ({ name }, key, value) => void region(name).set(key, value),
-    async read<T extends object>({ name }: CacheRegion<T>, key: string, load: () => Promise<T | null>) {
+    read<T extends object>({ name }: CacheRegion<T>, key: string, load: () => Promise<T | null>) {
       const kept = region(name).get(key) as T | undefined;
-      if (kept) return kept;
-      const loadName = `${name}\n${key}`;
-      const underWay = loading.get(loadName) as Promise<T | null> | undefined;
-      if (underWay) return underWay;
-      // A load that takes long is as old as when it began.
-      const start = performance.now();
-      const started = load();
-      loading.set(loadName, started);
-      try {
-        const value = await started;
-        // A load that was forgotten while under way may be older than the change that made it so.
-        if (value && loading.get(loadName) === started) region(name).set(key, value, { start });
-        return value;
-      } finally {
-        if (loading.get(loadName) === started) loading.delete(loadName);
-      }
+      return kept ? Promise.resolve(kept) : readAnew(name, key, load);
     },
     forget({ name }, key) {
       forget(name, key);

@@ -17,11 +17,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/collections': 5800,
   'src/features/console': 150,
   'src/features/declaration': 1000,
-<<<<<<< HEAD
   'src/features/documents': 10450,
-=======
-  'src/features/documents': 10650,
->>>>>>> 6ca21fbcd (engine: read one document by its _id without a search)
   'src/features/erasure': 300,
   'src/features/feed': 2950,
   'src/features/files': 2850,
@@ -45,24 +41,14 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 250,
   'src/platform': 8800,
   test: 1100,
-<<<<<<< HEAD
   'test/api': 37050,
-  'test/bench': 3800,
-=======
-  'test/api': 36450,
   'test/bench': 4000,
->>>>>>> 6ca21fbcd (engine: read one document by its _id without a search)
   'test/cli': 9950,
   'test/client': 3600,
   'test/clients': 650,
   'test/console': 3000,
-<<<<<<< HEAD
   'test/e2e': 6750,
-  'test/engine': 11550,
-=======
-  'test/e2e': 6400,
   'test/engine': 11650,
->>>>>>> 6ca21fbcd (engine: read one document by its _id without a search)
   'test/features': 10900,
   'test/helpers': 11150,
   'test/http': 1350,

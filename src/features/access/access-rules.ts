@@ -87,6 +87,7 @@ export function readAccess(
   if (caller.key.type === 'secret') return ALL;
   requireReader(collection, caller);
   const rules = rulesOf(collection);
+  if (admitsAnyone(rules.read) && !(trash && collection.rules)) return ALL;
   const asked = trash && collection.rules ? [rules.read, rules.delete] : [rules.read];
   const [read, remove] = asked as [Rule, Rule?];
   const access = (attributes: CallerAttributes): ReadAccess | Promise<ReadAccess> => {

@@ -1,3 +1,4 @@
+import { hexOf } from '../../platform/hex-of.js';
 import type { Tenant } from '../../fair-limiter.js';
 import type { Actor } from '../../platform/actor.js';
 import type { ApiKey, Project } from '../projects/project.js';
@@ -62,7 +63,7 @@ export function sessionOf({ bearer }: Pick<Caller, 'bearer'>): string | null {
 
 /** Whom a caller's writes are told as: the end user, else the key. */
 export function actorOf({ bearer, key }: Pick<Caller, 'bearer' | 'key'>): Actor {
-  return bearer.state === 'user' ? { type: 'user', id: bearer.userId } : { type: 'key', id: key.id.toHexString() };
+  return bearer.state === 'user' ? { type: 'user', id: bearer.userId } : { type: 'key', id: hexOf(key.id) };
 }
 
 /** The sender of a request: the project of its key, the key, and the end user of its bearer. */
@@ -90,5 +91,5 @@ export const DEPTH_HEADER = 'bsvc-hook-depth';
 
 /** Whose shares its replies count in. */
 export function tenantOfCaller({ project, network = '' }: Pick<Caller, 'project' | 'network'>): Tenant {
-  return { project: project._id.toHexString(), address: network };
+  return { project: hexOf(project._id), address: network };
 }

@@ -43,5 +43,12 @@ export const SECRET_KEY: Access<ByKey> = {
 /** The publishable key as `?key=`, which is gone from the query afterwards. */
 export const KEY_IN_QUERY: Access<ByKey> = { ...KEY_IN_QUERY_DESCRIPTION, admit: settleQueryKey, give: giveCaller };
 
-/** Any live key; which documents it shows is `readFilter`'s to say. */
-export const READS_DOCUMENTS: Access<ByKey> = { ...READS_DOCUMENTS_DESCRIPTION, admit: settleKey, give: giveCaller };
+/** Any live key; which documents it shows is `readFilter`'s to say. Nothing is done on anybody's behalf. */
+export const READS_DOCUMENTS: Access<ByKey> = {
+  ...READS_DOCUMENTS_DESCRIPTION,
+  admit: settleKey,
+  give: (app, ctx) => {
+    const caller = callerOf(ctx);
+    return { app, caller, project: caller.project };
+  },
+};

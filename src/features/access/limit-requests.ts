@@ -1,3 +1,4 @@
+import { hexOf } from '../../platform/hex-of.js';
 import { LRUCache } from 'lru-cache';
 import type { Context } from 'koa';
 import type { App } from '../../app.js';
@@ -308,7 +309,7 @@ function consume(app: App, limit: AppliedLimit, party: string, project: Project 
   const { name, of, rate, override, times } = limit;
   const own = project && override && Object.hasOwn(project.limits, override) ? project.limits[override]! : null;
   const counted = own === null ? rate : { count: own * times, windowMs: rate.windowMs };
-  const ofProject = project && (of !== 'address' || own !== null) ? `${name} ${project._id.toHexString()}` : name;
+  const ofProject = project && (of !== 'address' || own !== null) ? `${name} ${hexOf(project._id)}` : name;
   if (of === 'project') return app.limits.consume(ofProject, counted);
   const wider = of === 'address' ? widerNetwork(party) : null;
   const consumed = app.limits.consume(`${ofProject} ${party}`, counted);

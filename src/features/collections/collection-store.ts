@@ -1,3 +1,4 @@
+import { hexOf } from '../../platform/hex-of.js';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
@@ -52,12 +53,12 @@ async function storeDefaultUsers(app: App, projectId: ObjectId): Promise<void> {
 
 export function forgetCollection(app: App, collection: Pick<Collection, 'projectId' | 'name'>): void {
   app.cache.forget(REGISTERED, cacheKey(collection.projectId, collection.name));
-  app.cache.forget(REFERRING, collection.projectId.toHexString());
+  app.cache.forget(REFERRING, hexOf(collection.projectId));
 }
 
 /** The collections of a project whose documents refer to others with `onDelete`; at most half a second old. */
 export async function listReferring(app: App, projectId: ObjectId): Promise<readonly Collection[]> {
-  const referring = await app.cache.read(REFERRING, projectId.toHexString(), () =>
+  const referring = await app.cache.read(REFERRING, hexOf(projectId), () =>
     collectionStore(app)
       .find({
         projectId,
@@ -72,4 +73,4 @@ export async function listReferring(app: App, projectId: ObjectId): Promise<read
 const REFERRING = cacheRegion<Collection[]>('referring');
 
 const REGISTERED = cacheRegion<Collection>('collections');
-const cacheKey = (projectId: ObjectId, name: string): string => `${projectId.toHexString()}:${name}`;
+const cacheKey = (projectId: ObjectId, name: string): string => `${hexOf(projectId)}:${name}`;

@@ -1,3 +1,4 @@
+import { hexOf } from '../../platform/hex-of.js';
 import { calculateObjectSize, type Document, type ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
@@ -88,7 +89,7 @@ function quotaExceeded(): Error {
 async function findRoom(app: App, projectId: ObjectId): Promise<Room> {
   let known = rooms.get(app.db);
   if (!known) rooms.set(app.db, (known = new Map<string, Promise<Room>>()));
-  const key = projectId.toHexString();
+  const key = hexOf(projectId);
   const room = await known.get(key);
   if (room && room.added < FRESH_BYTES && performance.now() - room.measuredAt < FRESH_MS) return room;
   // Of those that found it too old together one measures again.

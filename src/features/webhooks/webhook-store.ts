@@ -1,3 +1,4 @@
+import { hexOf } from '../../platform/hex-of.js';
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { missing } from '../../errors.js';
@@ -24,7 +25,7 @@ export const webhookStore = storeOf<ProjectWebhooks>(WEBHOOKS);
 
 /** The webhooks of a project, at most half a second old. */
 export async function listProjectWebhooks(app: App, projectId: ObjectId): Promise<readonly Webhook[]> {
-  const key = projectId.toHexString();
+  const key = hexOf(projectId);
   const known = await app.cache.read(CACHE, key, () => readProjectWebhooks(app, projectId));
   return known!.webhooks;
 }

@@ -6,7 +6,7 @@ import { observeTurns, turn, waitingForTurns } from '../../turns.js';
 import { clientSignal } from '../requests/client-signal.js';
 import { countValues } from '../requests/count-values.js';
 import { parseJson, requireFewValues, type BodyLimit } from '../requests/read-body.js';
-import { declaredLength, readBytes } from '../requests/read-bytes.js';
+import { declaredLength, JSON_TYPES, readBytes } from '../requests/read-bytes.js';
 import { collectSooner } from './collect-sooner.js';
 import { tenantOf } from './tenants.js';
 import { type LoadRefusal, openStage, refusalReport } from './refusals.js';
@@ -91,25 +91,33 @@ export class Admission {
    * anything is read, 408 REQUEST_TIMEOUT for one that is too slow, 413 BODY_TOO_LARGE, 400 `malformed` for one that
    * is cut short.
    */
-  async read(ctx: Context, limit: number, malformed = 'INVALID_JSON'): Promise<Buffer> {
+  read(ctx: Context, limit: number, malformed: string): Promise<Buffer> {
+    return this.#read(ctx, limit, malformed, Boolean(ctx.is(JSON_TYPES)));
+  }
+
+  async #read(ctx: Context, limit: number, malformed: string, isJson: boolean): Promise<Buffer> {
     const visit = visitOf(ctx);
     const declared = ctx.req.headers['content-encoding'] === undefined ? declaredLength(ctx.req) : null;
     const expected = Math.min(declared ?? limit, limit);
-    await visit.hold(this.arriving, 1);
-    await visit.hold(this.bytes, expected);
+    const place = visit.hold(this.arriving, 1);
+    if (place) await place;
+    const room = visit.hold(this.bytes, expected);
+    if (room) await room;
     const bytes = await readBytes(ctx, {
       limit,
       ms: ARRIVAL_MS + (expected / ARRIVAL_BYTES_PER_SECOND) * 1000,
       malformed,
+      isJson,
     });
     visit.giveBack(this.arriving);
-    await visit.hold(this.flights, 1);
+    const flight = visit.hold(this.flights, 1);
+    if (flight) await flight;
     return bytes;
   }
 
-  /** Reads a JSON body, and waits for a turn that has time for all the work on it; `kind` names the work in metrics. */
+  /** Reads a JSON body, and waits for a turn that has time for all the work on it; `kind` names it in metrics. */
   async readJson(ctx: Context, limit: BodyLimit, kind: string): Promise<unknown> {
-    const bytes = await this.read(ctx, limit.bytes);
+    const bytes = await this.#read(ctx, limit.bytes, 'INVALID_JSON', true);
     const tenant = tenantOf(ctx);
     const scan = turn(estimateScan(bytes.length), tenant);
     if (scan) await scan;
@@ -130,7 +138,7 @@ export class Admission {
 
 /** What a request holds of the rooms, until its reply is sent or it has left them. */
 class Visit {
-  readonly #held = new Map<FairLimiter, number>();
+  readonly #held: { readonly room: FairLimiter; readonly amount: number }[] = [];
   #isOver = false;
 
   constructor(
@@ -153,13 +161,14 @@ class Visit {
   add(room: FairLimiter, amount: number): void {
     if (this.#isOver) return;
     room.add(this.tenant, amount);
-    this.#held.set(room, amount);
+    this.#held.push({ room, amount });
   }
 
   giveBack(room: FairLimiter): void {
-    const amount = this.#held.get(room);
-    if (amount === undefined) return;
-    this.#held.delete(room);
+    const at = this.#held.findIndex((held) => held.room === room);
+    if (at < 0) return;
+    const { amount } = this.#held[at]!;
+    this.#held.splice(at, 1);
     room.giveBack(this.tenant, amount);
   }
 
@@ -170,13 +179,13 @@ class Visit {
   }
 
   #note(room: FairLimiter, amount: number): void {
-    this.#held.set(room, amount);
+    this.#held.push({ room, amount });
     if (this.#isOver || this.ctx.res.destroyed) this.giveBack(room);
   }
 
   readonly #end = (): void => {
     this.#isOver = true;
-    for (const room of this.#held.keys()) this.giveBack(room);
+    for (let held = this.#held.pop(); held; held = this.#held.pop()) held.room.giveBack(this.tenant, held.amount);
   };
 }
 

@@ -1,3 +1,4 @@
+import { hexOf } from '../../platform/hex-of.js';
 import type { ObjectId } from 'bson';
 import type { Context } from 'koa';
 import type { Tenant } from '../../fair-limiter.js';
@@ -14,7 +15,7 @@ export const OPERATORS_TENANT = 'operators';
 /** Whose project the work of a request is: that of its key, the operators', or none that is known yet. */
 function projectOf(ctx: Context): string {
   const { caller, operator } = ctx.state as Settled;
-  if (caller) return caller.project._id.toHexString();
+  if (caller) return hexOf(caller.project._id);
   return operator === undefined ? '' : OPERATORS_TENANT;
 }
 

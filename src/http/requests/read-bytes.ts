@@ -20,15 +20,16 @@ interface ReadOptions {
   ms: number;
   /** The code of the 400 for a body that is cut short or not packed as it says. */
   malformed: string;
+  /** Unpacked by its Content-Encoding; a body of another type is taken as it came. */
+  isJson: boolean;
 }
 
-/** The whole body, unpacked if it is JSON; one of another type as it came, whatever its Content-Encoding. */
-export async function readBytes(ctx: Context, { limit, ms, malformed }: ReadOptions): Promise<Buffer> {
-  try {
-    return await orTimeout(ctx.is(JSON_TYPES) ? readText(ctx, limit) : readRaw(ctx, limit), ms, () => tooSlow(ms));
-  } catch (error) {
+/** The whole body. */
+export function readBytes(ctx: Context, { limit, ms, malformed, isJson }: ReadOptions): Promise<Buffer> {
+  const reading = isJson ? readText(ctx, limit) : readRaw(ctx, limit);
+  return orTimeout(reading, ms, () => tooSlow(ms)).catch((error: unknown) => {
     throw explain(error, limit, malformed);
-  }
+  });
 }
 
 function readRaw(ctx: Context, limit: number): Promise<Buffer> {
@@ -37,8 +38,8 @@ function readRaw(ctx: Context, limit: number): Promise<Buffer> {
 
 /** As bytes, so that the values can be counted before it is parsed, and it is seen whether it is UTF-8. */
 async function readText(ctx: Context, limit: number): Promise<Buffer> {
-  const read = await openReader(limit);
-  await read(ctx, () => Promise.resolve());
+  const read = readers.get(limit) ?? (await openReader(limit));
+  await read(ctx, nothingMore);
   const body = detachBody(ctx);
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
@@ -54,27 +55,25 @@ export function detachBody(ctx: Context): unknown {
   return body;
 }
 
+const nothingMore = (): Promise<void> => Promise.resolve();
+
 /** One for each limit that routes have. */
-const readers = new Map<number, Promise<Middleware>>();
+const readers = new Map<number, Middleware>();
 
 /** Loaded with the first body: with all that it brings it is a sixth of the server's start and memory. */
-function openReader(limit: number): Promise<Middleware> {
-  let reader = readers.get(limit);
-  if (!reader) {
-    reader = import('koa-body').then(({ HttpMethodEnum, koaBody }) =>
-      koaBody({
-        json: false,
-        urlencoded: false,
-        multipart: false,
-        text: true,
-        textTypes: JSON_TYPES,
-        encoding: '',
-        textLimit: limit,
-        parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
-      }),
-    );
-    readers.set(limit, reader);
-  }
+async function openReader(limit: number): Promise<Middleware> {
+  const { HttpMethodEnum, koaBody } = await import('koa-body');
+  const reader = koaBody({
+    json: false,
+    urlencoded: false,
+    multipart: false,
+    text: true,
+    textTypes: JSON_TYPES,
+    encoding: '',
+    textLimit: limit,
+    parsedMethods: [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
+  });
+  readers.set(limit, reader);
   return reader;
 }
 

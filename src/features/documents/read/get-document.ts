@@ -1,12 +1,13 @@
-import { serialize, type Document } from 'bson';
+import { serialize, type Document, type ObjectId } from 'bson';
+import type { FindOptions } from 'mongodb';
 import type { App } from '../../../app.js';
 import { unavailable } from '../../../errors.js';
 import { loadMatchers } from '../../../platform/database/database.js';
-import { findSight, readFilter, requireReader, type AccessFilter, type ReadScope } from '../../access/access-rules.js';
+import { findSight, readFilter, requireReader, type AccessFilter } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
 import { heldBy, standIn, storedPath } from '../../access/rules/pins.js';
 import type { Collection } from '../../collections/collection.js';
-import { requireCollection } from '../../collections/collection-store.js';
+import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { rulesOf } from '../../collections/rules/collection-rules.js';
 import { documentPaths } from '../../collections/rules/rule.js';
 import { visibleDocuments } from '../store/document.js';
@@ -23,41 +24,48 @@ import { documentNotFound, requireDocumentId } from '../write/write-target.js';
  * The JSON of one document (rest-api.md 4.2). 503 BUSY for a large one when too many large replies are under way. 404
  * when there is none, when it is trashed and not asked for, and when it is another user's in a private collection.
  */
-export async function getDocument(
+export function getDocument(
   app: App,
   caller: Caller,
   collectionName: string,
   idText: string,
   rawQuery: string,
 ): Promise<EncodedReply> {
-  const projectId = caller.project._id;
-  const collection = await requireCollection(app, projectId, collectionName);
+  const known = peekCollection(app, caller.project._id, collectionName);
+  if (known) return readDocument(app, caller, known, idText, rawQuery);
+  return requireCollection(app, caller.project._id, collectionName).then((collection) =>
+    readDocument(app, caller, collection, idText, rawQuery),
+  );
+}
+
+async function readDocument(
+  app: App,
+  caller: Caller,
+  collection: Collection,
+  idText: string,
+  rawQuery: string,
+): Promise<EncodedReply> {
   requireReader(collection, caller);
-  const wanted = { _id: requireDocumentId(idText) };
+  const id = requireDocumentId(idText);
   const query = parseGetQuery(rawQuery, collection);
   const seeing = findSight(app, collection, caller);
   const sight = seeing instanceof Promise ? await seeing : seeing;
   requireReadableNames(sight, query);
-  const scope = { trash: query.includeDeleted };
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];
-  const visible = visibleDocuments(query.includeDeleted);
   const options = shown ? { raw: true, projection: projectionOf(shown) } : RAW;
-  const findWith = (access: readonly Document[]): Promise<Buffer | null> =>
-    documentStore(app, collection).findOne({ $and: [...access, wanted, visible] }, options) as Promise<Buffer | null>;
-  const find = async (): Promise<Buffer> => {
-    const found = asksSets(collection, caller)
-      ? await findSettled(app, collection, caller, { ...wanted, ...visible }, scope, findWith)
-      : await findReadable(await readFilter(app, collection, caller, scope), findWith);
-    if (!found) throw documentNotFound();
-    return concealInRow(found, shown ? null : sight);
-  };
-  let found: Buffer | null = await find();
+  const wanted: Wanted = { collection, caller, id, trash: query.includeDeleted, options };
+  let found = await findRow(app, wanted);
+  if (!found) throw documentNotFound();
   const plain = query.populate.length === 0;
-  if (plain && found.length <= SMALL_REPLY_BYTES) return encodeStoredJson(found, query.meta);
+  if (plain && found.length <= SMALL_REPLY_BYTES) {
+    return encodeStoredJson(concealInRow(found, shown ? null : sight), query.meta);
+  }
   return readWithin(app.replies, tenantOfCaller(caller), async (size) => {
-    const row = found ?? (await find());
+    const whole = found ?? (await findRow(app, wanted));
     // Not held while it waits for room.
     found = null;
+    if (!whole) throw documentNotFound();
+    const row = concealInRow(whole, shown ? null : sight);
     size.add(row.length);
     return plain
       ? { parts: encodeInParts([row], query.meta, { isArray: false }), release: () => size.release() }
@@ -67,10 +75,34 @@ export async function getDocument(
 
 const RAW = { raw: true };
 
-type FindWith = (access: readonly Document[]) => Promise<Buffer | null>;
+/** The document that somebody asks for. */
+interface Wanted {
+  collection: Collection;
+  caller: Caller;
+  id: ObjectId;
+  trash: boolean;
+  options: FindOptions;
+}
 
-function findReadable(readable: AccessFilter, findWith: FindWith): Promise<Buffer | null> {
-  return findWith(readable ? [readable] : []);
+/** The stored bytes of what the caller may read of it; null where there is nothing. */
+function findRow(app: App, wanted: Wanted): Promise<Buffer | null> {
+  const { collection, caller, trash } = wanted;
+  if (asksSets(collection, caller)) return findSettled(app, wanted);
+  const readable = readFilter(app, collection, caller, { trash });
+  return readable instanceof Promise
+    ? readable.then((filter) => findWith(app, wanted, filter))
+    : findWith(app, wanted, readable);
+}
+
+function findWith(
+  app: App,
+  { collection, id, trash, options }: Wanted,
+  access: AccessFilter,
+  conditions: readonly Document[] = [],
+): Promise<Buffer | null> {
+  const document = { _id: id, ...visibleDocuments(trash) };
+  const filter = access || conditions.length > 0 ? { $and: [access ?? {}, ...conditions, document] } : document;
+  return documentStore(app, collection).findOne(filter, options) as Promise<Buffer | null>;
 }
 
 function asksSets(collection: Collection, { key }: Caller): boolean {
@@ -84,28 +116,22 @@ const MAX_ATTEMPTS = 5;
  * there, at one moment. As much is done for a document that is not there as for one that is not readable. 503 BUSY
  * where others came between five times.
  */
-async function findSettled(
-  app: App,
-  collection: Collection,
-  caller: Caller,
-  wanted: Document,
-  scope: ReadScope,
-  findWith: FindWith,
-): Promise<Buffer | null> {
+async function findSettled(app: App, wanted: Wanted): Promise<Buffer | null> {
+  const { collection, caller, id, trash } = wanted;
   const { read, delete: remove } = rulesOf(collection);
-  const rules = scope.trash ? [read, remove] : [read];
+  const rules = trash ? [read, remove] : [read];
   const paths = [...new Set(rules.flatMap(({ singlePaths }) => singlePaths))];
   const openMatcher = await loadMatchers();
   const named = ['_id', 'isDeleted', ...documentPaths(rules).map(storedPath)];
   const projection = Object.fromEntries(named.map((path) => [path, 1]));
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const stored = await documentStore(app, collection).findOne(wanted, { ...app.db.confirmedReads, projection });
+    const document = { _id: id, ...visibleDocuments(trash) };
+    const stored = await documentStore(app, collection).findOne(document, { ...app.db.confirmedReads, projection });
     const held = stored ?? standIn(paths);
     const conditions = heldBy(held, paths);
-    const readable = await readFilter(app, collection, caller, { ...scope, conditions: () => conditions });
-    const filter = readable ?? {};
-    const isReadable = openMatcher(filter).matches(Buffer.from(serialize(held)));
-    const found = await findWith([filter, ...conditions]);
+    const readable = await readFilter(app, collection, caller, { trash, conditions: () => conditions });
+    const isReadable = openMatcher(readable ?? {}).matches(Buffer.from(serialize(held)));
+    const found = await findWith(app, wanted, readable, conditions);
     if (found || !stored || !isReadable) return found;
   }
   throw unavailable('BUSY', 'The document is being changed by others: try again', { retryAfterSeconds: 1 });
