@@ -16,6 +16,8 @@ export interface Case {
   goal?: number;
   /** Where one after the other is worked on, those who wait from the first seconds would take the rest. */
   mostConnections?: number;
+  /** One request takes as long as thousands of others. */
+  isSlow?: boolean;
   requests: (world: World) => Request[];
 }
 
@@ -76,11 +78,11 @@ const update = (world: World): Request =>
 export const COMMON: readonly Case[] = [
   { name: 'get by id', goal: 1, requests: (world) => many(() => read(world)) },
   { name: 'list of 20', goal: 1.3, requests: (world) => many(() => list(world)) },
-  { name: 'create', goal: 0.85, requests: (world) => [create(world)] },
-  { name: 'update one field', goal: 1.25, requests: (world) => many(() => update(world)) },
+  { name: 'create', goal: 0.7, requests: (world) => [create(world)] },
+  { name: 'update one field', goal: 1.3, requests: (world) => many(() => update(world)) },
   {
     name: 'mixed 60/20/10/10',
-    goal: 1.3,
+    goal: 1.5,
     requests: (world) =>
       many((index) => (index % 10 < 6 ? read : index % 10 < 8 ? list : index % 10 < 9 ? create : update)(world)),
   },
@@ -92,6 +94,17 @@ export const OWN: readonly Case[] = [
     name: 'list of 20, RLS private',
     requests: (world) =>
       many(() => get(world, `/api/data/own?group=${upTo(OWN_GROUPS)}&sort=-createdAt`, world.bearer)),
+  },
+  {
+    name: 'list of 20, rule with a set',
+    requests: (world) => many(() => get(world, `/api/data/cards?group=${upTo(OWN_GROUPS)}`, world.bearer)),
+  },
+  {
+    name: 'ten inserts in a batch',
+    requests: (world) => {
+      const insert = { action: 'insert', collection: 'posts', document: makeDocument(1, CREATED) };
+      return [send('POST', world, '/api/batch', { operations: Array.from({ length: 10 }, () => insert) })];
+    },
   },
   {
     name: 'aggregate $group',
@@ -113,6 +126,7 @@ export const OWN: readonly Case[] = [
   },
   {
     name: 'sign-in',
+    isSlow: true,
     mostConnections: 2,
     requests: (world) => [
       send(

@@ -55,9 +55,15 @@ export function writtenByHand(folder: string, documents: number): Server | null 
 
 /**
  * The service as it is shipped: access log written to a file, rate limits on with more than one client needs, data
- * filled by the command line. With a checkout it is the one that was built there.
+ * filled by the command line. With a checkout it is the one that was built there. Flags are Node's; what they have it
+ * print is in `log` of the folder.
  */
-export async function service(folder: string, documents: number, checkout?: string): Promise<Server> {
+export async function service(
+  folder: string,
+  documents: number,
+  checkout?: string,
+  flags: readonly string[] = [],
+): Promise<Server> {
   const binary = checkout === undefined ? BINARY : join(checkout, 'bin', 'bsvc.js');
   mkdirSync(folder, { recursive: true });
   const log = openSync(join(folder, 'log'), 'a');
@@ -78,7 +84,7 @@ export async function service(folder: string, documents: number, checkout?: stri
       const port = await freePort();
       const url = `http://127.0.0.1:${port}`;
       const begun = performance.now();
-      const child = spawn(process.execPath, [binary, 'serve', '--port', String(port)], {
+      const child = spawn(process.execPath, [...flags, binary, 'serve', '--port', String(port)], {
         env,
         stdio: ['ignore', log, log],
       });
@@ -146,6 +152,19 @@ async function fill(folder: string, documents: number, run: (words: string[]) =>
   const fields = FIELDS.flatMap((field) => ['--field', field]);
   await run(['collection', 'add', 'posts', '--public', ...fields, '--index', 'group']);
   await run(['collection', 'add', 'own', ...fields, '--index', 'group', '--rls', 'private']);
+  await run([
+    'collection',
+    'add',
+    'seats',
+    '--field',
+    'user:String',
+    '--field',
+    'group:Number',
+    '--index',
+    'user,group',
+  ]);
+  await run(['collection', 'add', 'cards', ...fields, '--index', 'group']);
+  await run(['collection', 'rls', 'cards', '--read', 'doc.group in seats[user = user.id].group', '--yes']);
   const file = join(folder, 'posts.ndjson');
   const stream = createWriteStream(file);
   for (let index = 0; index < documents; index++) {
@@ -177,8 +196,14 @@ async function meet(url: string, keys: Keys, documents: number): Promise<World> 
     data: { items: { _id: string }[] };
   };
   const ann = { email: 'ann@example.com', password: 'correct horse' };
-  const { accessToken } = (await call('/api/userAuth/signup', keys.publishable, ann)) as { accessToken: string };
+  const { accessToken, user } = (await call('/api/userAuth/signup', keys.publishable, ann)) as {
+    accessToken: string;
+    user: { _id: string };
+  };
+  const seats = Array.from({ length: OWN_GROUPS }, (_, group) => ({ user: user._id, group }));
+  await call('/api/data/seats/bulk', keys.secret, seats);
   const mine = Array.from({ length: OWN_GROUPS * GROUP }, (_, index) => makeDocument(index, index % OWN_GROUPS));
   await call('/api/data/own/bulk', keys.publishable, mine, accessToken);
+  await call('/api/data/cards/bulk', keys.secret, mine);
   return { ...keys, bearer: accessToken, ids: page.data.items.map(({ _id }) => _id), groups: documents / GROUP };
 }

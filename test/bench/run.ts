@@ -13,6 +13,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     http: 'test/bench/http.ts',
     accounts: 'test/bench/accounts.ts',
     changes: 'test/bench/changes.ts',
+    compare: 'test/bench/compare.ts',
     console: 'test/bench/console.ts',
     features: 'test/bench/features.ts',
     engine: 'dist/bench/test/bench/engine.js',
