@@ -8,6 +8,8 @@ import type { DescribedCollection, DescribedProject } from './described-project.
 
 /** Who comes in by one of these calls what the project's own document describes. */
 const KEYS: ReadonlySet<string> = new Set(['publishableKey', 'secretKey', 'publishableKeyInQuery']);
+/** Before the name of a collection. */
+export const COLLECTION_TAG = 'Collection ';
 const DATA_PREFIX = '/api/data/:collectionName';
 
 /**
@@ -91,7 +93,7 @@ function specialise(
   };
   return {
     prefix: '/api/data',
-    tag: `Collection ${name}`,
+    tag: COLLECTION_TAG + name,
     rate: 'plain',
     about: `Documents of \`${name}\`, ${isFlexible ? 'which take any field' : 'of the declared fields alone'}.`,
     routes: routes.map((route) => {

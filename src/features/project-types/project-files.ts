@@ -6,11 +6,12 @@ import { ownTurn } from '../../turns.js';
 import type { Project } from '../projects/project.js';
 import { prepareFile, type PreparedFile } from '../../http/routes/prepared-file.js';
 import { describeProject, type Audience, type DescribedProject } from './described-project.js';
-import { buildProjectDocument } from './project-document.js';
+import { buildProjectDocument, COLLECTION_TAG } from './project-document.js';
 import { writeBrief } from './project-brief.js';
 import { writeTypeFile } from './type-file.js';
 import type { JsonSchema } from '../../platform/schema/schema.js';
-import { writeTag } from '../reference/compact-document.js';
+import type { ApiDocument } from '../reference/api-document.js';
+import { compactDocument, writeTag } from '../reference/compact-document.js';
 import { openComponents } from '../reference/schema-components.js';
 import { collectionSchemas } from './collection-schemas.js';
 
@@ -24,29 +25,42 @@ const MEDIA_TYPES: Readonly<Record<ProjectFile, string>> = {
   'brief.md': 'text/markdown; charset=utf-8',
 };
 
+/** A part of the API document: the operations of a tag, or without one those that are this project's own. */
+type Part = { tag?: string | undefined };
+
 /**
- * The text of a file, of a service under the path `base`; the same project always gives the same. `tag` is of the API
- * document alone: 404 for an unknown one.
+ * The text of a file, of a service under the path `base`; the same project always gives the same. `part` is of the API
+ * document alone, which is whole without: 404 for an unknown tag.
  */
 export async function writeProjectFile(
   file: ProjectFile,
   lists: readonly RouteList[],
   project: DescribedProject,
   base = '',
-  tag?: string,
+  part?: Part,
 ): Promise<string> {
   switch (file) {
     case 'types.d.ts':
       return writeTypeFile(project);
     case 'openapi.json': {
       const document = await buildProjectDocument(lists, project, base);
-      return tag === undefined ? stringify(document, 2) : writeTag(document, tag);
+      if (!part) return stringify(document, 2);
+      return part.tag === undefined ? JSON.stringify(keepOwn(document)) : writeTag(document, part.tag);
     }
     case 'schema.json':
       return stringify(await writeSchemaFile(project), 1);
     case 'brief.md':
       return writeBrief(project);
   }
+}
+
+const OTHERS =
+  'This document is of the collections alone. `?tag=` with the name of another tag answers its operations; `bsvc generate openapi` writes everything as one document.';
+
+/** What no other project has, in short; the tags are all named. */
+function keepOwn(document: ApiDocument): ApiDocument {
+  const own = compactDocument(document, (tag) => tag === 'Documents' || tag.startsWith(COLLECTION_TAG));
+  return { ...own, info: { ...own.info, description: `${OTHERS}\n\n${own.info.description}` } };
 }
 
 /** As `JSON.stringify(value, null, 2)` with a line break behind it, but a part at a time down to `depth` levels. */
@@ -89,18 +103,18 @@ export async function readProjectFile(
   project: Project,
   file: ProjectFile,
   audience: Audience,
-  tag?: string,
+  part: Part,
 ): Promise<PreparedFile> {
   const { files, making } = kept.get(app.cache) ?? openKept(app);
   const described = await describeProject(app, project, audience);
   const { version } = described;
-  const place = `${project._id.toHexString()} ${audience.isPublic} ${file} ${tag ?? ''}`;
+  const place = `${project._id.toHexString()} ${audience.isPublic} ${file} ${part.tag ?? ''}`;
   const known = files.get(place);
   if (known?.version === version) return known.file;
   const attempt = `${place} ${version}`;
   const made =
     making.get(attempt) ??
-    make(file, lists, described, publicPath(app.config), tag).finally(() => making.delete(attempt));
+    make(file, lists, described, publicPath(app.config), part).finally(() => making.delete(attempt));
   making.set(attempt, made);
   files.set(place, { version, file: await made });
   return made;
@@ -111,9 +125,9 @@ async function make(
   lists: readonly RouteList[],
   project: DescribedProject,
   base: string,
-  tag: string | undefined,
+  part: Part,
 ): Promise<PreparedFile> {
-  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project, base, tag));
+  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project, base, part));
 }
 
 function openKept(app: App): Kept {

@@ -33,7 +33,7 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
           const isPublic = caller.key.type !== 'secret';
           servePreparedFile(
             ctx,
-            await readProjectFile(app, lists(), project, file, { isPublic }, (query as { tag?: string }).tag),
+            await readProjectFile(app, lists(), project, file, { isPublic }, query as { tag?: string }),
           );
           ctx.set('Cache-Control', 'private, no-cache');
           ctx.vary(['Origin', 'x-api-key']);
@@ -51,7 +51,7 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
     fileRoute(
       'openapi.json',
       'getProjectApiDocument',
-      'The API of this project, with the fields of its collections',
+      'The API of the collections of this project with their fields, or of one tag',
       fileAnswers('OpenAPI 3.1', 'application/json', {
         type: 'object',
         required: ['openapi', 'info', 'paths', 'components'],

@@ -5,14 +5,19 @@ import type { ApiDocument, ApiParameter, ApiResponse, Operation } from './api-do
 
 /** What most operations refuse with, beside codes of their own: said once. */
 const SHARED: Readonly<Record<string, readonly string[]>> = {
-  400: ['INVALID_JSON', 'INVALID_BODY', 'VALIDATION_FAILED'],
-  401: ['API_KEY_MISSING', 'API_KEY_INVALID', 'AUTH_REQUIRED', 'TOKEN_INVALID', 'TOKEN_EXPIRED'],
-  403: ['ORIGIN_NOT_ALLOWED', 'MFA_ENROLMENT_REQUIRED'],
+  400: ['INVALID_JSON', 'INVALID_BODY', 'VALIDATION_FAILED', 'HOOK_REFUSED', 'HOOK_DEPTH'],
+  401: ['API_KEY_MISSING', 'API_KEY_INVALID', 'AUTH_REQUIRED', 'TOKEN_INVALID', 'TOKEN_EXPIRED', 'HOOK_REFUSED'],
+  403: ['ORIGIN_NOT_ALLOWED', 'MFA_ENROLMENT_REQUIRED', 'HOOK_REFUSED'],
+  404: ['HOOK_REFUSED'],
   408: ['REQUEST_TIMEOUT'],
-  413: ['BODY_TOO_LARGE', 'TOO_MANY_VALUES', 'TOO_MANY_KEYS'],
+  409: ['HOOK_REFUSED'],
+  410: ['HOOK_REFUSED'],
+  412: ['HOOK_REFUSED'],
+  413: ['BODY_TOO_LARGE', 'TOO_MANY_VALUES', 'TOO_MANY_KEYS', 'HOOK_REFUSED'],
+  422: ['HOOK_REFUSED'],
   429: ['RATE_LIMITED'],
   500: ['INTERNAL', 'STORE_DAMAGED'],
-  503: ['BUSY', 'OVERLOADED', 'DATABASE_UNAVAILABLE', 'RESTORING', 'STORE_READ_ONLY', 'STORE_FAILED'],
+  503: ['BUSY', 'OVERLOADED', 'DATABASE_UNAVAILABLE', 'RESTORING', 'STORE_READ_ONLY', 'STORE_FAILED', 'HOOK_FAILED'],
   507: ['NO_SPACE'],
 };
 const REFUSED = 'Refused';
@@ -23,33 +28,35 @@ export const TAG_QUERY = {
 
 /** The short document of a tag as text; 404 NOT_FOUND with the tags that there are. */
 export function writeTag(document: ApiDocument, tag: string): string {
-  const short = compactDocument(document, tag);
-  if (short) return JSON.stringify(short);
-  const tags = document.tags.map(({ name }) => name).join(', ');
-  throw missing('NOT_FOUND', `There is no tag of this name. Tags: ${tags}`);
+  const names = document.tags.map(({ name }) => name);
+  const short = names.includes(tag) ? compactDocument(document, (name) => name === tag) : null;
+  if (!short) throw missing('NOT_FOUND', `There is no tag of this name. Tags: ${names.join(', ')}`);
+  return JSON.stringify({ ...short, tags: document.tags.filter(({ name }) => name === tag) });
 }
 
 type Reference = { $ref: string };
 type CompactOperation = Omit<Operation, 'parameters'> & { parameters?: (ApiParameter | Reference)[] };
 
 /**
- * The same document with everything said once, for programs with little room: of one tag where one is given, repeated
- * parameters and refusals by reference, no headers that every reply has, no component that nothing refers to. Null for
- * a tag without operations.
+ * The operations of the tags that are chosen with everything said once, for programs with little room: repeated
+ * parameters, refusals and paragraphs by reference, no headers that every reply has, no component that nothing refers
+ * to.
  */
-function compactDocument(document: ApiDocument, tag: string | null = null): object | null {
+export function compactDocument(document: ApiDocument, isChosen: (tag: string) => boolean): ApiDocument {
   const paths: Record<string, Record<string, CompactOperation>> = {};
   const repeated = new Map<string, number>();
+  const sayOnce = openSayOnce();
   for (const [path, operations] of Object.entries(document.paths)) {
-    const chosen = Object.entries(operations).filter(([, { tags }]) => tag === null || tags.includes(tag));
+    const chosen = Object.entries(operations).filter(([, { tags }]) => tags.some(isChosen));
     if (chosen.length === 0) continue;
-    paths[path] = Object.fromEntries(chosen.map(([method, operation]) => [method, compactOperation(operation)]));
+    paths[path] = Object.fromEntries(
+      chosen.map(([method, operation]) => [method, sayOnce(compactOperation(operation))]),
+    );
     for (const parameter of chosen.flatMap(([, { parameters }]) => parameters)) {
       const text = JSON.stringify(parameter);
       repeated.set(text, (repeated.get(text) ?? 0) + 1);
     }
   }
-  if (Object.keys(paths).length === 0) return null;
   const parameters = nameParameters([...repeated].filter(([, times]) => times > 1).map(([text]) => text));
   for (const operation of Object.values(paths).flatMap((each) => Object.values(each))) {
     const placed = operation.parameters?.map((parameter) => parameters.get(JSON.stringify(parameter)) ?? parameter);
@@ -72,9 +79,34 @@ function compactDocument(document: ApiDocument, tag: string | null = null): obje
   };
   return {
     ...document,
-    tags: document.tags.filter(({ name }) => tag === null || name === tag),
     paths,
     components: keepReferred(paths, components),
+  } as ApiDocument;
+}
+
+/** Shorter ones are shorter than what would stand for them. */
+const WORTH_CHARACTERS = 80;
+
+/** Leads from paragraphs, and lists of refusals, that an operation before has too to that operation. */
+function openSayOnce(): (operation: CompactOperation) => CompactOperation {
+  const said = new Map<string, string>();
+  const once = (text: string, id: string): string => {
+    const before = said.get(text);
+    if (before !== undefined) return `${text.startsWith('**Access:**') ? '**Access:** ' : ''}As \`${before}\`.`;
+    if (text.length > WORTH_CHARACTERS) said.set(text, id);
+    return text;
+  };
+  return ({ responses, ...operation }) => {
+    const { operationId: id, description } = operation;
+    const refused = responses.default!;
+    return {
+      ...operation,
+      description: description
+        .split('\n\n')
+        .map((paragraph) => once(paragraph, id))
+        .join('\n\n'),
+      responses: { ...responses, default: { ...refused, description: once(refused.description, id) } },
+    };
   };
 }
 

@@ -39,6 +39,18 @@ it('every page that /llms.txt and the skill name is there', async () => {
   for (const path of named) expect([path, (await get(path)).status]).toEqual([path, 200]);
 });
 
+it('/llms.txt says of a page what is in it, under the title that it has', async () => {
+  const { text } = await get('/llms.txt');
+  const lines = [...text.matchAll(/\[([^\]]+)\]\(\/api\/docs\/([\w-]+)\.md\)(.*?)(?=;? \[|$)/gm)];
+  const titles = lines.filter(([, , name]) => name !== 'all').map(([, title, name]) => [name, title]);
+  const titleOf = (name: string): string | undefined => GUIDES.find((guide) => guide.name === name)?.title;
+  expect(titles.length).toBeGreaterThan(10);
+  expect(titles).toEqual(titles.map(([name]) => [name, titleOf(name!)]));
+  for (const [, title, name, about] of lines) {
+    if (name !== 'all') expect([title, about!.startsWith(': '), about!.length > 25]).toEqual([title, true, true]);
+  }
+});
+
 it('a guide is answered as Markdown to who accepts that, as a page to browsers and to everybody else', async () => {
   const type = async (accept?: string): Promise<string> => {
     const asked = get('/api/docs/guides/rules');

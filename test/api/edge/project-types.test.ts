@@ -25,7 +25,7 @@ const get = (path: string, key = shop.secret) => request(test.server).get(`/api/
 describe('GET /api/schemas/types.d.ts, openapi.json, schema.json', () => {
   it.each([
     ['types.d.ts', 'text/plain; charset=utf-8', 'export interface PostsDocument'],
-    ['openapi.json', 'application/json; charset=utf-8', '"operationId": "listPostsDocuments"'],
+    ['openapi.json', 'application/json; charset=utf-8', '"operationId":"listPostsDocuments"'],
     ['schema.json', 'application/json; charset=utf-8', '"PostsInsert": {'],
   ])('tell of the collections of the project whose key asks: %s', async (file, type, part) => {
     const { status, headers, text } = await get(file);
@@ -35,7 +35,7 @@ describe('GET /api/schemas/types.d.ts, openapi.json, schema.json', () => {
     expect((await request(test.server).get(`/api/schemas/${file}`)).body.code).toBe('API_KEY_MISSING');
   });
 
-  it.each(['types.d.ts', 'openapi.json', 'schema.json'])(
+  it.each(['types.d.ts', 'openapi.json?tag=Users', 'schema.json'])(
     'tell a publishable key nothing of protected fields: %s',
     async (file) => {
       expect((await get(file)).text).toMatch(/\bcreditLimit\b/);
@@ -63,6 +63,33 @@ describe('GET /api/schemas/types.d.ts, openapi.json, schema.json', () => {
       'NOT_FOUND',
       expect.stringContaining('Collection posts'),
     ]);
+  });
+
+  it('tell of the two collections of the guide in at most 60 kB, and name the other tags', async () => {
+    const guide = await buildProject(test.app);
+    await buildCollection(test.app, guide.project, {
+      name: 'lists',
+      fields: [
+        { name: 'title', type: 'String', required: true },
+        { name: 'owner', type: 'String', stamp: 'user.id' },
+        { name: 'members', type: 'Array', items: { type: 'Ref', ref: 'users' } },
+      ],
+      rules: { read: 'doc.owner = user.id or user.id in doc.members', create: 'doc.owner = user.id' },
+    });
+    await buildCollection(test.app, guide.project, {
+      name: 'items',
+      fields: [
+        { name: 'list', type: 'Ref', ref: 'lists', required: true },
+        { name: 'text', type: 'String', required: true },
+        { name: 'done', type: 'Boolean', default: false },
+      ],
+      rules: { read: 'doc.list in lists[owner = user.id].id', create: 'doc.list in lists[owner = user.id].id' },
+    });
+    for (const key of [guide.secret, guide.publishable]) {
+      const { text, body } = await get('openapi.json', key);
+      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(60_000);
+      expect((body as { info: { description: string } }).info.description).toContain('?tag=');
+    }
   });
 
   it('answer the same bytes until a collection changes, and 304 to a client that has them', async () => {

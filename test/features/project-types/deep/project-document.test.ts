@@ -18,20 +18,42 @@ import { openTempDir } from '../../../helpers/temp-dir.js';
 const described = (isPublic = false) => describeCollections('shop', estateCollections(), { isPublic });
 
 let document: ApiDocument;
+/** As it is answered over HTTP. */
+let short: ApiDocument;
 
 beforeAll(async () => {
   document = await buildProjectDocument(ROUTE_LISTS, described());
+  short = JSON.parse(await writeProjectFile('openapi.json', ROUTE_LISTS, described(), '', {})) as ApiDocument;
 });
 
+function sourceOf(which: string): ApiDocument {
+  if (which === 'of the service') return buildApiDocument(ROUTE_LISTS, '1.0.0');
+  return which === 'of the project' ? document : short;
+}
+
 describe('openapi.json of a project', () => {
-  it('is a valid OpenAPI 3.1 document that refers only to what it has', async () => {
-    const { valid, errors } = await new Validator().validate(structuredClone(document) as never);
-    expect(errors ?? []).toEqual([]);
-    expect(valid).toBe(true);
-    const text = JSON.stringify(document);
-    const refs = [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)];
-    const missing = refs.filter(([, kind, name]) => !Object.hasOwn(document.components[kind as 'schemas'], name!));
-    expect(missing.map(([ref]) => ref)).toEqual([]);
+  it.each(['whole', 'in short'])(
+    'is a valid OpenAPI 3.1 document that refers only to what it has: %s',
+    async (form) => {
+      const source = form === 'whole' ? document : short;
+      const { valid, errors } = await new Validator().validate(structuredClone(source) as never);
+      expect(errors ?? []).toEqual([]);
+      expect(valid).toBe(true);
+      const text = JSON.stringify(source);
+      const refs = [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/([\w.-]+)"/g)];
+      expect(refs.length).toBeGreaterThan(100);
+      const missing = refs.filter(([, kind, name]) => !Object.hasOwn(source.components[kind as 'schemas'], name!));
+      expect(missing.map(([ref]) => ref)).toEqual([]);
+    },
+  );
+
+  it('has in short the same operations on documents, and leads to what it has said before', () => {
+    const ofData = Object.keys(document.paths).filter((path) => path.startsWith('/api/data/'));
+    expect(Object.keys(short.paths)).toEqual(expect.arrayContaining(ofData));
+    const ids = new Set(Object.values(short.paths).flatMap((each) => Object.values(each).map((op) => op.operationId)));
+    const led = [...JSON.stringify(short).matchAll(/As `(\w+)`\./g)].map(([, id]) => id!);
+    expect(led.length).toBeGreaterThan(10);
+    expect(led.filter((id) => !ids.has(id))).toEqual([]);
   });
 
   it('has every operation on documents for each collection, and those of accounts, files and mail', () => {
@@ -60,16 +82,16 @@ describe('openapi.json of a project', () => {
     expect(JSON.stringify(shown)).not.toContain('"role":');
   });
 
-  it.each(['of the project', 'of the service'])(
+  it.each(['of the project', 'of the project in short', 'of the service'])(
     'makes clients by generators of others that compile: %s',
     async (which) => {
-      const source = which === 'of the project' ? document : buildApiDocument(ROUTE_LISTS, '1.0.0');
+      const source = sourceOf(which);
       const program: Record<string, string> = {
         'test/made/types.ts': await generateTypes(source),
         ...(await generateClient(source, 'test/made/client')),
       };
       const mistakes: string[] = [];
-      if (which === 'of the project') {
+      if (which !== 'of the service') {
         program['test/made/use.ts'] = `
         import type { components, operations } from './types.js';
         import { insertPostsDocument, listPostsDocuments, type PostsInsert } from './client/index.js';
@@ -97,8 +119,8 @@ describe('openapi.json of a project', () => {
   );
 });
 
-describe.each(['of the project', 'of the service'])('the API document %s', (which) => {
-  const source = (): ApiDocument => (which === 'of the project' ? document : buildApiDocument(ROUTE_LISTS, '1.0.0'));
+describe.each(['of the project', 'of the project in short', 'of the service'])('the API document %s', (which) => {
+  const source = (): ApiDocument => sourceOf(which);
 
   it('has no error that Redocly finds', async () => {
     const dir = await openTempDir();
