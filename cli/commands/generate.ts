@@ -10,7 +10,7 @@ import { readSecret } from '../shell/read-secret.js';
 import { giveFile, requireFresh } from '../formats/give-file.js';
 import { UsageError } from '../view/exit.js';
 import type { Result } from '../view/output.js';
-import { writeClient } from './generate/write-client.js';
+import { writeClient } from '../formats/write-client.js';
 
 const SERVER_MS = 10_000;
 

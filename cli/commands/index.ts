@@ -14,6 +14,7 @@ const command = (name: string, summary: string, load: CommandEntry['load']): Com
 export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
   Start: [
     command('serve', 'run the API server, with the background worker inside', () => import('./serve.js')),
+    command('init', 'write a bsvc.yaml to start from, and a page on request', () => import('./init.js')),
     {
       name: 'project',
       summary: 'projects: one per application',

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { basename } from 'node:path';
 import type { App } from '../../src/app.js';
 import { checkProjectName, createProject, type CreatedProject } from '../../src/features/projects/create-project.js';
+import { quoteShell } from '../formats/quote-shell.js';
 import type { Context } from '../shell/context.js';
 
 const NOBODY = 'nobody is there to answer: "bsvc project create" makes one';
@@ -10,12 +11,14 @@ const NOBODY = 'nobody is there to answer: "bsvc project create" makes one';
 export async function offerFirstProject({ ask, io }: Context, app: App): Promise<CreatedProject | null> {
   if (!ask.possible || !isInForeground()) return null;
   if (!(await ask.yes('There is no project yet. Create the first one now?', NOBODY, true))) return null;
-  const folder = basename(io.cwd);
-  const name = await ask.text('Name of the project:', NOBODY, {
-    default: whatIsWrong(folder) === true ? folder : 'app',
-    check: whatIsWrong,
-  });
+  const name = await ask.text('Name of the project:', NOBODY, { default: nameAfter(io.cwd), check: whatIsWrong });
   return createProject(app, { name, ifNotExists: true });
+}
+
+/** The name of a project whose files are in a folder. */
+export function nameAfter(folder: string): string {
+  const name = basename(folder);
+  return whatIsWrong(name) === true ? name : 'app';
 }
 
 function whatIsWrong(name: string): true | string {
@@ -41,7 +44,7 @@ function isInForeground(): boolean {
 /** The commands that come next. */
 export function presentFirstProject({ project: { name }, keys }: CreatedProject, url: string): string[] {
   if (!keys) return [];
-  const project = /^[\w.-]+$/.test(name) ? name : `'${name}'`;
+  const project = quoteShell(name);
   return [
     '',
     `Project ${name} was made.`,

@@ -6,6 +6,7 @@ import type { Config } from '../../../src/config/config.js';
 import { conflict } from '../../../src/errors.js';
 import { PACKAGE_ROOT, readPackageFile } from '../../../src/package.js';
 import { defineCommand, flag, option, setting } from '../../shell/command.js';
+import { quoteShell } from '../../formats/quote-shell.js';
 import { replaceFile } from '../../formats/replace-file.js';
 import { UsageError } from '../../view/exit.js';
 
@@ -161,10 +162,6 @@ function readDomain(text: string): string {
     throw new Error('must be a name without scheme or port, for example app.example.com');
   }
   return text.toLowerCase();
-}
-
-function quoteShell(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** True if the file is not there as it is to be; 409 FILE_EXISTS for another one that is not to be replaced. */

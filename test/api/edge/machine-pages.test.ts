@@ -41,7 +41,7 @@ it('every page that /llms.txt and the skill name is there', async () => {
 
 it('/llms.txt says of a page what is in it, under the title that it has', async () => {
   const { text } = await get('/llms.txt');
-  const lines = [...text.matchAll(/\[([^\]]+)\]\(\/api\/docs\/([\w-]+)\.md\)(.*?)(?=;? \[|$)/gm)];
+  const lines = [...text.matchAll(/\[([^\]]+)\]\(\/api\/docs\/([\w-]+)\.md\)(.*)$/gm)];
   const titles = lines.filter(([, , name]) => name !== 'all').map(([, title, name]) => [name, title]);
   const titleOf = (name: string): string | undefined => GUIDES.find((guide) => guide.name === name)?.title;
   expect(titles.length).toBeGreaterThan(10);

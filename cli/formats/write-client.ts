@@ -1,11 +1,11 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { conflict, missing } from '../../../src/errors.js';
-import { PACKAGE_ROOT } from '../../../src/package.js';
-import { replaceFile } from '../../formats/replace-file.js';
-import type { Context } from '../../shell/context.js';
-import { UsageError } from '../../view/exit.js';
-import type { Result } from '../../view/output.js';
+import { conflict, missing } from '../../src/errors.js';
+import { PACKAGE_ROOT } from '../../src/package.js';
+import { replaceFile } from './replace-file.js';
+import type { Context } from '../shell/context.js';
+import { UsageError } from '../view/exit.js';
+import type { Result } from '../view/output.js';
 
 const BUILT = join(PACKAGE_ROOT, 'dist', 'client');
 /** As the system makes files that belong among sources. */
