@@ -8,6 +8,7 @@ import {
   KEY_IN_QUERY_DESCRIPTION,
   READS_DOCUMENTS_DESCRIPTION,
   SECRET_KEY_DESCRIPTION,
+  withHooks,
 } from './describe-access.js';
 import { callerOf, refusePublishable, settleKey, settleQueryKey } from './require-key.js';
 
@@ -27,6 +28,9 @@ export function giveCaller(app: App, ctx: RouteContext): ByKey {
 
 /** Any live key of the project. */
 export const ANY_KEY: Access<ByKey> = { ...ANY_KEY_DESCRIPTION, admit: settleKey, give: giveCaller };
+
+/** Any live key, of a request that the project's own code may be asked about. */
+export const ASKED_KEY: Access<ByKey> = withHooks(ANY_KEY);
 
 /** The project's secret key. */
 export const SECRET_KEY: Access<ByKey> = {

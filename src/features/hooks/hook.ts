@@ -32,12 +32,15 @@ export interface HandlerCall {
 const WRITE_EVENTS = ['create', 'update', 'delete'] as const;
 export type WriteEvent = (typeof WRITE_EVENTS)[number];
 
+/** Of accounts: one is made, signs in, or is to be told a code. */
+const USER_EVENTS: readonly string[] = ['users.signup', 'users.login', 'users.deliver'];
+
 const EVENT_FORM = new RegExp(`^[A-Za-z][A-Za-z0-9_-]{0,63}\\.(${WRITE_EVENTS.join('|')})$`);
 
 /** 400 INVALID_EVENTS for text that names no event of hooks. */
 export function requireHookEvent(event: string): string {
-  if (EVENT_FORM.test(event) && !event.startsWith('users.')) return event;
-  const forms = `<collection>.${WRITE_EVENTS.join('|')}, not of users`;
+  if (USER_EVENTS.includes(event) || (EVENT_FORM.test(event) && !event.startsWith('users.'))) return event;
+  const forms = `<collection>.${WRITE_EVENTS.join('|')}, ${USER_EVENTS.join(', ')}`;
   throw invalid('INVALID_EVENTS', `${JSON.stringify(event.slice(0, 100))} is not an event of hooks: use ${forms}`);
 }
 

@@ -1,3 +1,4 @@
+import { withHooks } from '../access/describe-access.js';
 import {
   type Access,
   cappedParameter,
@@ -103,7 +104,11 @@ export const PROJECT_USER_ROUTES: RouteList = {
         return { items: users.map(presentAccount), total, page, limit };
       },
     }),
-    mountedAt('POST /api/projects/:projectId/users', CREATE_USER, projectOwner('user create', { asksPassword: true })),
+    mountedAt(
+      'POST /api/projects/:projectId/users',
+      CREATE_USER,
+      withHooks(projectOwner('user create', { asksPassword: true })),
+    ),
     mountedAt('GET /api/projects/:projectId/users/:user', GET_USER, USER_OPERATOR),
     mountedAt('PATCH /api/projects/:projectId/users/:user', UPDATE_USER, UPDATES_USER),
     mountedAt('DELETE /api/projects/:projectId/users/:user', DELETE_USER, userOwner('user delete')),

@@ -13,6 +13,7 @@ import {
   type RouteContext,
 } from '../../http/routes/route.js';
 import { arrayOf, object, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
+import { withHooks } from '../access/describe-access.js';
 import { giveCaller, SECRET_KEY, type ByKey } from '../access/key-access.js';
 import { deleteUser } from './accounts/delete-user.js';
 import { ACCOUNT, NEW_ACCOUNT, USER_CHANGES } from './accounts/describe-user.js';
@@ -23,6 +24,7 @@ import { takeHandover } from './codes/handover.js';
 import { requestReset } from './factors/request-reset.js';
 import { updateProfile } from './profile/update-profile.js';
 import { endSession } from './sessions/list-sessions.js';
+import { clientOf } from './sessions/deliver-tokens.js';
 import { signUp } from './sign-up.js';
 import type { User } from './user.js';
 import { requireUser } from './user-store.js';
@@ -50,7 +52,7 @@ export const CREATE_USER = route('POST /api/userAuth/users', {
   id: 'createUser',
   summary: 'Create a user, with or without a password',
   description: 'Without a password the user signs in by a way that is mailed, or by a provider.',
-  access: SECRET_KEY,
+  access: withHooks(SECRET_KEY),
   rate: 'plain',
   openBody: NEW_ACCOUNT,
   example: { email: 'ada@example.com', emailVerified: true },
@@ -63,7 +65,7 @@ export const CREATE_USER = route('POST /api/userAuth/users', {
     503: ['BUSY'],
   },
   async handle({ app, ctx, project, body }) {
-    const more = { gone: clientSignal(ctx), needsPassword: false };
+    const more = { gone: clientSignal(ctx), needsPassword: false, client: clientOf(ctx) };
     return presentAccount(await signUp(app, project, body, 'project', more));
   },
 });
@@ -155,7 +157,7 @@ export const RESET_FACTORS = route('DELETE /api/userAuth/users/:user/mfa', {
   rate: 'plain',
   params,
   answers: ok(ACCOUNT, 'The reset of the second factors is noted'),
-  refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] },
+  refuses: { 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'], 503: ['HOOK_FAILED'] },
   async handle({ app, project, user }) {
     return presentAccount(await requestReset(app, project, user));
   },

@@ -2,7 +2,7 @@ import { done, route, say, type Route } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/schema/text-forms.js';
 import { openObject, text } from '../../platform/schema/schema.js';
 import { sessionOf } from '../access/caller.js';
-import { ANY_KEY } from '../access/key-access.js';
+import { ANY_KEY, ASKED_KEY } from '../access/key-access.js';
 import { EMAIL, NEW_PASSWORD } from './accounts/describe-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { logInByCode, sendLoginCode } from './codes/log-in-by-code.js';
@@ -53,7 +53,7 @@ export const CODE_ROUTES: readonly Route[] = [
     summary: 'Sign in with a mailed code',
     description:
       'Proves the address: an account that never proved it loses its password, sessions and identities. Where the project says `codeLogin: signup`, an address without an account gets one.',
-    access: ANY_KEY,
+    access: ASKED_KEY,
     headers: REFRESH_MODE,
     body: openObject({ email: EMAIL, otp: OTP }),
     example: { email: 'ada@example.com', otp: '123456' },

@@ -38,6 +38,7 @@ export const SEND_INVITE = route('POST /api/userAuth/invites', {
     404: ['COLLECTION_NOT_FOUND'],
     409: ['ROLES_FIELD', 'TOO_MANY_INVITES'],
     429: ['INVITE_LIMIT'],
+    503: ['HOOK_FAILED'],
   },
   async handle({ app, project, body }) {
     return presentInvite(await sendInvite(app, project, body));

@@ -1,7 +1,7 @@
 import { done, ok, route, type Route } from '../../http/routes/route.js';
 import { arrayOf, MOMENT, object, openObject, orNull, text, TEXT, WHOLE } from '../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
-import { ANY_KEY } from '../access/key-access.js';
+import { ASKED_KEY } from '../access/key-access.js';
 import { presentUser } from './accounts/present-user.js';
 import { signedIn } from './describe-signed-in.js';
 import { FACTOR_FIELDS } from './factors/check-factor.js';
@@ -28,7 +28,7 @@ export const MFA_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Finish a sign-in by the second factor',
     description: 'After 401 `MFA_REQUIRED`, with its `mfaToken`. Wrong codes count like wrong passwords.',
-    access: ANY_KEY,
+    access: ASKED_KEY,
     headers: REFRESH_MODE,
     body: openObject({ mfaToken: text({ minLength: 1, maxLength: 100 }), ...FACTOR_FIELDS }),
     example: { mfaToken: 'from MFA_REQUIRED', totp: '123456' },

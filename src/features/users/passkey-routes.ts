@@ -11,7 +11,7 @@ import {
   TEXT,
   type Schema,
 } from '../../platform/schema/schema.js';
-import { ANY_KEY } from '../access/key-access.js';
+import { ANY_KEY, ASKED_KEY } from '../access/key-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { listPasskeys, passkeyStore, presentPasskey } from './accounts/passkey.js';
 import { presentUser } from './accounts/present-user.js';
@@ -55,7 +55,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     id: 'logInByPasskey',
     bodySize: 'small',
     summary: 'Sign in with a passkey',
-    access: ANY_KEY,
+    access: ASKED_KEY,
     headers: REFRESH_MODE,
     body: openObject({ response: ASSERTION }),
     example: { response: EXAMPLE },

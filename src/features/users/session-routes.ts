@@ -2,7 +2,7 @@ import { AppError, unauthenticated } from '../../errors.js';
 import { done, plain, route, type Route } from '../../http/routes/route.js';
 import { object, oneOf, openObject } from '../../platform/schema/schema.js';
 import { sessionOf } from '../access/caller.js';
-import { ANY_KEY } from '../access/key-access.js';
+import { ANY_KEY, ASKED_KEY } from '../access/key-access.js';
 import { countGuest } from '../access/limit-requests.js';
 import { EMAIL, GUEST, NEW_USER, PASSWORD } from './accounts/describe-user.js';
 import { setterOf } from './accounts/new-user.js';
@@ -31,7 +31,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Create an account and sign in',
     description: 'Takes any field of the collection `users` besides; protected ones with the secret key only.',
-    access: ANY_KEY,
+    access: ASKED_KEY,
     headers: REFRESH_MODE,
     openBody: NEW_USER,
     example: { email: 'ada@example.com', password: 'correct horse battery', name: 'Ada' },
@@ -55,7 +55,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     summary: 'Sign in as a guest',
     description:
       'A user without an address. An address that is confirmed (`update-profile`, then `verify-email`), a linked identity or a passkey makes the account last; its id stays. Takes fields of `users`, as `signup` does.',
-    access: ANY_KEY,
+    access: ASKED_KEY,
     headers: REFRESH_MODE,
     openBody: GUEST,
     bodyIsOptional: true,
@@ -77,7 +77,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     id: 'logIn',
     bodySize: 'small',
     summary: 'Sign in',
-    access: ANY_KEY,
+    access: ASKED_KEY,
     headers: REFRESH_MODE,
     body: openObject({ email: EMAIL, password: PASSWORD }),
     example: { email: 'ada@example.com', password: 'correct horse battery' },

@@ -15,6 +15,7 @@ import type { SignedIn } from './sign-in/complete-sign-in.js';
 import { openSession, type Client, type Tokens } from './sessions/open-session.js';
 import { BY_PASSWORD } from './sessions/session.js';
 import type { User } from './user.js';
+import { askSignUp } from './user-hooks.js';
 import { findUserByEmail } from './user-store.js';
 
 interface SignUpOptions {
@@ -22,6 +23,8 @@ interface SignUpOptions {
   /** Of the person who signs up. */
   network?: string;
   needsPassword?: boolean;
+  /** Of the request, about which own code is asked; absent where nobody requests it. */
+  client?: Client;
   /** Stores the user by `store`, together with what else belongs to the sign-up. */
   storeWith?: (user: User, store: () => Promise<void>) => Promise<void>;
 }
@@ -35,15 +38,16 @@ export async function signUp(
   project: Project,
   body: unknown,
   setter: FieldSetter,
-  { gone, network = '', needsPassword = true, storeWith = (_, store) => store() }: SignUpOptions = {},
+  { gone, network = '', needsPassword = true, client, storeWith = (_, store) => store() }: SignUpOptions = {},
 ): Promise<User> {
   // Everything the reply needs is there before anything is stored: an account whose reply was an error could not be
   // made again.
   requireSigningKey(app, project);
   const collection = await requireCollection(app, project._id, USERS);
-  const { user, password } = readNewUser(collection, body, { setter, needsPassword }, app.clock.now());
+  const { user: wanted, password } = readNewUser(collection, body, { setter, needsPassword }, app.clock.now());
   // Before the slow hash; the unique index has the last word.
-  if (await findUserByEmail(app, project._id, user.email!)) throw emailTaken();
+  if (await findUserByEmail(app, project._id, wanted.email!)) throw emailTaken();
+  const user = client ? await askSignUp(app, project, collection, wanted, client) : wanted;
   if (password !== null) {
     const tenant = project._id.toHexString();
     user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(password), gone);
@@ -72,6 +76,7 @@ export async function signUpSignedIn(
   const user = await signUp(app, project, body, setter, {
     gone: client.gone,
     network: clientNetwork(client.ip),
+    client,
     async storeWith(fresh, store) {
       tokens = await openSession(app, project, fresh, client, BY_PASSWORD, { storeUser: store });
     },
@@ -90,7 +95,8 @@ export async function signUpGuest(app: App, project: Project, body: unknown, cli
   requireSigningKey(app, project);
   const collection = await requireCollection(app, project._id, USERS);
   const options = { setter: 'user', needsPassword: false, isGuest: true } as const;
-  const { user } = readNewUser(collection, body, options, app.clock.now());
+  const { user: wanted } = readNewUser(collection, body, options, app.clock.now());
+  const user = await askSignUp(app, project, collection, wanted, client);
   const referrer = { caller: playedCaller(project, user._id.toHexString()) };
   const store = (): Promise<void> => insertUser(app, collection, user, referrer);
   return { user, tokens: await openSession(app, project, user, client, { method: 'anon' }, { storeUser: store }) };

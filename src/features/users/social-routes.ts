@@ -6,7 +6,7 @@ import { setCookie } from '../../http/replies/set-cookie.js';
 import { naming, ok, own, parameter, PUBLIC, route, type Route } from '../../http/routes/route.js';
 import { MAX_PASSWORD_BYTES } from '../../platform/schema/text-forms.js';
 import { object, oneOf, openObject, orNull, text, TEXT } from '../../platform/schema/schema.js';
-import { ANY_KEY, KEY_IN_QUERY } from '../access/key-access.js';
+import { ASKED_KEY, KEY_IN_QUERY } from '../access/key-access.js';
 import { isOwnOrigin, ownAddress } from '../access/own-origin.js';
 import { IDENTITY } from './accounts/describe-user.js';
 import { presentIdentity } from './accounts/linked-identity.js';
@@ -131,7 +131,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     summary: 'Sign in by an id token that an app got from the provider itself',
     description:
       'Of the client id or one of `appClientIds`; each token is good once. The `nonce` that the app gave to the provider is the SHA-256, in hex, of the one it sends here.',
-    access: ANY_KEY,
+    access: ASKED_KEY,
     params: PROVIDER,
     headers: REFRESH_MODE,
     body: openObject({
@@ -205,7 +205,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Exchange the code of a social sign-in for tokens',
     description: 'The refresh token stands in the body too, unless `x-refresh-token-mode` is `cookie`.',
-    access: ANY_KEY,
+    access: ASKED_KEY,
     headers: REFRESH_MODE,
     body: CODE,
     example: { rtCode: 'the value from the address' },

@@ -42,7 +42,7 @@ beforeEach(async () => {
 
 const provider = { name: 'acme', issuer: 'https://acme.test' } as SocialProvider;
 const claim = (app: App): Promise<unknown> =>
-  resolveSocialUser(app, project, provider, { subject: '1', verifiedEmail: user.email!, name: null });
+  resolveSocialUser(app, project, provider, { subject: '1', verifiedEmail: user.email!, name: null }, CLIENT);
 
 const ENDINGS: [string, (app: App) => Promise<unknown>][] = [
   ['the password', (app) => setPassword(app, project, user, NEW_PASSWORD)],

@@ -48,7 +48,13 @@ beforeEach(async () => {
 
 const findUser = (email: string): Promise<User> => requireUser(test.app, owner.project._id, email);
 const signInAt = (subject: string, email: string): Promise<unknown> =>
-  resolveSocialUser(test.app, owner.project, provider, { subject, verifiedEmail: email, name: null });
+  resolveSocialUser(
+    test.app,
+    owner.project,
+    provider,
+    { subject, verifiedEmail: email, name: null },
+    { ip: '', userAgent: '' },
+  );
 
 interface Told {
   action: unknown;

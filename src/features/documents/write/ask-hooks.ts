@@ -89,7 +89,7 @@ async function askEach(
   for (const [event, at] of places) {
     const asked = at.map((index) => show(writes[index]!, decided[index]!));
     const take = (set: Record<string, unknown>, of: number): DocumentChange | null =>
-      readSet(writes[at[of]!]!, decided[at[of]!]!, set, app.clock.now());
+      readSet(writes[at[of]!]!, decided[at[of]!]!.next!, set, app.clock.now());
     const answers = await askBefore(app, caller, { event, asked, isOne, idempotencyKey, take });
     for (const [of, change] of (answers ?? []).entries()) changes[at[of]!] = change;
   }
@@ -110,9 +110,9 @@ function withoutNotes({ [HIDDEN_FIELD]: _, ...shown }: StoredDocument): Record<s
 }
 
 /** What own code sets as a change of the document; HandlerFailure for what it may not set, or does not fit. */
-function readSet(
-  { collection, id, action }: DecidedWrite,
-  { next }: Decided,
+export function readSet(
+  { collection, id, action }: Pick<DecidedWrite, 'collection' | 'id' | 'action'>,
+  next: Record<string, unknown>,
   set: Record<string, unknown>,
   now: number,
 ): DocumentChange | null {
@@ -126,7 +126,7 @@ function readSet(
   }
   try {
     const change = readChange(collection, id, set, { now, takesOperators: false });
-    applyChange(change, next!);
+    applyChange(change, next);
     return change;
   } catch (error) {
     throw error instanceof AppError ? new HandlerFailure(`"set" does not fit: ${error.message}`) : error;

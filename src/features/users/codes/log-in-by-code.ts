@@ -1,8 +1,6 @@
 import type { App } from '../../../app.js';
 import { AppError, forbidden, invalid } from '../../../errors.js';
-import { requireCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import { requireSigningKey } from '../../projects/token-secret.js';
@@ -50,25 +48,25 @@ export async function logInByCode(
   // Before the code is spent: without its tokens the sign-in would be lost.
   requireSigningKey(app, project);
   await takeCode(app, project, 'login', email, otp, asker);
-  const user = await findProvenUser(app, project, email);
+  const user = await findProvenUser(app, project, email, client);
   return { user, tokens: await completeSignIn(app, project, user, client, { method: 'otp' }) };
 }
 
-async function findProvenUser(app: App, project: Project, email: string): Promise<User> {
+async function findProvenUser(app: App, project: Project, email: string, client: Client): Promise<User> {
   for (let race = 0; race < MAX_RACES; race++) {
     const existing = await findUserByEmail(app, project._id, email);
     if (existing?.[HIDDEN_FIELD].disabledAt) throw accountDisabled();
     if (!existing && signInOf(project).codeLogin !== 'signup') throw codeInvalid();
-    const user = existing ? await claimAccount(app, project, existing) : await create(app, project, email);
+    const user = existing ? await claimAccount(app, project, existing) : await create(app, project, email, client);
     if (user) return user;
   }
   throw accountChanged();
 }
 
 /** Null when another request created the account first. */
-async function create(app: App, project: Project, email: string): Promise<User | null> {
+async function create(app: App, project: Project, email: string, client: Client): Promise<User | null> {
   try {
-    return await createProvenUser(app, await requireCollection(app, project._id, USERS), email);
+    return await createProvenUser(app, project, { email, client });
   } catch (error) {
     if (error instanceof AppError && error.code === 'EMAIL_TAKEN') return null;
     throw error;

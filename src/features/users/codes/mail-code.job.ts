@@ -1,12 +1,13 @@
 import type { App } from '../../../app.js';
 import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { sendSystemMail } from '../../mail/sending/send-system-mail.js';
+import type { SystemMail } from '../../mail/sending/send-system-mail.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import { CODE_LIFETIME_MS, findLetter, forgetLetter, type OpenLetter } from './one-time-code.js';
 import type { User } from '../user.js';
+import { deliverToUser } from '../user-hooks.js';
 import { findUser, findUserByEmail } from '../user-store.js';
 
 /**
@@ -24,9 +25,10 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
       // Before the code, so that nobody confirms a change that its account was not told of.
       if (letter.purpose === 'email-change' && reader.emailVerified && reader.email !== undefined) {
         const variables = { projectName: project.name };
-        await sendSystemMail(app, project, { template: 'email-change-notice', to: reader.email, variables });
+        const notice = { template: 'email-change-notice', to: reader.email, variables } as const;
+        await deliverToUser(app, project, notice, { user: reader, once: `${codeId} ${letter.code}` });
       }
-      await sendSystemMail(app, project, {
+      const mail: SystemMail = {
         template: letter.purpose === 'login' ? 'login-code' : letter.purpose,
         to: letter.email,
         variables: {
@@ -35,7 +37,8 @@ export const mailCodeJob: JobDefinition<App, { codeId: string }> = {
           projectName: project.name,
           minutes: CODE_LIFETIME_MS / 60_000,
         },
-      });
+      };
+      await deliverToUser(app, project, mail, { user: reader, once: `${codeId} ${letter.code}` });
     }
     await forgetLetter(app, codeId);
   },

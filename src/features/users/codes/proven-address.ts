@@ -1,9 +1,12 @@
 import type { App } from '../../../app.js';
-import type { Collection } from '../../collections/collection.js';
+import { requireCollection } from '../../collections/collection-store.js';
+import { USERS } from '../../collections/users-collection.js';
 import type { Project } from '../../projects/project.js';
 import { insertUser } from '../accounts/insert-user.js';
 import { readNewUser } from '../accounts/new-user.js';
+import type { Client } from '../sessions/open-session.js';
 import type { User } from '../user.js';
+import { askSignUp } from '../user-hooks.js';
 import { takeOver } from './ownership.js';
 
 /**
@@ -21,12 +24,15 @@ export async function claimAccount(app: App, project: Project, user: User): Prom
  */
 export async function createProvenUser(
   app: App,
-  collection: Collection,
-  email: string,
+  project: Project,
+  { email, client }: { email: string; client: Client },
   fields: Record<string, unknown> = {},
 ): Promise<User> {
   const body = { email, emailVerified: true, ...fields };
-  const { user } = readNewUser(collection, body, { setter: 'project', needsPassword: false }, app.clock.now());
+  const collection = await requireCollection(app, project._id, USERS);
+  const options = { setter: 'project', needsPassword: false } as const;
+  const { user: wanted } = readNewUser(collection, body, options, app.clock.now());
+  const user = await askSignUp(app, project, collection, wanted, client);
   await insertUser(app, collection, user);
   return user;
 }

@@ -2,10 +2,10 @@ import type { App } from '../../../app.js';
 import { conflict } from '../../../errors.js';
 import { parseDuration } from '../../../config/setting-readers.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { sendSystemMail } from '../../mail/sending/send-system-mail.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import type { User } from '../user.js';
+import { deliverToUser } from '../user-hooks.js';
 import { accountChanged, noteInAccount } from '../user-store.js';
 import { hasPasskey } from '../accounts/passkey.js';
 import { resetFactorsJob, settleReset } from './reset-factors.job.js';
@@ -25,7 +25,9 @@ export async function requestReset(app: App, project: Project, user: User): Prom
   // Before the note: no reset takes effect whose user was not told.
   const variables = { projectName: project.name, moment: at.toISOString() };
   const { email: to } = user;
-  if (to !== undefined) await sendSystemMail(app, project, { template: 'mfa-reset-notice', to, variables });
+  if (to !== undefined) {
+    await deliverToUser(app, project, { template: 'mfa-reset-notice', to, variables }, { user });
+  }
   const payload = { projectId: project._id.toHexString(), userId: user._id.toHexString() };
   await app.jobs.enqueue(resetFactorsJob, payload, { runAt: at });
   const asRead = {

@@ -6,11 +6,11 @@ import { DAY_MS } from '../../../platform/time/clock.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { requireRolesPlace, USERS } from '../../collections/users-collection.js';
 import { readNewDocument } from '../../documents/write/new-document.js';
-import { sendSystemMail } from '../../mail/sending/send-system-mail.js';
 import type { Project } from '../../projects/project.js';
 import { signInOf } from '../../projects/sign-in-settings.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { countMailTo } from '../codes/mail-allowance.js';
+import { deliverToUser } from '../user-hooks.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
 import { inviteStore, type Invite } from './invite.js';
 
@@ -77,6 +77,6 @@ export async function sendInvite(app: App, project: Project, input: InviteInput)
   await keepRecord(app, 'invites', invite);
   const inviteUrl = `${input.redirect}#${new URLSearchParams({ invite: token }).toString()}`;
   const variables = { projectName: project.name, inviterName: input.inviterName ?? 'The team', inviteUrl };
-  await sendSystemMail(app, project, { template: 'invite', to: email, variables });
+  await deliverToUser(app, project, { template: 'invite', to: email, variables }, { user: null, once: invite._id });
   return invite;
 }

@@ -8,7 +8,7 @@ import type { Project } from '../../projects/project.js';
 import type { Client, Tokens } from './open-session.js';
 import { parameter } from '../../../http/routes/route.js';
 import { unauthenticated } from '../../../errors.js';
-import { admitsOrigin } from '../../access/require-key.js';
+import { admitsOrigin, originOf } from '../../access/require-key.js';
 import { isOwnOrigin } from '../../access/own-origin.js';
 
 /**
@@ -108,7 +108,8 @@ const MAX_USER_AGENT = 200;
 
 /** The client of a request. */
 export function clientOf(ctx: Context): Client {
-  return { ip: ctx.ip, userAgent: ctx.get('user-agent').slice(0, MAX_USER_AGENT), gone: clientSignal(ctx) };
+  const userAgent = ctx.get('user-agent').slice(0, MAX_USER_AGENT);
+  return { ip: ctx.ip, userAgent, depth: originOf(ctx).depth, gone: clientSignal(ctx) };
 }
 
 /** The refresh token a request carries, empty when there is none, and how it came. */

@@ -10,12 +10,15 @@ import { keepRecord } from '../../quota/keep-record.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
 import { BY_PASSWORD, proofOf, type Proof, sessionStore, type Session } from './session.js';
 import type { User } from '../user.js';
+import { askSignIn } from '../user-hooks.js';
 import { userStore } from '../user-store.js';
 
 /** The client of a request; a session keeps its address and user agent. */
 export interface Client {
   ip: string;
   userAgent: string;
+  /** In calls of own code; absent = none has led here. */
+  depth?: number;
   /** Aborted when the client leaves: it waits for nothing then. */
   gone?: AbortSignal;
 }
@@ -42,10 +45,13 @@ export async function openSession(
   app: App,
   project: Project,
   user: User,
-  { ip, userAgent }: Client,
+  client: Client,
   { method, second, identity }: Proof,
   { uses, storeUser }: BesideSession = {},
 ): Promise<Tokens> {
+  const { ip, userAgent } = client;
+  // About a sign-up own code was asked as such.
+  if (!storeUser) await askSignIn(app, project, user, client, method);
   const id = randomUUID();
   const token = generateRefreshToken(app.secrets, id);
   const now = app.clock.now();

@@ -24,7 +24,7 @@ export async function logInByIdToken(
   const { checkIdToken, idTokenInvalid } = await import('./id-token.js');
   const { identity, id, expiresMs } = await checkIdToken(app, provider, given);
   if (!(await noteUsed(app, project._id, id, new Date(expiresMs)))) throw idTokenInvalid('it was used already');
-  const found = await resolveSocialUser(app, project, provider, identity);
+  const found = await resolveSocialUser(app, project, provider, identity, client);
   if (typeof found === 'string') throw refusalOf(found);
   const { user } = found;
   return {

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
-import { invalid, unauthenticated, type AppError } from '../../../errors.js';
+import { invalid, unauthenticated, AppError } from '../../../errors.js';
 import { randomToken, sha256Hex } from '../../../platform/ids.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
+import { isOfHook } from '../../hooks/before-calls.js';
 import type { Project } from '../../projects/project.js';
 import { projectStore } from '../../projects/project-store.js';
 import { oneTimeTokens } from '../../quota/one-time-token.js';
@@ -181,16 +182,24 @@ export async function finishSocialLogin(
     };
     return addressBack(attempt, 'rtCode', await TO_LINK.give(app, project, link));
   }
-  const found = await resolveSocialUser(app, project, provider, identity);
+  const found = await resolveSocialUser(app, project, provider, identity, client).catch(refusedByHook);
   if (typeof found === 'string') return addressBack(attempt, 'error', found);
   // A client that sent a challenge wants nothing in the address that works without its verifier; nothing works without
   // the second factor.
   const isTokenSent =
     provider.tokenInAddress === true && attempt.codeChallenge === undefined && !asksForCode(app, found.user);
   if (!isTokenSent) return addressBack(attempt, 'rtCode', await storeCode(app, project, attempt, found));
-  const { accessToken, session } = await openAddressSession(app, project, found, client);
+  const opened = await openAddressSession(app, project, found, client).catch(refusedByHook);
+  if (typeof opened === 'string') return addressBack(attempt, 'error', opened);
+  const { accessToken, session } = opened;
   const back = addressBack(attempt, 'rtCode', await storeCode(app, project, attempt, found, session));
   return `${back}#${new URLSearchParams({ token: accessToken }).toString()}`;
+}
+
+/** A page is told in its address, as of any other refusal. */
+function refusedByHook(error: unknown): 'refused' {
+  if (error instanceof AppError && isOfHook(error)) return 'refused';
+  throw error;
 }
 
 /** 400 SOCIAL_STATE_INVALID unless somebody is out at the provider with this `state`. */

@@ -9,6 +9,8 @@ import type { Project } from '../../projects/project.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
 import { identityStore, isLinkOf, removeLink, type LinkedIdentity } from '../accounts/linked-identity.js';
+import { isOfHook } from '../../hooks/before-calls.js';
+import type { Client } from '../sessions/open-session.js';
 import { claimAccount, createProvenUser } from '../codes/proven-address.js';
 import type { SocialIdentity } from './social-identity.js';
 import type { SocialProvider } from './social-provider.js';
@@ -36,6 +38,7 @@ export async function resolveSocialUser(
   project: Project,
   provider: SocialProvider,
   identity: SocialIdentity,
+  client: Client,
 ): Promise<SocialUser | SocialRefusal> {
   const _id = identityId(project, provider, identity);
   const email = normaliseEmail(identity.verifiedEmail ?? '');
@@ -44,7 +47,9 @@ export async function resolveSocialUser(
     if (linked) return linked[HIDDEN_FIELD].disabledAt ? 'account_disabled' : { user: linked, identity: _id };
     if (!isEmail(email)) return 'email_unverified';
     const existing = await findUserByEmail(app, project._id, email);
-    const user = existing ? await claim(app, project, existing) : await create(app, project, email, identity);
+    const user = existing
+      ? await claim(app, project, existing)
+      : await create(app, project, { email, client }, identity);
     if (user === null) continue;
     if (typeof user === 'string') return user;
     if (await linkIdentity(app, project, provider.name, _id, user)) return { user, identity: _id };
@@ -75,20 +80,19 @@ async function claim(app: App, project: Project, user: User): Promise<User | Soc
 async function create(
   app: App,
   project: Project,
-  email: string,
+  person: { email: string; client: Client },
   identity: SocialIdentity,
 ): Promise<User | SocialRefusal | null> {
   const collection = await requireCollection(app, project._id, USERS);
   const named =
     identity.name !== null && collection.fields.some(({ name, type }) => name === 'name' && type === 'String');
   try {
-    return await createProvenUser(app, collection, email, named ? { name: identity.name } : {});
+    return await createProvenUser(app, project, person, named ? { name: identity.name } : {});
   } catch (error) {
-    if (error instanceof AppError && error.code === 'EMAIL_TAKEN') return null;
-    if (error instanceof AppError && error.code === 'QUOTA_EXCEEDED') return 'project_full';
-    if (error instanceof AppError && (error.kind === 'invalid' || error.kind === 'conflict')) {
-      return 'profile_incomplete';
-    }
+    if (!(error instanceof AppError) || isOfHook(error)) throw error;
+    if (error.code === 'EMAIL_TAKEN') return null;
+    if (error.code === 'QUOTA_EXCEEDED') return 'project_full';
+    if (error.kind === 'invalid' || error.kind === 'conflict') return 'profile_incomplete';
     throw error;
   }
 }

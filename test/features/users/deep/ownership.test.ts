@@ -48,7 +48,7 @@ beforeEach(async () => {
 });
 
 const signIn = (app: App, subject: string, verifiedEmail: string): Promise<SocialUser> =>
-  resolveSocialUser(app, project, provider, { subject, verifiedEmail, name: null }) as Promise<SocialUser>;
+  resolveSocialUser(app, project, provider, { subject, verifiedEmail, name: null }, CLIENT) as Promise<SocialUser>;
 
 /** An account that a stranger opened by a provider, and that bears an address which nobody has proven. */
 async function openHijacked() {
