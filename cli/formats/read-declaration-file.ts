@@ -1,7 +1,7 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { AppError, invalid } from '../../src/errors.js';
 import { readTextFile } from '../../src/text.js';
-import { readProjectsFile } from '../../src/features/declaration/project-declaration.js';
+import { readProjectsFile, type ProjectDeclaration } from '../../src/features/declaration/project-declaration.js';
 import {
   readDeclarations,
   type CollectionDeclaration,
@@ -85,7 +85,9 @@ export function withParsedCollections(value: unknown): unknown {
 export async function readProjects(context: Context, file: string): Promise<ReturnType<typeof readProjectsFile>> {
   const value = await readStructuredFile(context, file);
   try {
-    return readProjectsFile(withParsedCollections(value));
+    const read = readProjectsFile(withParsedCollections(value));
+    const folder = dirname(resolve(context.io.cwd, file));
+    return { ...read, projects: read.projects.map((project) => withFiles(project, folder)) };
   } catch (error) {
     if (error instanceof UsageError) {
       const [place = ''] = error.message.split(':', 1);
@@ -98,6 +100,22 @@ export async function readProjects(context: Context, file: string): Promise<Retu
     const message = `${at}: ${error.message}. "bsvc apply --schema" prints what the file may hold.`;
     throw invalid('INVALID_FILE', message, { cause: error });
   }
+}
+
+/** Files of own code by their whole paths: those in the declaration begin at its folder. */
+function withFiles(project: ProjectDeclaration, folder: string): ProjectDeclaration {
+  const { hooks, ownCode } = project;
+  const wholeRun = (run: string): string => {
+    const [path = '', ...name] = run.split('#');
+    return [resolve(folder, path), ...name].join('#');
+  };
+  return {
+    ...project,
+    ...(hooks && {
+      hooks: hooks.map((hook) => ({ ...hook, ...(hook.run !== undefined && { run: wholeRun(hook.run) }) })),
+    }),
+    ...(ownCode?.folder !== undefined && { ownCode: { ...ownCode, folder: resolve(folder, ownCode.folder) } }),
+  };
 }
 
 /** The file with the line of a place such as `projects.0.plan`, or of what is nearest around it. */

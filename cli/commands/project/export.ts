@@ -1,6 +1,7 @@
 import { declareProject } from '../../../src/features/declaration/declare-project.js';
 import { PROJECTS_FORMAT, type ProjectDeclaration } from '../../../src/features/declaration/project-declaration.js';
 import { requireProject } from '../../../src/features/projects/project-store.js';
+import { isOwnHandler } from '../../../src/features/webhooks/add-webhook.js';
 import { listWebhooks } from '../../../src/features/webhooks/list-webhooks.js';
 import type { Field } from '../../../src/features/collections/fields/field.js';
 import { projectArgument } from '../../ask/choose-project.js';
@@ -12,7 +13,7 @@ import { resolveOutput } from '../../shell/resolve-output.js';
 
 export default defineCommand({
   details: [
-    'Writes a file for "bsvc apply -f": all settings of the project, its collections, users, sign-in providers, mail templates and webhooks.',
+    'Writes a file for "bsvc apply -f": all settings of the project, its collections, users, sign-in providers, mail templates, webhooks and hooks.',
     'Applying it to the same project changes nothing. It contains no keys or documents, and environment variables instead of secrets.',
     'Without --out, writes to standard output.',
   ].join('\n'),
@@ -24,7 +25,9 @@ export default defineCommand({
     const project = await requireProject(app, named);
     const secrets = new Map<string, string>();
     const declared = await declareProject(app, project, secrets);
-    const left = (await listWebhooks(app, project)).length - (declared.webhooks?.length ?? 0);
+    const left =
+      (await listWebhooks(app, project)).filter(({ url }) => !isOwnHandler(url)).length -
+      (declared.webhooks?.length ?? 0);
     if (left > 0) {
       const words = `${countOf(left, 'webhook')} ${left === 1 ? 'is' : 'are'} not in the file`;
       context.out.warn(`Warning: ${words}: of those with one address it has the oldest.`);

@@ -11,12 +11,15 @@ import { editWebhook } from '../webhooks/edit-webhook.js';
 import { removeWebhook } from '../webhooks/remove-webhook.js';
 import type { BucketChange } from './plan-accounts.js';
 import { changeProject, type ProjectPlan, type TemplateChange } from './plan-projects.js';
+import { applyHook, applyOwnCode } from './plan-hooks.js';
 import type { ProviderChange } from './plan-providers.js';
 import type { WebhookChange } from './plan-webhooks.js';
 
 /** Secrets that are shown once: the keys of a created project, the secret of a created webhook. */
 export type CreatedSecret =
-  { project: string; keys: { publishable: string; secret: string } } | { project: string; url: string; secret: string };
+  | { project: string; keys: { publishable: string; secret: string } }
+  | { project: string; url: string; secret: string }
+  | { project: string; hook: string; secret: string };
 
 /**
  * Carries out plans, one project after the other; each step is whole by itself and a new plan holds what a failure
@@ -44,6 +47,12 @@ export async function applyProjects(
       stop.throwIfAborted();
       const secret = await applyWebhook(app, project, change);
       if (secret) onCreated({ project: plan.name, ...secret });
+    }
+    if (plan.ownCode) await applyOwnCode(app, project, plan.ownCode);
+    for (const change of plan.hooks) {
+      stop.throwIfAborted();
+      const secret = await applyHook(app, project, change);
+      if (secret !== null) onCreated({ project: plan.name, hook: change.event, secret });
     }
   }
 }

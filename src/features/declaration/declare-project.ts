@@ -11,7 +11,9 @@ import { OVERRIDABLE_LIMITS } from '../plans/plan-limits.js';
 import type { Project } from '../projects/project.js';
 import { signInOf, tokenAlgorithmOf } from '../projects/sign-in-settings.js';
 import { listSocialProviders, openClientSecret, providerSettings } from '../users/social/social-provider.js';
+import { isOwnHandler } from '../webhooks/add-webhook.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
+import { declareHooks } from './plan-hooks.js';
 import {
   type BucketDeclaration,
   type ProjectDeclaration,
@@ -52,6 +54,7 @@ export async function declareProject(
       templates: await declareTemplates(app, project),
     },
     webhooks: await declareWebhooks(app, project, name),
+    ...(await declareHooks(app, project)),
   };
 }
 
@@ -106,7 +109,7 @@ async function declareTemplates(app: App, project: Project): Promise<TemplateDec
 }
 
 async function declareWebhooks(app: App, project: Project, name: SecretNames): Promise<WebhookDeclaration[]> {
-  const webhooks = await listWebhooks(app, project);
+  const webhooks = (await listWebhooks(app, project)).filter(({ url }) => !isOwnHandler(url));
   const oldest = webhooks.filter(({ url }, at) => webhooks.findIndex((other) => other.url === url) === at);
   return oldest.map(({ url, events, description, disabled, headers = {} }) => ({
     url,

@@ -20,6 +20,7 @@ import {
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { namedCollections } from '../webhooks/webhook-event.js';
 import { compareMailAccount, planBucket, type BucketChange } from './plan-accounts.js';
+import { planHooks, type HookChange, type OwnCodeChange } from './plan-hooks.js';
 import { planProviders, type ProviderChange } from './plan-providers.js';
 import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
 import type { ProjectDeclaration, FindSecret, SecretReference, TemplateDeclaration } from './project-declaration.js';
@@ -112,6 +113,8 @@ export interface ProjectPlan {
   collections: SchemaChange[];
   templates: TemplateChange[];
   webhooks: WebhookChange[];
+  hooks: HookChange[];
+  ownCode: OwnCodeChange | null;
 }
 
 /**
@@ -138,30 +141,34 @@ export async function planProjects(
     readProjectChanges({ ...settings, name: declaration.name });
     readMailChanges(app, { _id: project?._id ?? new ObjectId() }, settings);
     const collections = await planCollections(app, project, declaration, options);
-    const webhooks = planWebhooks(project ? await listWebhooks(app, project) : [], declaration.webhooks, options);
-    await requireNamed(app, project, collections, webhooks);
+    const existing = project ? await listWebhooks(app, project) : [];
+    const webhooks = planWebhooks(existing, declaration.webhooks, options);
+    const { hooks, ownCode } = await planHooks(app, project, declaration, options);
+    await requireNamed(app, project, collections, { webhooks, hooks });
     plans.push({
       name: declaration.name,
       project,
       settings,
-      what: [...what, ...account.what, ...(bucket?.what ?? [])],
+      what: [...what, ...account.what, ...(bucket?.what ?? []), ...(ownCode?.what ?? [])],
       loosens,
       bucket,
       providers: await planProviders(app, project, declaration.signIn?.providers, options),
       collections,
       templates: await planTemplates(app, project, declaration.mail?.templates, options),
       webhooks,
+      hooks,
+      ownCode,
     });
   }
   return plans;
 }
 
-/** 400 INVALID_EVENTS for a webhook whose events name a collection that there will not be. */
+/** 400 INVALID_EVENTS for a webhook or hook whose events name a collection that there will not be. */
 async function requireNamed(
   app: App,
   project: Project | null,
   collections: readonly SchemaChange[],
-  webhooks: readonly WebhookChange[],
+  { webhooks, hooks }: { webhooks: readonly WebhookChange[]; hooks: readonly HookChange[] },
 ): Promise<void> {
   const present = project ? (await listCollections(app, project._id)).map(({ name }) => name) : [USERS];
   const names = new Set(present);
@@ -174,6 +181,12 @@ async function requireNamed(
     const absent = namedCollections(change.to.events).find((name) => !names.has(name));
     if (absent === undefined) continue;
     const message = `The webhook ${change.to.url} subscribes to "${absent}", but there is no such collection: declare it, or correct its events`;
+    throw invalid('INVALID_EVENTS', message);
+  }
+  for (const { action, event } of hooks) {
+    const collection = event.replace(/^after\./, '').split('.')[0]!;
+    if (action === 'drop' || names.has(collection)) continue;
+    const message = `There is a hook of ${event}, but no collection "${collection}": declare it, or correct the event`;
     throw invalid('INVALID_EVENTS', message);
   }
 }

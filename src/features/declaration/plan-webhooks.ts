@@ -1,4 +1,5 @@
 import { invalid } from '../../errors.js';
+import { isOwnHandler } from '../webhooks/add-webhook.js';
 import { parseEvents } from '../webhooks/webhook-event.js';
 import type { Webhook } from '../webhooks/webhook.js';
 import { checkHeaders } from '../webhooks/webhook-target.js';
@@ -39,7 +40,8 @@ export function planWebhooks(
     if (!webhook) changes.push({ action: 'add', to });
     else if (what.length > 0) changes.push({ action: 'change', id: webhook.id.toHexString(), what, to });
   }
-  const dropped = prune ? existing.filter(({ url }) => !named.has(url)) : [];
+  // Handlers of files are declared as hooks.
+  const dropped = prune ? existing.filter(({ url }) => !named.has(url) && !isOwnHandler(url)) : [];
   return [...changes, ...dropped.map(({ id, url }) => ({ action: 'drop' as const, id: id.toHexString(), url }))];
 }
 

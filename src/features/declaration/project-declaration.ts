@@ -15,6 +15,7 @@ import {
   TEXT,
   type TypeOf,
   text,
+  WHOLE,
 } from '../../platform/schema/schema.js';
 import { compileCheck } from '../../platform/schema/check-schema.js';
 import {
@@ -78,6 +79,16 @@ const WEBHOOK = object({
 });
 export type WebhookDeclaration = TypeOf<typeof WEBHOOK>;
 
+/** A hook, known by its event: one of `url` and `run`, whose path begins at the file. */
+const HOOK = object({
+  event: TEXT,
+  'url?': TEXT,
+  'run?': TEXT,
+  'onFailure?': oneOf('refuse', 'allow'),
+  'timeout?': WHOLE,
+});
+export type HookDeclaration = TypeOf<typeof HOOK>;
+
 const TEMPLATE = object({ name: TEXT, subject: TEXT, 'html?': TEXT, 'text?': TEXT });
 export type TemplateDeclaration = TypeOf<typeof TEMPLATE>;
 
@@ -125,6 +136,9 @@ const PROJECT = object({
   'collections?': arrayOf(part<CollectionDeclaration>('collection'), { maxItems: 1000 }),
   'users?': part<TypeOf<typeof USERS>>('users'),
   'webhooks?': arrayOf(part<WebhookDeclaration>('webhook'), { maxItems: 1000 }),
+  'hooks?': arrayOf(part<HookDeclaration>('hook'), { maxItems: 400 }),
+  /** Where the files are that hooks run, and the variables that these see. */
+  'ownCode?': object({ 'folder?': TEXT, 'env?': arrayOf(TEXT, { maxItems: 50 }) }),
   /** `from`: default sender, null for the service's. Templates are the project's own, and so is the account's key. */
   'mail?': object({
     'from?': orNull(TEXT),
@@ -155,6 +169,7 @@ const PARTS = {
   provider: PROVIDER,
   bucket: BUCKET,
   webhook: WEBHOOK,
+  hook: HOOK,
   template: TEMPLATE,
   project: PROJECT,
 };

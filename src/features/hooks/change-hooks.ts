@@ -41,7 +41,7 @@ export interface AddedHook {
  */
 export async function addHook(app: App, project: Project, input: NewHook): Promise<AddedHook> {
   const event = requireHookEvent(input.event);
-  const timeoutMs = requireTimeout(input.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const timeoutMs = parseTimeout(input.timeoutMs);
   const { target, secret } = await newTarget(app, project, input, event);
   const id = new ObjectId();
   const hook: ProjectHook = {
@@ -66,6 +66,13 @@ function heardAfter(event: string): string | undefined {
   return collection && `${collection}.${action === 'create' ? 'insert' : action}`;
 }
 
+/** heardAfter of a name that must be one; 400 INVALID_EVENTS. */
+export function readAfterEvent(event: string): string {
+  const heard = heardAfter(event);
+  if (heard === undefined) throw invalid('INVALID_EVENTS', 'Use after.<collection>.create, .update or .delete');
+  return heard;
+}
+
 /** The handlers of a project's files that hear of events: webhooks whose receiver is the project's own process. */
 export async function listAfter(app: App, project: Project): Promise<(Webhook & { event: string })[]> {
   return (await listWebhooks(app, project)).flatMap((webhook) => {
@@ -81,8 +88,7 @@ export async function addAfter(
   project: Project,
   { event, run, ifNotExists = false }: Pick<NewHook, 'event' | 'run' | 'ifNotExists'>,
 ): Promise<{ webhook: Webhook; created: boolean }> {
-  const heard = heardAfter(event);
-  if (heard === undefined) throw invalid('INVALID_EVENTS', 'Use after.<collection>.create, .update or .delete');
+  const heard = readAfterEvent(event);
   if (run === undefined) {
     throw invalid('INVALID_HOOK', `Name a file to run; an address hears of it by: bsvc webhook add --events ${heard}`);
   }
@@ -123,7 +129,35 @@ async function newTarget(
   return { target: { url: await requireTargetUrl(app, url!), secret }, secret };
 }
 
-function requireTimeout(timeoutMs: number): number {
+/**
+ * The hook of an event as `input` says, whether or not there is one: what is called stays, with its secret and log,
+ * where it is the same.
+ */
+export async function setHook(app: App, project: Project, input: NewHook): Promise<Pick<AddedHook, 'hook' | 'secret'>> {
+  const event = requireHookEvent(input.event);
+  const current = findHook(project, event);
+  if (!current) return addHook(app, project, { ...input, ifNotExists: true });
+  const { target, secret } = await newTarget(app, project, input, event);
+  const present = openHandler(app, project._id, current);
+  const isSame =
+    'run' in target ? 'run' in present && present.run === target.run : 'url' in present && present.url === target.url;
+  const hook: ProjectHook = {
+    ...current,
+    ...(!isSame && { target: sealHandler(app, project._id, current.id, target) }),
+    ...{
+      onFailure: input.onFailure ?? current.onFailure,
+      timeoutMs: parseTimeout(input.timeoutMs ?? current.timeoutMs),
+    },
+  };
+  await changeProjectList(app, project, 'hooks', (hooks = []) => {
+    if (!hooks.some(({ id }) => id.equals(hook.id))) throw noHook(event);
+    return hooks.map((other) => (other.id.equals(hook.id) ? hook : other));
+  });
+  return { hook, secret: isSame ? null : secret };
+}
+
+/** How long a hook is waited for; 400 INVALID_TIMEOUT. */
+export function parseTimeout(timeoutMs = DEFAULT_TIMEOUT_MS): number {
   if (Number.isInteger(timeoutMs) && timeoutMs >= MIN_TIMEOUT_MS && timeoutMs <= MAX_TIMEOUT_MS) return timeoutMs;
   throw invalid('INVALID_TIMEOUT', `A hook is given ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS} milliseconds`);
 }

@@ -13,7 +13,7 @@ export const ownKeyContext = (projectId: ObjectId): string => `project:${project
 const KEY_NAME = 'own code';
 const MAX_ENV = 50;
 /** The service's own, whose values are not a project's to see. */
-const OF_SERVICE = /^(BSVC_.*|MONGODB_URI|REDIS_URL|NODE_OPTIONS|LD_.*|AWS_.*|OTEL_.*)$/;
+const OF_SERVICE = /^(BSVC_.*|MONGODB_.*|REDIS_.*|RESEND_.*|PROVIDER_WEBHOOK_.*|NODE_OPTIONS|LD_.*|AWS_.*|OTEL_.*)$/;
 
 /** The folder of a project's files; null where it has none. */
 function ownFolder({ config }: Pick<App, 'config'>, { name, ownCode }: Project): string | null {
@@ -63,16 +63,22 @@ async function openKey(app: App, project: Project): Promise<string> {
  * for another one than that of the project's other files.
  */
 export async function requireOwnFile(app: App, project: Project, run: string, handler: string): Promise<string> {
-  const [path = '', name = handler] = run.split('#');
+  const named = readOwnFile(run, handler);
+  if (isAbsolute(named.path) && app.config.hooksDir === null) await setFolder(app, project, dirname(named.path));
+  return named.handler;
+}
+
+/** The parts of a `run`: its path, and `<file>#<handler>`. 400 INVALID_HOOK. */
+export function readOwnFile(run: string, event: string): { path: string; handler: string } {
+  const [path = '', name = event] = run.split('#');
   const file = basename(path);
-  if (!/^[\w.-]+\.m?js$/.test(file) || name === '' || name.length > 200) {
+  if (!/^[\w.-]+\.m?js$/.test(file) || !/^[^#\p{C}]{1,200}$/u.test(name)) {
     throw invalid(
       'INVALID_HOOK',
       'A file is named as ./hooks/orders.mjs or ./hooks/orders.mjs#handler, and is JavaScript',
     );
   }
-  if (isAbsolute(path) && app.config.hooksDir === null) await setFolder(app, project, dirname(path));
-  return `${file}#${name}`;
+  return { path, handler: `${file}#${name}` };
 }
 
 async function setFolder(app: App, project: Project, dir: string): Promise<void> {
@@ -81,13 +87,24 @@ async function setFolder(app: App, project: Project, dir: string): Promise<void>
   if (usesOther) {
     throw conflict('OWN_CODE_FOLDER', `All files of a project are in one folder, which is ${project.ownCode!.dir}`);
   }
+  await setOwnFolder(app, project, dir);
+}
+
+/** Says where all files of a project are. */
+export async function setOwnFolder(app: App, project: Project, dir: string): Promise<void> {
   await updateProjectRecord(app, project._id, { $set: { 'ownCode.dir': dir } });
+  app.ownCode.restart(project._id.toHexString());
 }
 
 /** Names the variables of the environment that own code sees. 400 for one of the service's own. */
 export async function setOwnEnv(app: App, project: Project, names: readonly string[]): Promise<void> {
+  requireOwnEnv(names);
+  await updateProjectRecord(app, project._id, { $set: { 'ownCode.env': [...new Set(names)] } });
+}
+
+/** 400 INVALID_ENV for names that own code is given no variables by. */
+export function requireOwnEnv(names: readonly string[]): void {
   const bad = names.find((name) => !/^[A-Za-z_]\w{0,199}$/.test(name) || OF_SERVICE.test(name));
   if (bad !== undefined) throw invalid('INVALID_ENV', `Own code cannot be given the variable ${bad.slice(0, 200)}`);
   if (names.length > MAX_ENV) throw invalid('INVALID_ENV', `Own code is given at most ${MAX_ENV} variables`);
-  await updateProjectRecord(app, project._id, { $set: { 'ownCode.env': [...new Set(names)] } });
 }

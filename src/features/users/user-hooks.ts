@@ -12,8 +12,13 @@ import { findHook, openHandler } from '../hooks/hook.js';
 import { sendSystemMail, type SystemMail } from '../mail/sending/send-system-mail.js';
 import type { Project } from '../projects/project.js';
 import { presentUser } from './accounts/present-user.js';
-import type { Client } from './sessions/open-session.js';
 import type { User } from './user.js';
+
+/** The client of a request, and how many handlers have led to that. */
+interface Client {
+  ip: string;
+  depth?: number;
+}
 
 /** Who asks, as own code is told of somebody who is not signed in yet. */
 function callerOf(project: Project, { ip, depth = 0 }: Client, userId: string | null = null) {
@@ -42,7 +47,7 @@ export async function askSignUp(
   return change ? applyChange(change, user) : user;
 }
 
-/** Asks own code whether somebody who has proven who they are may sign in (`users.login`). Throws what it refuses with. */
+/** Asks own code whether somebody who has proven who they are may sign in (`users.login`); throws its refusal. */
 export async function askSignIn(app: App, project: Project, user: User, client: Client, method: string): Promise<void> {
   await askBefore(app, callerOf(project, client, user._id.toHexString()), {
     event: 'users.login',

@@ -1,0 +1,127 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { openCliHome } from '../helpers/run-cli.js';
+
+const home = openCliHome();
+afterAll(() => home.remove());
+const bsvc = (argv: string[]) => home.bsvc(argv, { env: { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
+
+const HOOKS = `
+      - event: orders.create
+        run: ./hooks/orders.mjs
+      - event: orders.delete
+        url: http://127.0.0.1:9/orders
+        onFailure: allow
+        timeout: 2000
+      - event: users.deliver
+        run: hooks/orders.mjs#sms
+      - event: after.orders.create
+        run: hooks/orders.mjs`;
+const file = (hooks: string, ownCode = 'ownCode: { env: [STRIPE_KEY] }'): string => `format: bsvc/1
+projects:
+  - name: shop
+    collections: [{ name: orders, fields: ["n:Number"] }]
+    ${ownCode}
+    hooks: ${hooks}
+`;
+
+interface Change {
+  action: string;
+  kind: string;
+  name: string;
+  what?: string[];
+  secret?: string;
+}
+
+async function apply(text: string, ...words: string[]): Promise<Change[]> {
+  mkdirSync(join(home.dir, 'hooks'), { recursive: true });
+  writeFileSync(join(home.dir, 'bsvc.yaml'), text);
+  const outcome = await bsvc(['apply', '--json', '--yes', ...words]);
+  if (outcome.code !== 0) throw new Error(outcome.stderr);
+  return outcome.json<{ changes: Change[] }>().changes;
+}
+const said = (changes: readonly Change[]): string[] =>
+  changes.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
+const list = async () =>
+  (await bsvc(['hook', 'list', '--project', 'shop', '--json'])).json<
+    { event: string; run: string; timeoutMs: number }[]
+  >();
+
+beforeEach(() => apply(file('[]', ''), '--prune'));
+
+describe('hooks of a declaration', () => {
+  it('are made at once, with the secret of an address, and nothing the second time', async () => {
+    const made = await apply(file(HOOKS));
+    expect(said(made)).toEqual([
+      'change project shop',
+      'add hook shop/orders.create',
+      'add hook shop/orders.delete',
+      'add hook shop/users.deliver',
+      'add hook shop/after.orders.create',
+    ]);
+    expect(made.flatMap(({ secret }) => secret ?? [])).toEqual([expect.stringMatching(/^whsec_/)]);
+    expect(await apply(file(HOOKS), '--prune')).toEqual([]);
+    const runs = (await list()).map(({ event, run }) => `${event} ${run}`);
+    expect(runs).toEqual([
+      'orders.create orders.mjs#orders.create',
+      'orders.delete null',
+      'users.deliver orders.mjs#sms',
+      'after.orders.create orders.mjs#after.orders.create',
+    ]);
+    // What hears of events is declared as a hook alone.
+    expect(await apply(`${file(HOOKS)}    webhooks: []\n`, '--prune')).toEqual([]);
+  });
+
+  it('are changed where they differ, and an address that stays keeps its secret', async () => {
+    await apply(file(HOOKS));
+    const next = HOOKS.replace('timeout: 2000', 'timeout: 900').replace('orders.mjs#sms', 'orders.mjs#whatsapp');
+    const changed = await apply(file(next, 'ownCode: { env: [STRIPE_KEY, OTHER] }'));
+    expect(changed.map(({ name, what }) => [name, what])).toEqual([
+      ['shop', ['variables of own code: STRIPE_KEY -> OTHER, STRIPE_KEY']],
+      ['shop/orders.delete', ['timeout: 2000 -> 900 ms']],
+      ['shop/users.deliver', ['orders.mjs#sms -> orders.mjs#whatsapp']],
+    ]);
+    expect(changed.flatMap(({ secret }) => secret ?? [])).toEqual([]);
+    expect((await list()).find(({ event }) => event === 'orders.delete')).toMatchObject({ timeoutMs: 900 });
+  });
+
+  it('stay where the list does not name them, unless --prune drops them', async () => {
+    await apply(file(HOOKS));
+    expect(await apply(file('[]'))).toEqual([]);
+    expect(said(await apply(file('[]'), '--prune'))).toHaveLength(4);
+    expect(await list()).toEqual([]);
+  });
+
+  it('are in the exported file, which changes nothing where it is applied', async () => {
+    await apply(file(HOOKS));
+    expect((await bsvc(['project', 'export', 'shop', '--out', join(home.dir, 'out.yaml')])).code).toBe(0);
+    const exported = readFileSync(join(home.dir, 'out.yaml'), 'utf8');
+    expect(exported).toContain('after.orders.create');
+    expect(exported).not.toContain('whsec_');
+    expect(await apply(exported, '--prune')).toEqual([]);
+  });
+
+  it.each([
+    ['[{ event: orders.create, run: a.mjs }, { event: orders.create, run: a.mjs }]', 'declared twice'],
+    ['[{ event: orders.create }]', 'either a url or a file'],
+    ['[{ event: orders.create, run: a.mjs, url: "https://a.example" }]', 'either a url or a file'],
+    ['[{ event: orders.create, run: a.sh }]', 'is JavaScript'],
+    ['[{ event: orders.create, url: "no url" }]', 'is no url'],
+    ['[{ event: orders.explode, run: a.mjs }]', 'is not an event of hooks'],
+    ['[{ event: nope.create, run: a.mjs }]', 'no collection "nope"'],
+    ['[{ event: after.nope.create, run: a.mjs }]', 'no collection "nope"'],
+    ['[{ event: after.orders.create, url: "https://a.example" }]', 'declared under webhooks'],
+    ['[{ event: after.orders.create, run: a.mjs, timeout: 900 }]', 'no timeout'],
+    ['[{ event: orders.create, run: a.mjs, timeout: 1 }]', 'milliseconds'],
+    ['[{ event: orders.create, run: a/a.mjs }, { event: orders.delete, run: b/a.mjs }]', 'in one folder'],
+  ])('are refused before anything is changed: %s', async (hooks, message) => {
+    await expect(apply(file(hooks, 'plan: pro'))).rejects.toThrow(message);
+    expect((await bsvc(['project', 'show', 'shop', '--json'])).json<{ plan: string }>().plan).toBe('free');
+  });
+
+  it('see no variable of the service', async () => {
+    await expect(apply(file('[]', 'ownCode: { env: [BSVC_SECRET_KEY] }'))).rejects.toThrow('cannot be given');
+    await expect(apply(file('[]', 'ownCode: { env: [RESEND_API_KEY] }'))).rejects.toThrow('cannot be given');
+  });
+});
