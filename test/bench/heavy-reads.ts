@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { cpus, loadavg } from 'node:os';
 import { openEngine } from '../../src/engine/index.js';
 import { startService } from '../helpers/run-binary.js';
 import { openTempDir } from '../helpers/temp-dir.js';
+import { at, atSteadyRate, readReply, timed } from './steady-rate.js';
 
 /*
  * What an aggregation over many documents does to small reads beside it, inline and in a reader thread: the time of the
@@ -15,14 +16,14 @@ import { openTempDir } from '../helpers/temp-dir.js';
 
 const DOCUMENTS = Number(process.argv[2] ?? 200_000);
 const SECONDS = Number(process.argv[3] ?? 5);
-const READS_PER_SECOND = 200;
+const READS = { perSecond: 200, seconds: SECONDS };
 const TOKEN = 'a-token-for-a-benchmark-0123456789';
 const PIPELINE = [
   { $group: { _id: '$group', views: { $sum: '$views' }, most: { $max: '$views' } } },
   { $sort: { _id: 1 } },
 ];
 
-console.log(`${DOCUMENTS} documents, ${READS_PER_SECOND} reads/s, ${cpus().length} processors shared with the clients`);
+console.log(`${DOCUMENTS} documents, ${READS.perSecond} reads/s, ${cpus().length} processors shared with the clients`);
 for (const threads of [0, 1]) await measure(threads);
 
 async function measure(readerThreads: number): Promise<void> {
@@ -37,10 +38,10 @@ async function measure(readerThreads: number): Promise<void> {
     constants: { readerThreads },
   });
   const { url, demo } = server.ready;
-  const key = demo!.keys.secret;
+  const headers = { 'x-api-key': demo!.keys.secret, 'content-type': 'application/json' };
   await placeDocuments(dir.path);
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-  const call = (path: string, body?: object): Promise<string> => send(agent, `${url}${path}`, key, body);
+  const call = (path: string, body?: object): Promise<string> => readReply(agent, url + path, headers, body);
   const list = JSON.parse(await call('/api/data/posts?limit=1')) as { data: { items: { _id: string }[] } };
   const read = (): Promise<string> => call(`/api/data/posts/${list.data.items[0]!._id}`);
   const aggregate = (): Promise<string> => call('/api/data/posts/aggregate', { pipeline: PIPELINE });
@@ -53,14 +54,15 @@ async function measure(readerThreads: number): Promise<void> {
   const spent = readProcessorTime(server.ready.pid);
   const perAggregation = (part: 'main' | 'all'): string =>
     `${((spent[part] - spentBefore[part]) / alone.length).toFixed(0)} ms`;
-  const idle = await readSteadily(read, () => false);
+  const idle = await atSteadyRate(READS, read);
   await readLoopDelay(url);
   const beside: number[] = [];
   let over = false;
   const heavy = (async () => {
     while (!over) beside.push(await timed(aggregate));
   })();
-  const busy = await readSteadily(read, () => (over = true));
+  const busy = await atSteadyRate(READS, read);
+  over = true;
   await heavy;
   const delay = await readLoopDelay(url);
   console.log(
@@ -100,41 +102,6 @@ async function placeDocuments(dataDir: string): Promise<void> {
   await engine.close();
 }
 
-/** The latencies of reads begun at the steady rate, whether or not earlier ones are answered. */
-async function readSteadily(read: () => Promise<unknown>, finished: () => boolean): Promise<number[]> {
-  const latencies: number[] = [];
-  const under: Promise<void>[] = [];
-  const count = READS_PER_SECOND * SECONDS;
-  const start = performance.now();
-  for (let n = 0; n < count; n++) {
-    const due = start + (n * 1000) / READS_PER_SECOND;
-    while (performance.now() < due) await new Promise((resolve) => setTimeout(resolve, 1));
-    under.push(timed(read).then((ms) => void latencies.push(ms)));
-  }
-  await Promise.all(under);
-  finished();
-  return latencies.sort((a, b) => a - b);
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
-}
-
-function send(agent: Agent, url: string, key: string, body?: object): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'x-api-key': key, 'content-type': 'application/json' };
-    const sent = request(url, { agent, method: body ? 'POST' : 'GET', headers }, (reply) => {
-      let text = '';
-      reply.setEncoding('utf8').on('data', (part: string) => (text += part));
-      reply.on('end', () => (reply.statusCode === 200 ? resolve(text) : reject(new Error(text))));
-    });
-    sent.on('error', reject);
-    sent.end(body && JSON.stringify(body));
-  });
-}
-
 /** The greatest since it was last asked, as the server's metrics tell. */
 async function readLoopDelay(url: string): Promise<string> {
   const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text();
@@ -152,8 +119,4 @@ function readProcessorTime(pid: number): { main: number; all: number } {
 
 function best(times: number[]): string {
   return `${Math.min(...times).toFixed(0)} ms`;
-}
-
-function at(sorted: number[], share: number): string {
-  return `${sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(1)} ms`;
 }

@@ -20,6 +20,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     heavy: 'test/bench/heavy-reads.ts',
     import: 'test/bench/import.ts',
     processes: 'test/bench/processes.ts',
+    public: 'test/bench/public.ts',
     rules: 'test/bench/rules.ts',
     start: 'test/bench/start.ts',
     'compile-time': 'test/bench/compile-time.ts',

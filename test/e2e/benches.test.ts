@@ -12,6 +12,7 @@ const BENCHES: readonly [name: string, options: string[]][] = [
   ['accounts', ['1', '1', '10']],
   ['heavy-reads', ['200', '0.1']],
   ['import', ['--documents', '200']],
+  ['public', ['20', '0.2']],
   ['rules', ['60', '1', '4']],
   ['start', ['--documents', '200', '--rounds', '1', '--alone']],
   ['webhooks', ['4']],
