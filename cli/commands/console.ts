@@ -7,7 +7,7 @@ import { requireOperatorNamed } from '../../src/features/operators/remove-operat
 import { defineCommand, flag, optionalArgument, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { findServiceAddress } from '../shell/service-address.js';
-import { requireSomeOperators } from './operator/present.js';
+import { requireSomeOperators } from './operator.js';
 
 export default defineCommand({
   details:

@@ -1,4 +1,4 @@
-import type { CommandEntry, CommandNode } from '../shell/command.js';
+import type { CommandEntry, CommandNode, LoadedCommand } from '../shell/command.js';
 
 export const ROOT_EXAMPLES = [
   'bsvc serve --demo',
@@ -6,7 +6,11 @@ export const ROOT_EXAMPLES = [
   'bsvc collection add posts --project shop --field title:String!',
 ];
 
+/** A command that a module has alone, or by its name in it. */
 const command = (name: string, summary: string, load: CommandEntry['load']): CommandEntry => ({ name, summary, load });
+const oneOf =
+  <Part extends string>(load: () => Promise<{ default: Record<Part, LoadedCommand> }>, part: NoInfer<Part>) =>
+  async (): Promise<{ default: LoadedCommand }> => ({ default: (await load()).default[part] });
 
 /**
  * Every command of bsvc, in the groups of `bsvc --help`. Modules are imported when they run, so that it starts at once.
@@ -20,15 +24,47 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       summary: 'projects: one per application',
       examples: ['bsvc project create shop', 'bsvc project list', 'bsvc project update shop --plan pro'],
       commands: [
-        command('create', 'create a project with its first keys', () => import('./project/create.js')),
-        command('list', 'list projects', () => import('./project/list.js')),
-        command('show', 'show one project', () => import('./project/show.js')),
-        command('update', 'change name, plan, allowed domains or limits', () => import('./project/update.js')),
+        command(
+          'create',
+          'create a project with its first keys',
+          oneOf(() => import('./project.js'), 'create'),
+        ),
+        command(
+          'list',
+          'list projects',
+          oneOf(() => import('./project.js'), 'list'),
+        ),
+        command(
+          'show',
+          'show one project',
+          oneOf(() => import('./project.js'), 'show'),
+        ),
+        command(
+          'update',
+          'change name, plan, allowed domains or limits',
+          oneOf(() => import('./project.js'), 'update'),
+        ),
         command('export', 'write a project as a bsvc.yaml file', () => import('./project/export.js')),
-        command('brief', 'show a project on one page, for coding agents', () => import('./project/brief.js')),
-        command('delete', 'delete a project and everything in it', () => import('./project/delete.js')),
-        command('usage', 'show the usage of a project’s limits', () => import('./project/usage.js')),
-        command('recount', 'recount the usage of quotas', () => import('./project/recount.js')),
+        command(
+          'brief',
+          'show a project on one page, for coding agents',
+          oneOf(() => import('./project.js'), 'brief'),
+        ),
+        command(
+          'delete',
+          'delete a project and everything in it',
+          oneOf(() => import('./project.js'), 'remove'),
+        ),
+        command(
+          'usage',
+          'show the usage of a project’s limits',
+          oneOf(() => import('./project.js'), 'usage'),
+        ),
+        command(
+          'recount',
+          'recount the usage of quotas',
+          oneOf(() => import('./project.js'), 'recount'),
+        ),
       ],
     },
     {
@@ -36,10 +72,26 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       summary: 'API keys of a project',
       examples: ['bsvc key list --project shop', 'bsvc key rotate --project shop --type secret --grace 24h'],
       commands: [
-        command('list', 'list keys by id and last characters', () => import('./key/list.js')),
-        command('create', 'create another key, shown once', () => import('./key/create.js')),
-        command('rotate', 'create a new key, the old ones expire', () => import('./key/rotate.js')),
-        command('revoke', 'revoke a key', () => import('./key/revoke.js')),
+        command(
+          'list',
+          'list keys by id and last characters',
+          oneOf(() => import('./key.js'), 'list'),
+        ),
+        command(
+          'create',
+          'create another key, shown once',
+          oneOf(() => import('./key.js'), 'create'),
+        ),
+        command(
+          'rotate',
+          'create a new key, the old ones expire',
+          oneOf(() => import('./key.js'), 'rotate'),
+        ),
+        command(
+          'revoke',
+          'revoke a key',
+          oneOf(() => import('./key.js'), 'revoke'),
+        ),
       ],
     },
     command('apply', 'apply a bsvc.yaml file', () => import('./apply.js')),
@@ -59,12 +111,28 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       ],
       commands: [
         command('add', 'register a collection', () => import('./collection/add.js')),
-        command('list', 'list collections', () => import('./collection/list.js')),
-        command('show', 'show fields and rules of a collection', () => import('./collection/show.js')),
+        command(
+          'list',
+          'list collections',
+          oneOf(() => import('./collection.js'), 'list'),
+        ),
+        command(
+          'show',
+          'show fields and rules of a collection',
+          oneOf(() => import('./collection.js'), 'show'),
+        ),
         command('edit', 'change fields, indexes and the change log', () => import('./collection/edit.js')),
         command('rls', 'set who may access a collection: RLS or rules', () => import('./collection/rls.js')),
-        command('rename', 'rename a collection', () => import('./collection/rename.js')),
-        command('drop', 'drop a collection and its documents', () => import('./collection/drop.js')),
+        command(
+          'rename',
+          'rename a collection',
+          oneOf(() => import('./collection.js'), 'rename'),
+        ),
+        command(
+          'drop',
+          'drop a collection and its documents',
+          oneOf(() => import('./collection.js'), 'drop'),
+        ),
       ],
     },
     {
@@ -101,8 +169,16 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       summary: 'uploaded files',
       examples: ['bsvc file list --project shop'],
       commands: [
-        command('list', 'list files', () => import('./file/list.js')),
-        command('delete', 'delete a file', () => import('./file/delete.js')),
+        command(
+          'list',
+          'list files',
+          oneOf(() => import('./file.js'), 'list'),
+        ),
+        command(
+          'delete',
+          'delete a file',
+          oneOf(() => import('./file.js'), 'remove'),
+        ),
       ],
     },
     {
@@ -129,17 +205,45 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc webhook deliveries 665f1c2e9b1d8a0012ab34cd --project shop --state failed',
       ],
       commands: [
-        command('add', 'register a webhook, shows its secret once', () => import('./webhook/add.js')),
-        command('list', 'list webhooks', () => import('./webhook/list.js')),
-        command('edit', 'change address or events, enable, disable', () => import('./webhook/edit.js')),
-        command('remove', 'remove a webhook', () => import('./webhook/remove.js')),
-        command('test', 'send test.ping and show the response', () => import('./webhook/test.js')),
-        command('deliveries', 'list deliveries and attempts', () => import('./webhook/deliveries.js')),
-        command('replay', 'send a delivery again', () => import('./webhook/replay.js')),
+        command(
+          'add',
+          'register a webhook, shows its secret once',
+          oneOf(() => import('./webhook.js'), 'add'),
+        ),
+        command(
+          'list',
+          'list webhooks',
+          oneOf(() => import('./webhook.js'), 'list'),
+        ),
+        command(
+          'edit',
+          'change address or events, enable, disable',
+          oneOf(() => import('./webhook.js'), 'edit'),
+        ),
+        command(
+          'remove',
+          'remove a webhook',
+          oneOf(() => import('./webhook.js'), 'remove'),
+        ),
+        command(
+          'test',
+          'send test.ping and show the response',
+          oneOf(() => import('./webhook.js'), 'test'),
+        ),
+        command(
+          'deliveries',
+          'list deliveries and attempts',
+          oneOf(() => import('./webhook.js'), 'deliveries'),
+        ),
+        command(
+          'replay',
+          'send a delivery again',
+          oneOf(() => import('./webhook.js'), 'replay'),
+        ),
         command(
           'rotate-secret',
           'create a new secret, the old one expires',
-          () => import('./webhook/rotate-secret.js'),
+          oneOf(() => import('./webhook.js'), 'rotateSecret'),
         ),
       ],
     },
@@ -172,15 +276,31 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc operator token ann@example.com --quiet',
       ],
       commands: [
-        command('add', 'add an operator with a password', () => import('./operator/add.js')),
-        command('list', 'list operators', () => import('./operator/list.js')),
-        command('token', 'create a token, list or revoke sessions and tokens', () => import('./operator/token.js')),
+        command(
+          'add',
+          'add an operator with a password',
+          oneOf(() => import('./operator.js'), 'add'),
+        ),
+        command(
+          'list',
+          'list operators',
+          oneOf(() => import('./operator.js'), 'list'),
+        ),
+        command(
+          'token',
+          'create a token, list or revoke sessions and tokens',
+          oneOf(() => import('./operator.js'), 'token'),
+        ),
         command(
           'set-password',
           'set a new password, sessions and tokens end',
-          () => import('./operator/set-password.js'),
+          oneOf(() => import('./operator.js'), 'setPassword'),
         ),
-        command('remove', 'remove an operator', () => import('./operator/remove.js')),
+        command(
+          'remove',
+          'remove an operator',
+          oneOf(() => import('./operator.js'), 'remove'),
+        ),
       ],
     },
     {
@@ -200,14 +320,42 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
         'bsvc user disable ann@example.com --project shop',
       ],
       commands: [
-        command('list', 'list users, or show one with roles, MFA and identities', () => import('./user/list.js')),
-        command('create', 'create an account, or invite a user by email', () => import('./user/create.js')),
-        command('update', 'change roles, enable the account, reset MFA', () => import('./user/update.js')),
+        command(
+          'list',
+          'list users, or show one with roles, MFA and identities',
+          oneOf(() => import('./user.js'), 'list'),
+        ),
+        command(
+          'create',
+          'create an account, or invite a user by email',
+          oneOf(() => import('./user.js'), 'create'),
+        ),
+        command(
+          'update',
+          'change roles, enable the account, reset MFA',
+          oneOf(() => import('./user.js'), 'update'),
+        ),
         command('import', 'import users of another service', () => import('./user/import.js')),
-        command('set-password', 'set a user’s password', () => import('./user/set-password.js')),
-        command('disable', 'disable an account, its sessions end', () => import('./user/disable.js')),
-        command('sessions', 'list or revoke a user’s sessions', () => import('./user/sessions.js')),
-        command('delete', 'delete an account, with --erase all data of the user', () => import('./user/delete.js')),
+        command(
+          'set-password',
+          'set a user’s password',
+          oneOf(() => import('./user.js'), 'setPassword'),
+        ),
+        command(
+          'disable',
+          'disable an account, its sessions end',
+          oneOf(() => import('./user.js'), 'disable'),
+        ),
+        command(
+          'sessions',
+          'list or revoke a user’s sessions',
+          oneOf(() => import('./user.js'), 'sessions'),
+        ),
+        command(
+          'delete',
+          'delete an account, with --erase all data of the user',
+          oneOf(() => import('./user.js'), 'remove'),
+        ),
         command('social', 'set up sign-in with Google, GitHub or another', () => import('./user/social.js')),
       ],
     },
@@ -228,9 +376,21 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
           summary: 'templates of a project',
           examples: ['bsvc mail template set welcome --project shop --subject "Hello {{name}}" --text welcome.txt'],
           commands: [
-            command('list', 'list templates, or show one', () => import('./mail/template/list.js')),
-            command('set', 'store or replace a template', () => import('./mail/template/set.js')),
-            command('remove', 'remove a template of the project', () => import('./mail/template/remove.js')),
+            command(
+              'list',
+              'list templates, or show one',
+              oneOf(() => import('./mail-template.js'), 'list'),
+            ),
+            command(
+              'set',
+              'store or replace a template',
+              oneOf(() => import('./mail-template.js'), 'set'),
+            ),
+            command(
+              'remove',
+              'remove a template of the project',
+              oneOf(() => import('./mail-template.js'), 'remove'),
+            ),
           ],
         },
       ],
@@ -240,17 +400,41 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       summary: 'a project’s own mail and storage credentials',
       examples: ['bsvc byok set --project shop --mail-key-stdin < key.txt', 'bsvc byok show --project shop'],
       commands: [
-        command('set', 'store the project’s own mail provider key', () => import('./byok/set.js')),
-        command('show', 'show the credentials, masked', () => import('./byok/show.js')),
-        command('clear', 'remove the credentials', () => import('./byok/clear.js')),
+        command(
+          'set',
+          'store the project’s own mail provider key',
+          oneOf(() => import('./byok.js'), 'set'),
+        ),
+        command(
+          'show',
+          'show the credentials, masked',
+          oneOf(() => import('./byok.js'), 'show'),
+        ),
+        command(
+          'clear',
+          'remove the credentials',
+          oneOf(() => import('./byok.js'), 'clear'),
+        ),
         {
           name: 'bucket',
           summary: 'a project’s own bucket for files',
           examples: ['bsvc byok bucket show --project shop', 'bsvc byok bucket show --project shop --check'],
           commands: [
-            command('set', 'store new files in the project’s own bucket', () => import('./byok/bucket/set.js')),
-            command('show', 'show or check the bucket, set its CORS rules', () => import('./byok/bucket/show.js')),
-            command('clear', 'remove the bucket', () => import('./byok/bucket/clear.js')),
+            command(
+              'set',
+              'store new files in the project’s own bucket',
+              oneOf(() => import('./byok-bucket.js'), 'set'),
+            ),
+            command(
+              'show',
+              'show or check the bucket, set its CORS rules',
+              oneOf(() => import('./byok-bucket.js'), 'show'),
+            ),
+            command(
+              'clear',
+              'remove the bucket',
+              oneOf(() => import('./byok-bucket.js'), 'clear'),
+            ),
           ],
         },
       ],

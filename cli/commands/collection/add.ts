@@ -12,7 +12,7 @@ import { parseFieldSpec } from '../../ask/field-spec.js';
 import { readCollectionFile, readStructuredFile } from '../../formats/read-declaration-file.js';
 import { presentFound } from '../../view/present-found.js';
 import { findServiceAddress } from '../../shell/service-address.js';
-import { presentAccessText, presentCollectionText } from './present.js';
+import { presentAccessText, presentCollectionText } from '../collection.js';
 
 export default defineCommand({
   details: [

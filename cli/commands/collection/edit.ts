@@ -17,7 +17,7 @@ import type { Result } from '../../view/output.js';
 import { countOf } from '../../view/present-amount.js';
 import { readUniqueOption } from '../../ask/read-unique.js';
 import { parseFieldSpec } from '../../ask/field-spec.js';
-import { presentCollectionText } from './present.js';
+import { presentCollectionText } from '../collection.js';
 
 export default defineCommand({
   details: [

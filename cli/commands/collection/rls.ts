@@ -10,7 +10,7 @@ import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { choice, defineCommand, flag, option } from '../../shell/command.js';
 import { UsageError } from '../../view/exit.js';
 import type { Result } from '../../view/output.js';
-import { presentCollectionAccess, presentRules } from './present.js';
+import { presentCollectionAccess, presentRules } from '../collection.js';
 
 export default defineCommand({
   details: [

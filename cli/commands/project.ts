@@ -1,0 +1,311 @@
+import { parseBytes } from '../../src/config/setting-readers.js';
+import { changeProject } from '../../src/features/declaration/plan-projects.js';
+import type { StorageUsage } from '../../src/features/files/measure-storage.js';
+import { recountStorage } from '../../src/features/files/recount-storage.js';
+import { deleteProject } from '../../src/features/management/delete-project.js';
+import { type DatabaseUsage, measureUsage } from '../../src/features/management/measure-usage.js';
+import { presentProjectDetails } from '../../src/features/management/present-project-details.js';
+import { BYTE_LIMITS, OVERRIDABLE_LIMITS } from '../../src/features/plans/plan-limits.js';
+import { describeProject } from '../../src/features/project-types/described-project.js';
+import { writeBrief } from '../../src/features/project-types/project-brief.js';
+import { createProject } from '../../src/features/projects/create-project.js';
+import { listProjects } from '../../src/features/projects/list-projects.js';
+import { presentProject } from '../../src/features/projects/present-project.js';
+import { findProject, requireProject } from '../../src/features/projects/project-store.js';
+import { PLAN_NAMES } from '../../src/features/projects/project.js';
+import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../src/features/projects/sign-in-settings.js';
+import { TOKEN_ALGORITHMS } from '../../src/platform/secrets/jwt.js';
+import { doomedProjectArgument, projectArgument } from '../ask/choose-project.js';
+import { argument, choice, defineCommand, defineCommandOn, flag, list, option } from '../shell/command.js';
+import { UsageError } from '../view/exit.js';
+import type { TextStyle } from '../view/output.js';
+import { countOf, presentBytes } from '../view/present-amount.js';
+import { presentFound } from '../view/present-found.js';
+import { presentList } from '../view/present-list.js';
+
+/** One project as a table of its properties. */
+function presentProjectTable(view: TextStyle, project: ReturnType<typeof presentProjectDetails>): Promise<string> {
+  const limits = Object.entries(project.limits).map(([name, value]) => `${name}=${value}`);
+  const { passkeys } = project.signIn;
+  const { publishableUploads, bucket } = project.storage;
+  return view.table(
+    ['property', 'value'],
+    [
+      ['id', project.id],
+      ['name', project.name],
+      ['plan', project.plan],
+      ['allowed domains', project.allowedDomains.join(', ')],
+      ['own limits', limits.join(', ')],
+      ['uploads', publishableUploads ? 'publishable keys may upload' : 'secret keys alone'],
+      ['bucket', bucket],
+      ['mail from', project.providerFromEmail],
+      ['sign-in by code', project.signIn.codeLogin],
+      ['second factors', project.signIn.mfa],
+      ['reset of factors', `after ${project.signIn.mfaResetDelay}`],
+      ['passkeys', passkeys ? `${passkeys.rpId}: ${passkeys.origins.join(', ')}` : 'off'],
+      ['guests', project.signIn.anonymous ? `on, kept ${project.signIn.anonymousKeep}` : 'off'],
+      ['access tokens', project.signIn.tokens],
+      ['addresses in mails', project.signIn.redirects.join(', ')],
+      ['created', project.createdAt],
+      ['updated', project.updatedAt],
+    ],
+  );
+}
+
+const create = defineCommand({
+  details: 'The keys are shown only once: save them. "bsvc key create" creates more.',
+  examples: ['bsvc project create shop', 'bsvc project create shop --plan pro --if-not-exists --json'],
+  audited: true,
+  parameters: {
+    name: argument('name', 'name of the project'),
+    plan: choice('--plan <plan>', 'limits to apply', PLAN_NAMES),
+    ifNotExists: flag('--if-not-exists', 'do nothing if one of that name exists'),
+  },
+  async run(context, { name, plan, ifNotExists }) {
+    const { project, keys, created } = await createProject(await context.app(), { name, plan, ifNotExists });
+    const shown = presentProject(project);
+    const unmet = plan === undefined || plan === project.plan ? [] : [`plan: ${project.plan} -> ${plan}`];
+    return {
+      json: { project: shown, keys, created, ...(!created && { unmet }) },
+      quiet: shown.id,
+      text: ({ paint }) =>
+        keys
+          ? [
+              `Created project ${paint.bold(shown.name)} (${shown.id}).`,
+              '',
+              `  publishable key  ${keys.publishable}`,
+              `  secret key       ${keys.secret}`,
+              '',
+              'The keys are shown this once. The publishable one may be in a browser, the secret one stays on servers.',
+              `Next: bsvc collection add posts --project ${quoted(shown.name)} --field title:String!`,
+            ].join('\n')
+          : presentFound(
+              `Project ${paint.bold(shown.name)} (${shown.id})`,
+              unmet,
+              `Change it with "bsvc project update ${quoted(shown.name)} --plan ${plan}".`,
+            ),
+    };
+  },
+});
+
+function quoted(name: string): string {
+  return /^[\w.-]+$/.test(name) ? name : `'${name}'`;
+}
+
+const listAll = defineCommand({
+  examples: ['bsvc project list', 'bsvc project list --json'],
+  async run(context) {
+    const projects = (await listProjects(await context.app())).map(presentProject);
+    return presentList(projects, {
+      name: ({ id }) => id,
+      empty: 'No projects yet. Create one with: bsvc project create <name>',
+      head: ['id', 'name', 'plan', 'created'],
+      row: ({ id, name, plan, createdAt }) => [id, name, plan, createdAt],
+    });
+  },
+});
+
+const show = defineCommand({
+  examples: ['bsvc project show shop', 'bsvc project show shop --quiet'],
+  parameters: { project: projectArgument },
+  async run(context, input) {
+    const project = presentProjectDetails(await requireProject(await context.app(), input.project));
+    return { json: project, quiet: project.id, text: (view) => presentProjectTable(view, project) };
+  },
+});
+
+const update = defineCommand({
+  details: 'Allowed domains and redirects replace the current ones. The limit "plan" resets to the plan’s limit.',
+  examples: [
+    'bsvc project update shop --plan pro',
+    'bsvc project update shop --allowed-domain https://shop.example --allowed-domain "*.shop.example"',
+    'bsvc project update shop --code-login signup --redirect https://shop.example/sign-in',
+    'bsvc project update shop --limit mail=200 --limit database=2gb --limit webhooks=plan',
+  ],
+  audited: true,
+  parameters: {
+    project: projectArgument,
+    name: option('--name <name>', 'new name'),
+    plan: choice('--plan <plan>', 'limits to apply', PLAN_NAMES),
+    allowedDomains: list('--allowed-domain <domain>', 'origin, host or *.base that browsers may call from'),
+    mailFrom: option(
+      '--mail-from <sender>',
+      'default sender of emails: an address, or "Name <address>"; "none" for the server’s',
+    ),
+    publishableUploads: choice(
+      '--publishable-uploads <on|off>',
+      'allow uploads with publishable keys, and users to delete their uploads',
+      ['on', 'off'],
+    ),
+    codeLogin: choice('--code-login <who>', 'who may sign in by a mailed code: no one, accounts, anybody', CODE_LOGINS),
+    redirects: list('--redirect <url>', 'URL of the application that emails may link to; "none" removes all'),
+    mfa: choice('--mfa <mode>', 'whether users may, or have to, enrol a second factor', MFA_MODES),
+    mfaResetDelay: option('--mfa-reset-delay <time>', 'delay until a reset of a user’s MFA takes effect'),
+    anonymous: choice('--anonymous <mode>', 'whether users may sign up as guests, without an address', ['on', 'off']),
+    anonymousKeep: option('--anonymous-keep <time>', 'delete inactive anonymous users after this long'),
+    tokens: choice(
+      '--tokens <algorithm>',
+      'signature of access tokens; ES256 lets other servers verify them',
+      TOKEN_ALGORITHMS,
+    ),
+    passkeyRpId: option('--passkey-rp-id <host>', 'domain of passkeys (RP ID); "none" disables them'),
+    passkeyOrigins: list('--passkey-origin <origin>', 'origin of the application that uses passkeys'),
+    limits: list('--limit <name=value>', 'one limit of this project instead of the plan’s', readLimit),
+  },
+  async run(context, { project, name, plan, allowedDomains, mailFrom, publishableUploads, limits, ...ways }) {
+    const signIn = readSignIn(ways);
+    const single = [name, plan, publishableUploads, mailFrom, signIn];
+    if (single.every((given) => given === undefined) && allowedDomains.length + limits.length === 0) {
+      throw new UsageError(
+        'Nothing to change: give --name, --plan, --allowed-domain, --mail-from, --publishable-uploads, --limit or a setting of sign-in.',
+      );
+    }
+    const app = await context.app();
+    const changed = await changeProject(app, await requireProject(app, project), {
+      name,
+      plan,
+      ...(allowedDomains.length > 0 && { allowedDomains }),
+      ...(publishableUploads && { publishableUploads: publishableUploads === 'on' }),
+      ...(signIn && { signIn }),
+      ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
+      ...(mailFrom !== undefined && { providerFromEmail: mailFrom === 'none' ? null : mailFrom }),
+    });
+    const updated = presentProjectDetails(changed);
+    return { json: updated, quiet: updated.id, text: (view) => presentProjectTable(view, updated) };
+  },
+});
+
+/** Undefined when no setting of sign-in is given. */
+function readSignIn({
+  redirects,
+  passkeyRpId,
+  passkeyOrigins,
+  anonymous,
+  ...single
+}: Omit<SignInSettings, 'redirects' | 'passkeys' | 'anonymous'> & {
+  anonymous?: 'on' | 'off';
+  redirects: readonly string[];
+  passkeyRpId?: string;
+  passkeyOrigins: readonly string[];
+}): SignInSettings | undefined {
+  if (passkeyOrigins.length > 0 !== (passkeyRpId !== undefined && passkeyRpId !== 'none')) {
+    throw new UsageError('--passkey-rp-id and --passkey-origin go together.');
+  }
+  const given = {
+    ...Object.fromEntries(Object.entries(single).filter(([, given]) => given !== undefined)),
+    ...(anonymous !== undefined && { anonymous: anonymous === 'on' }),
+    ...(passkeyRpId === 'none' && { passkeys: null }),
+    ...(passkeyOrigins.length > 0 && { passkeys: { rpId: passkeyRpId!, origins: [...passkeyOrigins] } }),
+    ...(redirects.length > 0 && { redirects: redirects.filter((url) => url !== 'none') }),
+  };
+  return Object.keys(given).length > 0 ? given : undefined;
+}
+
+function readLimit(text: string): [name: string, value: number | null] {
+  const [, name, amount] = /^(\w+)=(\d+(?:[kKmMgG]?[bB])?|plan)$/.exec(text) ?? [];
+  if (!name || !OVERRIDABLE_LIMITS.includes(name)) {
+    throw new Error(`it must be name=number or name=plan, with one of ${OVERRIDABLE_LIMITS.join(', ')}.`);
+  }
+  if (amount === 'plan') return [name, null];
+  if (/\D/.test(amount!) && !BYTE_LIMITS.includes(name)) {
+    throw new Error(`${name} is a number without a unit, for example ${name}=200.`);
+  }
+  return [name, parseBytes(amount!)];
+}
+
+const brief = defineCommand({
+  details: 'At most 4 kB of Markdown for a coding agent; a server serves the same at /api/schemas/brief.md.',
+  examples: ['bsvc project brief shop'],
+  parameters: { project: projectArgument },
+  async run(context, input) {
+    const app = await context.app();
+    const text = writeBrief(await describeProject(app, await requireProject(app, input.project), { isPublic: false }));
+    return { json: { brief: text }, quiet: text.trimEnd(), text: () => text.trimEnd() };
+  },
+});
+
+const defineNamedProjectCommand = defineCommandOn({ project: doomedProjectArgument }, async (context, { project }) => {
+  const app = await context.app();
+  // A project half deleted is no longer found, but deleting it again finishes the work.
+  return { app, project, name: (await findProject(app, project))?.name ?? project };
+});
+
+const remove = defineNamedProjectCommand({
+  details: 'Its keys stop working at once. If it is interrupted, run it again: it goes on where it stopped.',
+  examples: ['bsvc project delete shop', 'bsvc project delete shop --yes'],
+  audited: true,
+  destroys: ({ name }) => ({ what: `Deletes project ${name} with its collections, documents and keys.`, name }),
+  async run(_context, { app, project }) {
+    const deleted = presentProject(await deleteProject(app, project));
+    return { json: deleted, quiet: deleted.id, text: () => `Deleted project ${deleted.name} and everything in it.` };
+  },
+});
+
+const usage = defineCommand({
+  examples: ['bsvc project usage shop', 'bsvc project usage shop --json'],
+  parameters: { project: projectArgument },
+  async run(context, input) {
+    const app = await context.app();
+    const usage = await measureUsage(app, await requireProject(app, input.project));
+    return {
+      json: usage,
+      quiet: usage.documents,
+      text: async (view) =>
+        [
+          await view.table(
+            ['collection', 'documents', 'in trash', 'size', 'log of changes'],
+            usage.collections.map(({ name, documents, trashed, bytes, log }) => [
+              name,
+              documents,
+              trashed,
+              presentBytes(bytes),
+              log ? presentBytes(log.bytes) : '',
+            ]),
+          ),
+          [
+            presentDatabase(usage.database),
+            presentStorage(usage.storage),
+            `${usage.mail.used} of ${usage.mail.limit ?? 'unlimited'} mails used this month`,
+            `${usage.webhooks} of ${usage.limits.webhooks ?? 'unlimited'} webhooks used`,
+          ].join('\n'),
+          await view.table(
+            ['limit', `granted (plan ${usage.plan})`],
+            Object.entries(usage.limits).map(([name, limit]) => [name, presentLimit(name, limit)]),
+          ),
+        ].join('\n\n'),
+    };
+  },
+});
+
+function presentDatabase({ used, kept, limit }: DatabaseUsage): string {
+  const of = presentLimit('database', limit);
+  return `${presentBytes(used)} of ${of} used in the database, ${presentBytes(kept)} of it sessions, codes, mails and the like`;
+}
+
+function presentStorage({ files, bytes, limit, provider }: StorageUsage): string {
+  const place = provider === 'external' ? ' (new files go to the project’s own bucket)' : '';
+  return `${countOf(files, 'file')}, ${presentBytes(bytes)} of ${presentLimit('storage', limit)} used${place}`;
+}
+
+function presentLimit(name: string, limit: number | null): string {
+  if (limit === null) return 'unlimited';
+  return name === 'storage' || name === 'database' ? presentBytes(limit) : String(limit);
+}
+
+const recount = defineCommand({
+  details: 'Usage is counted automatically. Use this after data was restored or changed from outside.',
+  examples: ['bsvc project recount shop', 'bsvc project recount shop --json'],
+  audited: true,
+  parameters: { project: projectArgument },
+  async run(context, input) {
+    const app = await context.app();
+    const storage = await recountStorage(app, await requireProject(app, input.project));
+    return {
+      json: { storage },
+      quiet: storage.after,
+      text: () => `Storage: ${storage.after} bytes (the counter said ${storage.before})`,
+    };
+  },
+});
+
+export default { create, list: listAll, show, update, brief, remove, usage, recount };
