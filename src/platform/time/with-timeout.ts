@@ -15,15 +15,8 @@ function race<T>(
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(onTime, ms, resolve, reject);
-    work.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
+    const isOver = (): void => clearTimeout(timer);
+    work.then(resolve, reject);
+    work.then(isOver, isOver);
   });
 }
