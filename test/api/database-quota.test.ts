@@ -1,11 +1,12 @@
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Collection, documentsName } from '../world/collections.js';
-import { importDocuments } from '../world/documents.js';
+import { type Collection, documentsName, parseFieldSpec } from '../world/collections.js';
+import { importDocuments, purgeTrash, removeExpiredDocuments } from '../world/documents.js';
 import { projectStore } from '../world/stored.js';
 import { MAX_USER_BYTES } from '../../src/features/users/accounts/insert-user.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
+import { createFakeClock } from '../helpers/fake-clock.js';
 import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { bearer, buildEmail, openUserClient, PASSWORD } from '../helpers/user-client.js';
@@ -67,6 +68,64 @@ describe('the database limit of a plan', () => {
     await send('delete', `items/${ids[1]!}?permanent=true`).expect(200);
     await send('delete', `items/${ids[2]!}?permanent=true`).expect(200);
     await eventually('there is room again', async () => (await send('post', 'items', DOCUMENT)).status === 201);
+  });
+
+  it('is told before what a rule with sets refuses, and after what one without them does', async () => {
+    const { app } = test;
+    const full = await buildProject(app);
+    await projectStore(app).updateOne(
+      { _id: full.project._id },
+      { $set: { limits: { database: 3 * DOCUMENT.text.length } } },
+    );
+    const build = (name: string, specs: string[], more: object): Promise<Collection> =>
+      buildCollection(app, full.project, { name, fields: specs.map(parseFieldSpec), ...more });
+    await build('members', ['team:String!', 'user:String!'], { access: 'server-only' });
+    const team = 'doc.team in members[user = user.id].team';
+    await build('cards', ['team:String', 'text:String'], { rules: { read: team, create: team } });
+    await build('notes', ['by:String', 'text:String'], { rules: { read: 'user', create: 'doc.by = user.id' } });
+    const { accessToken } = (await openUserClient(test, full.publishable).signUp()).body as { accessToken: string };
+    const headers = { 'x-api-key': full.publishable, ...bearer(accessToken) };
+    const insert = (name: string, text: string): request.Test =>
+      request(test.server).post(`/api/data/${name}`).set(headers).send({ text });
+    for (const name of ['cards', 'notes'])
+      expect((await insert(name, 'a')).body).toMatchObject({ code: 'RULE_REFUSED' });
+    const large = 'x'.repeat(4 * DOCUMENT.text.length);
+    expect((await insert('cards', large)).body).toMatchObject({ code: 'QUOTA_EXCEEDED' });
+    expect((await insert('notes', large)).body).toMatchObject({ code: 'RULE_REFUSED' });
+  });
+
+  it.each([true, false])('has room again once documents have expired for good: %s', async (permanent) => {
+    const clock = createFakeClock();
+    const own = await openTestApp({ clock });
+    try {
+      const { project, secret } = await buildProject(own.app);
+      await projectStore(own.app).updateOne({ _id: project._id }, { $set: { limits: { database: LIMIT } } });
+      const fields = ['text:String', 'until:Date'].map(parseFieldSpec);
+      const { name } = await buildCollection(own.app, project, { fields, expire: { field: 'until', permanent } });
+      const until = new Date(clock.now() + 1000).toISOString();
+      const insert = async (): Promise<number> =>
+        (
+          await request(own.server)
+            .post(`/api/data/${name}`)
+            .set('x-api-key', secret)
+            .send({ ...DOCUMENT, until })
+        ).status;
+      while ((await insert()) === 201);
+      clock.advance(2000);
+      expect(await insert()).toBe(403);
+      expect(await removeExpiredDocuments(own.app)).toBeGreaterThan(0);
+      if (!permanent) {
+        // What is in the trash counts.
+        clock.advance(60_000);
+        expect(await insert()).toBe(403);
+        clock.advance(31 * 86_400_000);
+        expect(await purgeTrash(own.app)).toBeGreaterThan(0);
+      }
+      clock.advance(60_000);
+      await eventually('there is room again', async () => (await insert()) === 201);
+    } finally {
+      await own.close();
+    }
   });
 
   it('counts users like documents, and lets those of a full project be changed, ended and removed', async () => {

@@ -19,6 +19,7 @@ import {
 } from '../helpers/build-project.js';
 import { buildWebhook, settleWebhooks } from '../helpers/build-webhook.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
+import { buildOperator } from '../helpers/operator-client.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 import { openWebhookReceiver, type WebhookReceiver } from '../helpers/webhook-receiver.js';
 
@@ -171,6 +172,27 @@ describe('documents that expire', () => {
   ])('cannot go by %s', async (_, expire, mode) => {
     const input = { fields: FIELDS.map(parseFieldSpec), expire, mode: mode as 'enforced' };
     await expect(buildCollection(test.app, owner.project, input)).rejects.toMatchObject({ code: 'INVALID_EXPIRE' });
+  });
+
+  it('are refused over HTTP by a moment that they cannot have, and told of by one that they can', async () => {
+    const { call } = await buildOperator(test);
+    const path = `/api/projects/${owner.project._id.toHexString()}/collections`;
+    const fields = [
+      { name: 'title', type: 'String' },
+      { name: 'expiresAt', type: 'Date' },
+    ];
+    const added = { name: 'sessions', fields, expire: { field: 'title' } };
+    expect((await call('post', path, added).expect(400)).body).toMatchObject({
+      code: 'INVALID_EXPIRE',
+      message: expect.stringContaining('a declared field of type Date'),
+    });
+    await call('post', path, { ...added, expire: { field: 'expiresAt', after: '2h' } }).expect(201);
+    const edit = (expire: Expire | null) => call('patch', `${path}/sessions`, { expire });
+    expect((await edit({ field: 'updatedAt' }).expect(400)).body).toMatchObject({ code: 'INVALID_EXPIRE' });
+    const { body } = await call('get', `${path}/sessions`).expect(200);
+    expect(body).toMatchObject({ data: { expire: { field: 'expiresAt', after: '2h' } } });
+    await edit(null).expect(200);
+    expect(((await call('get', `${path}/sessions`)).body as { data: object }).data).not.toHaveProperty('expire');
   });
 
   it.each<[string, Expire]>([

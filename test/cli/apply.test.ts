@@ -213,6 +213,29 @@ Nothing was changed (--dry-run).
     expect(await apply('format: bsvc/1\nprojects: [{ name: shop, mail: {}, storage: {} }]', '--prune')).toEqual([]);
   });
 
+  it('drops a field whose rule names a set, and that set’s collection, with --prune', async () => {
+    const members = '{ name: members, fields: ["team:String!", "user:String!"], access: server-only }';
+    const level = '"level:Number@write(doc.team in members[user = user.id].team)"';
+    const teams = (fields: string, ...others: string[]): string =>
+      `format: bsvc/1\nprojects: [{ name: teams, collections: [${[
+        `{ name: cards, fields: ["team:String", ${fields}], rules: { read: user, update: user } }`,
+        ...others,
+      ].join(', ')}] }]`;
+    const whole = teams(`${level}, "title:String"`, members);
+    await apply(whole);
+    expect(await apply(whole, '--prune')).toEqual([]);
+    // The rule needs the collection, so the one cannot go without the other.
+    writeFileSync(join(home.dir, 'half.yaml'), teams(`${level}, "title:String"`));
+    const half = await bsvc(['apply', '-f', 'half.yaml', '--prune', '--yes']);
+    expect([half.code, half.stderr]).toEqual([1, expect.stringContaining('members')]);
+    const changes = await apply(teams('"title:String"'), '--prune', '--yes');
+    expect(changes.map(({ action, name }) => `${action} ${name}`).sort()).toEqual([
+      'change teams/cards',
+      'drop teams/members',
+    ]);
+    expect(await apply(teams('"title:String"'), '--prune')).toEqual([]);
+  });
+
   it('drops templates and webhooks that an empty list does not name, with --prune', async () => {
     const none = 'format: bsvc/1\nprojects: [{ name: shop, mail: { templates: [] }, webhooks: [] }]';
     expect(await apply(none)).toEqual([]);

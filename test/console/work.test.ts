@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { ObjectId } from 'bson';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { requireCollection } from '../world/collections.js';
 import { makeSignInLink, requireOperatorNamed } from '../world/operators.js';
 import { addWebhook, updateProject } from '../world/projects.js';
 import { SIGNED_IN_OPERATORS, operatorSessionStore } from '../world/stored.js';
@@ -155,6 +156,54 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByRole('button', { name: 'Register' }).click();
     await page.getByText('Collection registered').waitFor();
     await page.getByRole('row', { name: 'registered' }).getByText('server-only').waitFor();
+  });
+
+  it('declares references, uniques with a condition and expiry in the form', async () => {
+    const page = await openConsole(stage, { hash: at(stage, 'collections?new=1') });
+    await page.getByLabel('Name', { exact: true }).fill('visits');
+    for (const name of ['org', 'status', 'until', 'post']) {
+      await page.getByRole('button', { name: 'Add a field' }).click();
+      await page.getByLabel('Name of the new field').fill(name);
+    }
+    await page.getByLabel('Type of until').selectOption('Date');
+    await page.getByLabel('Type of post').selectOption('Ref');
+    await page.getByLabel('Collection of post').selectOption('posts');
+    await page.getByText('Rules of post').click();
+    await page.getByLabel('When it is deleted').selectOption('trash');
+    await page.getByLabel(/^Unique together/).fill('org,title where status=booked\norg,until');
+    await page.getByLabel('Documents expire').selectOption('until');
+    await page.getByLabel(/^Time after that/).fill('2h');
+    await page.getByLabel('for good, not to the trash').check();
+    expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
+    await page.getByRole('button', { name: 'Register' }).click();
+    await page.getByText('Collection registered').waitFor();
+    const visits = await requireCollection(stage.test.app, stage.project._id, 'visits');
+    expect(visits.fields.at(-1)).toEqual({ name: 'post', type: 'Ref', ref: 'posts', check: true, onDelete: 'trash' });
+    expect([visits.uniques, visits.expire]).toEqual([
+      [{ fields: ['org', 'title'], where: { status: 'booked' } }, ['org', 'until']],
+      { field: 'until', after: '2h', permanent: true },
+    ]);
+
+    await visit(page, at(stage, 'collections?open=visits'));
+    await page.getByText('Unique together: org,title where status=booked · org,until').waitFor();
+    await page.getByRole('link', { name: 'Edit…' }).click();
+    await page.getByLabel(/^Unique together/).fill('org,until');
+    await page.getByLabel('Documents expire').selectOption('never');
+    await page.getByText('Rules of post').click();
+    await page.getByLabel('With the same').fill('title');
+    const changes = page.getByRole('region', { name: 'Changes' }).getByRole('listitem');
+    await expect
+      .poll(() => changes.allTextContents())
+      .toEqual([
+        expect.stringContaining('field post: Ref'),
+        '− unique org,title where status=booked',
+        'expire by until after 2h for good → never',
+      ]);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Collection changed').waitFor();
+    const changed = await requireCollection(stage.test.app, stage.project._id, 'visits');
+    expect([changed.uniques, changed.expire ?? null]).toEqual([[['org', 'until']], null]);
+    expect(changed.fields.at(-1)).toMatchObject({ onDelete: 'trash', same: ['title'] });
   });
 
   it('applies a schema after a look at it, and asks for the name before it loosens anything', async () => {

@@ -15,6 +15,7 @@ import { CollectionEditor } from './collection-edit.js';
 import { USERS, type Collection, type CollectionField, type CollectionsPath } from '../collection.js';
 import { RulesEditor } from '../rules/rules-editor.js';
 import { SchemaDialog } from './schema.js';
+import { presentExpire, writeUnique } from './use-settings.js';
 
 export function Collections() {
   const { parts, query } = place.value;
@@ -103,7 +104,7 @@ function OneCollection({
   onDropped: () => void;
 }) {
   const [dropping, setDropping] = useState(false);
-  const { name, fields, indexes } = collection;
+  const { name, fields, indexes, uniques = [], expire } = collection;
   const path = below(base, '/{collection}', { collection: name });
   return (
     <>
@@ -126,6 +127,8 @@ function OneCollection({
         ]}
       />
       <p>Indexes: {indexes.length === 0 ? 'none' : indexes.join(' · ')}</p>
+      {uniques.length > 0 && <p>Unique together: {uniques.map(writeUnique).join(' · ')}</p>}
+      {expire && <p>Documents expire {presentExpire({ expire })}</p>}
       <p>
         Access: {describeAccess(collection)} {name !== USERS && <a href={linkHere({ rules: '1' })}>Rules…</a>}
       </p>

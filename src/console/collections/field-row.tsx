@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { DeclaredField } from '../collection.js';
-import { Field, Tick } from '../parts/form.js';
+import { Choice, Field, Tick } from '../parts/form.js';
 import { readNumber, writeScalar } from '../parts/schema-form/scalar-inputs.js';
 
 const TYPES = ['String', 'Number', 'Boolean', 'Date', 'Object', 'Array', 'Ref'] as const;
@@ -68,6 +68,7 @@ export function FieldRow({ field, isStored, collections, isAdded, onField, onRem
         Remove
       </button>
       <Rules field={field} shown={shown} onField={onField} />
+      {type === 'Ref' && <ReferenceRules field={field} shown={shown} onField={onField} />}
     </li>
   );
 }
@@ -160,6 +161,52 @@ function Rules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & 
             onChange={(value) => onField(withRule(field, 'enum', readChoices(value, type)))}
           />
         )}
+      </div>
+    </details>
+  );
+}
+
+const ON_DELETE = [
+  ['', 'this stays as it is'],
+  ['restrict', 'that is refused'],
+  ['unset', 'this field is cleared'],
+  ['trash', 'this goes to the trash'],
+  ['remove', 'this is removed for good'],
+] as const;
+
+/** What a reference demands of the document that it names. */
+function ReferenceRules({ field, shown, onField }: Pick<RowProps, 'field' | 'onField'> & { shown: string }) {
+  const { check = false, onDelete = '', same } = field;
+  // Each of the others needs the check.
+  const set = (key: 'onDelete' | 'same', value: unknown): void =>
+    onField(withRule(value === undefined ? field : { ...field, check: true }, key, value));
+  return (
+    <details>
+      <summary>Rules of {shown}</summary>
+      <div class="row">
+        <Tick
+          label="the document must exist"
+          value={check}
+          onChange={(isSet) =>
+            onField(
+              isSet
+                ? { ...field, check: true }
+                : withRule(withRule(withRule(field, 'check', undefined), 'onDelete', undefined), 'same', undefined),
+            )
+          }
+        />
+        <Choice
+          label="When it is deleted"
+          value={onDelete}
+          choices={ON_DELETE}
+          onChange={(value) => set('onDelete', value === '' ? undefined : value)}
+        />
+        <Field
+          label="With the same (commas between)"
+          autocomplete="off"
+          value={same?.join(',') ?? ''}
+          onChange={(value) => set('same', value === '' ? undefined : value.split(','))}
+        />
       </div>
     </details>
   );

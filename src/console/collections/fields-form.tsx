@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { DeclaredField } from '../collection.js';
 import { Choice, Field, TextArea } from '../parts/form.js';
 import { linkHere, place, replaceWith } from '../routes.js';
+import { ExpireFields, UniquesField } from './documents-form.js';
 import { FieldRow } from './field-row.js';
 import type { AccessWord, CollectionSettings } from './use-settings.js';
 
@@ -81,6 +82,8 @@ export function FieldsForm({
           value={indexes.join('\n')}
           onChange={(text) => onSettings({ ...settings, indexes: text === '' ? [] : text.split('\n') })}
         />
+        <UniquesField settings={settings} onSettings={onSettings} />
+        <ExpireFields settings={settings} onSettings={onSettings} />
       </div>
     </>
   );

@@ -1,14 +1,20 @@
 import { useState } from 'preact/hooks';
 import type { Collection, DeclaredField } from '../collection.js';
 import { useDraft } from '../drafts.js';
+import { writeUniqueText } from '../../exchange/unique-text.js';
 
 /** What can be changed of a collection. */
 export interface CollectionSettings extends Pick<Collection, 'mode' | 'fields' | 'indexes'> {
+  uniques?: Unique[];
+  /** null for never. */
+  expire?: NonNullable<Collection['expire']> | null;
   /** Left out where rules say who may do what. */
   access?: AccessWord;
   /** With the access public-read or private. */
   ownerField?: string;
 }
+
+export type Unique = NonNullable<Collection['uniques']>[number];
 
 export type AccessWord = Exclude<Collection['access'], 'rules'>;
 
@@ -51,13 +57,19 @@ export function useSettings(path: string, collection: Collection | null) {
 
 export type EditedSettings = ReturnType<typeof useSettings>;
 
-const settingsOf = ({ mode, fields, indexes, access, rls }: Collection): CollectionSettings => ({
+const settingsOf = ({ mode, fields, indexes, uniques, expire, access, rls }: Collection): CollectionSettings => ({
   mode,
   fields,
   indexes,
+  ...(uniques && { uniques }),
+  ...(expire && { expire }),
   ...(access !== 'rules' && { access }),
   ...(rls.enabled && { ownerField: rls.ownerField }),
 });
+
+/** A unique in a line of text. */
+export const writeUnique = (unique: Unique): string =>
+  writeUniqueText(Array.isArray(unique) ? { fields: unique, where: {} } : unique);
 
 function readSettings(text: string): { settings: CollectionSettings | null; problem: string | null } {
   try {
@@ -95,14 +107,29 @@ export function describeChanges(before: CollectionSettings, after: CollectionSet
     ...before.fields
       .filter(({ name }) => !kept.has(name))
       .map((field) => `− field ${show(field)}: its values stay stored`),
-    ...after.indexes.filter((index) => !before.indexes.includes(index)).map((index) => `+ index ${index}`),
-    ...before.indexes.filter((index) => !after.indexes.includes(index)).map((index) => `− index ${index}`),
+    ...describeList('index', before.indexes, after.indexes),
+    ...describeList('unique', presentUniques(before), presentUniques(after)),
+    ...(presentExpire(before) === presentExpire(after)
+      ? []
+      : [`expire ${presentExpire(before)} → ${presentExpire(after)}`]),
     ...(before.mode === after.mode ? [] : [`mode ${before.mode} → ${after.mode}`]),
     ...(presentAccess(before) === presentAccess(after)
       ? []
       : [`access ${presentAccess(before)} → ${presentAccess(after)}`]),
   ];
 }
+
+const describeList = (what: string, before: readonly string[], after: readonly string[]): string[] => [
+  ...after.filter((each) => !before.includes(each)).map((each) => `+ ${what} ${each}`),
+  ...before.filter((each) => !after.includes(each)).map((each) => `− ${what} ${each}`),
+];
+
+const presentUniques = ({ uniques = [] }: CollectionSettings): string[] => uniques.map(writeUnique);
+
+export const presentExpire = ({ expire }: Pick<CollectionSettings, 'expire'>): string =>
+  expire
+    ? `by ${expire.field}${expire.after ? ` after ${expire.after}` : ''}${expire.permanent ? ' for good' : ''}`
+    : 'never';
 
 const presentAccess = ({ access = 'server-only', ownerField }: CollectionSettings): string =>
   ownerField === undefined ? access : `${access} by ${ownerField}`;

@@ -1,12 +1,8 @@
+import { writeUniqueText, type UniqueParts } from '../../../exchange/unique-text.js';
 import { anyOf, arrayOf, FLAG, mapOf, number, object, TEXT, type Schema } from '../../../platform/schema/schema.js';
 
 /** Fields that are unique together: among all documents that have them, or those alone that hold some values. */
-export type Unique = string[] | ConditionalUnique;
-
-export interface ConditionalUnique {
-  fields: string[];
-  where: Record<string, string | number | boolean>;
-}
+export type Unique = string[] | UniqueParts;
 
 const FIELDS = arrayOf(TEXT, { maxItems: 10 });
 const WHERE = mapOf(anyOf(TEXT, number(), FLAG));
@@ -17,19 +13,11 @@ export const UNIQUES: Schema<Unique[]> = arrayOf(anyOf(FIELDS, object({ fields: 
 });
 
 /** The two parts of a unique; one without a condition has an empty one. */
-export function readUnique(unique: Unique): ConditionalUnique {
+export function readUnique(unique: Unique): UniqueParts {
   return Array.isArray(unique) ? { fields: unique, where: {} } : unique;
 }
 
 /** A unique as it is written at the command line: `staff,at where status=booked`. */
 export function writeUnique(unique: Unique): string {
-  const { fields, where } = readUnique(unique);
-  const conditions = Object.entries(where).map(([name, value]) => `${name}=${writeValue(value)}`);
-  return fields.join() + (conditions.length > 0 ? ` where ${conditions.join()}` : '');
-}
-
-function writeValue(value: string | number | boolean): string {
-  return typeof value === 'string' && /^[A-Za-z_][\w-]*$/.test(value) && value !== 'true' && value !== 'false'
-    ? value
-    : JSON.stringify(value);
+  return writeUniqueText(readUnique(unique));
 }

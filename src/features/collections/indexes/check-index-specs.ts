@@ -3,7 +3,8 @@ import type { Collection } from '../collection.js';
 import { MAX_STORED_INDEXES, placesField, requiredIndexes } from './document-indexes.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES, type Field } from '../fields/field.js';
 import { FIELD_TYPE_RULES } from '../fields/field-type.js';
-import { readUnique, writeUnique, type ConditionalUnique } from '../fields/unique.js';
+import type { UniqueParts } from '../../../exchange/unique-text.js';
+import { readUnique, writeUnique } from '../fields/unique.js';
 
 const MAX_UNIQUES = 10;
 const MAX_TOGETHER = 4;
@@ -36,7 +37,7 @@ function checkUniques({ uniques = [], fields, rls }: Pick<Collection, 'uniques' 
 }
 
 /** A condition compares fields with values that they can have. */
-function requireCondition(text: string, where: ConditionalUnique['where'], fields: readonly Field[]): void {
+function requireCondition(text: string, where: UniqueParts['where'], fields: readonly Field[]): void {
   const conditions = Object.entries(where);
   if (conditions.length === 0 || conditions.length > MAX_TOGETHER) {
     throw refusal(`"${text}" must have one to ${MAX_TOGETHER} conditions, as where status=booked`);

@@ -82,12 +82,14 @@ export function planSchema(
     const from = present.get(collection);
     const to = merged.get(collection)!;
     // A mistake is told before anybody is asked about what the plan loosens.
-    const isSame = isDeepStrictEqual(from?.rules, to.rules);
+    const areSame = isDeepStrictEqual([from?.rules, from?.fields], [to.rules, to.fields]);
     namingCollection(collection, () => {
-      if (!isSame) checkRules(to, { users, others });
+      // What they name may go by the same plan.
+      const isChecked = !areSame || options.prune;
+      if (isChecked) checkRules(to, { users, others });
       if (!from) checkFields(to.fields, { name: collection, mode: to.mode });
       if (!isDeepStrictEqual(from?.fields, to.fields)) requireTargets(to.fields, others);
-      if (!isSame || !isDeepStrictEqual(from?.fields, to.fields)) checkFieldRules(to, { users, others });
+      if (isChecked) checkFieldRules(to, { users, others });
     });
     if (!from) {
       changes.push({ action: 'add', collection, to });
