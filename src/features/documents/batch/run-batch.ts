@@ -33,9 +33,9 @@ export async function runBatch(
   operations: readonly BatchOperation[],
   key: string | null,
 ): Promise<OperationResult[]> {
-  const carryOut = async (mark?: Mark): Promise<OperationResult[]> => {
+  const carryOut = async (mark: Mark): Promise<OperationResult[]> => {
     const { places, writes } = await planAll(app, caller, operations);
-    const first = await mark?.(writes.map(({ id }) => id));
+    const first = await mark(writes.map(({ id }) => id));
     const ask = askHooks(app, hookedCaller(caller), { isOne: false, idempotencyKey: key });
     const committed = await commitWrites(app, writes, { first, naming: ofBatch, ask });
     return committed.map(({ after }, at) => ({
@@ -43,8 +43,7 @@ export async function runBatch(
       document: after!.isDeleted === false ? presentWritten(after!, places[at]!.writer) : null,
     }));
   };
-  if (key === null) return carryOut();
-  const places = await placesOf(app, caller, operations);
+  const places = key === null ? [] : await placesOf(app, caller, operations);
   return carryOutOnce(
     app,
     { place: places[0]!, action: 'batch', key, body: operations },

@@ -31,15 +31,14 @@ export async function insertDocuments(
   if (!Array.isArray(body) || body.length === 0 || body.length > MAX_BULK_DOCUMENTS) {
     throw invalid('INVALID_BODY', `The body must be an array of 1 to ${MAX_BULK_DOCUMENTS} documents`);
   }
-  const carryOut = async (mark?: Mark): Promise<BulkOutcome> => {
+  const carryOut = async (mark: Mark): Promise<BulkOutcome> => {
     const documents = await readAll(app, place, body);
     const ids = documents.map(({ _id }) => _id);
-    const first = await mark?.(ids);
+    const first = await mark(ids);
     const ask = askHooks(app, place.hooked, { isOne: false, idempotencyKey: key });
     await commitWrites(app, await openInserts(app, place, documents), { first, naming: ofBulk, ask });
     return outcomeOf(ids);
   };
-  if (key === null) return carryOut();
   return carryOutOnce(app, { place, action: 'bulk', key, body }, { carryOut, answerAgain: outcomeOf });
 }
 

@@ -31,7 +31,8 @@ interface IdempotencyRecord {
 export interface RepeatableRequest {
   place: WriteTarget;
   action: 'insert' | 'bulk' | 'update' | 'delete' | 'batch';
-  key: string;
+  /** Null: it cannot be repeated. */
+  key: string | null;
   body: unknown;
 }
 
@@ -40,7 +41,7 @@ const RECORD_BYTES = 400;
 const ID_BYTES = 16;
 
 /** Notes in the transaction that stores the effect of a request that it was carried out, and of which ids that was. */
-export type Mark = (ids: readonly ObjectId[]) => Promise<WriteTurn>;
+export type Mark = (ids: readonly ObjectId[]) => Promise<WriteTurn | undefined>;
 
 /** Thrown by a mark: another attempt of the request has been carried out. */
 class CarriedOut extends Error {
@@ -62,6 +63,7 @@ export async function carryOutOnce<T>(
     answerAgain,
   }: { carryOut: (mark: Mark) => Promise<T>; answerAgain: (ids: readonly ObjectId[]) => T | Promise<T> },
 ): Promise<T> {
+  if (request.key === null) return carryOut(() => Promise.resolve(undefined));
   const { writer, collection } = request.place;
   const { projectId } = collection;
   const bodyHash = sha256Hex(JSON.stringify(request.body) ?? '');

@@ -24,15 +24,14 @@ export async function insertDocument(
 ): Promise<PresentedDocument> {
   const { collection, writer, hooked } = place;
   const read = (): StoredDocument => readNewDocument(collection, body, writer, app.clock.now());
-  const carryOut = async (mark?: Mark): Promise<PresentedDocument> => {
+  const carryOut = async (mark: Mark): Promise<PresentedDocument> => {
     const document = read();
     requireCreatable(writer, document);
-    const first = await mark?.([document._id]);
+    const first = await mark([document._id]);
     const ask = askHooks(app, hooked, { isOne: true, idempotencyKey: key });
     const [written] = await commitWrites(app, await openInserts(app, place, [document]), { first, ask });
     return presentWritten(hooked ? written!.after! : document, writer);
   };
-  if (key === null) return carryOut();
   const request = { place, action: 'insert' as const, key, body };
   return carryOutOnce(app, request, {
     carryOut,

@@ -66,12 +66,11 @@ function removeOnce(
   { idempotencyKey: key = null }: RemovalOptions,
   decide: () => Promise<DecidedWrite>,
 ): Promise<string> {
-  const carryOut = async (mark?: Mark): Promise<string> => {
+  const carryOut = async (mark: Mark): Promise<string> => {
     const write = await decide();
     const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
-    await commitWrites(app, [write], { first: await mark?.([]), ask });
+    await commitWrites(app, [write], { first: await mark([]), ask });
     return write.id.toHexString();
   };
-  if (key === null) return carryOut();
   return carryOutOnce(app, { place, action: 'delete', key, body }, { carryOut, answerAgain: () => body.id });
 }

@@ -21,15 +21,14 @@ export async function updateDocument(
   body: unknown,
   { idempotencyKey: key = null, ...conditions }: ChangeConditions & { idempotencyKey?: string | null } = {},
 ): Promise<PresentedDocument> {
-  const carryOut = async (mark?: Mark): Promise<PresentedDocument> => {
+  const carryOut = async (mark: Mark): Promise<PresentedDocument> => {
     const update = readUpdate(place, idText, body, app.clock.now(), conditions);
     const write = await openUpdate(app, place, update);
-    const first = await mark?.([write.id]);
+    const first = await mark([write.id]);
     const ask = askHooks(app, place.hooked, { isOne: true, idempotencyKey: key });
     const [written] = await commitWrites(app, [write], { first, ask });
     return presentWritten(written!.after!, place.writer);
   };
-  if (key === null) return carryOut();
   const request = { place, action: 'update' as const, key, body: { id: idText, body } };
   return carryOutOnce(app, request, {
     carryOut,
