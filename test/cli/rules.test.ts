@@ -130,29 +130,9 @@ describe('bsvc rules test, as the server would answer', () => {
 });
 
 describe('the guide of rules', () => {
-  const guide = readFileSync(join(EXAMPLES, '../docs/rules.md'), 'utf8');
-
-  it.each(['board', 'shop', 'forum', 'crm'])('has the example %s as it is, and who may do what in it', async (name) => {
-    const declared = readFileSync(join(EXAMPLES, name, 'bsvc.yaml'), 'utf8');
-    expect(guide).toContain(`# ${name}.yaml\n${declared}`);
-    if (name === 'board') return;
-    const tested = await home.bsvc(['rules', 'test', join(EXAMPLES, name, 'rules.test.yaml'), '--json']);
-    const cells = guide.split('\n').map((line) =>
-      line
-        .split('|')
-        .map((cell) => cell.trim())
-        .join('|'),
-    );
-    for (const { documents } of tested.json<{ matrix: AccessMatrix[] }>().matrix) {
-      for (const { name: document, may } of documents) {
-        const letters = Object.values(may).map((actions) =>
-          (['read', 'update', 'delete'] as const)
-            .map((action) => (actions.includes(action) ? action[0] : '-'))
-            .join(''),
-        );
-        expect(cells).toContain(['', document, ...letters, ''].join('|'));
-      }
-    }
+  it('has the example of the shop as it is', () => {
+    const guide = readFileSync(join(EXAMPLES, '../docs/rules.md'), 'utf8');
+    expect(guide).toContain(`# shop.yaml\n${readFileSync(join(EXAMPLES, 'shop', 'bsvc.yaml'), 'utf8')}`);
   });
 });
 

@@ -52,7 +52,6 @@ const NOT_RUN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     '$ bsvc user social google --client-id 1234.apps.googleusercontent.com \\': 'needs an account at Google',
     '$ bsvc user social apple --client-id com.shop.web --app-client-id com.shop.app \\':
       'needs a key of Apple; the tests of social sign-in have an issuer with such keys',
-    '<!-- sign-in.html -->': 'test/e2e/sign-in-page.test.ts runs it in a browser',
   },
   'client.md': {
     ['import { createCoreClient } from ' + "'@bsvc/client/core';"]: 'an import; test/client/package.test.ts makes it',

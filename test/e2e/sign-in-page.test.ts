@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import { chromium, type Browser, type CDPSession, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readPackageFile } from '../world/app.js';
 import { drainJobs, listOutbox } from '../world/jobs.js';
 import { changeProject, setSocialProvider } from '../world/projects.js';
 import { totpCode } from '../world/users.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { CHROMIUM } from '../helpers/chromium.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
-import { readExamples, readGuides } from '../helpers/guide-examples.js';
 import { listen, type Listening } from '../helpers/listen.js';
 import { openSocialIssuer, type SocialIssuer } from '../helpers/social-issuer.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
@@ -23,11 +23,10 @@ let page: Page;
 let cdp: CDPSession;
 let address: string;
 
-/** The page of the guide, with key, server and provider of this test. */
-const guidePage = (): string =>
-  readExamples(readGuides().get('auth.md')!)
-    .find(({ file }) => file === 'sign-in.html')!
-    .text.replaceAll('http://localhost:4000', test.url)
+/** The example page, with key, server and provider of this test. */
+const examplePage = (): string =>
+  readPackageFile('templates', 'examples', 'sign-in.html')
+    .replaceAll('http://localhost:4000', test.url)
     .replace('pk_live_…', shop.publishable)
     .replace("PROVIDER = 'google'", "PROVIDER = 'acme'");
 
@@ -35,7 +34,7 @@ beforeAll(async () => {
   test = await openTestApp({ clock, settings: { BSVC_BCRYPT_COST: '4', BSVC_WEBHOOK_ALLOW_PRIVATE: 'true' } });
   shop = await buildProject(test.app);
   issuer = await openSocialIssuer();
-  site = await listen(createServer((_, reply) => reply.setHeader('content-type', 'text/html').end(guidePage())));
+  site = await listen(createServer((_, reply) => reply.setHeader('content-type', 'text/html').end(examplePage())));
   const origin = site.url.replace('127.0.0.1', 'localhost').replace(/\/$/, '');
   address = `${origin}/sign-in.html`;
   await changeProject(test.app, shop.project, {
