@@ -45,7 +45,7 @@ describe('the guide’s check of a token by its signature', () => {
       user: { _id: string };
       accessToken: string;
     };
-    expect(await check(accessToken)).toBe(`user ${user._id}, proved by pwd`);
+    expect(await check(accessToken)).toBe(`user ${user._id}, signed in with pwd`);
     const [head, claims, signature] = accessToken.split('.') as [string, string, string];
     const other = Buffer.from(JSON.stringify({ ...(JSON.parse(atob(claims)) as object), userId: '0'.repeat(24) }));
     expect(await check(`${head}.${other.toString('base64url')}.${signature}`)).toBe(

@@ -117,7 +117,7 @@ const GUIDE_GROUPS: Readonly<Record<string, readonly Guide[]>> = {
     {
       name: 'moving',
       title: 'Moving from Firebase, Supabase and others',
-      words: 'pocketbase, supabase, firebase, firestore, parse, appwrite, import',
+      words: 'pocketbase, supabase, firebase, firestore, parse, appwrite',
     },
     { name: 'migration', title: 'Migration from the hosted service', words: 'hosted, cloud' },
     { name: 'compare', title: 'Compare with other backends', words: 'alternatives, versus, vs, comparison' },
