@@ -1,5 +1,4 @@
 import { ROUTE_LISTS } from '../../src/api.js';
-import { publicPath } from '../../src/config/public-path.js';
 import { invalid, unavailable, type AppError } from '../../src/errors.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
 import { writeProjectFile, type ProjectFile } from '../../src/features/project-types/project-files.js';
@@ -99,7 +98,7 @@ async function fromDatabase(
   }
   const { app, project } = await chooseProject(context, named);
   const described = await describeProject(app, project, { isPublic: key === 'publishable' });
-  return { text: await writeProjectFile(file, ROUTE_LISTS, described, publicPath(app.config)), of: project.name };
+  return { text: await writeProjectFile(file, ROUTE_LISTS, described, app.config.publicUrl), of: project.name };
 }
 
 async function fromServer(

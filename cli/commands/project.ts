@@ -17,6 +17,7 @@ import { CODE_LOGINS, MFA_MODES, type SignInSettings } from '../../src/features/
 import { TOKEN_ALGORITHMS } from '../../src/platform/secrets/jwt.js';
 import { doomedProjectArgument, projectArgument } from '../ask/choose-project.js';
 import { argument, choice, defineCommand, defineCommandOn, flag, list, option } from '../shell/command.js';
+import { findServiceAddress } from '../shell/service-address.js';
 import { UsageError } from '../view/exit.js';
 import type { TextStyle } from '../view/output.js';
 import { countOf, presentBytes } from '../view/present-amount.js';
@@ -219,7 +220,8 @@ const brief = defineCommand({
   parameters: { project: projectArgument },
   async run(context, input) {
     const app = await context.app();
-    const text = writeBrief(await describeProject(app, await requireProject(app, input.project), { isPublic: false }));
+    const project = await describeProject(app, await requireProject(app, input.project), { isPublic: false });
+    const text = writeBrief(project, await findServiceAddress(app));
     return { json: { brief: text }, quiet: text.trimEnd(), text: () => text.trimEnd() };
   },
 });

@@ -3,11 +3,13 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MAX_BRIEF_BYTES, writeBrief } from '../../src/features/project-types/project-brief.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
-import type { Field } from '../world/collections.js';
+import { editCollection, type Field } from '../world/collections.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openRandom } from '../helpers/random.js';
 import { openSeed } from '../helpers/seed.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
+
+const ADDRESS = 'https://api.example.com';
 
 let test: TestApp;
 let shop: TestProject;
@@ -28,6 +30,9 @@ beforeAll(async () => {
     name: 'notes',
     fields: [{ name: 'owner', type: 'String', stamp: 'user.id' }],
     rules: { read: 'doc.owner = user.id', create: 'user', update: 'nobody', delete: 'nobody' },
+  });
+  await editCollection(test.app, shop.project._id, 'users', {
+    addFields: [{ name: 'username', type: 'String', required: true, minLength: 2, pattern: '^[a-z0-9]+$' }],
   });
 });
 afterAll(() => test.close());
@@ -73,7 +78,7 @@ describe('GET /api/schemas/brief.md', () => {
     const described = await describeProject(test.app, shop.project, { isPublic: false });
     const [orders] = described.collections.filter(({ name }) => name === 'orders');
     const more = Array.from({ length: count }, (_, at) => ({ ...orders!, name: `collection-with-a-long-name-${at}` }));
-    const text = writeBrief({ ...described, collections: [...described.collections, ...more] });
+    const text = writeBrief({ ...described, collections: [...described.collections, ...more] }, ADDRESS);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(MAX_BRIEF_BYTES);
     expect(text).toContain('## Limits');
   });
@@ -100,7 +105,7 @@ describe('GET /api/schemas/brief.md', () => {
         fields: Array.from({ length: below(chance(0.2) ? 150 : 5) }, drawField),
         access: [`read: ${pick(awkward)}`],
       }));
-      const text = writeBrief({ ...described, collections });
+      const text = writeBrief({ ...described, collections }, pick([ADDRESS, null, `https://${'a'.repeat(300)}`]));
       expect([seed, n, Buffer.byteLength(text) <= MAX_BRIEF_BYTES]).toEqual([seed, n, true]);
       const [, calls] = /```sh\n([\s\S]*?)```/.exec(text)!;
       // Each call is a line of one command: what was declared ends none, and begins none.

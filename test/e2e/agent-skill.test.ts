@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readPackageFile } from '../world/app.js';
 import { readExamples } from '../helpers/guide-examples.js';
+import { findFreePort } from '../helpers/listen.js';
 import { runBinary, startService, type RunningService } from '../helpers/run-binary.js';
+import { runShell } from '../helpers/run-shell.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 // What a coding agent does that follows SKILL.md to the letter, from an empty folder, and understands nothing but JSON:
@@ -65,6 +67,26 @@ function commandsFor(name: string): string[][] {
     .map((command) => command.replace('--quiet', '').replace(/(--project|brief) lists/, `$1 ${name}`))
     .map((command) => [...command.split(/\s+/).filter((word) => word !== '' && word !== '--json'), '--json']);
 }
+
+it('/llms.txt begins with lines that lead from an empty folder to a project, typed as they stand', async () => {
+  const dir = await openTempDir();
+  try {
+    const llms = readPackageFile('templates', 'agents', 'llms.txt');
+    const lines = [...llms.matchAll(/^ {4}(\S.*)$/gm)].map(([, line]) => line!);
+    expect(lines).toHaveLength(3);
+    const port = await findFreePort();
+    const health = `curl -sf --retry 40 --retry-delay 1 --retry-connrefused http://localhost:${port}/api/health`;
+    const { code, output } = await runShell(
+      dir.path,
+      ['-c', `trap 'kill $(jobs -p)' EXIT\n${lines.join(' \n')}\n${health}`],
+      { BSVC_PORT: `${port}`, BSVC_LOG_LEVEL: 'warn' },
+      100_000,
+    );
+    expect([code, output]).toEqual([0, expect.stringMatching(/"publishable":"pk_live_[^"]+"[^]*"status":"ok"/)]);
+  } finally {
+    await dir.remove();
+  }
+});
 
 describe.each(APPS)('SKILL.md, followed literally for $name', ({ name, declaration, tests, fill, texts }) => {
   let dir: TempDir;

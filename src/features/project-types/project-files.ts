@@ -29,28 +29,28 @@ const MEDIA_TYPES: Readonly<Record<ProjectFile, string>> = {
 type Part = { tag?: string | undefined };
 
 /**
- * The text of a file, of a service under the path `base`; the same project always gives the same. `part` is of the API
+ * The text of a file, of a service at `publicUrl`; the same project always gives the same. `part` is of the API
  * document alone, which is whole without: 404 for an unknown tag.
  */
 export async function writeProjectFile(
   file: ProjectFile,
   lists: readonly RouteList[],
   project: DescribedProject,
-  base = '',
+  publicUrl: string | null = null,
   part?: Part,
 ): Promise<string> {
   switch (file) {
     case 'types.d.ts':
       return writeTypeFile(project);
     case 'openapi.json': {
-      const document = await buildProjectDocument(lists, project, base);
+      const document = await buildProjectDocument(lists, project, publicPath({ publicUrl }));
       if (!part) return stringify(document, 2);
       return part.tag === undefined ? JSON.stringify(keepOwn(document)) : writeTag(document, part.tag);
     }
     case 'schema.json':
       return stringify(await writeSchemaFile(project), 1);
     case 'brief.md':
-      return writeBrief(project);
+      return writeBrief(project, publicUrl);
   }
 }
 
@@ -114,7 +114,7 @@ export async function readProjectFile(
   const attempt = `${place} ${version}`;
   const made =
     making.get(attempt) ??
-    make(file, lists, described, publicPath(app.config), part).finally(() => making.delete(attempt));
+    make(file, lists, described, app.config.publicUrl, part).finally(() => making.delete(attempt));
   making.set(attempt, made);
   files.set(place, { version, file: await made });
   return made;
@@ -124,10 +124,10 @@ async function make(
   file: ProjectFile,
   lists: readonly RouteList[],
   project: DescribedProject,
-  base: string,
+  publicUrl: string | null,
   part: Part,
 ): Promise<PreparedFile> {
-  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project, base, part));
+  return prepareFile(MEDIA_TYPES[file], await writeProjectFile(file, lists, project, publicUrl, part));
 }
 
 function openKept(app: App): Kept {

@@ -23,7 +23,7 @@ let short: ApiDocument;
 
 beforeAll(async () => {
   document = await buildProjectDocument(ROUTE_LISTS, described());
-  short = JSON.parse(await writeProjectFile('openapi.json', ROUTE_LISTS, described(), '', {})) as ApiDocument;
+  short = JSON.parse(await writeProjectFile('openapi.json', ROUTE_LISTS, described(), null, {})) as ApiDocument;
 });
 
 function sourceOf(which: string): ApiDocument {
