@@ -15,6 +15,7 @@ import { renderCommandsPage, renderSettingsPage } from './helpers/generated-docs
 import { renderRestGuide } from './helpers/generated-filters.js';
 import { readGuides } from './helpers/guide-examples.js';
 import { runCli } from './helpers/run-cli.js';
+import { countSurface } from './measure/surface.js';
 
 const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8');
 const guides = readGuides();
@@ -63,6 +64,10 @@ describe('README.md', () => {
 const { stdout: globals } = await runCli(['--help']);
 
 describe('the guides in templates/docs', () => {
+  it('can be read in two hours: at most 20,000 words by hand', () => {
+    expect(Object.fromEntries(countSurface())['words of guides by hand']).toBeLessThanOrEqual(20_000);
+  });
+
   it('have the commands and settings that the code has (npm run docs)', async () => {
     expect(guides.get('commands.md')).toBe(await renderCommandsPage());
     expect(guides.get('settings.md')).toBe(await renderSettingsPage());

@@ -53,7 +53,7 @@ function loadFile(name: string): Promise<PreparedFile | null> {
 
 async function serve(app: App, ctx: RouteContext, name: string): Promise<void> {
   const file = app.config.console && (name === PAGE || NAME.test(name)) ? await loadFile(name) : null;
-  if (!file) throw missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}`);
+  if (!file) throw missing('NOT_FOUND', `No such endpoint: ${ctx.method} ${ctx.path}`);
   servePreparedFile(ctx, file);
   ctx.set({
     'Content-Security-Policy': POLICY,
@@ -82,7 +82,7 @@ export const CONSOLE_ROUTES: RouteList = {
       refuses: { 404: ['NOT_FOUND'] },
       async handle({ app, ctx }) {
         if (ctx.path.endsWith('/')) return serve(app, ctx, PAGE);
-        if (!app.config.console) throw missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}`);
+        if (!app.config.console) throw missing('NOT_FOUND', `No such endpoint: ${ctx.method} ${ctx.path}`);
         ctx.body = null;
         ctx.status = 308;
         // Relative, so that it holds behind a proxy that takes a prefix away.

@@ -160,13 +160,13 @@ function answerMissingPage(app: App, ctx: Context): void {
   const base = publicPath(app.config);
   ctx.status = 404;
   replyPage(ctx, base, {
-    title: 'There is nothing at this address',
+    title: 'No such endpoint',
     content: `      <p>Go to <a href="${base}/">the start</a>, or read <a href="${base}/api/docs">every operation and the guides</a>.</p>`,
   });
 }
 
 function unknownRoute(ctx: Context): Error {
-  return missing('NOT_FOUND', `There is nothing at ${ctx.method} ${ctx.path}: /api/docs lists what there is`);
+  return missing('NOT_FOUND', `No such endpoint: ${ctx.method} ${ctx.path}. See /api/docs`);
 }
 
 /** 204 with what is allowed for OPTIONS to a known path; throws otherwise. */

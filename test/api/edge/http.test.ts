@@ -26,7 +26,7 @@ describe('every error reply', () => {
     expect(reply.body).toEqual({
       success: false,
       data: {},
-      message: 'There is nothing at GET /api/nowhere: /api/docs lists what there is',
+      message: 'No such endpoint: GET /api/nowhere. See /api/docs',
       error: reply.body.message,
       code: 'NOT_FOUND',
       requestId: reply.headers['x-request-id'],
