@@ -1,8 +1,9 @@
-// What a first user does, with the built command or another one (`node .ci/smoke.mjs <path of bsvc>`): a project, rules, accounts, a file, own code, the pages, a backup, a clean stop.
+// What a first user does, with the built command or another one (`node .ci/smoke.mjs <path of bsvc>`): a page to start
+// from, a project, rules, accounts, a file, own code, the service's pages, a backup, a clean stop.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -69,6 +70,8 @@ try {
   for (const page of ['/', '/console/', '/api/docs', '/api/client.js', '/api/openapi.json']) {
     assert.equal((await fetch(url + page)).status, 200, page);
   }
+  bsvc('init', join(home, 'app'), '--template', 'react');
+  assert.ok(existsSync(join(home, 'app', 'bsvc-client', 'client.js')) && existsSync(join(home, 'app', '.gitignore')));
   bsvc('backup', '--out', join(home, 'all.bak'));
   bsvc('restore', join(home, 'all.bak'), '--verify');
   bsvc('doctor');

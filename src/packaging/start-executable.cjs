@@ -1,7 +1,7 @@
 // The first script of the executable, which is Node.js with the packed files inside. Its first start unpacks them into a
 // cache folder. It is also the program that the service starts its helper processes with, as it would start Node.js with
 // a script: `bsvc <script of the folder> …` runs that script.
-const { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } = require('node:fs');
+const { lstatSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { homedir, tmpdir } = require('node:os');
 const { dirname, isAbsolute, join, sep } = require('node:path');
@@ -103,7 +103,9 @@ function unpackOnce(place) {
 function requireOwn(folder) {
   const { uid, mode } = statSync(folder);
   const isShared = (mode & 0o022) !== 0 && (mode & 0o1000) === 0;
-  if ((uid !== process.getuid() && uid !== 0) || isShared) {
+  // A link leads elsewhere whenever its owner wants.
+  const isOfOthers = [uid, lstatSync(folder).uid].some((owner) => owner !== process.getuid() && owner !== 0);
+  if (isOfOthers || isShared) {
     throw new Error(`${folder} belongs to another user or can be written by others`);
   }
 }

@@ -14,7 +14,7 @@ beforeAll(async () => {
   dir = await openTempDir();
   const words = [join(ROOT, 'src/packaging/executable.mjs'), dir.path];
   executable = execFileSync(process.execPath, words, { encoding: 'utf8' }).trim();
-});
+}, 400_000);
 afterAll(() => dir.remove());
 
 /** Without any of this machine's programs but the system's. */
@@ -29,10 +29,10 @@ const unpackedIn = (cache: string): string[] => readdirSync(join(cache, 'bsvc'))
 const VERSION = /^0\.\d+\.\d+\n$/;
 
 describe('the executable, in an empty folder', () => {
-  it('is one file of at most 42 MB when it is compressed', () => {
+  it('is one file of at most 50 MB when it is compressed', () => {
     const bytes = gzipSync(readFileSync(executable)).length;
     console.log(`${(statSync(executable).size / 1e6).toFixed(1)} MB, ${(bytes / 1e6).toFixed(1)} MB compressed`);
-    expect(bytes).toBeLessThan(42_000_000);
+    expect(bytes).toBeLessThan(50_000_000);
   });
 
   it('unpacks its files at its first start, and finds them from then on', () => {
