@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { Random } from './random.js';
-import { ITEMS, type ModelState, type ModelWrite, type ModelWriter } from './write-model.js';
+import { ITEMS, MODEL, type ModelState, type ModelWrite, type ModelWriter } from './write-model.js';
 
 /** Writes of one request. */
 export interface Chosen {
@@ -70,7 +70,10 @@ class Chooser {
 
   write(): ModelWrite {
     const { random } = this;
-    const collection = random.pick([...ITEMS, ...ITEMS, 'boards', 'boards', 'members']);
+    const all = [...ITEMS, ...ITEMS, 'boards', 'boards', 'members'];
+    // Of those that only the project writes there is little to learn as anybody else.
+    const open = all.filter((name) => MODEL[name]!.rules ?? MODEL[name]!.owner);
+    const collection = random.pick(this.writer === null || random.chance(0.05) ? all : open);
     const ids = Object.keys(this.state[collection]!);
     const isNew = ids.length < 2 || random.chance(ids.length > MANY ? 0.05 : 0.35);
     if (isNew) return this.insert(collection);
@@ -134,12 +137,13 @@ class Chooser {
       'also',
       'kept',
       'by',
-      ...(collection === 'owned' ? ['owner'] : []),
+      ...(collection === 'owned' ? ['owner', 'owner'] : []),
     ];
     const stored = this.state[collection]![id];
     for (let count = 1 + random.below(3); count > 0; count--) {
       const name = random.pick(names);
       if (random.chance(0.3)) this.operate(body, name);
+      else if (name === 'by' || name === 'owner') body[name] = random.pick(this.users);
       else
         body[name] = random.chance(0.15)
           ? (stored?.[name] ?? null)

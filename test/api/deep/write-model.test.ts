@@ -29,7 +29,7 @@ import {
 
 const isWire = process.env.BSVC_TEST_TRANSPORT === 'wire';
 /** Set to 100,000 by hand. */
-const RUNS = Number(process.env.BSVC_TEST_RUNS ?? (isWire ? 600 : 2000));
+const RUNS = Number(process.env.BSVC_TEST_RUNS ?? (isWire ? 1000 : 2000));
 /** After so many the logs of changes are looked at. */
 const LOOK = 200;
 /** The answers that must have come, whatever the seed. */

@@ -50,7 +50,7 @@ export const BATCH_ROUTES: RouteList = {
       bodySize: 'many',
       summary: `Carry out up to ${MAX_OPERATIONS} operations, all or none`,
       description:
-        'In their order, each seeing those before it. A new document may bring its own `_id`, which later operations can name. `ifMatch` is the ETag of the version that is meant. The first refusal refuses all; `details` name the operation. Needs the embedded engine.',
+        'In their order, each seeing those before it. A new document may bring its own `_id`, which later operations can name. `ifMatch` is the ETag of the version that is meant. The first refusal refuses all; `details` name the operation.',
       access: WRITES_ANYWHERE,
       headers: idempotencyKey('change'),
       body: BATCH,

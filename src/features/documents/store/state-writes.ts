@@ -7,7 +7,7 @@ import type { Referrer } from '../../access/access-rules.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { referencesOf, type Reference } from '../../collections/references/reference.js';
+import { findReferences, referencesOf, type Reference } from '../../collections/references/reference.js';
 import { AskOutside } from './ask-outside.js';
 import { openRemovalOfAttached } from './attached-files.js';
 import type { DecidedWrite } from './commit-writes.js';
@@ -101,15 +101,19 @@ export async function openRemoval(app: App, write: StateWrite): Promise<DecidedW
   };
 }
 
-function openReferringTo(app: App, write: StateWrite): ReturnType<typeof openReferring> {
-  const { collection, id, referrer = null, earlier = [], cascade = startCascade(), isUnseen = false } = write;
+/** Opens what refers to the document; for a writer who would be refused at this moment nothing is prepared. */
+async function openReferringTo(app: App, write: StateWrite): ReturnType<typeof openReferring> {
+  const { collection, id, referrer = null, earlier = [], isUnseen = false } = write;
+  const isPrepared = !referrer || earlier.some((each) => each.id.equals(id)) || (await isAdmitted(app, write));
+  const cascade = isPrepared ? (write.cascade ?? startCascade()) : { ...startCascade(), left: 0 };
   return openReferring(app, { collection, id, referrer, earlier, cascade, isUnseen }, async (reference, _id) => {
-    const settling = await openSettling(app, { collection, id, reference, isBack: false }, _id, { earlier, cascade });
+    const settling = { collection, id, reference, isBack: false };
+    const { decide, ...settled } = await openSettling(app, settling, _id, { earlier, cascade });
     return {
-      ...settling,
+      ...settled,
       decide(stored, ...asking) {
         try {
-          return settling.decide(stored, ...asking);
+          return decide(stored, ...asking);
         } catch (error) {
           // It is left to the job, which says why.
           if (error instanceof AppError || error instanceof AskOutside) return stored;
@@ -118,6 +122,20 @@ function openReferringTo(app: App, write: StateWrite): ReturnType<typeof openRef
       },
     };
   });
+}
+
+async function isAdmitted(app: App, { collection, id, admit }: StateWrite): Promise<boolean> {
+  if ((await findReferences(app, collection)).length === 0) return true;
+  let is = false;
+  try {
+    await app.db.transform(documentsName(collection), id, (stored, exists) => {
+      is = admit(stored as StoredDocument | null, exists);
+      return stored;
+    });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+  }
+  return is;
 }
 
 /** A document that went or came back, with a reference to it. */
