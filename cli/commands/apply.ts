@@ -186,7 +186,7 @@ interface Change {
   kind: 'project' | 'provider' | 'collection' | 'template' | 'webhook' | 'hook';
   name: string;
   what?: string[];
-  /** Those of them that loosen access or checks. */
+  /** The changes that loosen access or validation. */
   loosens?: string[];
   /** Shown once. */
   keys?: { publishable: string; secret: string };

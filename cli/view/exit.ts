@@ -39,7 +39,7 @@ export interface Failure {
   note?: string;
   /** Each broken rule of a document or body, for programs: the message has them all. */
   details?: AppError['details'];
-  /** The path of the guide that explains the code. */
+  /** Path of the guide that explains the code. */
   docs?: string;
   /** Set when it is our own bug. */
   unexpected?: boolean;

@@ -47,7 +47,7 @@ export type Change<T> =
 /** Changes since a cursor. */
 export interface ChangePage<T> {
   items: Change<T>[];
-  /** For `since` of the next request. */
+  /** Send it as `since` in the next request. */
   cursor: string;
   /** There is more at once. */
   more: boolean;

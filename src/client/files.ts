@@ -3,7 +3,7 @@ import type { Account } from './auth/account.js';
 /** A stored file. */
 export interface StoredFile {
   path: string;
-  /** Public address; null when the bucket has none. */
+  /** Public URL; null if the bucket has none. */
   url: string | null;
   provider: 'internal' | 'external';
   warning?: string;
@@ -18,7 +18,7 @@ export interface AttachedFile {
   contentType: string;
   size: number | null;
   createdAt: string;
-  /** Good for ten minutes; null where its storage is not there any more. */
+  /** Valid for ten minutes; null if its storage no longer exists. */
   url: string | null;
 }
 

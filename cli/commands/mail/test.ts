@@ -7,7 +7,7 @@ import { defineCommand, flag, option } from '../../shell/command.js';
 const WAIT_MS = 10_000;
 
 export default defineCommand({
-  details: `It takes a slot of the monthly quota like any other mail. A running server or worker delivers it; the command waits ${WAIT_MS / 1000} seconds for what the mail server says, and exits with 1 when that refuses.`,
+  details: `Counts towards the monthly quota. A running server or worker delivers it; the command waits ${WAIT_MS / 1000} seconds for what the mail server says, and exits with 1 when that refuses.`,
   examples: ['bsvc mail test --project shop --to me@example.com'],
   audited: true,
   parameters: {

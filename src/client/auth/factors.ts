@@ -23,7 +23,7 @@ export interface Factors {
   totp: { since: string } | null;
   /** How many recovery codes are left. */
   recoveryCodes: number;
-  /** From then on there are none: the project takes them off. */
+  /** When a pending MFA reset takes effect. */
   resetAt: string | null;
 }
 

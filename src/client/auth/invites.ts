@@ -23,7 +23,7 @@ export interface Invites<User> {
     email: string;
     redirect: string;
     roles?: string[];
-    /** Stored when the invitation is accepted; `=user.id` stands for the user. */
+    /** Inserted when the invitation is accepted; `=user.id` is replaced by the id of the user. */
     set?: { collection: string; document: object };
     inviterName?: string;
   }): Promise<SentInvitation>;

@@ -19,7 +19,7 @@ const QUERY_KEY: SecurityScheme = {
     type: 'apiKey',
     in: 'query',
     name: 'key',
-    description: 'The publishable key, for the one page that a browser opens by itself.',
+    description: 'The publishable key, for pages that a browser opens directly.',
   },
 };
 const USER_TOKEN: SecurityScheme = {
@@ -28,7 +28,7 @@ const USER_TOKEN: SecurityScheme = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'The `accessToken` of a signed-in end user, beside the project’s key.',
+    description: 'The `accessToken` of a signed-in end user, in addition to the project’s key.',
   },
 };
 const OPERATOR_TOKEN: SecurityScheme = {
@@ -47,7 +47,7 @@ const CONSOLE_COOKIE: SecurityScheme = {
     type: 'apiKey',
     in: 'cookie',
     name: 'bsvc_console',
-    description: 'Of the operators’ console, from `POST /api/admin/login` with `cookie`; for its own requests alone.',
+    description: 'From `POST /api/admin/login` with `cookie`. Only for requests of the console.',
   },
 };
 
@@ -64,7 +64,7 @@ const also = (refuses: Refusals, more: Refusals): Refusals => ({
 
 /** settleKey */
 export const ANY_KEY_DESCRIPTION: Access = {
-  note: 'Any live key of the project.',
+  note: 'Any valid key of the project.',
   keyIn: 'header',
   security: [[PUBLISHABLE_KEY], [SECRET_KEY_HEADER]],
   refuses: KEY_REFUSALS,
@@ -88,7 +88,7 @@ export const KEY_IN_QUERY_DESCRIPTION: Access = {
 
 /** settleKey, and a signed-in user, who may have to enrol a second factor yet. */
 export const ENROLLING_DESCRIPTION: Access = {
-  note: 'Any live key of the project, and the token of a signed-in user.',
+  note: 'Any valid key of the project, and the token of a signed-in user.',
   keyIn: 'header',
   security: [
     [PUBLISHABLE_KEY, USER_TOKEN],
@@ -105,7 +105,7 @@ export const SIGNED_IN_DESCRIPTION: Access = {
 
 /** readFilter (rest-api.md 5). */
 export const READS_DOCUMENTS_DESCRIPTION: Access = {
-  note: 'Any live key; with a publishable key a private collection, or a rule that asks for a user, needs the token of a signed-in user too, who sees only what the rule `read` admits.',
+  note: 'Any valid key. With a publishable key, private collections and rules that require a user also need the token of a signed-in user, who gets only documents that the `read` rule allows.',
   keyIn: 'header',
   security: [[PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN], [SECRET_KEY_HEADER]],
   refuses: also(KEY_REFUSALS, {
@@ -130,7 +130,7 @@ export function withHooks<A extends Access>(access: A): A {
 }
 
 export const WRITES_DOCUMENTS_DESCRIPTION: Access = withHooks({
-  note: 'The secret key; or the publishable key with the token of a signed-in user, where row-level security or a rule admits it.',
+  note: 'The secret key; or the publishable key with the token of a signed-in user, if row-level security or a rule allows it.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN]],
   refuses: also(KEY_REFUSALS, {
@@ -144,7 +144,7 @@ export const WRITES_DOCUMENTS_DESCRIPTION: Access = withHooks({
 
 /** decisions.md 6 */
 export const UPLOADS_DESCRIPTION: Access = {
-  note: 'The secret key; the publishable key too when the project’s setting `storage.publishableUploads` is on, or with the token of a user who may change the document that the file is attached to.',
+  note: 'The secret key. Also the publishable key if the project’s setting `storage.publishableUploads` is on, or with the token of a user who may update the document that the file is attached to.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY], [PUBLISHABLE_KEY, USER_TOKEN]],
   refuses: also(KEY_REFUSALS, {
@@ -158,7 +158,7 @@ export const UPLOADS_DESCRIPTION: Access = {
 
 /** As UPLOADS; deleteFile compares the user (decisions.md 6). */
 export const DELETES_UPLOADS_DESCRIPTION: Access = {
-  note: 'The secret key; or, when `storage.publishableUploads` is on, the publishable key with the token of the signed-in user who uploaded the file; an attached file, whoever may change its document.',
+  note: 'The secret key; or the publishable key with the token of the user who uploaded the file, if `storage.publishableUploads` is on, or of a user who may update the document that the file is attached to.',
   keyIn: 'header',
   security: [[SECRET_KEY_HEADER], [PUBLISHABLE_KEY, USER_TOKEN]],
   refuses: UPLOADS_DESCRIPTION.refuses,
@@ -168,14 +168,14 @@ const OPERATOR_REFUSALS: Refusals = { 401: TOKEN_CODES, 403: ['FOREIGN_REQUEST']
 
 /** settleOperator */
 export const OPERATOR_DESCRIPTION: Access = {
-  note: 'An operator, in any role.',
+  note: 'An operator with any role.',
   security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],
   refuses: OPERATOR_REFUSALS,
 };
 
 /** settleOperator and requireOwnerRole; the body is read also where none is needed. */
 export const OWNER_DESCRIPTION: Access = {
-  note: 'An operator in the role `owner`; the act is recorded in the audit log.',
+  note: 'An operator with the role `owner`. Recorded in the audit log.',
   security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],
   refuses: also(also(JSON_REFUSALS, OPERATOR_REFUSALS), { 403: ['VIEWER_READS_ONLY'] }),
 };
@@ -183,6 +183,6 @@ export const OWNER_DESCRIPTION: Access = {
 /** As OWNER_DESCRIPTION, and requireProven. */
 export const PROVEN_OWNER_DESCRIPTION: Access = {
   ...OWNER_DESCRIPTION,
-  note: 'An operator in the role `owner`, at the console one who has just given the password again; the act is recorded in the audit log.',
+  note: 'An operator with the role `owner`; in the console, with a recently confirmed password. Recorded in the audit log.',
   refuses: also(OWNER_DESCRIPTION.refuses, { 403: ['PASSWORD_REQUIRED'] }),
 };

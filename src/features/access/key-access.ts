@@ -26,7 +26,7 @@ export function giveCaller(app: App, ctx: RouteContext): ByKey {
   return { app: actingAs(app, actorOf(caller)), caller, project: caller.project };
 }
 
-/** Any live key of the project. */
+/** Any valid key of the project. */
 export const ANY_KEY: Access<ByKey> = { ...ANY_KEY_DESCRIPTION, admit: settleKey, give: giveCaller };
 
 /** Any live key, of a request that the project's own code may be asked about. */

@@ -24,7 +24,7 @@ export interface ActingOperator {
   /** The name in the audit log: the address, or `BSVC_ADMIN_TOKEN`. */
   name: string;
   role: OperatorRole;
-  /** Ids of the projects it sees; null = all. */
+  /** Ids of the operator’s projects; null means all. */
   projects: ReadonlySet<string> | null;
   /** Null for `BSVC_ADMIN_TOKEN`, which is nobody's. */
   signedIn: SignedInOperator | null;

@@ -20,7 +20,7 @@ export interface AuditEntry {
   outcome: 'started' | 'done' | 'failed';
   /** Code of the error of a failed act. */
   code: string | null;
-  /** Of an act by the HTTP API: as its answer and the access log have it. */
+  /** For actions over HTTP: the request id of the response and the access log. */
   requestId?: string;
 }
 

@@ -15,11 +15,11 @@ const BYTES = text({ contentMediaType: 'application/octet-stream' });
 
 const BACKUPS = object(
   {
-    place: { ...orNull(TEXT), description: '`BSVC_BACKUP_TO`; null: no backups are made by the service.' },
+    place: { ...orNull(TEXT), description: '`BSVC_BACKUP_TO`; null if scheduled backups are off.' },
     schedule: TEXT,
     keep: object({ days: WHOLE, weeks: WHOLE, months: WHOLE }),
     isLate: FLAG,
-    problem: { ...orNull(TEXT), description: 'Why the place cannot be looked at.' },
+    problem: { ...orNull(TEXT), description: 'Why the target cannot be read.' },
     items: arrayOf(
       object({
         name: TEXT,
@@ -27,11 +27,14 @@ const BACKUPS = object(
         bytes: number(),
         verified: {
           ...orNull(object({ documents: WHOLE, files: WHOLE })),
-          description: 'What was in it when the service read it back; null: made elsewhere, long ago, or damaged.',
+          description: 'Its contents when it was read back; null if it was made elsewhere, long ago, or is damaged.',
         },
-        fault: { ...orNull(TEXT), description: 'What was wrong with it when it was last read back.' },
-        damagedFiles: { ...WHOLE, description: 'Uploaded files that were damaged or missing when it was made.' },
-        checkedAt: { ...orNull(MOMENT), description: 'When it was last read back.' },
+        fault: { ...orNull(TEXT), description: 'The error of the last verification.' },
+        damagedFiles: {
+          ...WHOLE,
+          description: 'Uploaded files that were damaged or missing at the time of the backup.',
+        },
+        checkedAt: { ...orNull(MOMENT), description: 'Time of the last verification.' },
       }),
     ),
   },
@@ -48,7 +51,7 @@ export const BACKUP_ROUTES: RouteList = {
     route('GET /api/admin/backups', {
       id: 'listBackups',
       command: 'backup --list',
-      summary: 'List the backups in the place that the settings name, the newest first',
+      summary: 'List backups, newest first',
       access: ofAllProjects(OPERATOR),
       answers: ok(BACKUPS, 'Backups'),
       refuses: { 403: ['ALL_PROJECTS_REQUIRED'] },
@@ -56,8 +59,8 @@ export const BACKUP_ROUTES: RouteList = {
     }),
     route('POST /api/admin/backups', {
       id: 'makeBackup',
-      summary: 'Have a worker make a backup now, read it back, and remove those that are no longer kept',
-      description: 'As the schedule does: one at a time, so that it is none more where one is being made.',
+      summary: 'Create a backup, verify it and remove expired ones',
+      description: 'Runs in a worker. One backup runs at a time.',
       access: ofAllProjects(owner('backup make')),
       answers: accepted(object({ job: TEXT }), 'The backup is due'),
       refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE'] },
@@ -72,8 +75,8 @@ export const BACKUP_ROUTES: RouteList = {
     }),
     route('GET /api/admin/backups/:name/file', {
       id: 'downloadBackup',
-      summary: 'Download a backup as it is kept: sealed',
-      description: 'It is opened by the master key or the passphrase alone, which the service does not hand out.',
+      summary: 'Download an encrypted backup',
+      description: 'Only the master key or the passphrase decrypts it. The API never returns them.',
       access: ofAllProjects(owner('backup download')),
       answers: own(200, 'The sealed file', { 'application/octet-stream': BYTES }),
       refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE', 'BACKUP_UNSEALED'] },
@@ -87,7 +90,7 @@ export const BACKUP_ROUTES: RouteList = {
     }),
     route('POST /api/admin/backups/:name/check', {
       id: 'checkBackup',
-      summary: 'Have a worker read a backup to its end, and say in the list what was found',
+      summary: 'Verify a backup',
       access: ofAllProjects(owner('backup check')),
       answers: accepted(object({ job: TEXT }), 'The check is due'),
       refuses: { 403: ['ALL_PROJECTS_REQUIRED'], 409: ['NO_BACKUP_PLACE'] },

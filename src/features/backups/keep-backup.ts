@@ -20,7 +20,7 @@ export interface BackupRecord {
   bytes: number;
   documents: number;
   files: number;
-  /** Uploaded files that were damaged or missing when it was made. */
+  /** Uploaded files that were damaged or missing at the time of the backup. */
   damagedFiles?: number;
   /** When it was last read back; absent: when it was made. */
   checkedAt?: Date;

@@ -72,7 +72,7 @@ export const CONSOLE_ROUTES: RouteList = {
   routes: [
     route('GET /console', {
       id: 'getConsole',
-      summary: 'The operators’ console, a page for browsers',
+      summary: 'The operators’ console for browsers',
       access: PUBLIC,
       answers: [
         own(200, 'The page', { 'text/html': TEXT }),
@@ -91,7 +91,7 @@ export const CONSOLE_ROUTES: RouteList = {
     }),
     route('GET /console/:file', {
       id: 'getConsoleFile',
-      summary: 'What the console’s page needs',
+      summary: 'Files of the console',
       access: PUBLIC,
       answers: [
         own(200, 'A script or a style sheet', { 'text/javascript': TEXT, 'text/css': TEXT, 'image/svg+xml': TEXT }),

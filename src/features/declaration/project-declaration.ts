@@ -185,7 +185,7 @@ export function projectsFileSchema(): SchemaObject {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'bsvc.yaml',
-    description: 'Projects that "bsvc apply" makes so.',
+    description: 'Projects to create or update with "bsvc apply".',
     ...PROJECTS,
     $defs: {
       ...PARTS,

@@ -58,8 +58,12 @@ const PAGE = object(
     success: literal(true),
     data: object({
       items: arrayOf(CHANGE),
-      cursor: { ...TEXT, description: 'For `since` of the next request.' },
-      more: { ...FLAG, description: 'There is more at once; `false`: the client has what a list shows.' },
+      cursor: { ...TEXT, description: 'Send it as `since` in the next request.' },
+      more: {
+        ...FLAG,
+        description:
+          'Whether more changes are available now. With `false`, the client has everything that a list returns.',
+      },
     }),
     message: TEXT,
   },
@@ -70,7 +74,7 @@ const EVENTS = eventStream(
   {
     ...TEXT,
     description:
-      '`change` with `n`, `type`, `id`, `at`, `document` and `cursor`; `ready` with `n` and `cursor` when the client has what a list shows, again after each batch; `reset` with `n`: forget what you have, all of it follows; `end` with `code` and `retryAfterMs`, always the last one. `n` is the position in the request. A comment every 25 seconds.',
+      '`change` with `n`, `type`, `id`, `at`, `document` and `cursor`. `ready` with `n` and `cursor`: the client has everything that a list returns; sent again after each batch. `reset` with `n`: discard your copy, all documents follow. `end` with `code` and `retryAfterMs` is the last event. `n` is the position of the subscription in the request. A comment is sent every 25 seconds.',
   },
   'Changes',
 );
@@ -110,10 +114,10 @@ const SUBSCRIPTION = object(
     collection: text({ maxLength: 64 }),
     'filter?': {
       ...anyOf(text({ maxLength: 8192 }), OBJECT),
-      description: 'As an object, `{"status":"open","views_gt":3}`, or as the query string of a list.',
+      description: 'An object, `{"status":"open","views_gt":3}`, or the query string of a list.',
     },
     'fields?': arrayOf(TEXT, { maxItems: 100 }),
-    'since?': text({ maxLength: 4096, description: 'A cursor, or `now`; left out = from the beginning.' }),
+    'since?': text({ maxLength: 4096, description: 'A cursor, or `now`. Default: from the beginning.' }),
   },
   'Subscription',
 );
@@ -153,29 +157,29 @@ export const FEED_ROUTES: RouteList = {
   routes: [
     route('GET /api/data/:collectionName/changes', {
       id: 'readChanges',
-      summary: 'Follow the changes of a collection',
+      summary: 'Get changes of a collection',
       description:
-        'Shows what a list with the same key, user and filter shows, and then how that changes: without `since` all documents in pages, with the `cursor` of the last answer what has changed since. `gone` names a document that was trashed or removed or does not meet filter or rules any more. Nothing is lost while a client is away; a document may be told more than once. Takes the filters of lists. With `Accept: text/event-stream` it is a stream that goes on, as of `POST /api/realtime`; each event has its cursor as `id`, by which an `EventSource` resumes.',
+        'Returns the documents of a list with the same key, user and filter, then their changes: without `since`, all documents in pages; with the `cursor` of the last response, changes since. `gone` means that a document was deleted or no longer matches the filter or rules. No change is lost while a client is away; a document may be sent more than once. Takes the filters of lists. With `Accept: text/event-stream` the response is a stream, as of `POST /api/realtime`. The `id` of each event is its cursor, with which an `EventSource` resumes.',
       access: READS_DOCUMENTS,
       ownQuery: {
         since: parameter(
-          'The `cursor` of an earlier answer; `now` = only what comes; left out = from the beginning',
+          'The `cursor` of an earlier response, or `now` for future changes only. Default: from the beginning',
           TEXT,
         ),
-        ticket: parameter('Of a stream, instead of the headers that an `EventSource` cannot send; good once', TEXT),
+        ticket: parameter('For streams of an `EventSource`, which cannot send headers. Works once', TEXT),
         limit: wholeNumberParameter('Most changes in the answer', DEFAULT_CHANGES, { max: MAX_CHANGES }),
         wait: parameter(
-          'Seconds to wait for a change when there is none',
+          'Seconds to wait for a change if there is none',
           integer({ minimum: 0, maximum: MAX_WAIT_S, default: 0 }),
         ),
-        fields: parameter('Only these fields, comma-separated; `_id` besides', TEXT),
-        meta: parameter('`false` leaves out isDeleted, deletedAt, createdAt, updatedAt', boolean({ default: true })),
+        fields: parameter('Only these fields, comma-separated, and `_id`', TEXT),
+        meta: parameter('`false` omits isDeleted, deletedAt, createdAt and updatedAt', boolean({ default: true })),
         filters: {
-          ...parameter('`field=value`, `field_gt=…` and the like, as in lists', mapOf(TEXT)),
+          ...parameter('Filters as in lists: `field=value`, `field_gt=…`', mapOf(TEXT)),
           isOpen: true,
         },
       },
-      headers: { 'last-event-id': parameter('Of a stream: instead of `since`', TEXT) },
+      headers: { 'last-event-id': parameter('For streams, instead of `since`', TEXT) },
       answers: either(encoded(PAGE, 'Changes'), EVENTS),
       refuses: {
         400: [
@@ -228,8 +232,8 @@ export const STREAM_ROUTES: RouteList = {
   routes: [
     route('POST /api/realtime', {
       id: 'openStream',
-      summary: 'Follow the changes of several collections by one stream',
-      description: `Each subscription shows what a list with the same key, user and filter shows, and then how that changes. Nothing is lost while a client is away: it resumes by the cursors that it was given, at any process. Other subscriptions are another request. It ends when the access token is over or the key is revoked, and when the server stops; \`retryAfterMs\` says when to come back. A filter may have at most 20 conditions, lists of 100 values, and no ${listUnstreamed()}.`,
+      summary: 'Subscribe to several collections in one stream',
+      description: `Each subscription returns the documents of a list with the same key, user and filter, then their changes. No change is lost while a client is away: resume with the last cursors, at any process. To change subscriptions, open another stream. The stream ends when the access token expires, the key is revoked or the server stops; \`retryAfterMs\` says when to reconnect. A filter has at most 20 conditions, lists of 100 values, and no ${listUnstreamed()}.`,
       access: READS_DOCUMENTS,
       body: object({ subscriptions: arrayOf(SUBSCRIPTION, { minItems: 1, maxItems: 50 }) }),
       example: { subscriptions: [{ collection: 'posts', filter: { status: 'open' } }] },
@@ -268,9 +272,9 @@ export const STREAM_ROUTES: RouteList = {
     }),
     route('POST /api/realtime/ticket', {
       id: 'createStreamTicket',
-      summary: 'Get a ticket for an EventSource',
+      summary: 'Create a ticket for an EventSource',
       description:
-        'A browser’s `EventSource` sends no headers: it opens `/api/data/{collectionName}/changes?ticket=…` with the rights of whoever asked for the ticket, once.',
+        'A browser’s `EventSource` cannot send headers. It opens `/api/data/{collectionName}/changes?ticket=…` with the rights of the caller. A ticket works once.',
       access: ASKS_FOR_TICKET,
       answers: created(object({ ticket: TEXT, expiresIn: text({ examples: ['60s'] }) }), 'Ticket created'),
       refuses: { 403: ['QUOTA_EXCEEDED'] },

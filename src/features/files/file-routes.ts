@@ -69,14 +69,14 @@ const SIZE = { ...WHOLE, maximum: Number.MAX_SAFE_INTEGER, description: 'Bytes.'
 const FILE_FIELDS = {
   path: TEXT,
   provider: { ...oneOf('internal', 'external'), description: '`external`: the project’s own bucket.' },
-  url: { ...orNull(TEXT), description: 'Public address; null when the bucket has none.' },
-  'warning?': text({ description: 'Present when there is no public address.' }),
-  'visibility?': { ...oneOf('attached', 'private'), description: 'Present where the file is read by links alone.' },
+  url: { ...orNull(TEXT), description: 'Public URL; null if the bucket has none.' },
+  'warning?': text({ description: 'Present if there is no public URL.' }),
+  'visibility?': { ...oneOf('attached', 'private'), description: 'Present if the file is only accessible by links.' },
 };
 export const UPLOADED_FILE = object({ message: TEXT, ...FILE_FIELDS }, 'UploadedFile');
 const VISIBILITY = {
   ...oneOf('public', 'private', 'attached'),
-  description: '`private`, with the secret key: read by links alone. `attached` goes with `attach`.',
+  description: '`private` needs the secret key: the file is only accessible by links. `attached` requires `attach`.',
 };
 const LINK = { url: TEXT, expiresIn: oneOf('10m') };
 /** What the document of an attached file can refuse. */
@@ -89,7 +89,7 @@ const MAX_LINKS = 100;
 const ATTACHED_FILE = object(
   {
     ...{ path: TEXT, name: TEXT, contentType: TEXT, size: orNull(WHOLE), createdAt: MOMENT },
-    url: { ...orNull(TEXT), description: 'Good for ten minutes; null where its storage is not there any more.' },
+    url: { ...orNull(TEXT), description: 'Valid for ten minutes; null if its storage no longer exists.' },
   },
   'AttachedFile',
 );
@@ -104,7 +104,7 @@ export const UPLOAD_FILE = route('POST /api/storage/upload', {
     content: {
       'multipart/form-data': object({
         'attach?': text({
-          description: 'JSON of `{collection, id}`, before the file: it belongs to that document.',
+          description: 'JSON of `{collection, id}`: attaches the file to this document. Send it before the file.',
         }),
         'visibility?': VISIBILITY,
         file: text({ contentMediaType: 'application/octet-stream' }),
@@ -155,9 +155,9 @@ export const FILE_ROUTES: RouteList = {
     UPLOAD_FILE,
     route('POST /api/storage/upload-request', {
       id: 'requestUpload',
-      summary: 'Get a signed address to upload a file to',
+      summary: 'Create a signed upload URL',
       description:
-        'Then `PUT` the bytes to `signedUrl` with the declared `Content-Type`, and confirm. What is sent after the confirmation, or arrives late, changes nothing.',
+        'Then `PUT` the bytes to `signedUrl` with the declared `Content-Type`, and confirm. Bytes sent later change nothing.',
       access: UPLOADS,
       body: openObject({
         ...{ filename: text(NAME), contentType: MEDIA_TYPE, size: SIZE },
@@ -180,8 +180,8 @@ export const FILE_ROUTES: RouteList = {
     }),
     route('POST /api/storage/upload-confirm', {
       id: 'confirmUpload',
-      summary: 'Confirm that the bytes were sent',
-      description: 'May be repeated. Until it succeeds nothing is charged, and after an hour the bytes are removed.',
+      summary: 'Confirm an upload',
+      description: 'You can repeat it. Unconfirmed uploads do not count and are deleted after an hour.',
       access: UPLOADS,
       body: openObject({ filePath: PATH, size: SIZE }),
       example: { filePath: '66f0c0ffee0ddba11c0de001/7d9e…_photo.png', size: 48_123 },
@@ -204,9 +204,9 @@ export const FILE_ROUTES: RouteList = {
     }),
     route('GET /api/storage/files/*path/link', {
       id: 'linkFile',
-      summary: 'Get an address that reads a file for ten minutes',
+      summary: 'Create a download link for a file',
       description:
-        'The path of the file goes between `files/` and `/link`; its slash may be sent encoded (`%2F`). Attached files can be read by callers who can read the document, while it is not in the trash. Private files need the secret key.',
+        'The link is valid for ten minutes. The path of the file is between `files/` and `/link`; its slash may be encoded (`%2F`). Attached files need read access to the document, which must not be in the trash. Private files need the secret key.',
       access: READS_DOCUMENTS,
       params: { path: IN_PATH },
       answers: plain(object(LINK, 'FileLink'), 'Its address'),
@@ -215,8 +215,8 @@ export const FILE_ROUTES: RouteList = {
     }),
     route('POST /api/storage/links', {
       id: 'linkFiles',
-      summary: `Get addresses that read up to ${MAX_LINKS} files for ten minutes`,
-      description: 'In the order of the paths; `url` is null where linkFile is 404.',
+      summary: `Create download links for up to ${MAX_LINKS} files`,
+      description: 'In the order of the paths; valid for ten minutes. `url` is null if the file is not found.',
       access: READS_DOCUMENTS,
       body: object({ paths: arrayOf(PATH, { minItems: 1, maxItems: MAX_LINKS }) }),
       example: { paths: ['66f0c0ffee0ddba11c0de001/7d9e…_photo.png'] },
@@ -231,8 +231,8 @@ export const FILE_ROUTES: RouteList = {
     }),
     route('GET /api/storage/attached/:collectionName/:id', {
       id: 'listAttachedFiles',
-      summary: `List the files of a document, ${MAX_ATTACHED} at most, each with an address for ten minutes`,
-      description: 'For callers who can read the document, while it is not in the trash.',
+      summary: `List up to ${MAX_ATTACHED} files of a document, with links valid for ten minutes`,
+      description: 'Needs read access to the document, which must not be in the trash.',
       access: READS_DOCUMENTS,
       params: {
         collectionName: naming('Name of the collection', 'COLLECTION_NOT_FOUND'),

@@ -47,7 +47,7 @@ export interface FilesQuery {
   limit: number;
   /** Path of a file: answers those before it. */
   before?: string;
-  /** Only names that hold this text, in either case. */
+  /** Only names that contain this text, case-insensitive. */
   name?: string;
 }
 

@@ -19,7 +19,7 @@ const FILE_HEADERS = {
   'Content-Disposition': '`attachment` unless the type is safe to show',
   'Accept-Ranges': '`bytes`',
 };
-const SIGNED = { ...parameter('As in the signed address', TEXT), required: true };
+const SIGNED = { ...parameter('From the signed URL', TEXT), required: true };
 
 /** Files in the data directory: public addresses (GET) and signed ones for uploads (PUT). Needs no key. */
 export const LOCAL_FILE_ROUTES: RouteList = {
@@ -33,12 +33,12 @@ export const LOCAL_FILE_ROUTES: RouteList = {
       summary: 'Read a public file',
       access: PUBLIC,
       headers: {
-        range: parameter('A part of it: `bytes=0-99`', TEXT),
-        'if-none-match': parameter('`ETag` of a copy', TEXT),
-        'if-modified-since': parameter('`Last-Modified` of a copy', TEXT),
-        'if-match': parameter('`ETag` of the version that is wanted', TEXT),
-        'if-unmodified-since': parameter('`Last-Modified` of the version that is wanted', TEXT),
-        'if-range': parameter('`ETag` or `Last-Modified` of the copy that the range belongs to', TEXT),
+        range: parameter('A byte range: `bytes=0-99`', TEXT),
+        'if-none-match': parameter('`ETag` of a cached copy', TEXT),
+        'if-modified-since': parameter('`Last-Modified` of a cached copy', TEXT),
+        'if-match': parameter('`ETag` of the required version', TEXT),
+        'if-unmodified-since': parameter('`Last-Modified` of the required version', TEXT),
+        'if-range': parameter('`ETag` or `Last-Modified` of the partial copy', TEXT),
       },
       answers: [
         own(200, 'The file, in its own type', BYTES, FILE_HEADERS),
@@ -50,7 +50,7 @@ export const LOCAL_FILE_ROUTES: RouteList = {
     }),
     route(`PUT ${LOCAL_FILES_PATH}/*path`, {
       id: 'putSignedFile',
-      summary: 'Send the bytes of an upload to its signed address',
+      summary: 'Upload the bytes to a signed URL',
       access: PUBLIC,
       ownQuery: { expires: SIGNED, size: SIGNED, type: SIGNED, signature: SIGNED },
       // An empty file has none.

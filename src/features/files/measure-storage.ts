@@ -10,7 +10,7 @@ export const STORAGE_USAGE = object(
     files: WHOLE,
     /** Bytes charged to the quota; files in the project's own bucket are not. */
     bytes: WHOLE,
-    limit: { ...orNull(WHOLE), description: 'null is unlimited.' },
+    limit: { ...orNull(WHOLE), description: 'null means unlimited.' },
     provider: oneOf('internal', 'external'),
   },
   'StorageUsage',

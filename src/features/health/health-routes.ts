@@ -61,7 +61,7 @@ export const HEALTH_ROUTES: RouteList = {
   routes: [
     route('GET /api/health', {
       id: 'getHealth',
-      summary: 'State of the service and its dependencies',
+      summary: 'Get the state of the service and its dependencies',
       access: PUBLIC,
       answers: [plain(HEALTH, 'All well'), plain(HEALTH, 'A dependency is away', 503)],
       async handle({ app }) {
@@ -71,7 +71,7 @@ export const HEALTH_ROUTES: RouteList = {
     }),
     route('GET /api/health/ready', {
       id: 'getReadiness',
-      summary: 'Whether requests should be sent here',
+      summary: 'Readiness check',
       access: PUBLIC,
       answers: [
         plain(FINE, 'Ready'),
@@ -90,7 +90,7 @@ export const HEALTH_ROUTES: RouteList = {
     }),
     route('GET /api/health/live', {
       id: 'getLiveness',
-      summary: 'Whether the process runs',
+      summary: 'Liveness check',
       access: PUBLIC,
       answers: plain(FINE, 'It does'),
       handle: () => ({ status: 'ok' as const }),

@@ -37,7 +37,7 @@ export const METRICS_ROUTES: RouteList = {
   routes: [
     route('GET /metrics', {
       id: 'getMetrics',
-      summary: 'Measures of all processes, for Prometheus',
+      summary: 'Metrics of all processes, for Prometheus',
       access: ADMIN_TOKEN,
       answers: own(200, 'Prometheus’ text format', { 'text/plain': TEXT }),
       refuses: { 404: ['NOT_FOUND'] },

@@ -10,7 +10,7 @@ import { checkRendered, SUBJECT } from './read-mail.js';
 
 const SCHEDULED_AT = orNull({
   ...TEXT,
-  description: 'ISO 8601: when to send it.',
+  description: 'Send time, ISO 8601.',
   examples: ['2027-01-01T09:00:00Z'],
 });
 export const NEW_BROADCAST = {
@@ -18,7 +18,7 @@ export const NEW_BROADCAST = {
     {
       'audienceId?': orNull(TEXT),
       'segmentId?': orNull(TEXT),
-      'from?': { ...TEXT, description: 'An address, or `Name <address>`; else the project’s sender.' },
+      'from?': { ...TEXT, description: 'An address, or `Name <address>`. Default: the project’s sender.' },
       subject: SUBJECT,
       'html?': orNull(TEXT),
       'text?': orNull(TEXT),

@@ -76,7 +76,7 @@ const IDEMPOTENCY_KEY = idempotencyKey('send');
 const liveStatus = (path: `/${string}`, id: string) =>
   mailOperation(`GET ${path}`, {
     id,
-    summary: 'Get one mail log, with what the provider says now',
+    summary: 'Get an email log with its current status at the provider',
     params: { id: naming('`providerEmailId` of the mail, or the `id` of its log', 'NOT_FOUND') },
     answers: ok(object({ dbLog: MAIL_LOG, last_event: TEXT, providerStatus: ANYTHING }), 'Success'),
     handle: ({ app, project, ctx }) => readLiveStatus(app, project, ctx.params.id!),
@@ -86,12 +86,12 @@ const liveStatus = (path: `/${string}`, id: string) =>
 const SHARED_OPERATIONS = [
   mailOperation('GET /logs', {
     id: 'listMailLogs',
-    summary: 'List sent mails, the newest first',
+    summary: 'List email logs, newest first',
     query: {
       page: PAGE_PARAMETER,
       limit: cappedParameter('Logs of a page', LOGS_PAGE, MAX_LOGS_PAGE),
-      status: parameter('Only mails of which this is known', oneOf(...MAIL_STATUSES)),
-      to: parameter('Only mails to this address', text({ maxLength: 320 })),
+      status: parameter('Only emails with this status', oneOf(...MAIL_STATUSES)),
+      to: parameter('Only emails to this address', text({ maxLength: 320 })),
     },
     answers: ok(pageOf(MAIL_LOG), 'Success'),
     refuses: { 400: ['INVALID_QUERY'] },
@@ -114,21 +114,21 @@ export const MAIL_ROUTES: RouteList = {
   routes: [
     route('POST /api/mail/webhook', {
       id: 'receiveMailEvent',
-      summary: 'Where the mail provider reports what became of mails',
+      summary: 'Receive delivery reports of the email provider',
       description:
-        'Signed over the raw body with the secret `PROVIDER_WEBHOOK_SECRET`, or with the project’s own (`?project=`). Without a secret nothing is processed, and the message says so. The headers may begin with `webhook-` instead.',
+        'The raw body is signed with `PROVIDER_WEBHOOK_SECRET`, or with the project’s secret (`?project=`). Without a secret, nothing is processed. Headers may also begin with `webhook-`.',
       access: PUBLIC,
       rate: 'free',
-      ownQuery: { project: parameter('Name or id of the project whose own provider account reports', TEXT) },
+      ownQuery: { project: parameter('Name or id of the project with its own provider account', TEXT) },
       headers: {
         'svix-id': parameter('Id of the event', TEXT),
-        'svix-timestamp': parameter('Seconds since 1970', TEXT),
-        'svix-signature': parameter('`v1,` and the signature in base64; several are separated by spaces', TEXT),
+        'svix-timestamp': parameter('Unix time in seconds', TEXT),
+        'svix-signature': parameter('`v1,` and the signature in base64; separate several by spaces', TEXT),
       },
       ownBody: {
         required: false,
         content: { '*/*': {} },
-        description: 'The event as JSON; read only when it is signed.',
+        description: 'The event as JSON.',
         isRead: true,
       },
       answers: done('Webhook processed'),
@@ -139,9 +139,9 @@ export const MAIL_ROUTES: RouteList = {
     }),
     route('POST /api/mail/send', {
       id: 'sendMail',
-      summary: 'Send one mail',
+      summary: 'Send an email',
       description:
-        'Queued at once, sent by the worker; takes one slot of the monthly quota. `{{name}}` in subject and bodies is replaced by the variable, escaped in html.',
+        'Queues the email; a worker sends it. Counts towards the monthly quota. `{{name}}` in subject and bodies is replaced by the variable, escaped in html.',
       access: SECRET_KEY,
       headers: IDEMPOTENCY_KEY,
       body: MAIL,
@@ -165,9 +165,9 @@ export const MAIL_ROUTES: RouteList = {
     route('POST /api/mail/send-batch', {
       id: 'sendMailBatch',
       bodySize: 'many',
-      summary: `Send up to ${String(MAIL_BATCH.maxItems)} mails`,
+      summary: `Send up to ${String(MAIL_BATCH.maxItems)} emails`,
       description:
-        'Straight to the provider, without templates. Each result stands for itself, in the order of the request. With an `Idempotency-Key` a repeated request gets the first answer again and sends nothing.',
+        'Sends directly to the provider, without templates. Results are in the order of the request; each can succeed or fail. With an `Idempotency-Key`, a repeated request returns the first response and sends nothing.',
       access: SECRET_KEY,
       headers: IDEMPOTENCY_KEY,
       body: MAIL_BATCH,
@@ -200,8 +200,8 @@ export const MAIL_OPERATOR_ROUTES: RouteList = {
     ...SHARED_OPERATIONS.map(({ byOperator }) => byOperator),
     route('POST /api/projects/:projectId/mail/test', {
       id: 'sendTestMail',
-      summary: 'Send a mail that tells whether mail works',
-      description: 'It takes a slot of the monthly quota like any other mail.',
+      summary: 'Send a test email',
+      description: 'Counts towards the monthly quota.',
       access: projectOwner('mail test'),
       body: object({ to: ADDRESS }),
       example: { to: 'me@shop.example' },
@@ -212,8 +212,8 @@ export const MAIL_OPERATOR_ROUTES: RouteList = {
     }),
     route('POST /api/projects/:projectId/mail/logs/:id/text', {
       id: 'readMailText',
-      summary: 'Read a mail that waits, or that the outbox has kept',
-      description: 'Mails carry codes that open accounts: reading one is for owners, and recorded.',
+      summary: 'Read a pending email or one in the outbox',
+      description: 'Emails can contain sign-in codes. Only owners can read them, and this is recorded.',
       access: projectOwner('mail text', { asksPassword: true }),
       params: { id: naming('Id of the mail', 'EMAIL_NOT_FOUND') },
       answers: ok(MAIL_TEXT, 'The mail'),

@@ -6,7 +6,7 @@ import * as broadcasts from './broadcasts.js';
 import { mailOperation } from './mail-operation.js';
 
 const PROVIDER_ID = {
-  description: 'Id at the mail provider',
+  description: 'Id at the email provider',
   schema: text({ pattern: '^[A-Za-z0-9_-]{1,64}$' }),
 };
 export const PROVIDER_IDS: Parameters = { audienceId: PROVIDER_ID, contactId: PROVIDER_ID, id: PROVIDER_ID };
@@ -22,7 +22,7 @@ const WITH_SLOT: Refusals = { ...REFUSALS, 429: ['RATE_LIMITED', 'MAIL_QUOTA_EXC
 
 /** Passed on to the project's own account at the provider. */
 const BY_PROVIDER = {
-  answers: ok({ ...ANYTHING, description: 'As the mail provider answers.' }, 'Success'),
+  answers: ok({ ...ANYTHING, description: 'The response of the email provider.' }, 'Success'),
   refuses: REFUSALS,
 };
 
@@ -84,7 +84,7 @@ export const PROVIDER_OPERATIONS = [
   }),
   mailOperation('POST /broadcasts', {
     id: 'createBroadcast',
-    summary: 'Create a broadcast: a draft, or one that leaves at `scheduledAt`',
+    summary: 'Create a draft broadcast, or schedule it with `scheduledAt`',
     action: 'mail broadcast create',
     body: broadcasts.NEW_BROADCAST,
     example: { audienceId: 'aud_1', subject: 'News', html: '<p>News</p>' },

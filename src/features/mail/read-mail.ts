@@ -66,7 +66,7 @@ export const MAIL = {
       'templateName?': orNull(
         text({ pattern: '^[\\w .-]{1,64}$', texts: { pattern: 'templateName must be the name of a template' } }),
       ),
-      'variables?': { ...orNull(OBJECT), description: 'Values of the placeholders.' },
+      'variables?': { ...orNull(OBJECT), description: 'Values of placeholders.' },
     },
     'Mail',
   ),

@@ -42,8 +42,8 @@ export const BUCKET_ROUTES: RouteList = {
     }),
     route('PUT /api/projects/:projectId/bucket', {
       id: 'setBucket',
-      summary: 'Send new files to a bucket',
-      description: 'The bucket is tried first, unless `verify` is false.',
+      summary: 'Store new files in a bucket',
+      description: 'Tests the bucket first, unless `verify` is false.',
       access: projectOwner('byok bucket set', { asksPassword: true }),
       body: object({
         bucket: SETTING,
@@ -74,7 +74,7 @@ export const BUCKET_ROUTES: RouteList = {
     }),
     route('DELETE /api/projects/:projectId/bucket', {
       id: 'clearBucket',
-      summary: 'Send new files to the service’s own storage again',
+      summary: 'Store new files in the server’s storage',
       access: projectOwner('byok bucket clear'),
       answers: ok(BUCKET, 'New files go to the service’s own storage'),
       async handle({ app, project }) {
@@ -83,8 +83,8 @@ export const BUCKET_ROUTES: RouteList = {
     }),
     route('POST /api/projects/:projectId/bucket/check', {
       id: 'checkBucket',
-      summary: 'Try what uploads need of the bucket',
-      description: 'Puts, looks up and deletes objects of its own, and asks whether pages of `origin` may upload.',
+      summary: 'Test the bucket',
+      description: 'Writes, reads and deletes test objects, and checks whether pages of `origin` may upload.',
       access: projectOwner('byok bucket show'),
       body: object({ 'origin?': SETTING }),
       bodyIsOptional: true,
@@ -101,8 +101,8 @@ export const BUCKET_ROUTES: RouteList = {
     }),
     route('PUT /api/projects/:projectId/bucket/cors', {
       id: 'setBucketCors',
-      summary: 'Let browsers upload to the bucket',
-      description: 'Replaces the CORS rules of the bucket; `*` stands for every origin.',
+      summary: 'Set the CORS rules of the bucket',
+      description: 'Replaces the rules, so that browsers can upload. `*` means every origin.',
       access: projectOwner('byok bucket show'),
       command: 'byok bucket show --fix',
       body: object({ origins: arrayOf(SETTING, { minItems: 1, maxItems: 100 }) }),

@@ -51,7 +51,7 @@ import { checkStoredDocuments, FIT_REPORT } from '../documents/fit/check-stored-
 const RLS = changes({ enabled: FLAG, mode: oneOf('public-read', 'private'), ownerField: TEXT });
 const ACCESS = {
   ...oneOf(...ACCESS_WORDS),
-  description: 'Who may access it with the publishable key. Left out, without `rls` and `rules`: `server-only`.',
+  description: 'Access with the publishable key. Default, without `rls` and `rules`: `server-only`.',
 };
 const MODE = oneOf('enforced', 'flexible');
 const INDEXES = arrayOf(TEXT, { maxItems: MAX_DECLARED_INDEXES });
@@ -60,13 +60,13 @@ const FIELD_NAMES = arrayOf(TEXT, { maxItems: 1000 });
 const SENT_UNIQUES = {
   ...UNIQUES,
   description:
-    'Fields that are unique together, as [["board", "user"]] or [{"fields": ["staff", "at"], "where": {"status": "booked"}}]; replaces those that are there.',
+    'Fields that are unique together: [["board", "user"]] or [{"fields": ["staff", "at"], "where": {"status": "booked"}}]. Replaces existing ones.',
 };
 
 const SENT_EXPIRE = {
   ...orNull(EXPIRE),
   description:
-    'When documents go by themselves, as {"field": "expiresAt"} or {"field": "createdAt", "after": "30d", "permanent": true}; null for never.',
+    'When documents expire: {"field": "expiresAt"} or {"field": "createdAt", "after": "30d", "permanent": true}; null for never.',
 };
 
 const CHANGES = withFieldDefs(
@@ -82,7 +82,7 @@ const CHANGES = withFieldDefs(
     access: ACCESS,
     ownerField: TEXT,
     rls: orNull(RLS),
-    forNewWrites: { ...FLAG, description: 'Keep new constraints from now on, whatever is stored breaks them.' },
+    forNewWrites: { ...FLAG, description: 'Apply new constraints to future writes only.' },
   }),
 );
 
@@ -101,7 +101,7 @@ const BAD_SETTINGS = [
 ];
 
 const SHAPE = object({
-  looked: { ...WHOLE, description: 'Documents looked at.' },
+  looked: { ...WHOLE, description: 'Documents examined.' },
   fields: arrayOf(object({ name: TEXT, types: arrayOf(TEXT), share: number() })),
 });
 
@@ -118,7 +118,7 @@ export const COLLECTION_ROUTES: RouteList = {
       command: 'collection list',
       summary: 'List collections',
       access: PROJECT_OPERATOR,
-      query: { sizes: flagParameter('Documents and bytes of each too, which costs a question to the database') },
+      query: { sizes: flagParameter('Include documents and bytes of each collection') },
       answers: ok(listOf(LISTED_COLLECTION), 'Collections'),
       refuses: { 400: ['INVALID_QUERY'] },
       async handle({ app, project, query: { sizes } }) {
@@ -134,7 +134,7 @@ export const COLLECTION_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/collections/:collection/shape', {
       id: 'getCollectionShape',
-      summary: 'Find the fields that documents have, from some of the newest and of the oldest',
+      summary: 'Infer fields from a sample of documents',
       access: PROJECT_OPERATOR,
       answers: ok(SHAPE, 'Shape'),
       refuses: { 400: ['QUERY_TIMEOUT'], 403: ['USERS_BLOCKED'] },
@@ -144,7 +144,7 @@ export const COLLECTION_ROUTES: RouteList = {
     }),
     route('POST /api/projects/:projectId/collections', {
       id: 'addCollection',
-      summary: 'Register a collection',
+      summary: 'Create a collection',
       access: projectOwner('collection add'),
       body: withFieldDefs(
         object({
@@ -198,9 +198,9 @@ export const COLLECTION_ROUTES: RouteList = {
     }),
     route('PATCH /api/projects/:projectId/collections/:collection', {
       id: 'editCollection',
-      summary: 'Change a collection',
+      summary: 'Update a collection',
       access: projectOwner('collection edit', { looks: 'check', asksPassword: 'to open' }),
-      query: { check: flagParameter('Change nothing: tell which stored documents would not fit') },
+      query: { check: flagParameter('Change nothing: only report violations in stored documents') },
       body: CHANGES,
       example: { addFields: [{ name: 'note', type: 'String' }] },
       answers: ok(anyOf(COLLECTION, FIT_REPORT), 'Collection updated'),
@@ -238,7 +238,7 @@ export const COLLECTION_ROUTES: RouteList = {
     }),
     route('PUT /api/projects/:projectId/collections/:collection/rls', {
       id: 'setRls',
-      summary: 'Switch row-level security on or off',
+      summary: 'Turn row-level security on or off',
       access: projectOwner('collection rls', { asksPassword: ({ enabled }) => enabled === false }),
       body: RLS,
       example: { mode: 'public-read', ownerField: 'userId' },
@@ -254,8 +254,8 @@ export const COLLECTION_ROUTES: RouteList = {
     setRulesRoute,
     route('PUT /api/projects/:projectId/collections/:collection/changes', {
       id: 'setChanges',
-      summary: 'Switch the keeping of changes on or off, or set for how long they are kept',
-      description: 'Off removes what was kept: whoever follows starts over when it is on again.',
+      summary: 'Turn the change log on or off, or set how long it is kept',
+      description: 'Turning it off deletes the log. Subscribers start over when it is on again.',
       access: projectOwner('collection edit'),
       body: changes({ on: FLAG, keepMs: { ...WHOLE, minimum: 1000, maximum: MAX_DURATION_MS } }),
       example: { on: true, keepMs: 604_800_000 },
@@ -283,7 +283,7 @@ export const COLLECTION_ROUTES: RouteList = {
     }),
     route('DELETE /api/projects/:projectId/collections/:collection', {
       id: 'dropCollection',
-      summary: 'Drop a collection with all its documents',
+      summary: 'Delete a collection with all its documents',
       access: projectOwner('collection drop'),
       answers: ok(object({ id: ID, name: TEXT }), 'Collection dropped with all its documents'),
       refuses: { 403: ['USERS_BLOCKED'], 409: ['NAMED_BY_RULE', 'REFERRED_TO'] },

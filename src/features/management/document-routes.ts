@@ -18,10 +18,10 @@ const MAX_QUERY = 8192;
 
 const EXPLAINED = object(
   {
-    indexes: { ...arrayOf(TEXT), description: 'None: every document is looked at.' },
-    examined: { ...WHOLE, description: 'Documents that were looked at.' },
-    returned: { ...WHOLE, description: 'Documents that were found, or handed to the later stages of a pipeline.' },
-    plan: { ...ANYTHING, description: 'In the database’s own form.' },
+    indexes: { ...arrayOf(TEXT), description: 'None: a scan of all documents.' },
+    examined: { ...WHOLE, description: 'Documents examined.' },
+    returned: { ...WHOLE, description: 'Documents found, or passed to later stages of a pipeline.' },
+    plan: { ...ANYTHING, description: 'The plan of the database.' },
   },
   'ExplainedRead',
 );
@@ -29,8 +29,8 @@ const EXPLAINED = object(
 /** How a list or a pipeline is read, for the operators' query screen. */
 const explainReadRoute = route('POST /api/projects/:projectId/collections/:collection/documents/explain', {
   id: 'explainRead',
-  summary: 'Show by which index a list or a pipeline is read',
-  description: 'Runs it. Give either the query string of a list or a pipeline.',
+  summary: 'Explain a list or a pipeline',
+  description: 'Runs it and returns the index that was used. Send the query string of a list, or a pipeline.',
   bodySize: 'many',
   access: READS,
   body: object({ 'query?': text({ maxLength: MAX_QUERY }), 'pipeline?': ANYTHING }),
@@ -87,7 +87,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/collections/:collection/documents/export', {
       id: 'exportDocuments',
       command: 'data export',
-      summary: 'Get all documents, or those that match, one JSON object a line',
+      summary: 'Export documents as NDJSON',
       description: `In the order of their ids. An answer that breaks off before its end was not whole. ${FILTERING.description}`,
       access: READS,
       ownQuery: FILTERING.ownQuery,
@@ -107,12 +107,12 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     route('POST /api/projects/:projectId/collections/:collection/documents/import', {
       id: 'importDocuments',
       bodySize: 'many',
-      summary: 'Store documents of an export or from elsewhere',
+      summary: 'Import documents',
       description:
-        'Each stands for itself: what does not fit or is there already is reported, the others are stored. Ids, times and trash state of an export are kept.',
+        'Invalid and existing documents are reported, the others are stored. Ids, times and trash state of an export are kept.',
       // The documents themselves are not for the audit log.
       access: inCollection(projectOwner('data import', { looks: 'dryRun', withoutBody: true })),
-      query: { dryRun: flagParameter('Store nothing: check each by itself') },
+      query: { dryRun: flagParameter('Store nothing: only validate') },
       body: object({ documents: arrayOf(ANYTHING, { minItems: 1, maxItems: MAX_IMPORTED }) }),
       example: { documents: [{ title: 'Hello', views: 0 }] },
       answers: ok(OUTCOME, 'Documents stored'),

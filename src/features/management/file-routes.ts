@@ -23,7 +23,7 @@ export const FILE_FIELDS = {
   provider: oneOf('internal', 'external'),
   url: orNull(TEXT),
   visibility: oneOf('public', 'attached', 'private'),
-  attachedTo: { ...orNull(ID), description: 'The document whose file it is.' },
+  attachedTo: { ...orNull(ID), description: 'The document that the file is attached to.' },
   uploadedBy: orNull(TEXT),
   createdAt: MOMENT,
 };
@@ -38,12 +38,12 @@ export const PROJECT_FILE_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/files', {
       id: 'listFiles',
       command: 'file list',
-      summary: 'List files, the newest first',
+      summary: 'List files, newest first',
       access: PROJECT_OPERATOR,
       query: {
         limit: wholeNumberParameter('Number of files', FILES_PAGE, { max: MAX_FILES_PAGE }),
-        before: parameter('`next` of the page before', PATH),
-        name: parameter('Only names that hold this text, in either case', text({ maxLength: 200 })),
+        before: parameter('`next` of the previous page', PATH),
+        name: parameter('Only names that contain this text, case-insensitive', text({ maxLength: 200 })),
       },
       answers: ok(object({ items: arrayOf(FILE), next: orNull(TEXT) }), 'Files'),
       refuses: { 400: ['INVALID_QUERY', 'QUERY_TIMEOUT'] },
@@ -58,7 +58,7 @@ export const PROJECT_FILE_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/files/usage', {
       id: 'getFilesUsage',
-      summary: 'Count the files, and tell their bytes beside what the plan grants',
+      summary: 'Get the number and bytes of files, and the limit of the plan',
       access: PROJECT_OPERATOR,
       answers: ok(STORAGE_USAGE, 'Use of the storage'),
       handle: ({ app, project }) => measureStorage(app, project),

@@ -21,13 +21,13 @@ const KEY = object(
     createdAt: MOMENT,
     expiresAt: orNull(MOMENT),
     revokedAt: orNull(MOMENT),
-    lastUsedAt: { ...orNull(MOMENT), description: 'To the minute.' },
+    lastUsedAt: { ...orNull(MOMENT), description: 'Accurate to the minute.' },
     live: FLAG,
   },
   'Key',
 );
 const CREATED_KEY = object(
-  { key: KEY, value: text({ pattern: '^(pk|sk)_live_', description: 'Shown only now.' }) },
+  { key: KEY, value: text({ pattern: '^(pk|sk)_live_', description: 'Shown only once.' }) },
   'CreatedKey',
 );
 
@@ -42,7 +42,7 @@ export const KEY_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/keys', {
       id: 'listKeys',
       command: 'key list',
-      summary: 'List keys, ended ones too',
+      summary: 'List keys, including expired ones',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(KEY), 'Keys'),
       handle({ app, project: { keys } }) {
@@ -55,7 +55,7 @@ export const KEY_ROUTES: RouteList = {
       access: projectOwner('key create', { asksPassword: ({ type }) => type === 'secret' }),
       body: object({
         type: TYPE,
-        'name?': text({ minLength: 1, maxLength: MAX_KEY_NAME, description: 'To tell it from others.' }),
+        'name?': text({ minLength: 1, maxLength: MAX_KEY_NAME, description: 'A label.' }),
       }),
       example: { type: 'secret', name: 'nightly import' },
       answers: created(CREATED_KEY, 'Key created. Its value is shown only now.'),
@@ -66,7 +66,7 @@ export const KEY_ROUTES: RouteList = {
     }),
     route('POST /api/projects/:projectId/keys/rotate', {
       id: 'rotateKey',
-      summary: 'Create a key and let the older ones of its type end',
+      summary: 'Create a key and expire older ones of its type',
       access: projectOwner('key rotate', { asksPassword: true }),
       body: object({ type: TYPE, 'grace?': GRACE }),
       example: { type: 'secret', grace: '24h' },
@@ -79,7 +79,7 @@ export const KEY_ROUTES: RouteList = {
     }),
     route('DELETE /api/projects/:projectId/keys/:keyId', {
       id: 'revokeKey',
-      summary: 'Revoke a key at once',
+      summary: 'Revoke a key immediately',
       access: projectOwner('key revoke'),
       answers: ok(KEY, 'Key revoked'),
       async handle({ app, project, params }) {

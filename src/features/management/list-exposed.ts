@@ -11,9 +11,9 @@ import { listSocialProviders } from '../users/social/social-provider.js';
 export const EXPOSED = object(
   {
     kind: oneOf('collection', 'sign-up', 'files'),
-    name: { ...TEXT, description: 'The collection, or how users sign up.' },
-    what: { ...TEXT, description: 'Who can do what, in words.' },
-    closes: { ...TEXT, description: 'The command that closes it.' },
+    name: { ...TEXT, description: 'The collection, or the sign-up method.' },
+    what: { ...TEXT, description: 'Who can do what.' },
+    closes: { ...TEXT, description: 'The command that removes the access.' },
   },
   'ExposedPart',
 );

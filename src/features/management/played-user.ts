@@ -18,7 +18,10 @@ import type { Collection } from '../collections/collection.js';
 export const READS = inCollection(PROJECT_OPERATOR);
 
 /** The parameter by which an operator looks as somebody else does. */
-export const PLAYED = parameter('As this user sees it (id or e-mail address), or `anyone`, who is not signed in', TEXT);
+export const PLAYED = parameter(
+  'View as this user (id or email address), or as `anyone` for a caller who is not signed in',
+  TEXT,
+);
 
 /** The id of the user that an operator plays; null for somebody who is not signed in. 404 for an unknown one. */
 export async function playedUser(app: App, project: Project, as: string): Promise<string | null> {

@@ -73,7 +73,7 @@ export const PROJECT_ROUTES: RouteList = {
     route('GET /api/projects', {
       id: 'listProjects',
       command: 'project list',
-      summary: 'List the projects that the operator sees',
+      summary: 'List the operator’s projects',
       access: OPERATOR,
       answers: ok(listOf(PROJECT), 'Projects'),
       async handle({ app, operator: { projects: seen } }) {
@@ -112,15 +112,14 @@ export const PROJECT_ROUTES: RouteList = {
     }),
     route('PATCH /api/projects/:projectId', {
       id: 'updateProject',
-      summary: 'Change settings of a project',
-      description:
-        '`plan` and `limits` belong to who runs the whole service: only operators who see all projects set them.',
+      summary: 'Update a project',
+      description: 'Only operators with access to all projects can set `plan` and `limits`.',
       access: projectOwner('project update', {
         // Whose account at the provider sends the mails reads their codes too.
         asksPassword: ({ providerApiKey, providerWebhookSecret }) =>
           typeof providerApiKey === 'string' || typeof providerWebhookSecret === 'string',
       }),
-      query: { verify: flagParameter('Try the mail provider’s key before it is stored') },
+      query: { verify: flagParameter('Test the email provider’s key before it is stored') },
       body: changes(
         {
           name: TEXT,
@@ -169,7 +168,7 @@ export const PROJECT_ROUTES: RouteList = {
     }),
     route('DELETE /api/projects/:projectId', {
       id: 'deleteProject',
-      summary: 'Delete a project with everything in it',
+      summary: 'Delete a project and everything in it',
       access: owner('project delete', { asksPassword: true }),
       answers: ok(object({ id: ID }), 'Project deleted with everything in it'),
       async handle({ app, ctx }) {
@@ -181,16 +180,17 @@ export const PROJECT_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/usage', {
       id: 'getUsage',
       command: 'project usage',
-      summary: 'Count what a project holds, beside what its plan grants',
-      description: 'Bytes for storage and database; null is unlimited.',
+      summary: 'Get the usage and limits of a project',
+      description: 'Bytes for storage and database; null means unlimited.',
       access: PROJECT_OPERATOR,
       answers: ok(USAGE, 'Usage'),
       handle: ({ app, project }) => measureUsage(app, project),
     }),
     route('POST /api/projects/:projectId/rotate-tokens', {
       id: 'rotateTokens',
-      summary: 'Sign access tokens of end users with a new secret',
-      description: 'Older tokens work for `grace`, by default as long as one can live; `0s` ends them all at once.',
+      summary: 'Rotate the signing key of access tokens',
+      description:
+        'Older tokens work for `grace`. Default: the lifetime of a token. `0s` invalidates them immediately.',
       access: projectOwner('secrets rotate', { asksPassword: true }),
       command: 'secrets rotate --tokens',
       body: object({ 'grace?': GRACE }),
@@ -205,7 +205,7 @@ export const PROJECT_ROUTES: RouteList = {
     }),
     route('POST /api/projects/:projectId/recount', {
       id: 'recountProject',
-      summary: 'Set the counter of stored bytes to what the files add up to',
+      summary: 'Recount the stored bytes',
       access: projectOwner('project recount'),
       answers: ok(object({ storage: object({ before: WHOLE, after: WHOLE }) }), 'Recounted'),
       refuses: { 503: ['RECOUNT_BUSY'] },

@@ -86,14 +86,14 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/users', {
       id: 'listUsersOfProject',
       command: 'user list',
-      summary: 'List users, the newest first',
+      summary: 'List users, newest first',
       access: PROJECT_OPERATOR,
       query: {
         page: PAGE_PARAMETER,
         limit: cappedParameter('Users of a page', USERS_PAGE, MAX_USERS_PAGE),
-        email: parameter('Only addresses that begin with this', TEXT),
+        email: parameter('Only addresses that start with this', TEXT),
         q: parameter(
-          'Only users of this id, or with this in the address or in another of their texts, in either case',
+          'Only users with this id, or with this text in the address or another field, case-insensitive',
           text({ maxLength: 200 }),
         ),
       },
@@ -147,8 +147,8 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/users/:user/identities', {
       id: 'listUserIdentities',
       command: 'user list',
-      summary: 'List the identities at sign-in providers that open the account',
-      description: 'The oldest first.',
+      summary: 'List linked identities of sign-in providers',
+      description: 'Oldest first.',
       access: USER_OPERATOR,
       answers: ok(listOf(IDENTITY), 'Identities'),
       async handle({ app, project, user }) {
@@ -158,7 +158,7 @@ export const PROJECT_USER_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/users/:user/sessions', {
       id: 'listSessionsOfUser',
       command: 'user sessions',
-      summary: 'List a user’s live sessions',
+      summary: 'List a user’s sessions',
       access: USER_OPERATOR,
       answers: ok(listOf(SESSION), 'Sessions'),
       async handle({ app, project, user }) {

@@ -51,11 +51,11 @@ export async function proveOpening<S extends Partial<CollectionSettings>>(
 /** Rules of a collection, for operators (rules.md 1). */
 export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:collection/rules', {
   id: 'setRules',
-  summary: 'Say who may read, create, update and delete what with a publishable key',
+  summary: 'Set the access rules of a collection',
   description:
-    'Replaces all rules, and row-level security; a rule that is not given is `nobody`. Null makes the collection public: every key reads, the secret key writes.',
+    'Replaces all rules, and row-level security. A missing rule means `nobody`. Null makes the collection public: all keys can read, the secret key can write.',
   access: projectOwner('collection rls', { asksPassword: ({ rules }) => rules === null }),
-  query: { confirm: parameter('Name of the project: agrees to what lets somebody do more than before', TEXT) },
+  query: { confirm: parameter('Name of the project, to confirm looser access', TEXT) },
   body: object({ rules: orNull(RULE_TEXTS) }),
   example: { rules: { read: 'anyone' } },
   answers: ok(COLLECTION, 'Rules updated'),
@@ -106,7 +106,7 @@ const REVIEW = object(
       object(
         {
           collection: TEXT,
-          code: { ...TEXT, description: '`UNINDEXED` is a warning, every other one a refusal of these rules.' },
+          code: { ...TEXT, description: '`UNINDEXED` is a warning; all others are errors.' },
           message: TEXT,
           'details?': arrayOf(object({ field: TEXT, rule: TEXT, message: TEXT })),
         },
@@ -115,7 +115,7 @@ const REVIEW = object(
     ),
     loosens: {
       ...arrayOf(TEXT),
-      description: 'The rules by which somebody may do more than now; empty where a rule has a mistake.',
+      description: 'What the rules loosen; empty if a rule is invalid.',
     },
   },
   'ReviewedRules',
@@ -131,8 +131,8 @@ export const RULES_ROUTES: RouteList = {
   routes: [
     route('GET /api/projects/:projectId/rules', {
       id: 'listExposed',
-      summary: 'List what anyone with the publishable key can read, write and sign up for',
-      description: 'Each with the command that closes it. What only the secret key can do is left out.',
+      summary: 'List what the publishable key can access without sign-in',
+      description: 'Each entry has the command that removes the access.',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(EXPOSED), 'Open to the publishable key'),
       async handle({ app, project }) {
@@ -141,9 +141,9 @@ export const RULES_ROUTES: RouteList = {
     }),
     route('POST /api/projects/:projectId/rules/:collection/check', {
       id: 'checkRules',
-      summary: 'Look for what is wrong with rules before they are saved',
+      summary: 'Check rules before you save them',
       description:
-        'Changes nothing. `rules` as `setRules` takes them; left out, the stored ones are looked at. Each mistake with its place (`details[0].rule` is the position of its character), alternatives that no index serves, what the rules would loosen, and with `data` whether stored documents are what they take them for.',
+        'Changes nothing. `rules` as in `setRules`; default: the stored ones. Returns errors with their position (`details[0].rule` is a character offset), alternatives without an index, what the rules would loosen, and with `data`, whether stored documents match them.',
       access: PROJECT_OPERATOR,
       body: object({ 'rules?': orNull(RULE_TEXTS), 'data?': FLAG }),
       example: { rules: { read: 'anyone' }, data: true },
@@ -159,13 +159,13 @@ export const RULES_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/rules/:collection/explain', {
       id: 'explainRules',
       command: 'rules check',
-      summary: 'Explain what the rules of a collection come to for somebody',
+      summary: 'Explain the rules of a collection for a user',
       description:
-        'Each rule with its conditions: `yes` or `no` for the user, or `depends` (on the document). With `id` each is decided for that document; without, the answer has the filter that is left, and how a list is read.',
+        'Returns each rule with its conditions: `yes` or `no` for the user, or `depends` (on the document). With `id`, each is evaluated for that document. Without, the response has the remaining filter, and how a list is read.',
       access: PROJECT_OPERATOR,
       query: {
         as: PLAYED,
-        id: parameter('The document that is asked about', TEXT),
+        id: parameter('The document to explain', TEXT),
         filter: parameter('Filters of a list as a query string, such as `board=66f0c0ffee0ddba11c0de001`', TEXT),
       },
       answers: ok(EXPLAINED, 'Rules explained'),

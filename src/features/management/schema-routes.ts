@@ -21,7 +21,7 @@ const CHANGE = object(
     kind: oneOf('collection'),
     name: TEXT,
     'what?': arrayOf(TEXT),
-    'loosens?': { ...arrayOf(TEXT), description: 'Those of them that loosen access or checks.' },
+    'loosens?': { ...arrayOf(TEXT), description: 'The changes that loosen access or validation.' },
   },
   'SchemaChange',
 );
@@ -38,8 +38,8 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/schema', {
       id: 'exportSchema',
       command: 'schema export',
-      summary: 'Get all collections as one declaration',
-      description: 'The declaration that PUT takes, for this or another project.',
+      summary: 'Export collections as a declaration',
+      description: 'PUT takes it, for this or another project.',
       access: PROJECT_OPERATOR,
       answers: ok(PROJECT_SCHEMA, 'Schema'),
       async handle({ app, project }) {
@@ -50,17 +50,19 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
     route('PUT /api/projects/:projectId/schema', {
       id: 'applySchema',
       bodySize: 'many',
-      summary: 'Make the collections as declared',
+      summary: 'Apply a declaration of collections',
       description: [
         'What a declaration leaves out stays as it is; `rls: "off"` switches row-level security off. A second time changes nothing.',
         'Values of dropped fields stay stored.',
       ].join(' '),
       access: projectOwner('schema apply', { looks: 'dryRun', asksPassword: 'to open' }),
       query: {
-        dryRun: flagParameter('Change nothing: tell what would be changed'),
-        prune: flagParameter('Drop what lists no longer name: collections with all their documents, fields, indexes'),
-        forNewWrites: flagParameter('Keep new constraints from now on, whatever is stored breaks them'),
-        confirm: parameter('Name of the project: agrees to what loosens access or checks, as `prune` does', TEXT),
+        dryRun: flagParameter('Change nothing: only return the plan'),
+        prune: flagParameter(
+          'Delete collections with their documents, fields and indexes that the declaration does not contain',
+        ),
+        forNewWrites: flagParameter('Apply new constraints to future writes only'),
+        confirm: parameter('Name of the project, to confirm looser access or validation, and `prune`', TEXT),
       },
       body: PROJECT_SCHEMA,
       example: {

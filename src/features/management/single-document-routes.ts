@@ -76,23 +76,23 @@ const PATH = '/api/projects/:projectId/collections/:collection/documents';
 
 const HISTORY = object(
   {
-    isKept: { ...FLAG, description: 'False where no log was begun: nobody has followed the collection yet.' },
-    since: { ...orNull(MOMENT), description: 'The oldest change of the collection that is kept.' },
+    isKept: { ...FLAG, description: 'False if the collection has no change log yet.' },
+    since: { ...orNull(MOMENT), description: 'The oldest change in the log.' },
     items: arrayOf(
       object({
         at: MOMENT,
         change: oneOf('created', 'changed', 'removed'),
-        before: { ...orNull(SHOWN_DOCUMENT), description: 'What was kept of the document before the change.' },
-        isPartial: { ...FLAG, description: 'Fields may be missing from `before`.' },
+        before: { ...orNull(SHOWN_DOCUMENT), description: 'The document before the change, as far as it was kept.' },
+        isPartial: { ...FLAG, description: 'Whether fields may be missing from `before`.' },
       }),
     ),
-    next: { ...orNull(WHOLE), description: 'For `before` of the next request; null: there is nothing older.' },
+    next: { ...orNull(WHOLE), description: 'Send it as `before` in the next request; null at the end.' },
   },
   'DocumentHistory',
 );
 
 const ATTACHED_FILE = object(
-  { ...FILE_FIELDS, link: { ...orNull(TEXT), description: 'Null where its storage is not there any more.' } },
+  { ...FILE_FIELDS, link: { ...orNull(TEXT), description: 'Null if its storage no longer exists.' } },
   'FileOfDocument',
 );
 
@@ -124,7 +124,7 @@ const forEach = (
   route(`POST ${PATH}/${path}`, {
     id,
     summary,
-    description: 'Each stands for itself: what is refused is told with its reason, the others are done.',
+    description: 'Errors are returned for each document; the others are processed.',
     access: writes('data delete'),
     command: path === 'trash' ? 'data delete' : 'data delete --undo',
     body: IDS,
@@ -145,7 +145,11 @@ export const SINGLE_DOCUMENT_ROUTES = [
   ),
   forEach(
     'recover',
-    { id: 'recoverDocuments', summary: `Take up to ${MAX_DOCUMENTS_AT_ONCE} documents back`, answer: 'Recovered' },
+    {
+      id: 'recoverDocuments',
+      summary: `Restore up to ${MAX_DOCUMENTS_AT_ONCE} documents from the trash`,
+      answer: 'Recovered',
+    },
     recoverDocument,
   ),
   mountedAt(`GET ${PATH}/:document`, GET_DOCUMENT, READS, {
@@ -154,12 +158,12 @@ export const SINGLE_DOCUMENT_ROUTES = [
   }),
   route(`GET ${PATH}/:document/history`, {
     id: 'showHistory',
-    summary: 'Get the changes of a document that the change log has, the newest first',
+    summary: 'List the changes of a document, newest first',
     description:
-      'The log is for those who follow changes: a long document is kept in part, older changes go, and on a MongoDB it has hardly more than the times. One request looks at 50,000 changes of the collection; `next` goes on as `before`.',
+      'From the change log, so older changes and parts of large documents are missing. On MongoDB it has little more than times. One request examines 50,000 changes of the collection; send `next` as `before` to continue.',
     access: READS,
     query: {
-      before: parameter('`next` of the answer before', integer({ minimum: 1, maximum: 999_999_999_999 })),
+      before: parameter('`next` of the previous response', integer({ minimum: 1, maximum: 999_999_999_999 })),
       limit: wholeNumberParameter('Number of changes', 25, { max: 100 }),
     },
     answers: ok(HISTORY, 'History of the document'),
@@ -170,7 +174,7 @@ export const SINGLE_DOCUMENT_ROUTES = [
   }),
   route(`GET ${PATH}/:document/files`, {
     id: 'listDocumentFiles',
-    summary: `List the files of a document, ${MAX_ATTACHED} at most, each with a link of ten minutes`,
+    summary: `List up to ${MAX_ATTACHED} files of a document, with links valid for ten minutes`,
     access: READS,
     answers: ok(object({ items: arrayOf(ATTACHED_FILE) }), 'Files of the document'),
     refuses: { 503: ['STORAGE_UNAVAILABLE', 'STORAGE_REFUSED'] },

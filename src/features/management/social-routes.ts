@@ -44,7 +44,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
     }),
     route('PUT /api/projects/:projectId/social/:provider', {
       id: 'setSocialProvider',
-      summary: 'Add a sign-in provider or replace its settings',
+      summary: 'Add or replace a sign-in provider',
       access: projectOwner('user social', { asksPassword: true }),
       params: {
         provider: parameter(
@@ -60,16 +60,15 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
         'scopes?': arrayOf(SETTING, { maxItems: 20 }),
         'appClientIds?': {
           ...arrayOf(SETTING, { maxItems: 20 }),
-          description: 'Client ids of own apps, whose id tokens count too.',
+          description: 'Client ids of your native apps, whose id tokens are accepted.',
         },
         'apple?': {
           ...object({ teamId: SETTING, keyId: SETTING }),
-          description: 'Of `apple`, whose `clientSecret` is the private key of `AuthKey_….p8`.',
+          description: 'For `apple`. `clientSecret` is the private key of `AuthKey_….p8`.',
         },
         'tokenInAddress?': {
           ...FLAG,
-          description:
-            'Sends the browser back with `#token=` beside `rtCode`, as the hosted service’s React package expects.',
+          description: 'Adds `#token=` to the redirect, as the hosted service’s React package expects.',
         },
       }),
       example: {
@@ -87,7 +86,7 @@ export const PROJECT_SOCIAL_ROUTES: RouteList = {
     }),
     route('DELETE /api/projects/:projectId/social/:provider', {
       id: 'removeSocialProvider',
-      summary: 'Remove a sign-in provider; its users stay',
+      summary: 'Remove a sign-in provider and keep its users',
       access: projectOwner('user social'),
       command: 'user social --remove',
       answers: ok(PROVIDER, 'Provider removed; its users stay'),

@@ -20,7 +20,7 @@ export const TEMPLATE_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/mail/templates', {
       id: 'listTemplates',
       command: 'mail template list',
-      summary: 'List templates, the system’s too',
+      summary: 'List templates, including built-in ones',
       access: PROJECT_OPERATOR,
       answers: ok(listOf(object({ ...HEAD, subject: TEXT }, 'TemplateSummary')), 'Templates'),
       async handle({ app, project }) {
@@ -30,7 +30,7 @@ export const TEMPLATE_ROUTES: RouteList = {
     route('GET /api/projects/:projectId/mail/templates/:name', {
       id: 'getTemplate',
       command: 'mail template list',
-      summary: 'Get the template that mails of this name use',
+      summary: 'Get a template',
       access: PROJECT_OPERATOR,
       answers: ok(object({ ...HEAD, key: TEXT, ...SHOWN }, 'UsedTemplate'), 'Template'),
       async handle({ app, project, params: { name } }) {
@@ -40,8 +40,8 @@ export const TEMPLATE_ROUTES: RouteList = {
     }),
     route('GET /api/projects/:projectId/mail/templates/:name/preview', {
       id: 'previewTemplate',
-      summary: 'Get the HTML part of a template as a page, its placeholders in place',
-      description: 'For looking at it: the page may run nothing and load nothing.',
+      summary: 'Preview the HTML part of a template',
+      description: 'The page cannot run scripts or load resources.',
       access: PROJECT_OPERATOR,
       answers: own(200, 'The page', { 'text/html': TEXT }),
       async handle({ app, ctx, project, params: { name } }) {
@@ -67,7 +67,7 @@ export const TEMPLATE_ROUTES: RouteList = {
     }),
     route('DELETE /api/projects/:projectId/mail/templates/:name', {
       id: 'removeTemplate',
-      summary: 'Remove a template of the project',
+      summary: 'Delete a template of the project',
       access: projectOwner('mail template remove', { asksPassword: true }),
       answers: ok(object({ name: TEXT }), 'Template removed'),
       async handle({ app, project, params: { name } }) {

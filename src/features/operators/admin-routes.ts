@@ -60,7 +60,7 @@ const FIELDS = {
   name: text({ notBlank: true, oneLine: true, wellFormed: true, maxLength: 60 }),
   query: {
     ...text({ wellFormed: true, maxLength: 2_000 }),
-    description: 'Of the console’s address: filters and order.',
+    description: 'Query string of the console: filters and order.',
   },
 };
 const VIEW = object({ id: ID, ...FIELDS }, 'SavedView');
@@ -70,7 +70,7 @@ const refuses = { 403: ['NOBODY_SIGNED_IN'] };
 const VIEW_ROUTES = [
   route('GET /api/admin/me/views', {
     id: 'listOwnViews',
-    summary: 'List the own saved views of all collections',
+    summary: 'List your saved views',
     access: OPERATOR,
     answers: ok(listOf(VIEW), 'Views'),
     refuses,
@@ -81,8 +81,8 @@ const VIEW_ROUTES = [
   route('POST /api/admin/me/views', {
     id: 'saveOwnView',
     bodySize: 'small',
-    summary: 'Save a view of a collection, in place of the own one of its name',
-    description: 'Of one’s own views the 200 that were added last are kept.',
+    summary: 'Save a view of a collection',
+    description: 'Replaces your view of the same name. The newest 200 are kept.',
     access: OPERATOR,
     body: object(FIELDS, 'NewView'),
     example: {
@@ -101,7 +101,7 @@ const VIEW_ROUTES = [
   }),
   route('DELETE /api/admin/me/views/:view', {
     id: 'removeOwnView',
-    summary: 'Remove an own saved view',
+    summary: 'Delete a saved view',
     access: OPERATOR,
     params: { view: naming('Id of the view', 'VIEW_NOT_FOUND') },
     answers: done('View removed'),
@@ -122,7 +122,7 @@ const ACT = object(
     input: OBJECT,
     outcome: oneOf('started', 'done', 'failed'),
     code: orNull(TEXT),
-    'requestId?': text({ description: 'Of an act by the HTTP API: as its answer and the access log have it.' }),
+    'requestId?': text({ description: 'For actions over HTTP: the request id of the response and the access log.' }),
   },
   'AuditEntry',
 );
@@ -139,16 +139,16 @@ export const ADMIN_ROUTES: RouteList = {
     route('GET /api/admin/audit', {
       id: 'listActs',
       command: 'audit',
-      summary: 'List audit entries, the newest first',
-      description: 'Without `project` for operators who see all projects.',
+      summary: 'List audit entries, newest first',
+      description: 'Without `project`, needs access to all projects.',
       access: OPERATOR,
       query: {
         limit: cappedParameter('Number of entries', ACTS_PAGE, MAX_ACTS_PAGE),
-        action: parameter('Only entries of this action, such as `project update`', TEXT),
-        actor: parameter('Only entries of this actor, such as the address of an operator', text({ maxLength: 320 })),
-        project: parameter('Only entries about the project with this id', text({ maxLength: 100 })),
-        since: parameter('Only entries of the last so long: `30m`, `24h`, `7d`', TEXT),
-        before: parameter('The `id` of the last entry of the page before', text({ maxLength: 100 })),
+        action: parameter('Only this action, such as `project update`', TEXT),
+        actor: parameter('Only this actor, such as the address of an operator', text({ maxLength: 320 })),
+        project: parameter('Only the project with this id', text({ maxLength: 100 })),
+        since: parameter('Only this last period: `30m`, `24h`, `7d`', TEXT),
+        before: parameter('The `id` of the last entry of the previous page', text({ maxLength: 100 })),
       },
       answers: ok(object({ items: arrayOf(ACT) }), 'Acts, the newest first'),
       refuses: { 400: ['INVALID_QUERY'], 403: ['ALL_PROJECTS_REQUIRED'], 404: ['PROJECT_NOT_FOUND'] },

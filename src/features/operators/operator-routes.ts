@@ -26,7 +26,7 @@ const OPERATOR_SCHEMA = object(
 );
 const PROJECTS = {
   ...orNull(arrayOf(text({ maxLength: 100 }), { minItems: 1, maxItems: 1_000 })),
-  description: 'Ids of the projects it sees; null is all, future ones too.',
+  description: 'Ids of the operator’s projects; null means all, including future ones.',
 };
 const BY_NAME = { operator: naming('Id or e-mail address of the operator', 'OPERATOR_NOT_FOUND') };
 const mayManage = (action: string) => ofAllProjects(owner(action, { asksPassword: true }));
@@ -36,7 +36,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
   route('GET /api/admin/operators', {
     id: 'listOperators',
     command: 'operator list',
-    summary: 'List the operators by address',
+    summary: 'List operators by address',
     access: ofAllProjects(OPERATOR),
     answers: ok(listOf(OPERATOR_SCHEMA), 'Operators'),
     refuses: { 403: ['ALL_PROJECTS_REQUIRED'] },
@@ -64,8 +64,8 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
   }),
   route('PATCH /api/admin/operators/:operator', {
     id: 'changeOperator',
-    summary: 'Change the role or the projects of an operator',
-    description: 'Not one’s own: nobody locks themselves out.',
+    summary: 'Change an operator’s role or projects',
+    description: 'You cannot change your own.',
     access: mayManage('operator change'),
     params: BY_NAME,
     body: changes({ role: ROLE, projects: PROJECTS }, 'OperatorChanges'),
@@ -81,7 +81,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
   route('POST /api/admin/operators/:operator/password', {
     id: 'setOperatorPassword',
     summary: 'Set an operator’s password',
-    description: 'Ends every session and token of the operator.',
+    description: 'Ends all sessions and tokens of the operator.',
     access: mayManage('operator set-password'),
     params: BY_NAME,
     bodySize: 'small',
@@ -95,7 +95,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
   }),
   route('DELETE /api/admin/operators/:operator', {
     id: 'removeOperator',
-    summary: 'Remove an operator, whose tokens end at once',
+    summary: 'Remove an operator and revoke its tokens',
     access: mayManage('operator remove'),
     params: BY_NAME,
     answers: done('Operator removed'),

@@ -25,7 +25,7 @@ import { endOperatorSessions, listOperatorSessions } from './operator-sessions.j
 import { changeOwnPassword, confirmOperator, presentOwnSession, requireOwnAccount } from './own-account.js';
 
 const ROLE = oneOf(...OPERATOR_ROLES);
-const PROJECTS = { ...orNull(arrayOf(ID)), description: 'Ids of the projects it sees; null = all.' };
+const PROJECTS = { ...orNull(arrayOf(ID)), description: 'Ids of the operator’s projects; null means all.' };
 const SHOWN_OPERATOR = object({ id: ID, email: TEXT, role: ROLE, projects: PROJECTS, createdAt: MOMENT }, 'Operator');
 /** BSVC_ADMIN_TOKEN is nobody's: it has no id and no end. */
 const ME = object(
@@ -33,7 +33,7 @@ const ME = object(
   'Me',
 );
 const SIGNED_IN = object({
-  'token?': { ...TEXT, description: 'Absent with `cookie`: no script is to read it.' },
+  'token?': { ...TEXT, description: 'Absent with `cookie`.' },
   expiresAt: MOMENT,
   operator: SHOWN_OPERATOR,
 });
@@ -53,7 +53,7 @@ export const OPERATOR_SESSION_ROUTES = [
     id: 'logInOperator',
     bodySize: 'small',
     summary: 'Sign in as an operator',
-    description: 'With `cookie`, for the console alone, the token comes as a cookie that no script can read.',
+    description: 'With `cookie`, only for the console, the token is set as an HttpOnly cookie.',
     access: PUBLIC,
     rate: 'sign-in',
     body: object({
@@ -76,7 +76,7 @@ export const OPERATOR_SESSION_ROUTES = [
   route('POST /api/admin/login/link', {
     id: 'useSignInLink',
     bodySize: 'small',
-    summary: 'Sign in at the console by a link of `bsvc console`, which works once',
+    summary: 'Sign in to the console with a one-time link of `bsvc console`',
     access: PUBLIC,
     body: object({ link: text({ minLength: 1, maxLength: 100 }) }),
     example: { link: 'bsvc_link_…' },
@@ -90,7 +90,7 @@ export const OPERATOR_SESSION_ROUTES = [
   route('POST /api/admin/logout', {
     id: 'logOutOperator',
     bodySize: 'small',
-    summary: 'End the token',
+    summary: 'Sign out',
     access: OPERATOR,
     answers: done('Signed out'),
     async handle({ app, ctx, operator: { signedIn } }) {
@@ -101,7 +101,7 @@ export const OPERATOR_SESSION_ROUTES = [
   }),
   route('GET /api/admin/me', {
     id: 'getOperator',
-    summary: 'Get the operator behind the token',
+    summary: 'Get the signed-in operator',
     access: OPERATOR,
     answers: ok(ME, 'Operator'),
     handle({ operator: { signedIn, name, role } }) {
@@ -112,7 +112,7 @@ export const OPERATOR_SESSION_ROUTES = [
   route('POST /api/admin/me/password', {
     id: 'changeOwnPassword',
     bodySize: 'small',
-    summary: 'Change the own password; all other sessions end',
+    summary: 'Change your password and end all other sessions',
     access: OPERATOR,
     body: object({ currentPassword: PASSWORD, newPassword: PASSWORD }),
     example: { currentPassword: 'correct horse battery', newPassword: 'incorrect horse battery' },
@@ -129,8 +129,8 @@ export const OPERATOR_SESSION_ROUTES = [
   route('POST /api/admin/me/confirm', {
     id: 'confirmOperator',
     bodySize: 'small',
-    summary: 'Give the own password again',
-    description: 'At the console, an act that cannot be taken back asks for it: within five minutes it is done.',
+    summary: 'Confirm your password',
+    description: 'The console asks for it before irreversible actions. Valid for five minutes.',
     access: OPERATOR,
     body: object({ password: PASSWORD }),
     example: { password: 'correct horse battery' },
@@ -143,7 +143,7 @@ export const OPERATOR_SESSION_ROUTES = [
   }),
   route('GET /api/admin/me/sessions', {
     id: 'listOwnSessions',
-    summary: 'List the own sessions, the newest first',
+    summary: 'List your sessions, newest first',
     access: OPERATOR,
     answers: ok(
       listOf(
@@ -163,7 +163,7 @@ export const OPERATOR_SESSION_ROUTES = [
   }),
   route('DELETE /api/admin/me/sessions', {
     id: 'endOwnSessions',
-    summary: 'End all other sessions of one’s own',
+    summary: 'End all your other sessions',
     access: OPERATOR,
     answers: ok(object({ ended: WHOLE }), 'Other sessions ended'),
     refuses: { 403: ['NOBODY_SIGNED_IN'] },

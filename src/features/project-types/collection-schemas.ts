@@ -37,7 +37,7 @@ export function collectionSchemas(collection: DescribedCollection, populate: Pop
   const stored = storedFields(collection);
   const owner = (fields: readonly Field[]): Record<string, JsonSchema> =>
     ownerField !== null && !fields.some(({ name }) => name === ownerField)
-      ? { [ownerField]: { ...TEXT, description: 'Id of the user who owns the document.' } }
+      ? { [ownerField]: { ...TEXT, description: 'Id of the owner of the document.' } }
       : {};
   const system: Record<string, JsonSchema> = {
     ...(isUsers ? { emailVerified: FLAG } : { isDeleted: FLAG, deletedAt: orNull(MOMENT) }),

@@ -137,7 +137,7 @@ function userReplacements({ typeName }: DescribedCollection, schemas: Collection
         ...properties,
         currentPassword: {
           type: 'string',
-          description: 'Needed for another address where the account has a password.',
+          description: 'Required to change the address of an account with a password.',
         },
       },
     },

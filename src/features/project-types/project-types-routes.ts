@@ -24,7 +24,8 @@ export function projectTypesRoutes(lists: () => readonly RouteList[]): readonly 
       route(`GET /api/schemas/${file}`, {
         id,
         summary,
-        description: 'The same collections give the same bytes. Of protected fields a publishable key is told nothing.',
+        description:
+          'The output is the same for the same collections. With a publishable key, protected fields are omitted.',
         access: ANY_KEY,
         ...answers,
         ...more,

@@ -18,7 +18,7 @@ const MAX_REDIRECTS = 20;
 
 const REDIRECTS = {
   ...arrayOf(text({ maxLength: 500 }), { maxItems: MAX_REDIRECTS }),
-  description: 'Exact addresses of the application that mails may link to.',
+  description: 'Exact URLs of the application that emails may link to.',
 };
 
 const DELAY = text({ maxLength: 20, description: 'A duration: `24h`, `30m`, `0s`.', examples: ['24h'] });

@@ -41,7 +41,7 @@ function clientRoute(
       route(`GET /api/${name}`, {
         id,
         summary,
-        description: 'Of the version of this server.',
+        description: 'Has the version of this server.',
         access: PUBLIC,
         ...fileAnswers(description, type, schema),
         refuses: { 404: ['NOT_FOUND'] },

@@ -23,7 +23,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
 const REFUSED = 'Refused';
 
 export const TAG_QUERY = {
-  tag: parameter('A tag of the document: its operations alone, with everything that repeats said once', TEXT),
+  tag: parameter('A tag of the document: only its operations, with shared parts listed once', TEXT),
 };
 
 /** The short document of a tag as text; 404 NOT_FOUND with the tags that there are. */

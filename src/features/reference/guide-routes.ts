@@ -29,7 +29,7 @@ export const GUIDE_ROUTES: RouteList = {
   routes: [
     route('GET /api/docs/guides/:guide', {
       id: 'getGuide',
-      summary: 'A guide as a page to read',
+      summary: 'Get a guide as a page',
       access: PUBLIC,
       ...fileAnswers('The page, or its Markdown where `Accept` prefers that', ['text/html', 'text/markdown']),
       async handle({ app, ctx, params }) {

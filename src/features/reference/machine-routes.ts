@@ -35,7 +35,7 @@ export const MACHINE_ROUTES: readonly RouteList[] = [
     routes: [
       route('GET /llms.txt', {
         id: 'getLlmsPage',
-        summary: 'What bsvc is and which pages to read, for language models',
+        summary: 'Overview for language models',
         access: PUBLIC,
         ...fileAnswers('The page', 'text/plain'),
         handle: ({ app, ctx }) => {
@@ -65,7 +65,7 @@ export const MACHINE_ROUTES: readonly RouteList[] = [
 /** In the list of the docs, behind the pages whose names are fixed. */
 export const MARKDOWN_ROUTE = route('GET /api/docs/:page', {
   id: 'getGuideMarkdown',
-  summary: 'A guide as Markdown, or all of them',
+  summary: 'Get one or all guides as Markdown',
   params: { page: naming('Name of a guide with `.md`, or `all.md`', 'NOT_FOUND') },
   access: PUBLIC,
   ...fileAnswers('The guide', 'text/markdown'),

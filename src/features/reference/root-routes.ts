@@ -4,7 +4,7 @@ import { own, route, type Access, type RouteList } from '../../http/routes/route
 import { object, TEXT } from '../../platform/schema/schema.js';
 import { VERSION } from '../../package.js';
 
-const EVERYBODY: Access = { note: 'Open to everybody.', security: [], refuses: {} };
+const EVERYBODY: Access = { note: 'No authentication.', security: [], refuses: {} };
 
 const listPlaces = (
   base: string,
@@ -27,8 +27,8 @@ export const ROOT_ROUTES: RouteList = {
   routes: [
     route('GET /', {
       id: 'getRoot',
-      summary: 'Where to go from here',
-      description: 'A small page for browsers, JSON for everything else.',
+      summary: 'Start page',
+      description: 'HTML for browsers, JSON otherwise.',
       access: EVERYBODY,
       answers: own(200, 'Where to go', {
         'text/html': TEXT,

@@ -119,11 +119,11 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
     routes: [
       route('GET /api/admin/series', {
         id: 'getSeries',
-        summary: 'Figures over time of all processes together',
+        summary: 'Get metrics of all processes over time',
         description:
-          'Rates are per second. One hour in steps of ten seconds and 24 hours in steps of a minute since the service started; 30 days in steps of ten minutes, stored. `null` is a moment without figures.',
+          'Rates are per second. One hour has steps of ten seconds and 24 hours of a minute, since the service started. 30 days have stored steps of ten minutes. `null` means no data.',
         access: ofAllProjects(OPERATOR),
-        query: { range: parameter('How far back', { ...oneOf(...RANGES), default: '1h' as const }) },
+        query: { range: parameter('Period', { ...oneOf(...RANGES), default: '1h' as const }) },
         answers: ok(object({ version: TEXT, from: MOMENT, stepMs: WHOLE, series: VALUES }), 'Figures'),
         refuses: { 400: ['INVALID_QUERY'], ...REFUSES },
         async handle({ app, query: { range } }) {
@@ -141,7 +141,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
       route('GET /api/admin/status', {
         id: 'getStatus',
         command: 'doctor',
-        summary: 'The state of the service, all its processes together',
+        summary: 'Get the state of all processes',
         access: ofAllProjects(OPERATOR),
         answers: ok(STATUS, 'Status'),
         refuses: { 400: ['QUERY_TIMEOUT'], ...REFUSES },
@@ -157,7 +157,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
       route('GET /api/admin/settings', {
         id: 'listSettings',
         command: 'settings',
-        summary: 'The settings of this process, secrets masked, with where each came from',
+        summary: 'List settings of this process with their source, secrets masked',
         access: ofAllProjects(OPERATOR),
         answers: ok(listOf(SETTING), 'Settings'),
         refuses: REFUSES,
@@ -172,19 +172,22 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
     routes: [
       route('GET /api/admin/requests', {
         id: 'listRequests',
-        summary: 'The last requests that this process has answered, the newest first',
+        summary: 'List recent requests, newest first',
         description:
-          'Of the last 10,000. No query, no body; of an address the network. Each process of the service keeps its own; with `kept` those of all processes that were 5xx or took a second, of seven days and 10,000 at most, stored every ten seconds.',
+          'The last 10,000 of this process, without queries and bodies, with the network of each address. With `kept`, requests of all processes that returned 5xx or took a second, of the last seven days, at most 10,000, stored every ten seconds.',
         access: ofAllProjects(OPERATOR),
         query: {
-          project: parameter('Only those of the project with this id', text({ maxLength: 100 })),
+          project: parameter('Only the project with this id', text({ maxLength: 100 })),
           q: parameter(
-            'Only those with this in path, route, request id, user or network, in either case',
+            'Only with this text in path, route, request id, user or network, case-insensitive',
             text({ maxLength: 200 }),
           ),
-          status: parameter('Only this status, or `2` to `5` for all that begin so', oneOf(...STATUSES)),
-          minMs: parameter('Only those that took as many milliseconds or more', oneOf('100', '300', '1000', '3000')),
-          kept: flagParameter('Failed and slow ones of the last seven days'),
+          status: parameter('Only this status, or `2` to `5` for a class', oneOf(...STATUSES)),
+          minMs: parameter(
+            'Only requests that took at least this many milliseconds',
+            oneOf('100', '300', '1000', '3000'),
+          ),
+          kept: flagParameter('Failed and slow requests of the last seven days'),
           limit: wholeNumberParameter('Number of requests', 100, { max: MAX_REQUESTS }),
         },
         answers: ok(listOf(REQUEST), 'Requests'),
@@ -205,11 +208,11 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
       route('GET /api/admin/jobs', {
         id: 'listJobs',
         command: 'jobs',
-        summary: 'List background jobs that are not done, those that run soonest first',
+        summary: 'List pending background jobs by due time',
         access: ofAllProjects(OPERATOR),
         query: {
-          state: parameter('Only those in this state; `done` ones the latest first', oneOf(...JOB_STATES)),
-          name: parameter('Only those of this kind, such as `mail.deliver`', text({ maxLength: 100 })),
+          state: parameter('Only this state; `done` jobs are listed newest first', oneOf(...JOB_STATES)),
+          name: parameter('Only this kind, such as `mail.deliver`', text({ maxLength: 100 })),
           limit: wholeNumberParameter('Number of jobs', 100, { max: MAX_JOBS }),
         },
         answers: ok(listOf(JOB), 'Jobs'),
@@ -220,7 +223,7 @@ export const SERVICE_ROUTES: readonly RouteList[] = [
       }),
       route('POST /api/admin/jobs/:jobId/retry', {
         id: 'retryJob',
-        summary: 'Run a job again at once that is dead or waits',
+        summary: 'Run a failed or waiting job now',
         access: ofAllProjects(owner('jobs')),
         params: { jobId: naming('Id of the job', 'JOB_NOT_FOUND') },
         answers: accepted(JOB, 'The job is due'),

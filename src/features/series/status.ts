@@ -35,7 +35,7 @@ export function offerStatus(app: App): void {
   app.processGroup?.onCollect('status', readOwnStatus);
 }
 
-/** The state of the service, all its processes together. 400 QUERY_TIMEOUT when its jobs take long to count. */
+/** Get the state of all processes. 400 QUERY_TIMEOUT when its jobs take long to count. */
 export async function readStatus(app: App) {
   const gathered = app.processGroup ? await app.processGroup.collect('status') : [await readOwnStatus()];
   const processes = gathered as ProcessStatus[];

@@ -51,7 +51,7 @@ const params = { user: naming('Id or e-mail address of the user', 'USER_NOT_FOUN
 export const CREATE_USER = route('POST /api/userAuth/users', {
   id: 'createUser',
   summary: 'Create a user, with or without a password',
-  description: 'Without a password the user signs in by a way that is mailed, or by a provider.',
+  description: 'Without a password, the user signs in with an email code or a provider, or resets the password.',
   access: withHooks(SECRET_KEY),
   rate: 'plain',
   openBody: NEW_ACCOUNT,
@@ -82,7 +82,7 @@ export const GET_USER = route('GET /api/userAuth/users/:user', {
 
 export const UPDATE_USER = route('PATCH /api/userAuth/users/:user', {
   id: 'updateUser',
-  summary: 'Change fields of a user',
+  summary: 'Update a user',
   access: SERVER_OF_USER,
   rate: 'plain',
   params,
@@ -126,7 +126,7 @@ export const DISABLE_USER = route('POST /api/userAuth/users/:user/disable', {
 
 export const ENABLE_USER = route('POST /api/userAuth/users/:user/enable', {
   id: 'enableUser',
-  summary: 'Enable an account again',
+  summary: 'Enable an account',
   access: SERVER_OF_USER,
   rate: 'plain',
   params,
@@ -150,9 +150,9 @@ export const END_SESSIONS = route('DELETE /api/userAuth/users/:user/sessions', {
 
 export const RESET_FACTORS = route('DELETE /api/userAuth/users/:user/mfa', {
   id: 'resetFactors',
-  summary: 'Take the second factors off an account, after the project’s delay',
+  summary: 'Reset the MFA of a user, after the project’s delay',
   description:
-    'For a user who has lost them. The address is told by mail; the user stops it by signing in with the factor. Sessions end when it takes effect.',
+    'For users who lost their device and recovery codes. The user is notified by email and can stop it by signing in with MFA. Sessions end when it takes effect.',
   access: SERVER_OF_USER,
   rate: 'plain',
   params,
@@ -166,7 +166,7 @@ export const RESET_FACTORS = route('DELETE /api/userAuth/users/:user/mfa', {
 export const SET_ROLES = route('PUT /api/userAuth/users/:user/roles', {
   id: 'setRoles',
   summary: 'Set the roles of a user',
-  description: 'The user reads them as `roles` of its own profile and cannot set them.',
+  description: 'Users see them as `roles` of their profile and cannot change them.',
   access: SERVER_OF_USER,
   rate: 'plain',
   params,
@@ -183,18 +183,18 @@ export const SET_ROLES = route('PUT /api/userAuth/users/:user/roles', {
 export const ADMINISTRATION_ROUTES: readonly Route[] = [
   route('GET /api/userAuth/users', {
     id: 'listUsers',
-    summary: 'List users, the newest first',
-    description: '`nextCursor` is the `cursor` of the next part, null at the end.',
+    summary: 'List users, newest first',
+    description: 'Send `nextCursor` as `cursor` to continue; null at the end.',
     access: SECRET_KEY,
     rate: 'plain',
     query: {
-      email: parameter('Only addresses that begin with this', TEXT),
+      email: parameter('Only addresses that start with this', TEXT),
       q: parameter(
-        'Only users of this id, or with this in the address or in another of their texts',
+        'Only users with this id, or with this text in the address or another field',
         text({ maxLength: 200 }),
       ),
-      role: parameter('Only users who have this role', text({ maxLength: 64 })),
-      cursor: parameter('Where to go on', text({ maxLength: 64 })),
+      role: parameter('Only users with this role', text({ maxLength: 64 })),
+      cursor: parameter('Where to continue', text({ maxLength: 64 })),
       limit: cappedParameter('Users of a part', USERS_PART, MAX_USERS_PART),
     },
     answers: ok(object({ items: arrayOf(ACCOUNT), nextCursor: orNull(TEXT) }), 'Users'),
@@ -208,9 +208,9 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/handovers', {
     id: 'takeHandover',
     bodySize: 'small',
-    summary: 'Learn which account a guest is the same person as',
+    summary: 'Find the account that an anonymous user claims',
     description:
-      'With the `handover` that `EMAIL_TAKEN` told a guest who has proven the address of an account; good once, for five minutes. What the guest has is moved by whoever asks.',
+      'Takes the `handover` of `EMAIL_TAKEN`, which an anonymous user gets after confirming the address of an existing account. It works once, within five minutes. Your server moves the documents.',
     access: SECRET_KEY,
     rate: 'plain',
     body: openObject({ handover: text({ minLength: 1, maxLength: 100 }) }),

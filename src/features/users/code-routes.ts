@@ -34,9 +34,9 @@ export const CODE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/login/code', {
     id: 'sendLoginCode',
     bodySize: 'small',
-    summary: 'Have a code mailed that signs in',
+    summary: 'Send a sign-in code by email',
     description:
-      'Where the project has switched it on (`codeLogin`). With `redirect`, one of the project’s addresses, the mail links to that page, which finds address and code behind `#` and posts them.',
+      'Needs the project’s setting `codeLogin`. With `redirect`, one of the project’s URLs, the email links to that page with address and code after `#`, which the page posts.',
     access: ANY_KEY,
     body: openObject({ email: EMAIL, 'redirect?': text({ maxLength: 500 }) }),
     example: { email: 'ada@example.com' },
@@ -50,9 +50,9 @@ export const CODE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/login/code/verify', {
     id: 'logInByCode',
     bodySize: 'small',
-    summary: 'Sign in with a mailed code',
+    summary: 'Sign in with an email code',
     description:
-      'Proves the address: an account that never proved it loses its password, sessions and identities. Where the project says `codeLogin: signup`, an address without an account gets one.',
+      'Confirms the address. If the account was never confirmed, its password, sessions and identities are removed. With `codeLogin: signup`, a new address gets an account.',
     access: ASKED_KEY,
     headers: REFRESH_MODE,
     body: openObject({ email: EMAIL, otp: OTP }),
@@ -74,7 +74,7 @@ export const CODE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/request-password-reset', {
     id: 'requestPasswordReset',
     bodySize: 'small',
-    summary: 'Have a code mailed that resets the password',
+    summary: 'Send a password reset code by email',
     access: ANY_KEY,
     body: openObject({ email: EMAIL }),
     example: { email: 'ada@example.com' },
@@ -88,8 +88,8 @@ export const CODE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/reset-password', {
     id: 'resetPassword',
     bodySize: 'small',
-    summary: 'Set a new password with a mailed code',
-    description: 'Ends every session.',
+    summary: 'Reset the password with an email code',
+    description: 'Ends all sessions.',
     access: ANY_KEY,
     body: openObject({ email: EMAIL, otp: OTP, newPassword: NEW_PASSWORD }),
     example: { email: 'ada@example.com', otp: '123456', newPassword: 'staple correct horse' },
@@ -103,9 +103,9 @@ export const CODE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/verify-email', {
     id: 'verifyEmail',
     bodySize: 'small',
-    summary: 'Confirm the e-mail address with a mailed code',
+    summary: 'Confirm an email address with a code',
     description:
-      'The account’s own address, or the pending one of update-profile, which then takes its place. Send the access token of the sign-up as bearer: that session and the password stay. Without it, password, sessions, second factors, passkeys and linked identities end, as a stranger may have signed up with the address; set a new password with `request-password-reset`. To a guest 409 `EMAIL_TAKEN` tells a `handover` in `details`, for the server of the project.',
+      'The account’s address, or the pending one of update-profile, which replaces it. Send the access token of the sign-up as bearer to keep that session and the password. Without it, password, sessions, MFA, passkeys and linked identities are removed, because someone else may have signed up with the address. Set a new password with `request-password-reset`. Anonymous users get 409 `EMAIL_TAKEN` with a `handover` in `details` if the address has an account.',
     access: ANY_KEY,
     body: openObject({ email: EMAIL, otp: OTP }),
     example: { email: 'ada@example.com', otp: '123456' },
@@ -121,7 +121,7 @@ export const CODE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/resend-verification-otp', {
     id: 'resendVerification',
     bodySize: 'small',
-    summary: 'Have the code mailed again',
+    summary: 'Send the confirmation code again',
     access: ANY_KEY,
     body: openObject({ email: EMAIL }),
     example: { email: 'ada@example.com' },

@@ -11,16 +11,16 @@ import { SIGNED_IN } from './sessions/signed-in-access.js';
 
 const DOCUMENT: Schema<Record<string, unknown>> = claimed({
   type: 'object',
-  description: 'Stored when the invitation is accepted; `=user.id` stands for the user.',
+  description: 'Inserted when the invitation is accepted; `=user.id` is replaced by the id of the user.',
 });
-const TOKEN = text({ minLength: 1, maxLength: 100, description: 'From the address in the mail.' });
+const TOKEN = text({ minLength: 1, maxLength: 100, description: 'From the link in the email.' });
 
 export const SEND_INVITE = route('POST /api/userAuth/invites', {
   id: 'sendInvite',
   bodySize: 'small',
-  summary: 'Invite an address by mail',
+  summary: 'Invite a user by email',
   description:
-    'The mail (template `invite`) links to `redirect`, one of the project’s addresses, with `#invite=<token>`. Good for seven days, once, for a user whose confirmed address it is.',
+    'The email (template `invite`) links to `redirect`, one of the project’s URLs, with `#invite=<token>`. It works once, for seven days, for a user with that confirmed address.',
   access: SECRET_KEY,
   rate: 'plain',
   body: openObject({
@@ -47,8 +47,8 @@ export const SEND_INVITE = route('POST /api/userAuth/invites', {
 
 export const LIST_INVITES = route('GET /api/userAuth/invites', {
   id: 'listInvites',
-  summary: 'List the open invitations',
-  description: 'The newest first; at most 100.',
+  summary: 'List open invitations',
+  description: 'Newest first; at most 100.',
   access: SECRET_KEY,
   rate: 'plain',
   answers: ok(listOf(INVITE), 'Invitations'),
@@ -75,7 +75,7 @@ export const INVITE_ROUTES: readonly Route[] = [
     id: 'acceptInvite',
     bodySize: 'small',
     summary: 'Accept an invitation',
-    description: 'Adds its roles and stores its document, both once. Opens no session.',
+    description: 'Adds its roles and inserts its document. Does not sign in.',
     access: SIGNED_IN,
     body: openObject({ token: TOKEN }),
     example: { token: 'from the address in the mail' },
@@ -93,7 +93,7 @@ export const INVITE_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/invites/show', {
     id: 'showInvite',
     bodySize: 'small',
-    summary: 'Show what an invitation is for',
+    summary: 'Get an invitation',
     access: ANY_KEY,
     body: openObject({ token: TOKEN }),
     example: { token: 'from the address in the mail' },

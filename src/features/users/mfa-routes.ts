@@ -12,7 +12,7 @@ import { ENROLLING } from './sessions/signed-in-access.js';
 import { completeWithFactor } from './sign-in/complete-sign-in.js';
 
 const RECOVERY_CODES = object({
-  recoveryCodes: { ...arrayOf(text({ examples: ['abcde-fgh23'] })), description: 'Shown once; each is good once.' },
+  recoveryCodes: { ...arrayOf(text({ examples: ['abcde-fgh23'] })), description: 'Shown once; each works once.' },
 });
 const ENROL_REFUSALS = {
   ...PROOF_REFUSALS,
@@ -26,8 +26,8 @@ export const MFA_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/login/mfa', {
     id: 'logInWithFactor',
     bodySize: 'small',
-    summary: 'Finish a sign-in by the second factor',
-    description: 'After 401 `MFA_REQUIRED`, with its `mfaToken`. Wrong codes count like wrong passwords.',
+    summary: 'Finish a sign-in with MFA',
+    description: 'After 401 `MFA_REQUIRED`, with its `mfaToken`. Wrong codes count as wrong passwords.',
     access: ASKED_KEY,
     headers: REFRESH_MODE,
     body: openObject({ mfaToken: text({ minLength: 1, maxLength: 100 }), ...FACTOR_FIELDS }),
@@ -45,14 +45,14 @@ export const MFA_ROUTES: readonly Route[] = [
   }),
   route('GET /api/userAuth/mfa', {
     id: 'showFactors',
-    summary: 'Show the second factors of the account',
+    summary: 'Get the MFA status of the account',
     access: ENROLLING,
     rate: 'plain',
     answers: ok(
       object({
         totp: orNull(object({ since: MOMENT })),
-        recoveryCodes: { ...WHOLE, description: 'How many are left.' },
-        resetAt: { ...orNull(MOMENT), description: 'From then on there are none: the project takes them off.' },
+        recoveryCodes: { ...WHOLE, description: 'Number of unused codes.' },
+        resetAt: { ...orNull(MOMENT), description: 'When a pending MFA reset takes effect.' },
       }),
       'Second factors',
     ),
@@ -69,9 +69,9 @@ export const MFA_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/mfa/totp', {
     id: 'beginTotp',
     bodySize: 'small',
-    summary: 'Begin to enrol an authenticator app',
+    summary: 'Start adding an authenticator app',
     description:
-      'The secret, and its address for a QR code; it counts after `mfa/totp/confirm`. Needs a proof that is not older than ten minutes and a confirmed address.',
+      'Returns the secret and its URI for a QR code. Active after `mfa/totp/confirm`. Needs re-authentication within the last ten minutes and a confirmed address.',
     access: ENROLLING,
     body: PROOF,
     bodyIsOptional: true,
@@ -86,8 +86,8 @@ export const MFA_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/mfa/totp/confirm', {
     id: 'confirmTotp',
     bodySize: 'small',
-    summary: 'Enrol the app by a code of it',
-    description: 'Sign-ins ask for a code from then on.',
+    summary: 'Confirm the authenticator app with a code',
+    description: 'Later sign-ins require a code.',
     access: ENROLLING,
     body: openObject({ code: text({ minLength: 1, maxLength: 20, wellFormed: true, examples: ['123456'] }) }),
     example: { code: '123456' },
@@ -106,7 +106,7 @@ export const MFA_ROUTES: readonly Route[] = [
   route('DELETE /api/userAuth/mfa/totp', {
     id: 'removeTotp',
     bodySize: 'small',
-    summary: 'Take the authenticator app and the recovery codes off the account',
+    summary: 'Remove the authenticator app and the recovery codes',
     access: ENROLLING,
     body: PROOF,
     bodyIsOptional: true,
@@ -120,7 +120,7 @@ export const MFA_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/mfa/recovery-codes', {
     id: 'renewRecoveryCodes',
     bodySize: 'small',
-    summary: 'Get ten new recovery codes; the old ones end',
+    summary: 'Replace the recovery codes',
     access: ENROLLING,
     body: PROOF,
     bodyIsOptional: true,

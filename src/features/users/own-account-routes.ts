@@ -22,11 +22,11 @@ const OWN_SESSION = object(
     expiresAt: MOMENT,
     place: {
       ...orNull(TEXT),
-      description: 'The network of its client: an IPv4 address, or the first half of an IPv6 one.',
+      description: 'The client’s network: an IPv4 address, or the first half of an IPv6 address.',
     },
     userAgent: orNull(TEXT),
-    current: { ...FLAG, description: 'True for the session of this request.' },
-    amr: { ...arrayOf(oneOf(...PROOF_METHODS)), description: 'How the user proved to be the user.' },
+    current: { ...FLAG, description: 'Whether it is the session of this request.' },
+    amr: { ...arrayOf(oneOf(...PROOF_METHODS)), description: 'Authentication methods of the session.' },
   },
   'MySession',
 );
@@ -53,9 +53,9 @@ const presentOwnSession = (session: Session, current: string | null) => ({
 export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/step-up', {
     id: 'stepUp',
-    summary: 'Prove once more to be the user, in the session at hand',
+    summary: 'Re-authenticate in the current session (step-up)',
     description:
-      'For ten minutes the session then suffices where `STEP_UP_REQUIRED` is answered otherwise. The refresh token stays as it is; the new access token tells of the proof (`amr`, `auth_time`).',
+      'Allows requests that return `STEP_UP_REQUIRED` for ten minutes. The refresh token stays the same; the new access token has updated `amr` and `auth_time`.',
     access: ENROLLING,
     body: PROOF,
     example: { currentPassword: 'correct horse battery' },
@@ -73,7 +73,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/step-up/code', {
     id: 'sendStepUpCode',
-    summary: 'Have a code mailed to the own address, as a proof',
+    summary: 'Send a re-authentication code by email',
     access: ENROLLING,
     answers: done('A code is on its way to the address of the account'),
     refuses: { 403: ['EMAIL_UNVERIFIED'], 429: ['CODE_SENT_RECENTLY'] },
@@ -84,9 +84,9 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
   }),
   route('DELETE /api/userAuth/me', {
     id: 'deleteMe',
-    summary: 'Delete the own account',
+    summary: 'Delete your account',
     description:
-      'For good: account, sessions and linked identities. Documents of the user stay, unless their references to the user say otherwise (`onDelete`). Needs a proof that is not older than ten minutes.',
+      'Permanently deletes account, sessions and linked identities. `onDelete` of references to the user decides what happens to documents; by default they stay. Needs re-authentication within the last ten minutes.',
     access: SIGNED_IN,
     rate: 'plain',
     body: PROOF,
@@ -101,8 +101,8 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
   }),
   route('GET /api/userAuth/sessions', {
     id: 'listMySessions',
-    summary: 'List where the user is signed in',
-    description: 'The one used last first; at most 100.',
+    summary: 'List sessions of the user',
+    description: 'Last used first; at most 100.',
     access: SIGNED_IN,
     rate: 'plain',
     answers: ok(listOf(OWN_SESSION), 'Sessions'),
@@ -114,7 +114,7 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
   route('DELETE /api/userAuth/sessions/:session', {
     id: 'endMySession',
     summary: 'End a session, `others` or `all`',
-    description: 'Any but the current session needs a proof that is not older than ten minutes.',
+    description: 'Other sessions than the current one need re-authentication within the last ten minutes.',
     access: SIGNED_IN,
     rate: 'plain',
     params: { session: naming('Id of the session, `others` or `all`', 'SESSION_NOT_FOUND') },

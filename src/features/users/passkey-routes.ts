@@ -40,9 +40,9 @@ export const PASSKEY_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/login/passkey/options', {
     id: 'beginPasskeyLogin',
     bodySize: 'small',
-    summary: 'Get the options by which the browser asks for a passkey',
+    summary: 'Get options to sign in with a passkey',
     description:
-      'Also for a passkey as second factor (`login/mfa`) and as proof (`step-up`). Good once, for five minutes.',
+      'Also for a passkey in MFA (`login/mfa`) and re-authentication (`step-up`). Valid once, for five minutes.',
     access: ANY_KEY,
     answers: plain(OPTIONS, 'Options of `navigator.credentials.get`'),
     refuses: { 403: ['PASSKEYS_OFF'] },
@@ -74,8 +74,8 @@ export const PASSKEY_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/passkeys/options', {
     id: 'beginPasskey',
     bodySize: 'small',
-    summary: 'Get the options by which the browser makes a passkey',
-    description: 'Needs a proof that is not older than ten minutes and a confirmed address.',
+    summary: 'Get options to create a passkey',
+    description: 'Needs re-authentication within the last ten minutes and a confirmed address.',
     access: ENROLLING,
     body: PROOF,
     bodyIsOptional: true,
@@ -94,7 +94,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/passkeys', {
     id: 'registerPasskey',
     bodySize: 'small',
-    summary: 'Register the passkey that the browser made',
+    summary: 'Register a passkey',
     access: ENROLLING,
     body: openObject({ response: REGISTRATION, 'name?': NAME }),
     example: { response: EXAMPLE, name: 'Laptop' },
@@ -110,8 +110,8 @@ export const PASSKEY_ROUTES: readonly Route[] = [
   }),
   route('GET /api/userAuth/passkeys', {
     id: 'listPasskeys',
-    summary: 'List the passkeys that open the account',
-    description: 'The oldest first.',
+    summary: 'List passkeys of the account',
+    description: 'Oldest first.',
     access: ENROLLING,
     rate: 'plain',
     answers: ok(listOf(PASSKEY), 'Passkeys'),
@@ -123,7 +123,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
   route('PATCH /api/userAuth/passkeys/:passkey', {
     id: 'renamePasskey',
     bodySize: 'small',
-    summary: 'Name a passkey',
+    summary: 'Rename a passkey',
     access: SIGNED_IN,
     rate: 'plain',
     params,
@@ -142,7 +142,7 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     id: 'removePasskey',
     bodySize: 'small',
     summary: 'Remove a passkey and end all other sessions',
-    description: 'Needs a proof that is not older than ten minutes.',
+    description: 'Needs re-authentication within the last ten minutes.',
     access: SIGNED_IN,
     rate: 'plain',
     params,

@@ -37,7 +37,7 @@ const changeProfile = (method: 'PUT' | 'PATCH', id: string, summary: string) =>
     bodySize: 'small',
     summary,
     description:
-      'Only the given fields change. A new address is pending until its code is confirmed by `verify-email`; the present one is told by mail. With the secret key it counts at once, unconfirmed unless `emailVerified` says otherwise.',
+      'Changes only the fields in the body. A new address is pending until its code is confirmed with `verify-email`; the current address is notified. With the secret key it changes immediately, unconfirmed unless `emailVerified` is true.',
     access: SIGNED_IN,
     rate: 'plain',
     openBody: PROFILE_CHANGES,
@@ -83,7 +83,7 @@ const changePasswordBy = (method: 'POST' | 'PUT', id: string, summary: string) =
     bodySize: 'small',
     summary,
     description:
-      'Ends all other sessions of the user. Where the account has a second factor it is wanted too, here or within the last ten minutes.',
+      'Ends all other sessions of the user. Accounts with MFA also need a code, here or within the last ten minutes.',
     access: SIGNED_IN,
     body: openObject({ currentPassword: PASSWORD, newPassword: NEW_PASSWORD, ...FACTOR_FIELDS }),
     example: { currentPassword: 'correct horse battery', newPassword: 'staple correct horse' },
@@ -114,8 +114,8 @@ export const PROFILE_ROUTES: readonly Route[] = [
   changePasswordBy('PUT', 'putPassword', 'Change the password (as POST)'),
   route('GET /api/userAuth/identities', {
     id: 'listIdentities',
-    summary: 'List the identities at sign-in providers that open the account',
-    description: 'The oldest first.',
+    summary: 'List linked identities of sign-in providers',
+    description: 'Oldest first.',
     access: SIGNED_IN,
     rate: 'plain',
     answers: ok(listOf(IDENTITY), 'Identities'),
@@ -127,7 +127,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
   route('DELETE /api/userAuth/identities/:provider', {
     id: 'unlinkIdentity',
     summary: 'Unlink the identities of a provider and end all other sessions',
-    description: 'Needs a proof that is not older than ten minutes.',
+    description: 'Needs re-authentication within the last ten minutes.',
     access: SIGNED_IN,
     rate: 'plain',
     params: { provider: naming('Name of the provider', 'IDENTITY_NOT_FOUND') },
@@ -142,7 +142,7 @@ export const PROFILE_ROUTES: readonly Route[] = [
   }),
   route('GET /api/userAuth/public/:username', {
     id: 'getPublicProfile',
-    summary: 'Get the public fields of a user',
+    summary: 'Get the public profile of a user',
     access: ANY_KEY,
     rate: 'plain',
     params: { username: naming('Value of the unique field `username`', 'USER_NOT_FOUND') },

@@ -30,7 +30,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     id: 'signUp',
     bodySize: 'small',
     summary: 'Create an account and sign in',
-    description: 'Takes any field of the collection `users` besides; protected ones with the secret key only.',
+    description: 'Also takes fields of the collection `users`; protected ones only with the secret key.',
     access: ASKED_KEY,
     headers: REFRESH_MODE,
     openBody: NEW_USER,
@@ -52,9 +52,9 @@ export const SESSION_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/signup/anonymous', {
     id: 'signUpGuest',
     bodySize: 'small',
-    summary: 'Sign in as a guest',
+    summary: 'Sign in as an anonymous user',
     description:
-      'A user without an address. An address that is confirmed (`update-profile`, then `verify-email`), a linked identity or a passkey makes the account last; its id stays. Takes fields of `users`, as `signup` does.',
+      'Creates a user without an address. A confirmed address (`update-profile`, then `verify-email`), a linked identity or a passkey makes the account permanent with the same id. Takes fields of `users`, as `signup` does.',
     access: ASKED_KEY,
     headers: REFRESH_MODE,
     openBody: GUEST,
@@ -99,7 +99,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Exchange the refresh token for new tokens',
     description:
-      'Each refresh token works once; presenting one again ends its session. The cookie counts without an `Origin`, for the service’s own and for origins that the project’s allowlist names (not by `*`); one that came by cookie is answered as cookie alone.',
+      'Each refresh token works once; reusing one ends its session. The cookie is accepted without an `Origin`, from the server’s origin and from listed origins of the project (not `*`). A token sent as a cookie is returned only as a cookie.',
     access: ANY_KEY,
     rate: 'refresh',
     headers: { ...REFRESH_TOKEN, ...REFRESH_MODE },
@@ -122,7 +122,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Sign out',
     description:
-      'Ends the session of the refresh token and that of the bearer token, with their access tokens. The answer is the same when neither is sent.',
+      'Ends the sessions of the refresh token and the bearer token, with their access tokens. The response is the same if neither is sent.',
     access: ANY_KEY,
     rate: 'plain',
     headers: REFRESH_TOKEN,

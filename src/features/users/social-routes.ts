@@ -38,7 +38,7 @@ const CODE = openObject({
   rtCode: text({ minLength: 1, maxBytes: MAX_PASSWORD_BYTES, wellFormed: true }),
   'code_verifier?': {
     ...orNull(text({ pattern: '^[A-Za-z0-9._~-]{43,128}$' })),
-    description: 'Exactly when the start had a `code_challenge`.',
+    description: 'Required if the start had a `code_challenge`.',
   },
 });
 const FORM_TYPE = 'application/x-www-form-urlencoded';
@@ -52,20 +52,20 @@ export const SOCIAL_ROUTES: readonly Route[] = [
   route('GET /api/userAuth/social/:provider/start', {
     id: 'startSocialLogin',
     summary: 'Send the browser to a sign-in provider',
-    description: 'To be opened by the browser itself, which comes back to `redirect` with `?rtCode=…` or `?error=…`.',
+    description: 'Open it in the browser, which returns to `redirect` with `?rtCode=…` or `?error=…`.',
     access: KEY_IN_QUERY,
     params: PROVIDER,
     query: {
-      redirect: parameter('Where to return to: one of the listed addresses, else the first of them', TEXT),
+      redirect: parameter('Return URL: one of the provider’s redirect URLs. Default: the first', TEXT),
       state: parameter(
-        'Comes back beside `rtCode` or `error`, so that the application knows its own sign-in',
+        'Returned with `rtCode` or `error`, to verify that your application started the sign-in',
         text({ maxLength: 512 }),
       ),
       code_challenge: parameter(
-        'SHA-256 of a `code_verifier`, as base64url, which the exchange then demands',
+        'SHA-256 of a `code_verifier` in base64url, which the exchange then requires',
         text({ pattern: CHALLENGE }),
       ),
-      code_challenge_method: parameter('S256 is the only one', oneOf('S256')),
+      code_challenge_method: parameter('Only S256', oneOf('S256')),
     },
     answers: own(302, 'To the provider', undefined, { Location: 'The provider’s page' }),
     refuses: { 400: ['REDIRECT_NOT_ALLOWED', 'INVALID_QUERY'], 403: ['QUOTA_EXCEEDED'] },
@@ -87,12 +87,12 @@ export const SOCIAL_ROUTES: readonly Route[] = [
   }),
   route('GET /api/userAuth/social/:provider/callback', {
     id: 'finishSocialLogin',
-    summary: 'Where the provider sends the browser back to',
+    summary: 'Callback of the sign-in provider',
     access: PUBLIC,
     params: PROVIDER,
     // Each provider adds its own: the check of the identity reads them all.
     ownQuery: {
-      state: parameter('Names the sign-in', TEXT),
+      state: parameter('Identifies the sign-in', TEXT),
       code: parameter('From the provider', TEXT),
       error: parameter('From the provider', TEXT),
     },
@@ -110,8 +110,8 @@ export const SOCIAL_ROUTES: readonly Route[] = [
   }),
   route('POST /api/userAuth/social/:provider/callback', {
     id: 'passOnSocialForm',
-    summary: 'Where a provider sends the browser back to that posts a form, as Apple does',
-    description: 'Sends the browser on to the same address by GET.',
+    summary: 'Callback of sign-in providers that post a form, such as Apple',
+    description: 'Redirects to the same URL with GET.',
     access: PUBLIC,
     params: PROVIDER,
     ownBody: { content: { [FORM_TYPE]: { type: 'object' } }, isRead: true },
@@ -128,9 +128,9 @@ export const SOCIAL_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/social/:provider/id-token', {
     id: 'logInByIdToken',
     bodySize: 'small',
-    summary: 'Sign in by an id token that an app got from the provider itself',
+    summary: 'Sign in with an id token from a native app',
     description:
-      'Of the client id or one of `appClientIds`; each token is good once. The `nonce` that the app gave to the provider is the SHA-256, in hex, of the one it sends here.',
+      'The token must be for the client id or one of `appClientIds`, and works once. Give the provider the SHA-256, in hex, of the `nonce` that you send here.',
     access: ASKED_KEY,
     params: PROVIDER,
     headers: REFRESH_MODE,
@@ -154,18 +154,18 @@ export const SOCIAL_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/social/:provider/link', {
     id: 'startSocialLink',
     bodySize: 'small',
-    summary: 'Begin to link an identity at a provider to the account',
+    summary: 'Start linking a provider to the account',
     description:
-      'Send the browser to `url`; it comes back to `redirect` with `?rtCode=…`, which goes to `social/link`. Needs a proof that is not older than ten minutes.',
+      'Send the browser to `url`. It returns to `redirect` with `?rtCode=…`, which you post to `social/link`. Needs re-authentication within the last ten minutes.',
     access: SIGNED_IN,
     params: PROVIDER,
     body: openObject({
       ...PROOF_FIELDS,
-      'redirect?': text({ maxLength: 500, description: 'One of the listed addresses, else the first of them.' }),
-      'state?': text({ maxLength: 512, description: 'Comes back beside `rtCode` or `error`.' }),
+      'redirect?': text({ maxLength: 500, description: 'One of the provider’s redirect URLs. Default: the first.' }),
+      'state?': text({ maxLength: 512, description: 'Returned with `rtCode` or `error`.' }),
       'code_challenge?': text({
         pattern: CHALLENGE,
-        description: 'SHA-256 of a `code_verifier`, as base64url, which `social/link` then demands.',
+        description: 'SHA-256 of a `code_verifier` in base64url, which `social/link` then requires.',
       }),
     }),
     bodyIsOptional: true,
@@ -189,8 +189,8 @@ export const SOCIAL_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/social/link', {
     id: 'finishSocialLink',
     bodySize: 'small',
-    summary: 'Link the identity that came back to the account',
-    description: 'The address of the identity need not be that of the account.',
+    summary: 'Finish linking a provider to the account',
+    description: 'The addresses of identity and account may differ.',
     access: SIGNED_IN,
     body: CODE,
     example: { rtCode: 'the value from the address' },
@@ -203,8 +203,8 @@ export const SOCIAL_ROUTES: readonly Route[] = [
   route('POST /api/userAuth/social/exchange', {
     id: 'exchangeSocialCode',
     bodySize: 'small',
-    summary: 'Exchange the code of a social sign-in for tokens',
-    description: 'The refresh token stands in the body too, unless `x-refresh-token-mode` is `cookie`.',
+    summary: 'Exchange a social sign-in code for tokens',
+    description: 'The refresh token is also in the body, unless `x-refresh-token-mode` is `cookie`.',
     access: ASKED_KEY,
     headers: REFRESH_MODE,
     body: CODE,

@@ -30,9 +30,9 @@ const PUBLIC_KEY = object({
 const TOKEN_ROUTES: readonly Route[] = [
   route('GET /api/userAuth/jwks.json', {
     id: 'getTokenKeys',
-    summary: 'The public keys that access tokens are checked by',
+    summary: 'Get the public keys of access tokens (JWKS)',
     description:
-      'Where the project signs with ES256; an empty list otherwise. A key that was rotated stays until the last token it signed has expired. Ask again for a `kid` that is not there.',
+      'Empty unless the project signs with ES256. Rotated keys stay until their last token has expired. Fetch again for an unknown `kid`.',
     access: KEY_IN_QUERY,
     rate: 'plain',
     answers: plain(object({ keys: arrayOf(PUBLIC_KEY) }), 'A JSON Web Key Set'),
@@ -43,9 +43,9 @@ const TOKEN_ROUTES: readonly Route[] = [
   }),
   route('GET /api/userAuth/verify', {
     id: 'verifyToken',
-    summary: 'Whose access token it is, for servers of your own',
+    summary: 'Verify an access token on your server',
     description:
-      'As `me`, but refuses a session that may only enrol a second factor. An own server that asks here knows at once that a session has ended or an account is disabled.',
+      'Like `me`, but rejects sessions that must set up MFA first. Ended sessions and disabled accounts are rejected immediately.',
     access: SIGNED_IN,
     rate: 'plain',
     answers: plain(USER, 'The user itself'),

@@ -35,7 +35,7 @@ export interface ErrorBody {
   error: string;
   code: string;
   requestId: string;
-  /** The path of the guide that explains the code. */
+  /** Path of the guide that explains the code. */
   docs: string;
   details?: AppError['details'];
 }

@@ -23,7 +23,7 @@ export interface PreparedFile {
 export function fileAnswers(description: string, type: string | readonly string[], schema: JsonSchema = TEXT) {
   const content = Object.fromEntries([type].flat().map((each) => [each, schema]));
   return {
-    headers: { 'if-none-match': parameter('`ETag` of a copy', TEXT) },
+    headers: { 'if-none-match': parameter('`ETag` of a cached copy', TEXT) },
     answers: [own(200, description, content, { ETag: 'Changes with the content' }), own(304, 'The copy is good')],
   };
 }

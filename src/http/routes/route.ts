@@ -70,7 +70,7 @@ export interface Access<Given extends object = object> {
 }
 
 /** Nobody has to say who asks. */
-export const PUBLIC: Access = { note: 'Open to everybody.', security: [], refuses: {} };
+export const PUBLIC: Access = { note: 'No authentication.', security: [], refuses: {} };
 
 /** A parameter of the path, the query or the headers. */
 export interface Parameter<T = unknown> {
@@ -372,26 +372,26 @@ export const ERROR = object(
     success: oneOf(false),
     data: {
       ...object({ 'mfaToken?': TEXT, 'methods?': arrayOf(TEXT), 'expiresIn?': TEXT }),
-      description: 'Empty but for `MFA_REQUIRED`, which tells how to go on.',
+      description: 'Empty except for `MFA_REQUIRED`, with the next step.',
     },
     message: text({ minLength: 1 }),
     error: text({ minLength: 1, description: 'The same text as `message`.' }),
-    code: text({ pattern: '^[A-Z][A-Z0-9_]*$', description: 'What went wrong, for programs.' }),
-    requestId: text({ description: 'As in the header `x-request-id`; quote it when asking for help.' }),
-    docs: text({ pattern: '^/', description: 'The path of the guide that explains the code.' }),
+    code: text({ pattern: '^[A-Z][A-Z0-9_]*$', description: 'The error code, for programs.' }),
+    requestId: text({ description: 'As in the header `x-request-id`. Include it in support requests.' }),
+    docs: text({ pattern: '^/', description: 'Path of the guide that explains the code.' }),
     'details?': arrayOf(
       object({
         field: TEXT,
         rule: TEXT,
         message: TEXT,
         'n?': WHOLE,
-        'index?': { ...WHOLE, description: 'Of a batch: which operation, counted from 0.' },
+        'index?': { ...WHOLE, description: 'In a batch: index of the operation, from 0.' },
         'code?': TEXT,
-        'methods?': { ...arrayOf(TEXT), description: 'Of `STEP_UP_REQUIRED`: how to prove who is asking.' },
-        'side?': { ...oneOf('before', 'after'), description: 'Of `RULE_REFUSED`: what the rule does not admit.' },
-        'handover?': { ...TEXT, description: 'Of `EMAIL_TAKEN` for a guest: for the server of the project.' },
+        'methods?': { ...arrayOf(TEXT), description: 'For `STEP_UP_REQUIRED`: available methods.' },
+        'side?': { ...oneOf('before', 'after'), description: 'For `RULE_REFUSED`: what the rule rejected.' },
+        'handover?': { ...TEXT, description: 'For `EMAIL_TAKEN` of an anonymous user: token for your server.' },
       }),
-      { description: 'Every broken rule of a validation. Of a stream, `n` is the subscription, counted from 0.' },
+      { description: 'All violations. For streams, `n` is the index of the subscription, from 0.' },
     ),
   },
   'Error',

@@ -4,7 +4,7 @@ import { ROUTE_LISTS, type Route, type RouteList } from '../../world/app.js';
 export type Pass =
   /** Anybody, without any key. */
   | 'everybody'
-  /** Any live key of the project. */
+  /** Any valid key of the project. */
   | 'a key'
   /** The publishable key, as `?key=`. */
   | 'a key in the query'

@@ -54,7 +54,7 @@ const FIELD: Schema<Field> = claimed({ $ref: '#/$defs/field' });
 export const CHANGE_LOG_SIZE = orNull(
   object({
     bytes: WHOLE,
-    maxBytes: { ...WHOLE, description: 'Beyond them the oldest changes go.' },
+    maxBytes: { ...WHOLE, description: 'Beyond this size, the oldest changes are removed.' },
     since: orNull(MOMENT),
   }),
 );
@@ -85,7 +85,7 @@ export const LISTED_COLLECTION = withFieldDefs(
       ...SHOWN,
       'size?': {
         ...object({ documents: WHOLE, bytes: WHOLE }),
-        description: 'With those in the trash, as the database keeps count.',
+        description: 'Includes documents in the trash.',
       },
     },
     'ListedCollection',

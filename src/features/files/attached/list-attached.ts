@@ -45,7 +45,7 @@ export interface ReadableFile {
   contentType: string;
   size: number | null;
   createdAt: string;
-  /** Good for ten minutes; null where its storage is not there any more. */
+  /** Valid for ten minutes; null if its storage no longer exists. */
   url: string | null;
 }
 

@@ -18,16 +18,16 @@ import { MIN_PASSWORD_BYTES } from '../credentials.js';
 
 const FIELDS = { _id: ID, emailVerified: FLAG, createdAt: MOMENT, updatedAt: MOMENT };
 const OF_MOST = {
-  email: { ...TEXT, description: 'Of all but guests.' },
-  isAnonymous: { ...oneOf(true), description: 'Of guests alone.' },
+  email: { ...TEXT, description: 'Absent for anonymous users.' },
+  isAnonymous: { ...oneOf(true), description: 'Only for anonymous users.' },
 };
 /** Never there, whatever the schema of `users` says. */
 const HIDDEN = { password: false, _bsvc: false, isDeleted: false, deletedAt: false };
 
 /** Of an account with an authenticator app, or whose factors are about to be reset. */
 const FACTORS = object({
-  since: { ...orNull(MOMENT), description: 'Of the authenticator app; null where there is none.' },
-  resetAt: { ...orNull(MOMENT), description: 'From then on the account has none: the project takes them off.' },
+  since: { ...orNull(MOMENT), description: 'When the authenticator app was added; null without one.' },
+  resetAt: { ...orNull(MOMENT), description: 'When a pending MFA reset takes effect.' },
 });
 
 const open = (
@@ -49,12 +49,12 @@ export const USER = {
 
 export const ACCOUNT = {
   ...open('Account', { ...FIELDS, disabled: FLAG, hasPassword: FLAG }, { mfa: FACTORS }),
-  description: 'An end user as operators see it.',
+  description: 'An end user, for operators.',
 };
 
 export const PUBLIC_USER: Schema<PresentedDocument> = claimed({
   title: 'PublicUser',
-  description: 'The fields that the schema of `users` marks public.',
+  description: 'Fields of `users` that are marked public.',
   type: 'object',
   required: ['_id'],
   properties: { _id: ID, ...HIDDEN },
@@ -128,10 +128,10 @@ export const PROFILE_CHANGES: Schema<JsonObject> = claimed({
   type: 'object',
   properties: {
     email: EMAIL,
-    password: { ...NEW_PASSWORD, description: 'Of a guest who asks for an address, for the account to be.' },
+    password: { ...NEW_PASSWORD, description: 'For an anonymous user who adds an address.' },
     currentPassword: {
       ...orNull(text({ maxBytes: MAX_PASSWORD_BYTES })),
-      description: 'Needed for another address where the account has a password.',
+      description: 'Required to change the address of an account with a password.',
     },
   },
 });

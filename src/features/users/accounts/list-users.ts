@@ -14,11 +14,11 @@ import type { User } from '../user.js';
 import { userStore } from '../user-store.js';
 
 export interface UserQuery {
-  /** Only addresses that begin with this. */
+  /** Only addresses that start with this. */
   email?: string;
   /** Only users of this id, or with this text in the address or in one of their texts. Every user is looked at. */
   q?: string;
-  /** Only users who have this role. */
+  /** Only users with this role. */
   role?: string;
   limit: number;
 }

@@ -20,9 +20,9 @@ export interface GivenFactor {
 }
 
 export const FACTOR_FIELDS = {
-  'totp?': text({ minLength: 1, maxLength: 20, wellFormed: true, description: 'From the user’s app.' }),
-  'recoveryCode?': text({ minLength: 1, maxLength: 40, wellFormed: true, description: 'Each is good once.' }),
-  'passkey?': { ...ASSERTION, description: 'The answer to `login/passkey/options`.' },
+  'totp?': text({ minLength: 1, maxLength: 20, wellFormed: true, description: 'From the authenticator app.' }),
+  'recoveryCode?': text({ minLength: 1, maxLength: 40, wellFormed: true, description: 'Each works once.' }),
+  'passkey?': { ...ASSERTION, description: 'The browser’s response to `login/passkey/options`.' },
 };
 
 /**

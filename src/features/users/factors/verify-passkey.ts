@@ -26,11 +26,11 @@ const CREDENTIAL = {
 };
 export const ASSERTION: Schema<AuthenticationResponseJSON> = claimed({
   ...CREDENTIAL,
-  description: 'Of `navigator.credentials.get`, as JSON.',
+  description: 'The result of `navigator.credentials.get`, as JSON.',
 });
 export const REGISTRATION: Schema<RegistrationResponseJSON> = claimed({
   ...CREDENTIAL,
-  description: 'Of `navigator.credentials.create`, as JSON.',
+  description: 'The result of `navigator.credentials.create`, as JSON.',
 });
 /** How long a browser may take to ask its user for a passkey. */
 export const CHALLENGE_MS = 5 * 60_000;

@@ -54,7 +54,7 @@ export const TOKEN_FIELDS = {
   token: text({ deprecated: true, description: 'The same as `accessToken`.' }),
   expiresIn: text({ examples: ['15m'] }),
   'refreshToken?': text({
-    description: 'When asked for by `x-refresh-token-mode: header`; of a social sign-in unless it says `cookie`.',
+    description: 'With `x-refresh-token-mode: header`; in social sign-in unless it is `cookie`.',
   }),
 };
 
@@ -72,7 +72,7 @@ export const REFRESH_TOKEN = {
 
 export const REFRESH_MODE = {
   'x-refresh-token-mode': parameter(
-    '`header`: the refresh token in the body too. `cookie`: in the cookie alone. Anything else is ignored.',
+    '`header`: also return the refresh token in the body. `cookie`: only in the cookie. Other values are ignored.',
     TEXT,
   ),
 };
