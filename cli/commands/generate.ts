@@ -1,6 +1,7 @@
 import { ROUTE_LISTS } from '../../src/api.js';
 import { invalid, unavailable, type AppError } from '../../src/errors.js';
 import { describeProject } from '../../src/features/project-types/described-project.js';
+import { HOOK_TYPES } from '../../src/features/project-types/hook-types.js';
 import { writeProjectFile, type ProjectFile } from '../../src/features/project-types/project-files.js';
 import { chooseProject, projectOption } from '../ask/choose-project.js';
 import { argument, defineCommand, flag, option, secret, type SecretSource } from '../shell/command.js';
@@ -29,6 +30,7 @@ export default defineCommand({
     'bsvc generate types --project shop --out src/bsvc.d.ts',
     'bsvc generate types --project shop --key publishable --out src/bsvc.d.ts --check',
     'bsvc generate types --url https://api.example.com --key pk_live_… --out src/bsvc.d.ts',
+    'bsvc generate types --project shop --hooks --out hooks/bsvc.d.ts',
     'bsvc generate openapi --project shop --out openapi.json',
     'bsvc generate client --out bsvc-client',
   ],
@@ -42,11 +44,13 @@ export default defineCommand({
     secretKey: secret('secret-key', 'the secret key, with --url and without --key'),
     url: option('--url <address>', 'ask a running server instead of the database'),
     out: option('--out <path>', 'file to write or check; for client, a directory'),
+    hooks: flag('--hooks', 'with types: also those of own code, which needs the package @bsvc/client'),
     check: flag('--check', 'only compare, for CI'),
   },
   async run(context, { what, ...input }) {
     if (!isKind(what)) throw new UsageError(`${what} is nothing to generate: give types, openapi or client.`);
     const file = FILES[what];
+    if (input.hooks && what !== 'types') throw new UsageError('--hooks goes with types.');
     if (file === null) return writeClient(context, input);
     return writeOrCheck(context, file, `bsvc generate ${what}`, input);
   },
@@ -58,6 +62,7 @@ interface ProjectFileInput {
   secretKey: SecretSource;
   url: string | undefined;
   out: string | undefined;
+  hooks: boolean;
   check: boolean;
 }
 
@@ -68,21 +73,22 @@ async function writeOrCheck(
   command: string,
   input: ProjectFileInput,
 ): Promise<Result> {
-  const { key, secretKey, url, out, check } = input;
+  const { key, secretKey, url, out, hooks, check } = input;
   if (check && out === undefined) throw new UsageError('--check needs --out: the file to compare.');
   const isSecretGiven = secretKey.stdin || secretKey.env !== undefined;
   if (isSecretGiven && (url === undefined || key !== undefined)) {
     throw new UsageError('--secret-key-stdin and --secret-key-env go with --url, and without --key.');
   }
-  const { text, of } =
+  const { text: written, of } =
     url === undefined ? await fromDatabase(context, file, input) : await fromServer(context, url, file, input);
+  const text = hooks ? `${written}\n${HOOK_TYPES}` : written;
   if (check) {
     const from = url === undefined ? `--project ${of}` : `--url ${url}`;
     return requireFresh(
       context,
       out!,
       text,
-      `${command} ${from}${key === undefined ? '' : ` --key ${key}`} --out ${out}`,
+      `${command} ${from}${key === undefined ? '' : ` --key ${key}`}${hooks ? ' --hooks' : ''} --out ${out}`,
     );
   }
   return giveFile(context, out, { text, json: file === 'types.d.ts' ? { types: text } : JSON.parse(text), of });

@@ -44,6 +44,14 @@ describe('bsvc generate types', () => {
     expect((await inShop('generate', 'types', '--check')).code).toBe(2);
   });
 
+  it('adds the types of own code with --hooks', async () => {
+    const asked = ['generate', 'types', '--hooks', '--out', 'hooks.d.ts'];
+    expect(await inShop(...asked)).toMatchObject({ code: 0 });
+    expect(readFileSync(join(home.dir, 'hooks.d.ts'), 'utf8')).toMatch(/interface PostsDocument.*type Handlers</s);
+    expect(await inShop(...asked, '--check')).toMatchObject({ code: 0 });
+    expect((await inShop('generate', 'openapi', '--hooks')).code).toBe(2);
+  });
+
   it('refuses a secret key that would not be used', async () => {
     const unused = [[], ['--key', 'publishable'], ['--url', 'http://127.0.0.1:9', '--key', 'pk_x']];
     for (const options of unused) {
