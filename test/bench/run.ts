@@ -18,6 +18,7 @@ const SCRIPTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     features: 'test/bench/features.ts',
     engine: 'dist/bench/test/bench/engine.js',
     heavy: 'test/bench/heavy-reads.ts',
+    hooks: 'test/bench/hooks.ts',
     import: 'test/bench/import.ts',
     processes: 'test/bench/processes.ts',
     public: 'test/bench/public.ts',

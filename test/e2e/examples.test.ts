@@ -11,6 +11,8 @@ const EXAMPLES = join(import.meta.dirname, '../../templates/examples');
 const NAMES = readdirSync(EXAMPLES, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
+/** What own code of the booking example shares with its payment service. */
+const SHARED = { PAYMENT_SECRET: 'shared with the payment service' };
 let dir: TempDir;
 let env: Record<string, string>;
 let service: RunningService;
@@ -18,7 +20,13 @@ const keys = new Map<string, { publishable: string; secret: string }>();
 
 beforeAll(async () => {
   dir = await openTempDir();
-  env = { BSVC_DATA_DIR: join(dir.path, 'data'), BSVC_DURABILITY: 'relaxed', BSVC_PORT: '0', BSVC_HOST: '127.0.0.1' };
+  env = {
+    BSVC_DATA_DIR: join(dir.path, 'data'),
+    BSVC_DURABILITY: 'relaxed',
+    BSVC_PORT: '0',
+    BSVC_HOST: '127.0.0.1',
+    ...SHARED,
+  };
   for (const name of NAMES) {
     const applied = await runOrThrow(['apply', '-f', join(EXAMPLES, name, 'bsvc.yaml'), '--json'], env);
     const { changes } = JSON.parse(applied) as { changes: { keys?: { publishable: string; secret: string } }[] };
@@ -50,7 +58,7 @@ describe.each(NAMES)('the example %s', (name) => {
   it('does what its users want, without a server of its own', async () => {
     const { publishable, secret } = keys.get(name)!;
     const walk = spawn(process.execPath, [join(EXAMPLES, name, 'walk.mjs')], {
-      env: { BSVC_URL: service.ready.url, PUBLISHABLE_KEY: publishable, SECRET_KEY: secret },
+      env: { BSVC_URL: service.ready.url, PUBLISHABLE_KEY: publishable, SECRET_KEY: secret, ...SHARED },
     });
     let told = '';
     for (const stream of [walk.stdout, walk.stderr]) {

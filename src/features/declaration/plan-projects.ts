@@ -83,8 +83,9 @@ function listReferences({ signIn, mail, storage, webhooks = [] }: ProjectDeclara
   ];
 }
 
-/** The declaration without what needs a secret, for those who look at its collections alone. */
-export function withoutSecrets({ signIn, mail, storage, webhooks, ...rest }: ProjectDeclaration): ProjectDeclaration {
+/** The declaration without what needs a secret and without own code, for those who look at its collections alone. */
+export function withoutSecrets(declaration: ProjectDeclaration): ProjectDeclaration {
+  const { signIn, mail, storage, webhooks, hooks: _hooks, ownCode: _ownCode, ...rest } = declaration;
   return {
     ...rest,
     ...(signIn && { signIn: { ...signIn, providers: undefined } }),

@@ -1,7 +1,9 @@
-// Walks through the example as its users would: BSVC_URL, PUBLISHABLE_KEY and SECRET_KEY say where. Needs nothing else.
+// Walks through the example as its users would: BSVC_URL, PUBLISHABLE_KEY and SECRET_KEY say where,
+// and PAYMENT_SECRET is what the server has been given, too. Needs nothing else.
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 
-const { BSVC_URL, PUBLISHABLE_KEY, SECRET_KEY } = process.env;
+const { BSVC_URL, PUBLISHABLE_KEY, SECRET_KEY, PAYMENT_SECRET } = process.env;
 
 /** Sends a request as somebody; `null` is not signed in, `server` has the secret key. */
 async function call(who, method, path, body) {
@@ -44,6 +46,27 @@ const [winner, loser] = (await list(kim, 'slots', 'time')).length > 0 ? [kim, le
 assert.ok(claims.some((each) => typeof each !== 'string'));
 assert.equal(await claim(loser), 'DOCUMENT_NOT_FOUND');
 assert.deepEqual(await list(loser, 'slots', 'time'), []);
+
+// What it costs is what the price list says; a client can neither say it nor that it is paid.
+assert.equal((await call(winner, 'GET', `data/slots/${ten}`)).price, 25);
+assert.equal(await call(winner, 'PATCH', `data/slots/${ten}`, { price: 1 }), 'FIELD_PROTECTED');
+assert.equal(await call(winner, 'PATCH', `data/slots/${ten}`, { paid: true }), 'FIELD_PROTECTED');
+async function pay(secret) {
+  const body = JSON.stringify({ slot: ten, cents: 2500 });
+  const headers = {
+    'content-type': 'application/json',
+    'x-signature': createHmac('sha256', secret).update(body).digest('hex'),
+  };
+  return (await fetch(`${BSVC_URL}/api/run/paid?project=booking`, { method: 'POST', headers, body })).status;
+}
+assert.deepEqual([await pay('guessed'), await pay(PAYMENT_SECRET)], [403, 204]);
+assert.equal((await call(winner, 'GET', `data/slots/${ten}`)).paid, true);
+const digestFor = async ({ token }) => {
+  const headers = { 'x-api-key': PUBLISHABLE_KEY, authorization: `Bearer ${token}` };
+  return (await fetch(`${BSVC_URL}/api/run/digest`, { headers })).text();
+};
+assert.deepEqual([await digestFor(boss), await digestFor(kim)], ['2027-01-04 10:00: 25', 'For managers']);
+
 await call(hair, 'PATCH', `data/slots/${ten}`, { status: 'confirmed', remark: 'late twice' });
 const confirmed = await call(winner, 'GET', `data/slots/${ten}`);
 assert.deepEqual([confirmed.status, confirmed.remark], ['confirmed', undefined]);
