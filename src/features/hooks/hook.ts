@@ -1,4 +1,5 @@
 import type { ObjectId } from 'bson';
+import { LRUCache } from 'lru-cache';
 import type { App } from '../../app.js';
 import { invalid, missing } from '../../errors.js';
 import type { SealedPlace } from '../../platform/secrets/reseal.js';
@@ -60,8 +61,15 @@ export function sealHandler(app: App, projectId: ObjectId, id: ObjectId, target:
   return app.secrets.seal(JSON.stringify(target), sealContext(projectId, id));
 }
 
+/** Opened a moment ago, by what was sealed: opening costs as much as the rest of a call. */
+const opened = new LRUCache<string, HandlerTarget>({ max: 1_000 });
+
 export function openHandler(app: App, projectId: ObjectId, hook: { id: ObjectId; target: string }): HandlerTarget {
-  return JSON.parse(app.secrets.open(hook.target, sealContext(projectId, hook.id))) as HandlerTarget;
+  const known = opened.get(hook.target);
+  if (known) return known;
+  const target = JSON.parse(app.secrets.open(hook.target, sealContext(projectId, hook.id))) as HandlerTarget;
+  opened.set(hook.target, target);
+  return target;
 }
 
 export const SEALED_HOOKS: SealedPlace = {
