@@ -5,19 +5,19 @@
 export const HOOK_TYPES = `/** Own code as a file exports it by default: \`export default { … } satisfies Handlers\`. */
 type Api = import('@bsvc/client').Client<Project> & {
   /** The same with the key and token of the caller, under the rules. */
-  as(caller: Caller): import('@bsvc/client').Client<Project>;
+  as(caller: HandlerCaller): import('@bsvc/client').Client<Project>;
 };
 type Names = Exclude<keyof Project, 'users'> & string;
 type DocumentOf<N extends keyof Project> = Project[N]['Document'];
 
-export interface Caller {
+export interface HandlerCaller {
   userId: string | null;
   roles: string[];
   ip: string | null;
 }
 
 interface Called {
-  caller: Caller;
+  caller: HandlerCaller;
   api: Api;
   /** The header of the request, or null. */
   idempotencyKey: string | null;
@@ -37,7 +37,7 @@ export interface Refused {
 }
 
 /** \`set\` fills fields declared @hook; a list of it where there was a list of documents. */
-export type BeforeAnswer<N extends keyof Project> =
+export type HookAnswer<N extends keyof Project> =
   | Refused
   | { allow: true; set?: Project[N]['Update'] | (Project[N]['Update'] | null)[] | null };
 
@@ -80,7 +80,7 @@ export interface AddressCall {
     readonly body: any;
     rawBody: Uint8Array;
   };
-  caller: Caller;
+  caller: HandlerCaller;
   api: Api;
 }
 type Reply = Response | { status?: number; headers?: Record<string, string>; body?: unknown } | null | undefined | void;
@@ -93,11 +93,11 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The handlers of a file, by name; \`Others\` are names of its own, such as those of schedules. */
 export type Handlers<Others extends string = never> = {
-  [E in \`\${Names}.\${Write}\`]?: Handle<BeforeCall<CollectionOf<E> & Names>, BeforeAnswer<CollectionOf<E>>>;
+  [E in \`\${Names}.\${Write}\`]?: Handle<BeforeCall<CollectionOf<E> & Names>, HookAnswer<CollectionOf<E>>>;
 } & {
   [E in \`\${keyof Project & string}.\${Write}\` as \`after.\${E}\`]?: Handle<AfterCall<CollectionOf<E>>, unknown>;
 } & {
-  'users.signup'?: Handle<Called & { event: string; document: DocumentOf<'users'> }, BeforeAnswer<'users'>>;
+  'users.signup'?: Handle<Called & { event: string; document: DocumentOf<'users'> }, HookAnswer<'users'>>;
   'users.login'?: Handle<Called & { event: string; document: DocumentOf<'users'> & { method: string } }, Refused | { allow: true }>;
   'users.deliver'?: Handle<DeliverCall, { delivered: boolean }>;
 } & {

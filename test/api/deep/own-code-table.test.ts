@@ -129,7 +129,7 @@ async function listen(shop: Shop, event: string, target: { url: string } | { run
         : await addWebhook(test.app, shop.project, { ...target, events: ['orders.insert'] });
     owners.set(key, webhook.id);
   } else if (!event.startsWith('POST')) {
-    const { hook } = await addHook(test.app, shop.project, { event, ...target, timeoutMs: 500 });
+    const { hook } = await addHook(test.app, shop.project, { event, ...target, timeoutMs: 3_000 });
     owners.set(key, hook.id);
   }
 }
