@@ -26,7 +26,7 @@ beforeAll(async () => {
     { _id: ids.ann, name: 'Ann', boss: ids.bob.toHexString(), born: new Date('1990-01-01T00:00:00Z') },
     { _id: ids.bob, name: 'Bob', born: new Date('1980-01-01T00:00:00Z') },
     { name: CANARY, isDeleted: true, deletedAt: new Date() },
-    { name: CANARY, isDeleted: 'pending' },
+    { name: CANARY, isDeleted: 'removed' },
   ]);
   await placeDocuments(test.app, posts, [
     { _id: ids.first, title: 'one', views: 1, tags: ['a', 'b'], author: ids.ann.toHexString() },

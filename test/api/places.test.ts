@@ -34,7 +34,7 @@ beforeAll(async () => {
   );
   await placeDocuments(test.app, shops, [
     { name: 'in the trash', place: northOf(1), ...gone },
-    { name: 'unfinished', place: northOf(2), isDeleted: 'pending' },
+    { name: 'unfinished', place: northOf(2), isDeleted: 'removed' },
     { name: 'nowhere' },
   ]);
   await placeDocuments(test.app, notes, [

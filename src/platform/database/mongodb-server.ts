@@ -42,7 +42,7 @@ export interface ServerJudgement {
 /** The name under which the embedded engine's wire transport introduces itself. */
 const ENGINE_MODULE = 'bsvc embedded engine';
 
-/** MongoDB 6.0: unique indexes here are partial ones with `$in` in their condition, which older servers refuse. */
+/** The oldest version that is known to carry out all that is asked here. */
 const MIN_WIRE_VERSION = 17;
 const MIN_VERSION = 6;
 

@@ -41,7 +41,7 @@ beforeAll(async () => {
     })),
   );
   await place(items, [{ title: 'trashed', price: 1, isDeleted: true, deletedAt: new Date(START) }]);
-  await place(items, [{ title: 'pending', price: 1, isDeleted: 'pending' }]);
+  await place(items, [{ title: 'pending', price: 1, isDeleted: 'removed' }]);
 });
 afterAll(() => test.close());
 

@@ -14,12 +14,6 @@ const ACTIVE = { isDeleted: false };
 const TRASHED = { isDeleted: true };
 
 /**
- * `isDeleted` of a document that a bulk insert of an earlier version has written but not published: no list shows it,
- * unique indexes count it.
- */
-export const PENDING = 'pending';
-
-/**
  * `isDeleted` of a document that is gone for everybody and kept only until its last event has been relayed: nothing
  * shows or counts it.
  */
@@ -172,8 +166,10 @@ function givesOrder({ fields }: Settings, spec: string): boolean {
   return fields.find(({ name }) => name === path)?.type !== 'Array';
 }
 
-/** Unique among active documents that have all of the fields (decisions.md 3, writes.md 2). */
-/** Two dots, which no field has, part the fields of a name from what stands for its condition. */
+/**
+ * Unique among active documents that have all of the fields (decisions.md 3, writes.md 2). Two dots, which no field
+ * has, part the fields of a name from what stands for its condition.
+ */
 function uniqueIndex(collection: Settings, unique: Unique): Named {
   const { fields: names, where } = readUnique(unique);
   const fields = names.map((name) => comparedPath(collection, name));
@@ -183,7 +179,7 @@ function uniqueIndex(collection: Settings, unique: Unique): Named {
     key: Object.fromEntries(fields.map((field) => [field, 1 as const])),
     unique: true,
     partialFilterExpression: {
-      isDeleted: { $in: [false, PENDING] },
+      ...ACTIVE,
       ...Object.fromEntries(fields.map((field) => [field, { $exists: true }])),
       ...where,
     },

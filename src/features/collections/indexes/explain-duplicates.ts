@@ -5,7 +5,7 @@ import { conflict, type AppError } from '../../../errors.js';
 import { documentsName, type Collection } from '../collection.js';
 import { takeTurns } from '../../../turns.js';
 import { comparedValue, namedPath, nocaseFields } from '../fields/nocase.js';
-import { documentIndexes, PENDING } from './document-indexes.js';
+import { documentIndexes } from './document-indexes.js';
 
 const MAX_LISTED = 20;
 const MAX_SHOWN = 80;
@@ -82,7 +82,7 @@ function listShared(
   return app.db
     .collection(documentsName(collection))
     .aggregate<SharedValue>([
-      { $match: { isDeleted: { $in: [false, PENDING] }, ...present, ...where } },
+      { $match: { isDeleted: false, ...present, ...where } },
       { $group: { _id: fields.map((field) => `$${field}`), count: { $sum: 1 } } },
       { $match: { count: { $gt: 1 } } },
       { $sort: { count: -1, _id: 1 } },
@@ -105,7 +105,7 @@ async function listFoldedShared(
   const present = Object.fromEntries(names.map((name) => [name, { $exists: true }]));
   const stored = app.db
     .collection<Document>(documentsName(collection))
-    .find({ isDeleted: { $in: [false, PENDING] }, ...present, ...where })
+    .find({ isDeleted: false, ...present, ...where })
     .project(Object.fromEntries(names.map((name) => [name, 1])));
   const counts = new Map<string, number>();
   const turn = takeTurns();

@@ -1,12 +1,12 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { DAY_MS } from '../../../platform/time/clock.js';
-import type { PENDING, REMOVED } from '../../collections/indexes/document-indexes.js';
+import type { REMOVED } from '../../collections/indexes/document-indexes.js';
 
 /** The fields that every document has beside its client's. */
 export interface SystemFields {
   _id: ObjectId;
-  isDeleted: boolean | typeof PENDING | typeof REMOVED;
+  isDeleted: boolean | typeof REMOVED;
   deletedAt: Date | null;
   createdAt: Date;
   updatedAt: Date;
@@ -19,7 +19,6 @@ export interface SystemFields {
  * |---|---|---|
  * | false | null | active |
  * | true | date | trashed at that moment |
- * | 'pending' | null | unpublished part of an earlier version's bulk insert: unseen, but its unique values count |
  * | 'removed' | date | removed for good, kept unseen until its last event has been relayed to the webhooks |
  */
 export interface StoredDocument extends SystemFields {
@@ -28,7 +27,7 @@ export interface StoredDocument extends SystemFields {
 
 /**
  * The filter that every read of documents includes: active ones, or with `includeDeleted` trashed ones too, never
- * pending or removed ones.
+ * removed ones.
  */
 export function visibleDocuments(includeDeleted = false): Record<string, unknown> {
   return { isDeleted: includeDeleted ? { $in: [false, true] } : false };

@@ -1,6 +1,5 @@
 import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
-import { PENDING } from '../../collections/indexes/document-indexes.js';
 import { OUTBOX_SINCE } from './outbox-field.js';
 import { relayDocuments } from './relay-outbox.js';
 
@@ -17,12 +16,11 @@ export async function relayWaiting(
   since: readonly object[] = ANY_TIME,
   isOver: () => boolean = () => false,
 ): Promise<void> {
-  const stored = { isDeleted: { $ne: PENDING } };
   const documents = app.db.collection<Record<string, unknown>>(documentsName(collection));
   for (const condition of since) {
     for (;;) {
       const found = await documents
-        .find({ [OUTBOX_SINCE]: condition, ...stored })
+        .find({ [OUTBOX_SINCE]: condition })
         .sort({ [OUTBOX_SINCE]: 1 })
         .limit(BATCH)
         .toArray();
