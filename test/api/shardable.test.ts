@@ -114,10 +114,8 @@ function namesOneId(filter: Record<string, unknown>): boolean {
 describe('documents sharded by hashed _id', () => {
   it('change by commands that name the _id, and by no upsert', () => {
     const writes = writesTo(stored);
-    const single = writes.filter(({ many }) => !many);
-    expect({ single: single.length > 5, many: writes.length > single.length }).toEqual({ single: true, many: true });
-    expect(single.filter(({ q }) => !namesOneId(q))).toEqual([]);
-    expect(writes.filter(({ upsert }) => upsert)).toEqual([]);
+    expect(writes.length).toBeGreaterThan(5);
+    expect(writes.filter(({ q, many, upsert }) => many || upsert || !namesOneId(q))).toEqual([]);
   });
 
   it('have no unique index without unique fields', async () => {
