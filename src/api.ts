@@ -11,6 +11,8 @@ import { USER_ROUTES } from './features/users/user-routes.js';
 import { FEED_ROUTES, STREAM_ROUTES } from './features/feed/feed-routes.js';
 import { streamHub } from './features/feed/streams/stream-hub.js';
 import { RUN_ROUTES } from './features/hooks/run-routes.js';
+import { HOOK_ROUTES } from './features/hooks/hook-routes.js';
+import { CALL_ROUTES, SCHEDULE_ROUTES } from './features/hooks/schedule-routes.js';
 import { HEALTH_ROUTES } from './features/health/health-routes.js';
 import { refuseWhileRestoring } from './features/health/refuse-while-restoring.js';
 import { MAIL_OPERATOR_ROUTES, MAIL_ROUTES } from './features/mail/mail-routes.js';
@@ -72,6 +74,7 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   LOCAL_FILE_ROUTES,
   MAIL_ROUTES,
   RUN_ROUTES,
+  CALL_ROUTES,
   ADMIN_ROUTES,
   ...SERVICE_ROUTES,
   BACKUP_ROUTES,
@@ -86,6 +89,8 @@ export const ROUTE_LISTS: readonly RouteList[] = [
   PROJECT_SOCIAL_ROUTES,
   WEBHOOK_ROUTES,
   DELIVERY_ROUTES,
+  HOOK_ROUTES,
+  SCHEDULE_ROUTES,
   MAIL_OPERATOR_ROUTES,
   TEMPLATE_ROUTES,
   BUCKET_ROUTES,

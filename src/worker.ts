@@ -17,6 +17,7 @@ import { resetFactorsJob } from './features/users/factors/reset-factors.job.js';
 import { removeGuestsJob } from './features/users/accounts/remove-guests.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { removeOldCallsJob } from './features/hooks/call-log.js';
+import { runScheduleJob, watchSchedules } from './features/hooks/run-schedules.js';
 import { deliverMail, deliverSystemMail } from './features/mail/sending/deliver-mail.job.js';
 import { forgetMailsJob } from './features/mail/forget-mails.job.js';
 import { sweepMail } from './features/mail/sending/sweep-mail.job.js';
@@ -62,6 +63,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   sweepMail,
   forgetMailsJob,
   deliverWebhook,
+  runScheduleJob,
   removeOldCallsJob,
   sweepWebhooksJob,
   trimChangesJob,
@@ -103,9 +105,10 @@ export function createWorker(app: App, { concurrency = DEFAULT_CONCURRENCY }: Wo
   const runner = openRunner(app, JOBS, { concurrency });
   runner.start();
   const stopSchedules = startSchedules(app, [...SCHEDULES, ...backupSchedules(app.config)]);
+  const stopWatching = watchSchedules(app);
   return {
     async stop(graceMs = app.config.shutdownGraceMs) {
-      await stopSchedules();
+      await Promise.all([stopSchedules(), stopWatching()]);
       await runner.stop(graceMs);
     },
   };

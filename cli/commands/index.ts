@@ -197,6 +197,20 @@ export const GROUPS: Readonly<Record<string, readonly CommandNode[]>> = {
       ],
     },
     {
+      name: 'schedule',
+      summary: 'schedules: your code that runs at certain times',
+      examples: [
+        "bsvc schedule add nightly --project shop --cron '0 3 * * *' --tz Europe/Berlin --url https://example.com/nightly",
+        'bsvc schedule list --project shop',
+      ],
+      commands: [
+        command('add', 'call your code at certain times', () => import('./schedule/add.js')),
+        command('list', 'list schedules with their last calls', () => import('./schedule/list.js')),
+        command('remove', 'remove a schedule', () => import('./schedule/remove.js')),
+        command('run', 'run a schedule now and show the response', () => import('./schedule/run.js')),
+      ],
+    },
+    {
       name: 'webhook',
       summary: 'webhooks: notify other services of changed documents',
       examples: [

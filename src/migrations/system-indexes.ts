@@ -71,6 +71,12 @@ export const SYSTEM_INDEXES: Readonly<Record<string, readonly IndexDescription[]
       partialFilterExpression: { state: 'failed' },
     },
   ],
+  schedules: [
+    { key: { projectId: 1, kind: 1, name: 1 }, name: 'project_name', unique: true },
+    { key: { projectId: 1, kind: 1, dueAt: 1 }, name: 'project_due' },
+    { key: { dueAt: 1 }, name: 'due' },
+    { key: { projectId: 1, size: 1 }, name: 'project_size' },
+  ],
   webhook_payloads: [{ key: { checkAt: 1 }, name: 'check' }],
 
   sessions: [BY_USER, BY_END],

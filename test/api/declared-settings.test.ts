@@ -204,6 +204,7 @@ const NO_SETTINGS = new Set([
   ...['createAudienceOfProject', 'createContactOfProject', 'updateContactOfProject', 'createBroadcastOfProject'],
   ...['sendBroadcastOfProject', 'readMailText', 'sendTestMail', 'uploadFileOfProject'],
   ...['replayDelivery', 'testWebhook', 'recountProject', 'checkBucket', 'setBucketCors'],
+  ...['addHook', 'testHook', 'addSchedule', 'runSchedule'],
 ]);
 
 let from: TestApp;

@@ -131,7 +131,15 @@ describe('collections that must stay on one shard', () => {
       const indexes = await test.app.db.collection(name).indexes();
       if (indexes.some((index) => index.unique)) unique.push(name);
     }
-    expect(unique.sort()).toEqual(['collections', 'files', 'jobs', 'mail_templates', 'operators', 'projects']);
+    expect(unique.sort()).toEqual([
+      'collections',
+      'files',
+      'jobs',
+      'mail_templates',
+      'operators',
+      'projects',
+      'schedules',
+    ]);
     const guide = readFileSync(join(import.meta.dirname, '..', '..', 'templates', 'docs', 'mongodb.md'), 'utf8');
     expect(guide).toContain(unique.map((name) => `\`${name}\``).join(', '));
   });

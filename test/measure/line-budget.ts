@@ -3,7 +3,7 @@
  * makes a part larger raises its row in the same commit and says why, one that makes it smaller lowers it.
  */
 export const LINE_BUDGET: Readonly<Record<string, number>> = {
-  cli: 12800,
+  cli: 13000,
   src: 1100,
   'src/client': 3600,
   'src/config': 800,
@@ -22,7 +22,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/features/feed': 2950,
   'src/features/files': 2850,
   'src/features/health': 250,
-  'src/features/hooks': 1250,
+  'src/features/hooks': 2000,
   'src/features/mail': 2600,
   'src/features/management': 2250,
   'src/features/operators': 1000,
@@ -41,7 +41,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'src/packaging': 250,
   'src/platform': 8800,
   test: 1100,
-  'test/api': 37900,
+  'test/api': 38100,
   'test/bench': 4300,
   'test/cli': 10150,
   'test/client': 3600,
@@ -49,7 +49,7 @@ export const LINE_BUDGET: Readonly<Record<string, number>> = {
   'test/console': 3100,
   'test/e2e': 7200,
   'test/engine': 11650,
-  'test/features': 10950,
+  'test/features': 11300,
   'test/helpers': 11750,
   'test/http': 1350,
   'test/measure': 400,

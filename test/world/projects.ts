@@ -24,4 +24,5 @@ export { measureStorage } from '../../src/features/files/measure-storage.js';
 export { rotateTokenSecret } from '../../src/features/projects/rotate-token-secret.js';
 export { sendMail, sendTestMail } from '../../src/features/mail/sending/send-mail.js';
 export { addWebhook } from '../../src/features/webhooks/add-webhook.js';
+export { deleteProject } from '../../src/features/management/delete-project.js';
 export { testWebhook } from '../../src/features/webhooks/deliveries/test-webhook.js';

@@ -45,13 +45,14 @@ function callsOf(app: App): Calls {
 
 /**
  * Calls own code once and answers what `read` makes of its JSON, which throws HandlerFailure for what it does not
- * understand. Throws HandlerFailure without an answer in time, too. The call is logged, and counts for the circuit.
+ * understand; without `read` any answer of 200 to 299 is as good, as text. Throws HandlerFailure without an answer in
+ * time, too. The call is logged, and counts for the circuit.
  */
-export async function callHandler<T>(app: App, call: HandlerCall, read: (answer: unknown) => T): Promise<T> {
+export async function callHandler<T = string>(app: App, call: HandlerCall, read: Read<T> | null): Promise<T> {
   const { inFlight, circuits } = callsOf(app);
   const project = call.projectId.toHexString();
   const owner = call.ownerId.toHexString();
-  const circuit = circuits.get(owner) ?? { failures: 0, openUntil: 0 };
+  const circuit = (!call.inBackground && circuits.get(owner)) || { failures: 0, openUntil: 0 };
   const now = app.clock.now();
   if (circuit.openUntil > now) throw new HandlerFailure('The handler failed five times in a row and rests for 30 s.');
   const running = inFlight.get(project) ?? 0;
@@ -71,7 +72,7 @@ export async function callHandler<T>(app: App, call: HandlerCall, read: (answer:
   try {
     const { status, text } = await send(app, call, now);
     const answer = readAnswer(text, status, read);
-    circuits.delete(owner);
+    if (!call.inBackground) circuits.delete(owner);
     log(status, text, null);
     app.metrics.event('hook_calls', 'answered');
     return answer;
@@ -79,7 +80,7 @@ export async function callHandler<T>(app: App, call: HandlerCall, read: (answer:
     if (!(error instanceof HandlerFailure)) throw error;
     circuit.failures += 1;
     if (circuit.failures >= PATIENCE) circuit.openUntil = app.clock.now() + REST_MS;
-    circuits.set(owner, circuit);
+    if (!call.inBackground) circuits.set(owner, circuit);
     log(error.status, error.answer, error.message);
     app.metrics.event('hook_calls', 'failed');
     throw error;
@@ -90,7 +91,13 @@ export async function callHandler<T>(app: App, call: HandlerCall, read: (answer:
   }
 }
 
-function readAnswer<T>(text: string, status: number, read: (answer: unknown) => T): T {
+type Read<T> = (answer: unknown) => T;
+
+function readAnswer<T>(text: string, status: number, read: Read<T> | null): T {
+  if (!read) {
+    if (status >= 200 && status < 300) return text as T;
+    throw new HandlerFailure(`The handler answered ${status}.`, status, text);
+  }
   if (status !== 200) throw new HandlerFailure(`The handler answered ${status}, not 200.`, status, text);
   let answer: unknown;
   try {

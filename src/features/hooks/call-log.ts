@@ -4,6 +4,7 @@ import { DAY_MS } from '../../platform/time/clock.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import type { Project } from '../projects/project.js';
 import { projectStore } from '../projects/project-store.js';
+import { SCHEDULED_CALLS } from '../projects/own-code.js';
 import { deliveryId, deliveryStore, type Delivery, type DeliveryAttempt } from '../webhooks/deliveries/delivery.js';
 import type { HandlerCall } from './hook.js';
 
@@ -53,7 +54,7 @@ export async function removeCalls(app: App, ownerId: ObjectId): Promise<void> {
   await deliveryStore(app).deleteMany({ webhookId: ownerId });
 }
 
-/** Whose calls a project's log holds: its hooks', and its own of addresses. */
+/** Whose calls a project's log holds: its hooks', and its own; those of schedules are found by their record. */
 export function callOwners({ _id, hooks = [] }: Pick<Project, '_id' | 'hooks'>): ObjectId[] {
   return [_id, ...hooks.map(({ id }) => id)];
 }
@@ -63,20 +64,26 @@ export const removeOldCallsJob: JobDefinition<App> = {
   name: 'hooks.removeOldCalls',
   retry: { delaysMs: [60_000] },
   async run(app, _payload, { signal, stopping }) {
-    for await (const project of projectStore(app).find({})) {
-      for (const webhookId of callOwners(project)) {
-        if (signal.aborted || stopping.aborted) return;
-        const [oldest] = await deliveryStore(app)
-          .find({ webhookId })
-          .sort({ createdAt: -1, _id: -1 })
-          .skip(MAX_KEPT)
-          .limit(1)
-          .toArray();
-        const until = Math.max(app.clock.now() - DAY_MS, oldest?.createdAt.getTime() ?? 0);
-        await app.db.useReserve(() =>
-          deliveryStore(app).deleteMany({ webhookId, createdAt: { $lte: new Date(until) } }),
-        );
-      }
+    for await (const owner of listOwners(app)) {
+      if (signal.aborted || stopping.aborted) return;
+      await trimCalls(app, owner);
     }
   },
 };
+
+async function* listOwners(app: App): AsyncGenerator<ObjectId> {
+  for await (const project of projectStore(app).find({})) yield* callOwners(project);
+  const schedules = app.db.collection<{ _id: ObjectId }>(SCHEDULED_CALLS);
+  for await (const { _id } of schedules.find({ kind: 'recurring' }, { projection: { _id: 1 } })) yield _id;
+}
+
+async function trimCalls(app: App, webhookId: ObjectId): Promise<void> {
+  const [oldest] = await deliveryStore(app)
+    .find({ webhookId })
+    .sort({ createdAt: -1, _id: -1 })
+    .skip(MAX_KEPT)
+    .limit(1)
+    .toArray();
+  const until = Math.max(app.clock.now() - DAY_MS, oldest?.createdAt.getTime() ?? 0);
+  await app.db.useReserve(() => deliveryStore(app).deleteMany({ webhookId, createdAt: { $lte: new Date(until) } }));
+}

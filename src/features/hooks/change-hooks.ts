@@ -117,7 +117,7 @@ export function presentAfter(event: string, { id, url, createdAt }: Webhook) {
 }
 
 /** What is to be called, as somebody asked for it: one of `url` and `run`. A new address has a new secret. */
-async function newTarget(
+export async function newTarget(
   app: App,
   project: Project,
   { url, run }: Pick<NewHook, 'url' | 'run'>,

@@ -25,6 +25,8 @@ export interface HandlerCall {
   timeoutMs: number;
   /** How many handlers have led to it, this one included. */
   depth: number;
+  /** Nobody waits for it: it is tried however often it has failed. */
+  inBackground?: boolean;
   /** With which own code in a file acts as the caller. */
   credentials?: RequestOrigin['credentials'];
 }
@@ -53,12 +55,14 @@ export function findHook({ hooks }: Pick<Project, 'hooks'>, event: string): Proj
 export const noHook = (event: string) =>
   missing('HOOK_NOT_FOUND', `The project has no hook for ${event.slice(0, 100)}`);
 
-const sealContext = (projectId: ObjectId, id: ObjectId): string =>
+export const handlerContext = (projectId: ObjectId, id: ObjectId): string =>
   `project:${projectId.toHexString()}:hook:${id.toHexString()}`;
+
+export const callsContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:calls`;
 
 /** The address may hold a token, so it is stored encrypted with the secret that signs. */
 export function sealHandler(app: App, projectId: ObjectId, id: ObjectId, target: HandlerTarget): string {
-  return app.secrets.seal(JSON.stringify(target), sealContext(projectId, id));
+  return app.secrets.seal(JSON.stringify(target), handlerContext(projectId, id));
 }
 
 /** Opened a moment ago, by what was sealed: opening costs as much as the rest of a call. */
@@ -67,7 +71,7 @@ const opened = new LRUCache<string, HandlerTarget>({ max: 1_000 });
 export function openHandler(app: App, projectId: ObjectId, hook: { id: ObjectId; target: string }): HandlerTarget {
   const known = opened.get(hook.target);
   if (known) return known;
-  const target = JSON.parse(app.secrets.open(hook.target, sealContext(projectId, hook.id))) as HandlerTarget;
+  const target = JSON.parse(app.secrets.open(hook.target, handlerContext(projectId, hook.id))) as HandlerTarget;
   opened.set(hook.target, target);
   return target;
 }
@@ -78,9 +82,12 @@ export const SEALED_HOOKS: SealedPlace = {
     const { _id, hooks = [], ownCode } = record as Project;
     const targets = hooks.map(({ id, target }, at) => ({
       ...{ path: `hooks.${at}.target`, sealed: target },
-      context: sealContext(_id, id),
+      context: handlerContext(_id, id),
     }));
-    const key = ownCode?.key === undefined ? [] : [{ sealed: ownCode.key, context: ownKeyContext(_id) }];
-    return [...targets, ...key.map((own) => ({ path: 'ownCode.key', ...own }))];
+    const own = [
+      { path: 'ownCode.key', sealed: ownCode?.key, context: ownKeyContext(_id) },
+      { path: 'ownCode.calls', sealed: ownCode?.calls, context: callsContext(_id) },
+    ];
+    return [...targets, ...own.flatMap(({ sealed, ...place }) => (sealed === undefined ? [] : [{ ...place, sealed }]))];
   },
 };

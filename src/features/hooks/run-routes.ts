@@ -59,7 +59,8 @@ export const RUN_ROUTES: RouteList = {
   tag: 'Own code',
   rate: 'run',
   keyIn: 'header',
-  about: 'Addresses that a project’s own files answer.',
+  about:
+    'Addresses that a project’s own files answer, and single calls of your code at a moment, which are there until they succeed or have failed five times.',
   params: {
     address: {
       description: 'As a file of the project names it',

@@ -3,6 +3,7 @@ import { findObjectId } from '../../platform/ids.js';
 import type { Project } from '../projects/project.js';
 import { CALLERS, noProject, projectStore } from '../projects/project-store.js';
 import { callOwners } from '../hooks/call-log.js';
+import { listSchedules } from '../hooks/schedule.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { enqueueFinishDeletion, removeProjectContents } from './finish-deletion.job.js';
 
@@ -18,7 +19,8 @@ async function removeProject(app: App, idOrName: string): Promise<Project> {
   const id = findObjectId(idOrName);
   const found = await projectStore(app).findOne(id ? { $or: [{ _id: id }, { name: idOrName }] } : { name: idOrName });
   if (!found) throw noProject(idOrName);
-  const webhookIds = [...(await listWebhooks(app, found)).map(({ id }) => id), ...callOwners(found)];
+  const schedules = (await listSchedules(app, found._id)).map(({ _id }) => _id);
+  const webhookIds = [...(await listWebhooks(app, found)).map(({ id }) => id), ...callOwners(found), ...schedules];
   await enqueueFinishDeletion(app, found, webhookIds);
   const project = await projectStore(app).findOneAndUpdate(
     { _id: found._id },

@@ -2,6 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import type { JobDefinition } from '../../platform/jobs/job.js';
 import { forgetOperators, operatorStore } from '../access/operator.js';
+import { removeProjectSchedules } from '../hooks/schedule.js';
 import { removeProjectCollections } from '../collections/remove-project-collections.js';
 import { LATE_WRITER_PASSES_MS, nextPass } from '../collections/finish-drop.job.js';
 import { removeProjectRecords } from '../documents/write/idempotency.js';
@@ -68,6 +69,7 @@ export async function removeProjectContents(
 ): Promise<void> {
   const { _id } = project;
   app.ownCode.restart(_id.toHexString());
+  await removeProjectSchedules(app, _id);
   await removeProjectWebhooks(app, _id, webhookIds);
   await deleteProjectUsers(app, _id);
   await removeProjectCollections(app, _id);

@@ -7,6 +7,9 @@ import type { OwnCodeSettings } from '../../platform/processes/own-code.js';
 import { generateKey, isLiveKey, type Project } from './project.js';
 import { changeProjectList, projectStore, updateProjectRecord } from './project-store.js';
 
+/** The stored collection of calls at a time, whose files are in the same folder. */
+export const SCHEDULED_CALLS = 'schedules';
+
 export const ownKeyContext = (projectId: ObjectId): string => `project:${projectId.toHexString()}:own-code`;
 
 /** The name of the key with which own code calls the API. */
@@ -83,7 +86,10 @@ export function readOwnFile(run: string, event: string): { path: string; handler
 
 async function setFolder(app: App, project: Project, dir: string): Promise<void> {
   if (project.ownCode?.dir === dir) return;
-  const usesOther = project.ownCode?.dir !== undefined && (project.hooks ?? []).length > 0;
+  const usesOther =
+    project.ownCode?.dir !== undefined &&
+    ((project.hooks ?? []).length > 0 ||
+      (await app.db.collection(SCHEDULED_CALLS).findOne({ projectId: project._id })) !== null);
   if (usesOther) {
     throw conflict('OWN_CODE_FOLDER', `All files of a project are in one folder, which is ${project.ownCode!.dir}`);
   }

@@ -99,8 +99,11 @@ export interface Project {
   signIn?: SignInSettings;
   /** Absent without any, so that requests of most projects look at nothing else; one for each event. */
   hooks?: ProjectHook[];
-  /** Files of own code: their folder, the variables that they see, and their key of the API, sealed. */
-  ownCode?: { dir?: string; env?: string[]; key?: string; keyId?: ObjectId };
+  /**
+   * Own code: the folder of its files, the variables that they see, their key of the API, and what signs single calls,
+   * both sealed.
+   */
+  ownCode?: { dir?: string; env?: string[]; key?: string; keyId?: ObjectId; calls?: string };
   state: 'active' | 'deleting';
   createdAt: Date;
   updatedAt: Date;

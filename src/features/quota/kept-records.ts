@@ -1,5 +1,6 @@
 import type { ObjectId } from 'bson';
 import type { App } from '../../app.js';
+import { SCHEDULED_CALLS } from '../projects/own-code.js';
 
 /** Records that the service keeps for a project beside its documents, all projects' in one stored collection. */
 interface KeptRecords {
@@ -23,7 +24,7 @@ const KEPT_RECORDS = {
 
 export type KeptRecord = keyof typeof KEPT_RECORDS;
 
-/** Answers for repeated requests, and mails that wait, say by themselves how much room they take: one of these. */
+/** Answers for repeated requests, mails and calls that wait say how much room they take: one of these. */
 const SIZES = [512, 2_048, 16_384, 65_536, 262_144, 1_048_576, 4_194_304] as const;
 const WAITING_MAILS = KEPT_RECORDS.mailLogs.store;
 export const REPEATED_REQUESTS = 'idempotency_keys';
@@ -49,7 +50,9 @@ export async function countKept(app: Pick<App, 'db'>, projectId: ObjectId): Prom
     (await app.db.collection(store).countDocuments({ projectId, ...filter })) * bytes;
   const counted = await Promise.all([
     ...Object.values(KEPT_RECORDS).map(({ store, bytes }) => count(store, {}, bytes)),
-    ...SIZES.flatMap((size) => [REPEATED_REQUESTS, WAITING_MAILS].map((store) => count(store, { size }, size))),
+    ...SIZES.flatMap((size) =>
+      [REPEATED_REQUESTS, WAITING_MAILS, SCHEDULED_CALLS].map((store) => count(store, { size }, size)),
+    ),
   ]);
   return counted.reduce((sum, bytes) => sum + bytes, 0);
 }

@@ -5,6 +5,7 @@ import { forgetOlderKeys, settleSealingKeys } from '../../platform/secrets/seali
 import { resealAll, type SealedPlace } from '../../platform/secrets/reseal.js';
 import { SEALED_BUCKET_SECRETS } from '../files/bucket/project-bucket.js';
 import { SEALED_HOOKS } from '../hooks/hook.js';
+import { SEALED_SCHEDULES } from '../hooks/schedule.js';
 import { SEALED_QUEUED_MAILS } from '../mail/mail-log.js';
 import { SEALED_MAIL_SETTINGS } from '../mail/project-mail.js';
 import { SEALED_TOKEN_SECRETS } from '../projects/token-secret.js';
@@ -19,6 +20,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   SEALED_BUCKET_SECRETS,
   SEALED_WEBHOOK_SECRETS,
   SEALED_HOOKS,
+  SEALED_SCHEDULES,
   SEALED_SOCIAL_SECRETS,
   SEALED_TOTP,
   SEALED_QUEUED_MAILS,

@@ -87,7 +87,7 @@ const DELIVERY_FIELDS = {
   createdAt: MOMENT,
   updatedAt: MOMENT,
 };
-const DELIVERY = object(DELIVERY_FIELDS, 'Delivery');
+export const DELIVERY = object(DELIVERY_FIELDS, 'Delivery');
 
 const EVENT = text({
   description: `\`<collection>.<${ACTIONS.join('|')}>\`, \`<collection>.*\`, \`*.<action>\` or \`*\`.`,

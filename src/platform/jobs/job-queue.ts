@@ -1,6 +1,6 @@
 import { ObjectId } from 'bson';
 import type { Clock } from '../time/clock.js';
-import { isDuplicateKey, type Database, type Exists, type WriteTurn } from '../database/database.js';
+import { isDuplicateKey, type Database, type Exists, type Transaction, type WriteTurn } from '../database/database.js';
 import type { Logger } from '../observe/logger.js';
 import type { PubSub } from '../processes/pub-sub.js';
 import type { Telemetry } from '../observe/telemetry.js';
@@ -152,6 +152,17 @@ async function insertOrMerge(db: Database, record: JobRecord, options: EnqueueOp
       if (options.whenPresent !== 'rerun' || (await jobs.findOne({ uniqueKey, state: 'done' }))) return false;
     }
   }
+}
+
+/** A job that the transaction stores which causes it: to be called in there. Workers are to be woken afterwards. */
+export function putJob<Payload extends object>(
+  { clock }: { readonly clock: Clock },
+  definition: Enqueueable<Payload>,
+  payload: Payload,
+  options: EnqueueOptions,
+): (tx: Transaction) => void {
+  const record = buildRecord(definition, payload, options, clock.now());
+  return (tx) => tx.put(JOBS, record);
 }
 
 /**

@@ -191,6 +191,7 @@ const FILE = '--B\r\nContent-Disposition: form-data; name="file"; filename="a.tx
 
 const PASSKEY_ANSWER = { response: { id: 'AA', rawId: 'AA', type: 'public-key', response: {} } };
 const OPERATION = { op: 'insert', collection: ':collectionName', body: { text: 'new' } };
+const LATER = { at: '2026-03-02T09:00:00.000Z', url: 'http://127.0.0.1:9/later' };
 const SUBSCRIPTIONS = { subscriptions: [{ collection: ':collectionName' }] };
 
 const data = (method: string, rest: string, pass: Pass, allowed: string, more: More = {}): RouteRow =>
@@ -218,6 +219,10 @@ const OWN_ROWS: readonly RouteRow[] = [
   data('DELETE', '?text=none&confirm=0', 'the secret key', '200'),
   data('PATCH', '/:trashed/recover', 'the secret key to write', '200', once()),
   data('DELETE', '/:document', 'the secret key to write', '200', once()),
+  row('POST', '/api/schedules', 'the secret key', '201', '201', json(LATER)),
+  row('GET', '/api/schedules', 'the secret key', '200', '200'),
+  row('GET', '/api/schedules/:key', 'the secret key', '200', '404 SCHEDULE_NOT_FOUND'),
+  row('DELETE', '/api/schedules/:key', 'the secret key', '200', '404 SCHEDULE_NOT_FOUND', once()),
   row('POST', '/api/batch', 'the secret key to write', '200', NO_COLLECTION, json({ operations: [OPERATION] })),
   row('POST', '/api/realtime', 'a key', '200', NO_COLLECTION, json(SUBSCRIPTIONS)),
   row('POST', '/api/realtime/ticket', 'a key', '201', '201'),

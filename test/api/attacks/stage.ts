@@ -2,6 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { EJSON, ObjectId } from 'bson';
 import { type Clock, type Constants, ROUTE_LISTS } from '../../world/app.js';
 import { setChanges } from '../../world/collections.js';
+import { addHook, addSchedule, planCall } from '../../world/hooks.js';
 import { drainJobs } from '../../world/jobs.js';
 import {
   addWebhook,
@@ -145,8 +146,12 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
       redirectUrls: ['https://app.example.test/'],
     }),
   ]);
+  const url = `${stage.provider.url}/${word}`;
+  await addHook(app, project, { event: 'posts.create', url });
+  await addSchedule(app, project, { name: 'own', cron: '0 3 * * *', url });
+  await planCall(app, project, { at: new Date(app.clock.now()).toISOString(), url, key: 'later', body: word });
   const { webhook, secret } = await addWebhook(app, project, {
-    url: `${stage.provider.url}/${word}`,
+    url,
     events: ['*'],
     description: word,
   });
@@ -173,6 +178,8 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
     webhook: webhook.id.toHexString(),
     webhookSecret: secret!,
     name: 'own',
+    event: 'posts.create',
+    key: 'later',
     provider: 'github',
     guide: 'email',
     page: 'email.md',

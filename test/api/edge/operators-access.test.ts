@@ -1,6 +1,7 @@
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROJECT_ROUTES, ROUTE_LISTS, type Route } from '../../world/app.js';
+import { addHook, addSchedule } from '../../world/hooks.js';
 import { listActs } from '../../world/operators.js';
 import {
   type Project,
@@ -121,6 +122,8 @@ async function renew(): Promise<void> {
   const delivery = await testWebhook(test.app, project, webhook.id.toHexString());
   await setSocialProvider(test.app, project, { ...PROVIDER, name: 'github' });
   await setTemplate(test.app, project, 'own', { subject: 's', text: 't' });
+  await addHook(test.app, project, { event: 'posts.create', url: 'http://127.0.0.1:9/' });
+  await addSchedule(test.app, project, { name: 'own', cron: '0 3 * * *', url: 'http://127.0.0.1:9/' });
   const [document, trashed] = await placeDocuments(test.app, collection, [
     { title: 'a' },
     { title: 'b', isDeleted: true, deletedAt: new Date() },
@@ -134,6 +137,7 @@ async function renew(): Promise<void> {
     user: user._id.toHexString(),
     session: '00000000-0000-4000-8000-000000000000',
     name: 'own',
+    event: 'posts.create',
     provider: 'github',
     webhook: webhook.id.toHexString(),
     delivery: delivery._id,

@@ -211,6 +211,10 @@ async function aboutHooks(): Promise<void> {
   await bsvc('hook test', ['posts.create']);
   await bsvc('hook list');
   await bsvc('hook remove', ['posts.create', '--yes']);
+  await bsvc('schedule add', ['nightly', '--cron', '0 3 * * *', '--url', receiver.url]);
+  await bsvc('schedule run', ['nightly']);
+  await bsvc('schedule list');
+  await bsvc('schedule remove', ['nightly', '--yes']);
   receiver.answer = answer;
   await bsvc('jobs');
   await bsvc('jobs', ['--retry', 'dead']);

@@ -1,0 +1,107 @@
+import type { ObjectId } from 'bson';
+import type { App } from '../../app.js';
+import { missing } from '../../errors.js';
+import { storeOf } from '../../platform/database/store-of.js';
+import type { SealedPlace } from '../../platform/secrets/reseal.js';
+import type { Project } from '../projects/project.js';
+import { SCHEDULED_CALLS } from '../projects/own-code.js';
+import { removeCalls } from './call-log.js';
+import { handlerContext } from './hook.js';
+
+export const MISSED = ['once', 'skip'] as const;
+
+/** When a schedule runs; `missed`: what becomes of times at which nobody was there. */
+export interface Repetition {
+  cron: string;
+  timeZone: string;
+  missed: (typeof MISSED)[number];
+}
+
+/**
+ * Own code that is called at a time: a schedule, or one call (hooks.md 3). A run begins with the change that plans the
+ * next one, in one transaction with its job, so that a due time has one run or waits.
+ */
+export interface ScheduledCall {
+  _id: ObjectId;
+  projectId: ObjectId;
+  kind: 'recurring' | 'once';
+  /** Of one call the key that it was given, else its id. */
+  name: string;
+  repetition?: Repetition;
+  /** What is called, sealed. */
+  target: string;
+  /** Of one call: JSON text that it is sent. */
+  body?: string;
+  /** Of one call: the size as which it counts in the project's quota. */
+  size?: number;
+  /** null: it will not run any more, or the one call is under way. */
+  dueAt: Date | null;
+  /** When that was decided: a clock that is before it has been set back since. */
+  plannedAt: Date;
+  /** The due time of the last run: no other one is tried again. */
+  ranFor: Date | null;
+  /** Due times that were called lately, the newest last: not to be repeated when the clock is set back. */
+  called: Date[];
+  last: LastRun | null;
+  createdAt: Date;
+  updatedAt: Date;
+}
+
+/** How the last call ended; `dueAt` is null for one that somebody asked for. */
+interface LastRun {
+  dueAt: Date | null;
+  at: Date;
+  error: string | null;
+}
+
+export const scheduleStore = storeOf<ScheduledCall>(SCHEDULED_CALLS);
+
+/** The schedules of a project, by name. */
+export function listSchedules(app: Pick<App, 'db'>, projectId: ObjectId): Promise<ScheduledCall[]> {
+  return scheduleStore(app).find({ projectId, kind: 'recurring' }).sort({ name: 1 }).toArray();
+}
+
+/** The schedule of that name; 404 SCHEDULE_NOT_FOUND. */
+export async function requireSchedule(app: App, { _id }: Pick<Project, '_id'>, name: string): Promise<ScheduledCall> {
+  const found = await scheduleStore(app).findOne({ projectId: _id, kind: 'recurring', name });
+  if (!found) throw noSchedule(name);
+  return found;
+}
+
+export const noSchedule = (name: string) =>
+  missing('SCHEDULE_NOT_FOUND', `The project has no schedule or call ${name.slice(0, 100)}`);
+
+/**
+ * Changes a stored schedule by one write, and answers it as it is afterwards; null when it is gone. `change` gives the
+ * same object to keep it, null to remove it.
+ */
+export async function changeSchedule(
+  app: App,
+  id: ObjectId,
+  change: (stored: ScheduledCall) => Omit<ScheduledCall, 'updatedAt'> | null,
+): Promise<ScheduledCall | null> {
+  const { after } = await app.db.transform(SCHEDULED_CALLS, id, (stored) => {
+    const next = stored && change(stored as ScheduledCall);
+    return next && next !== stored ? { ...next, updatedAt: laterThan(app, stored as ScheduledCall) } : next;
+  });
+  return after as ScheduledCall | null;
+}
+
+/** The moment of a change: later than that of the one before, however the clock was moved. */
+export function laterThan({ clock }: App, { updatedAt }: ScheduledCall): Date {
+  return new Date(Math.max(clock.now(), updatedAt.getTime() + 1));
+}
+
+/** Removes all schedules of a project with their logs, when it goes. Harmless to repeat. */
+export async function removeProjectSchedules(app: App, projectId: ObjectId): Promise<void> {
+  for (const { _id } of await listSchedules(app, projectId)) await removeCalls(app, _id);
+  await scheduleStore(app).deleteMany({ projectId });
+}
+
+export const SEALED_SCHEDULES: SealedPlace = {
+  collection: SCHEDULED_CALLS,
+  fields: (record) => {
+    const { _id, projectId, target } = record as ScheduledCall;
+    return [{ path: 'target', sealed: target, context: handlerContext(projectId, _id) }];
+  },
+};
