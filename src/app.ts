@@ -139,7 +139,7 @@ function openReplies(bytes: number): FairLimiter {
     waiting: { all: 400, project: 200, address: 100 },
     maxWaitMs: 10_000,
     refuse: () =>
-      unavailable('BUSY', 'Too many large replies are under way: try again in a moment, or ask for less at once', {
+      unavailable('BUSY', 'Too many large responses in progress. Try again in a moment, or request less at a time', {
         retryAfterSeconds: 1,
       }),
   });

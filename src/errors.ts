@@ -118,4 +118,4 @@ export const unavailable = make('unavailable');
 /** 507: the disk is full; what frees space still works. */
 export const outOfSpace = make('outOfSpace');
 /** The client has left and takes no answer; 499 in logs and metrics. */
-export const abandoned = (): AppError => new AppError('abandoned', 'CLIENT_LEFT', 'The client has left');
+export const abandoned = (): AppError => new AppError('abandoned', 'CLIENT_LEFT', 'The client disconnected');

@@ -259,7 +259,7 @@ export class FairLimiter {
 }
 
 const busy = (): Error =>
-  unavailable('BUSY', 'Too much heavy work is waiting: try again in a moment', { retryAfterSeconds: 1 });
+  unavailable('BUSY', 'The server is busy with expensive requests. Try again in a moment', { retryAfterSeconds: 1 });
 
 function add(counts: Map<string, number>, key: string, by: number): void {
   const now = (counts.get(key) ?? 0) + by;

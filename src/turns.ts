@@ -98,8 +98,7 @@ function beginTurn(): void {
   if (lines.size > 0 || spent > 0) arm();
 }
 
-const tooLate = (): Error =>
-  unavailable('BUSY', 'Too much work is waiting: try again in a moment', { retryAfterSeconds: 1 });
+const tooLate = (): Error => unavailable('BUSY', 'The server is busy. Try again in a moment', { retryAfterSeconds: 1 });
 
 /** A turn of the event loop for one piece of work that takes milliseconds, always to be waited for. */
 export function ownTurn(tenant: Tenant = OURS): Promise<void> {

@@ -68,7 +68,7 @@ export function refuseSurplus({ except }: { except: readonly string[] }): Middle
     if ((ctx.req.socket as CountedSocket)[SURPLUS] !== true) return next() as Promise<unknown>;
     ctx.res.shouldKeepAlive = false;
     if (except.some((path) => ctx.path === path || ctx.path.startsWith(`${path}/`))) return next() as Promise<unknown>;
-    throw unavailable('OVERLOADED', 'Too many connections are open just now. Please try again.', {
+    throw unavailable('OVERLOADED', 'Too many open connections. Try again.', {
       retryAfterSeconds: 1,
     });
   };

@@ -31,7 +31,7 @@ const send = (method: 'post' | 'patch' | 'put' | 'delete', path: string, body?: 
 
 const FULL = {
   code: 'QUOTA_EXCEEDED',
-  message: 'The database quota of the project is used up: delete documents for good or raise the plan',
+  message: 'The database quota of the project is used up. Delete documents permanently, or upgrade the plan',
 };
 
 describe('the database limit of a plan', () => {

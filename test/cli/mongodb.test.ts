@@ -174,7 +174,7 @@ describe('a MongoDB that goes away in the middle of a command', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 3,
       stdout: '',
-      stderr: expect.stringContaining('The database cannot be reached just now') as string,
+      stderr: expect.stringContaining('The database is unavailable') as string,
     });
   });
 });

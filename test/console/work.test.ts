@@ -601,7 +601,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     expect(page.url()).not.toContain(link);
     const again = await openPage(stage);
     await again.goto(`./#/enter/${link}`);
-    await again.getByText('This link was used already').waitFor();
+    await again.getByText('This link has expired or was already used').waitFor();
     await again.getByRole('button', { name: 'Sign in' }).waitFor();
   });
 

@@ -284,7 +284,7 @@ export async function requireWriter(app: App, collection: Collection, caller: Ca
   if (!rls && (!collection.rules || isServerOnly(collection))) {
     throw forbidden(
       'WRITE_BLOCKED',
-      'A publishable key may write only where row-level security or rules let it: use the secret key on a server',
+      'With a publishable key you can write only where row-level security or rules allow it. Use the secret key on a server',
     );
   }
   if (rls) requireUserId(caller);
@@ -327,7 +327,7 @@ export function requireUserId(caller: Caller): string {
   if (bearer.code === 'MFA_ENROLMENT_REQUIRED') {
     throw forbidden(
       'MFA_ENROLMENT_REQUIRED',
-      'This project wants a second factor: enrol one first (POST mfa/totp), or sign in with it',
+      'This project requires MFA. Set it up first (POST mfa/totp), or sign in with it',
     );
   }
   throw bearer.code === 'TOKEN_EXPIRED'

@@ -75,7 +75,7 @@ export function ofAllProjects(access: Access<ByOperator>): Access<ByOperator> {
     ...access,
     give(app, ctx) {
       if (operatorOf(ctx).projects) {
-        throw forbidden('ALL_PROJECTS_REQUIRED', 'This tells of all projects: it is for operators who see them all');
+        throw forbidden('ALL_PROJECTS_REQUIRED', 'This needs an operator with access to all projects');
       }
       return giveOperator(app, ctx);
     },

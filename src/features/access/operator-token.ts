@@ -63,7 +63,7 @@ export function requireConsole(app: Pick<App, 'config'>, ctx: Context): void {
   if (app.config.publicUrl === null && !isOwnName(ctx.hostname)) {
     throw forbidden(
       'FOREIGN_REQUEST',
-      'The console cannot tell that this name is its own: set BSVC_PUBLIC_URL to the address at which it is opened',
+      'The console does not recognize this host name. Set BSVC_PUBLIC_URL to the address that you open',
     );
   }
   const site = ctx.get('sec-fetch-site');
@@ -75,7 +75,7 @@ export function requireConsole(app: Pick<App, 'config'>, ctx: Context): void {
   if (!isOwn || !(reads || isMarked)) {
     throw forbidden(
       'FOREIGN_REQUEST',
-      'The cookie of the console counts for requests of the console alone: scripts send Authorization: Bearer <token>',
+      'The console cookie works only for requests of the console. Scripts must send Authorization: Bearer <token>',
     );
   }
 }

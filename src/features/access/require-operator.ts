@@ -120,7 +120,7 @@ async function findOperator(app: App, { token, by }: PresentedOperatorToken): Pr
 /** 403 VIEWER_READS_ONLY for a viewer. */
 export function requireOwnerRole(ctx: Context): void {
   if (operatorOf(ctx).role !== 'owner') {
-    throw forbidden('VIEWER_READS_ONLY', 'Your role is viewer: only an owner may change something');
+    throw forbidden('VIEWER_READS_ONLY', 'Your role is viewer. Only owners can make changes');
   }
 }
 
@@ -137,7 +137,7 @@ export async function requireProven(app: App, ctx: Context): Promise<void> {
   if (provenAt && Math.abs(app.clock.now() - provenAt.getTime()) < PROVEN_MS) return;
   throw forbidden(
     'PASSWORD_REQUIRED',
-    'This asks for your password again: POST it to /api/admin/me/confirm, then repeat the request',
+    'Confirm your password: POST it to /api/admin/me/confirm, then repeat the request',
   );
 }
 

@@ -135,13 +135,16 @@ function signedText({ collection, filterText }: FeedScope, text: string): string
 }
 
 function badCursor(): AppError {
-  return invalid('INVALID_CURSOR', 'The cursor is not one of this collection, filter and user: start without since');
+  return invalid(
+    'INVALID_CURSOR',
+    'The cursor does not belong to this collection, filter and user. Start without since',
+  );
 }
 
 /** 410 */
 export function cursorExpired(): AppError {
   return expired(
     'CURSOR_EXPIRED',
-    'What happened since this cursor is not known any more: start over without since and forget what you have',
+    'The changes since this cursor are no longer stored. Discard your copy and start without since',
   );
 }

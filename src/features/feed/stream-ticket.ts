@@ -42,5 +42,5 @@ export async function settleTicket(app: App, ctx: Context, ticket: string): Prom
 }
 
 function badTicket(): Error {
-  return unauthenticated('TICKET_INVALID', 'The ticket is unknown, used or too old: ask for another one');
+  return unauthenticated('TICKET_INVALID', 'The ticket is unknown, used or expired. Request a new one');
 }

@@ -50,7 +50,7 @@ export async function checkFiles(
 
 async function checkObject(app: App, project: Project | null, file: FileRecord): Promise<void> {
   const store = await openPlace(app, project, file);
-  if (!store) throw new AppError('unavailable', 'STORAGE_UNAVAILABLE', 'The project has left this bucket');
+  if (!store) throw new AppError('unavailable', 'STORAGE_UNAVAILABLE', 'The project no longer uses this bucket');
   const size = await store.findSize(objectOf(file));
   if (size === null) throw new DamagedFileError(objectOf(file), 'is missing in its bucket');
   if (size !== file.size) throw new DamagedFileError(objectOf(file), `has ${size} bytes instead of ${file.size}`);

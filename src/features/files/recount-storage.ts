@@ -34,7 +34,7 @@ async function recount(app: App, key: UsageKey): Promise<Recount> {
     );
     if (matchedCount === 1) return { before: usage.bytes, after };
   }
-  throw unavailable('RECOUNT_BUSY', 'The project’s files change too fast to be counted: try again', {
+  throw unavailable('RECOUNT_BUSY', 'The files of the project changed while they were counted. Try again', {
     retryAfterSeconds: 5,
   });
 }

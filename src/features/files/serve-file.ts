@@ -158,7 +158,7 @@ function refusalOf(
 }
 
 function conditionFailed(): AppError {
-  return preconditionFailed('CHANGED_MEANWHILE', 'The file is not the one that If-Match or If-Unmodified-Since names');
+  return preconditionFailed('CHANGED_MEANWHILE', 'The file does not match If-Match or If-Unmodified-Since');
 }
 
 function rangeRefused(size: number): AppError {

@@ -21,7 +21,7 @@ const ADMIN_TOKEN: Access = {
   ],
   refuses: { 401: ['AUTH_REQUIRED', 'TOKEN_INVALID'] },
   admit({ config: { adminToken } }, ctx) {
-    if (!adminToken) throw missing('NOT_FOUND', 'Metrics are shown when BSVC_ADMIN_TOKEN is set');
+    if (!adminToken) throw missing('NOT_FOUND', 'Set BSVC_ADMIN_TOKEN to enable metrics');
     const token = /^Bearer ([^\s]+)$/i.exec(ctx.get('authorization'))?.[1];
     if (!token) throw unauthenticated('AUTH_REQUIRED', 'Metrics need Authorization: Bearer <admin token>');
     if (!isSameSecret(token, adminToken)) throw unauthenticated('TOKEN_INVALID', 'The admin token is not valid');

@@ -38,9 +38,9 @@ export async function onOwnAccount<T>(
 /** The provider's refusal in our words; its own text is passed on where it says what the caller has to change. */
 function providerError(reply: ResendReply<unknown>): AppError {
   const { statusCode, message } = reply.error ?? { statusCode: null, message: '' };
-  if (statusCode === 404) return missing('NOT_FOUND', 'The mail provider knows nothing by that id');
+  if (statusCode === 404) return missing('NOT_FOUND', 'The email provider does not know this id');
   if (statusCode === 401 || statusCode === 403) {
-    return new AppError('forbidden', 'MAIL_KEY_REFUSED', 'The mail provider refuses the project’s key');
+    return new AppError('forbidden', 'MAIL_KEY_REFUSED', 'The email provider rejects the project’s key');
   }
   if (statusCode === 429) {
     return overLimit('RATE_LIMITED', 'The mail provider’s rate limit is exceeded', { retryAfterSeconds: 1 });
@@ -53,7 +53,7 @@ function providerError(reply: ResendReply<unknown>): AppError {
 
 /** 404 for what cannot be a provider's id: such a text must never become part of its paths. */
 export function requireProviderId(text: string): string {
-  if (!isProviderId(text)) throw missing('NOT_FOUND', 'The mail provider knows nothing by that id');
+  if (!isProviderId(text)) throw missing('NOT_FOUND', 'The email provider does not know this id');
   return text;
 }
 

@@ -18,11 +18,11 @@ export const MAIL_TEXT = object(
 export async function readKeptMail(app: App, project: Project, id: string): Promise<TypeOf<typeof MAIL_TEXT>> {
   const _id = findObjectId(id);
   const log = _id && (await mailLogStore(app).findOne({ _id, projectId: project._id }));
-  if (!log) throw missing('EMAIL_NOT_FOUND', 'There is no mail with this id');
+  if (!log) throw missing('EMAIL_NOT_FOUND', 'There is no email with this id');
   const mail = log.sealedMail
     ? openSealedMail(app, log._id, log.sealedMail)
     : await findInOutbox(app, log._id.toHexString());
-  if (!mail) throw missing('MAIL_TEXT_GONE', 'The mail was sent: its text is no longer kept here');
+  if (!mail) throw missing('MAIL_TEXT_GONE', 'The email was sent. Its text is no longer stored');
   const { from, to, subject, text = null, html = null } = mail;
   return { from, to, subject, text, html };
 }

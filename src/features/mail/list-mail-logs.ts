@@ -48,7 +48,7 @@ export async function readLiveStatus(app: App, project: Project, id: string) {
     { projectId: project._id, $or: [{ providerEmailId: id }, ...(own ? [{ _id: own }] : [])] },
     { projection: { sealedMail: 0 } },
   );
-  if (!log) throw missing('NOT_FOUND', 'There is no mail log by that id');
+  if (!log) throw missing('NOT_FOUND', 'There is no email log with this id');
   const live = log.providerEmailId ? await chooseProvider(app, project).provider.findStatus(log.providerEmailId) : null;
   return { dbLog: presentMailLog(log), last_event: live?.lastEvent ?? log.status, providerStatus: live?.raw ?? null };
 }

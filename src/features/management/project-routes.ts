@@ -94,7 +94,7 @@ export const PROJECT_ROUTES: RouteList = {
       refuses: { 400: ['INVALID_NAME'], 403: ['ALL_PROJECTS_REQUIRED'], 409: ['PROJECT_EXISTS'] },
       async handle({ app, operator, body }) {
         if (operator.projects) {
-          throw forbidden('ALL_PROJECTS_REQUIRED', 'Only an operator who sees all projects may create one');
+          throw forbidden('ALL_PROJECTS_REQUIRED', 'Only operators with access to all projects can create projects');
         }
         const { project, keys } = await createProject(app, body);
         const shown = presentProjectDetails(project);
@@ -155,7 +155,7 @@ export const PROJECT_ROUTES: RouteList = {
         if (operator.projects && (body.plan !== undefined || body.limits !== undefined)) {
           throw forbidden(
             'ALL_PROJECTS_REQUIRED',
-            'Plan and limits are set by who runs the whole service: only an operator who sees all projects may change them',
+            'Only operators with access to all projects can change plan and limits',
           );
         }
         const { storage, providerWebhookSecret: webhookSecret, ...settings } = body;

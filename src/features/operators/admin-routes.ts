@@ -51,7 +51,7 @@ export async function saveView(app: Pick<App, 'db'>, { _id }: Own, view: Omit<Sa
 /** Removes a view; 404 VIEW_NOT_FOUND. */
 async function removeView(app: Pick<App, 'db'>, { _id }: Own, id: string): Promise<void> {
   const { matchedCount } = await operatorStore(app).updateOne({ _id, 'views.id': id }, { $pull: { views: { id } } });
-  if (matchedCount === 0) throw missing('VIEW_NOT_FOUND', 'You have no such view');
+  if (matchedCount === 0) throw missing('VIEW_NOT_FOUND', 'The view does not exist');
 }
 
 const FIELDS = {
@@ -156,7 +156,7 @@ export const ADMIN_ROUTES: RouteList = {
         if (operator.projects && project === undefined) {
           throw forbidden(
             'ALL_PROJECTS_REQUIRED',
-            'The audit log tells of all projects: it is for operators who see them all',
+            'The audit log of all projects needs an operator with access to all projects',
           );
         }
         const sinceMs = since === undefined ? undefined : app.clock.now() - readDuration('since', since);

@@ -50,7 +50,7 @@ export async function openByLink(
   if (!operator) {
     throw unauthenticated(
       'LINK_INVALID',
-      'This link was used already or is too old: make a new one with "bsvc console"',
+      'This link has expired or was already used. Create a new one with "bsvc console"',
     );
   }
   const opened = await withAuditEntry(

@@ -110,7 +110,7 @@ export const OPERATOR_ACCOUNT_ROUTES: readonly Route[] = [
 async function otherThan(app: App, { signedIn }: ActingOperator, named: string): Promise<Operator> {
   const found = await requireOperatorNamed(app, named);
   if (signedIn?.operator._id.equals(found._id)) {
-    throw conflict('OWN_ACCOUNT', 'This is your own account: another operator, or the command line, changes it');
+    throw conflict('OWN_ACCOUNT', 'You cannot change your own account. Use another operator or the command line');
   }
   return found;
 }
@@ -141,7 +141,7 @@ async function changeOperator(
     { $set: { ...(role && { role }), ...seen } },
     { returnDocument: 'after' },
   );
-  if (!changed) throw missing('OPERATOR_NOT_FOUND', 'The operator is gone');
+  if (!changed) throw missing('OPERATOR_NOT_FOUND', 'The operator no longer exists');
   forgetOperators(app);
   return changed;
 }

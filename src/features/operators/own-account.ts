@@ -9,7 +9,7 @@ import { endOperatorSessions, storeOperatorPassword } from './operator-sessions.
 /** Who has signed in, for what somebody owns; 403 NOBODY_SIGNED_IN for BSVC_ADMIN_TOKEN. */
 export function requireOwnAccount({ signedIn }: ActingOperator): SignedInOperator {
   if (!signedIn) {
-    throw forbidden('NOBODY_SIGNED_IN', 'BSVC_ADMIN_TOKEN is nobody’s: this needs an operator who has signed in');
+    throw forbidden('NOBODY_SIGNED_IN', 'This needs a signed-in operator, not BSVC_ADMIN_TOKEN');
   }
   return signedIn;
 }

@@ -82,7 +82,7 @@ function partFor(added: Exclude<AddedBytes, null>, bytes: number): number {
 function quotaExceeded(): Error {
   return forbidden(
     'QUOTA_EXCEEDED',
-    'The database quota of the project is used up: delete documents for good or raise the plan',
+    'The database quota of the project is used up. Delete documents permanently, or upgrade the plan',
   );
 }
 

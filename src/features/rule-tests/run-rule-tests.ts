@@ -225,5 +225,5 @@ function resolveNames(value: unknown, ids: ReadonlyMap<string, string>): unknown
 }
 
 function badFile(message: string): AppError {
-  return invalid('INVALID_FILE', `The file of rule tests does not hold together: ${message}`);
+  return invalid('INVALID_FILE', `The rule test file is invalid: ${message}`);
 }

@@ -98,7 +98,7 @@ async function countJobs(app: App): Promise<JobCounts> {
 
 function failCount(error: unknown): never {
   if (!isTimeExceeded(error)) throw error;
-  throw invalid('QUERY_TIMEOUT', 'Counting the jobs took too long: list them instead', { cause: error });
+  throw invalid('QUERY_TIMEOUT', 'Counting the jobs took too long. List them instead', { cause: error });
 }
 
 function findOwnProblems(disk: Disk | null, jobs: JobCounts, backup: BackupAge | null): Problem[] {

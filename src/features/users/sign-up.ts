@@ -87,7 +87,10 @@ export async function signUpSignedIn(
 /** 403 ANONYMOUS_OFF where the project wants no guests. */
 export function requireGuests(project: Project): void {
   if (signInOf(project).anonymous) return;
-  throw forbidden('ANONYMOUS_OFF', `This project has no guests: bsvc project update ${project.name} --anonymous on`);
+  throw forbidden(
+    'ANONYMOUS_OFF',
+    `Anonymous users are off in this project. Turn them on: bsvc project update ${project.name} --anonymous on`,
+  );
 }
 
 /** Makes a guest, who has no address and no way in but this session. 400 for fields, as signUp. */

@@ -72,7 +72,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     async handle({ app, ctx, project, params: { provider }, query }) {
       const { redirect, state, code_challenge: challenge, code_challenge_method: method } = query;
       if (method !== undefined && challenge === undefined) {
-        throw invalid('INVALID_QUERY', 'code_challenge_method must stand beside a code_challenge');
+        throw invalid('INVALID_QUERY', 'code_challenge_method requires code_challenge');
       }
       const { url, cookie } = await startSocialLogin(app, project, {
         provider,

@@ -57,7 +57,7 @@ export function userGone(): AppError {
 
 /** The refusal of a write whose account is no longer as it was read. */
 export function accountChanged(): AppError {
-  return conflict('CHANGED_MEANWHILE', 'The account was changed at the same time: please try again');
+  return conflict('CHANGED_MEANWHILE', 'The account was changed at the same time. Try again');
 }
 
 const prepared = new WeakMap<Database, Set<string>>();

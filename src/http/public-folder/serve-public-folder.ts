@@ -19,7 +19,7 @@ const HEADERS = {
   'Referrer-Policy': 'strict-origin-when-cross-origin',
   'Accept-Ranges': 'bytes',
 };
-const NOT_THIS_VERSION = 'The file is not the one that If-Match or If-Unmodified-Since names';
+const NOT_THIS_VERSION = 'The file does not match If-Match or If-Unmodified-Since';
 const FOR_EVER = 'public, max-age=31536000, immutable';
 
 /** Read at once; a larger file is sent as it is read. */

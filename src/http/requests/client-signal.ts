@@ -24,7 +24,7 @@ export function clientSignal(ctx: Context): AbortSignal {
 
 function openSignal(socket: Socket): AbortSignal {
   const gone = new AbortController();
-  const abort = (): void => gone.abort(invalid('CLIENT_GONE', 'Nobody waits for the answer any more'));
+  const abort = (): void => gone.abort(invalid('CLIENT_GONE', 'The client disconnected'));
   if (socket.destroyed) abort();
   else socket.once('close', abort);
   return gone.signal;

@@ -9,7 +9,7 @@ const FULL = new Set<unknown>(['ENOSPC', 'EDQUOT', 'EFBIG', 'NO_SPACE', 14_031])
  */
 export function findFullDisk(error: unknown): AppError | null {
   if (!(error instanceof Error) || !FULL.has((error as { code?: unknown }).code)) return null;
-  return outOfSpace('NO_SPACE', 'There is no space left to store anything: reading goes on, try again later', {
+  return outOfSpace('NO_SPACE', 'The disk is full. Reads still work; try writes again later', {
     cause: error,
     retryAfterSeconds: 30,
   });

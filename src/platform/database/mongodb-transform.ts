@@ -54,7 +54,7 @@ export const TRANSACTION = {
 
 /** The 409 for what others change all the time. */
 export function changedByOthers(): Error {
-  return conflict('DOCUMENT_CHANGING', 'Its documents are being changed by others: try again', {
+  return conflict('DOCUMENT_CHANGING', 'The documents were changed concurrently. Try again', {
     retryAfterSeconds: 1,
   });
 }

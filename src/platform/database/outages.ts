@@ -20,14 +20,14 @@ export function findOutage(error: unknown): AppError | null {
     return unavailable('OVERLOADED', message, { cause: error, retryAfterSeconds: 5 });
   }
   if (isRefusedWrite(error)) {
-    return unavailable('STORE_READ_ONLY', 'Nothing can be changed just now: the store is only read', { cause: error });
+    return unavailable('STORE_READ_ONLY', 'The database is read-only', { cause: error });
   }
   if (error.name === 'StorageError' && (error as { code?: unknown }).code === 'FAILED') {
     const message = 'The disk of the store reports an error. Please try again.';
     return unavailable('STORE_FAILED', message, { cause: error, retryAfterSeconds: 5 });
   }
   if (OUTAGE_NAMES.has(error.name) || isOutageAnswer(error)) {
-    return unavailable('DATABASE_UNAVAILABLE', 'The database cannot be reached just now', {
+    return unavailable('DATABASE_UNAVAILABLE', 'The database is unavailable', {
       cause: error,
       retryAfterSeconds: 5,
     });

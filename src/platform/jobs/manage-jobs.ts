@@ -36,7 +36,7 @@ export function listJobs(
 export async function retryJob(deps: JobDependencies, id: string): Promise<JobRecord> {
   const _id = findObjectId(id);
   const job = _id && (await jobStore(deps).findOneAndUpdate({ _id, ...RETRIABLE }, requeued(deps), AFTER));
-  if (!job) throw missing('JOB_NOT_FOUND', `There is no dead or waiting job ${id}`);
+  if (!job) throw missing('JOB_NOT_FOUND', `There is no failed or waiting job ${id}`);
   deps.jobs.wake();
   return job;
 }

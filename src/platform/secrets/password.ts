@@ -52,7 +52,7 @@ export function openPasswords(cost: number, limits: PasswordLimits = defaultLimi
     shares: { all: limits.concurrency },
     waiting: { all: limits.maxWaiting, project: limits.maxWaitingPerTenant },
     refuse: (_, waiting) =>
-      unavailable('BUSY', 'Too many sign-ins at once: please try again in a moment', {
+      unavailable('BUSY', 'Too many concurrent sign-ins. Try again in a moment', {
         retryAfterSeconds: Math.max(1, (waiting * averageMs) / limits.concurrency / 1000),
       }),
   });

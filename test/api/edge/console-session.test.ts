@@ -462,7 +462,7 @@ describe('an act at the console that cannot be taken back', () => {
     // Behind a proxy: who signs in at its name is told at once what to set, before a session is made.
     const body = { email, password: OPERATOR_PASSWORD, cookie: true };
     const refused = await send('post', '/api/admin/login', { ...OURS, host: 'api.example.com' }, body).expect(403);
-    expect((refused.body as { message: string }).message).toContain('set BSVC_PUBLIC_URL to the address');
+    expect((refused.body as { message: string }).message).toContain('Set BSVC_PUBLIC_URL to the address');
     expect(refused.headers['set-cookie']).toBeUndefined();
     for (const host of ['localhost:4000', '127.0.0.1:4000', '[::1]:4000', 'server', 'server.lan']) {
       expect(await at(host)).toBeUndefined();

@@ -26,8 +26,8 @@ afterAll(async () => {
 });
 
 const MESSAGES: Readonly<Record<string, string>> = {
-  MAIL_KEY_REFUSED: 'The mail provider refuses the project’s key',
-  NOT_FOUND: 'The mail provider knows nothing by that id',
+  MAIL_KEY_REFUSED: 'The email provider rejects the project’s key',
+  NOT_FOUND: 'The email provider does not know this id',
   INVALID_MAIL: 'The mail provider says: the double says no',
   RATE_LIMITED: 'The mail provider’s rate limit is exceeded',
   MAIL_PROVIDER_UNAVAILABLE: 'The mail provider cannot be reached',

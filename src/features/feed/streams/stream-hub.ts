@@ -256,7 +256,7 @@ class StreamHub {
 }
 
 function tooManyWait(): Error {
-  return unavailable('BUSY', 'Too many wait for changes just now: ask without wait, or later', {
+  return unavailable('BUSY', 'Too many requests are waiting for changes. Try again later, or without wait', {
     retryAfterSeconds: SECONDS_TO_RETRY,
   });
 }

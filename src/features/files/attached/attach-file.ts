@@ -87,7 +87,7 @@ export async function requireRemover(app: App, caller: Caller, file: FileRecord)
   if (file.attachedTo || caller.key.type === 'secret') return;
   // Paths stand in public addresses, so knowing one is no right to it.
   if (file.uploadedBy === requireUserId(caller)) return;
-  throw forbidden('OWNER_MISMATCH', 'With a publishable key a user deletes only what the same user has uploaded');
+  throw forbidden('OWNER_MISMATCH', 'With a publishable key, users can delete only their own uploads');
 }
 
 async function requireFileWriter(app: App, caller: Caller, attachedTo: FileDocument): Promise<void> {
@@ -114,7 +114,7 @@ async function requirePrivatePlace(app: App, project: Project): Promise<void> {
   if (store?.kind !== 's3' || !(await isPublicBucket(store))) return;
   throw conflict(
     'BUCKET_IS_PUBLIC',
-    'Anybody can read the objects of this bucket, so only public files can be stored there: close it, and see "bsvc byok bucket show --check"',
+    'This bucket is publicly readable, so it accepts public files only. Make it private and run "bsvc byok bucket show --check"',
   );
 }
 

@@ -118,7 +118,7 @@ export function notReady(): Error {
 
 function quotaExceeded({ projectId }: UsageKey): Error {
   if (projectId) return shareUsedUp('storage');
-  return forbidden('QUOTA_EXCEEDED', 'The storage quota of the project is used up: delete files or raise the plan');
+  return forbidden('QUOTA_EXCEEDED', 'The storage quota of the project is used up. Delete files, or upgrade the plan');
 }
 
 /** 403 QUOTA_EXCEEDED when `bytes` more cannot fit now; what counts in the end is the charge. */

@@ -26,7 +26,7 @@ export interface SignedUpload {
 export async function receiveSignedUpload(app: App, upload: SignedUpload): Promise<void> {
   const grant = isObjectKey(upload.path) ? app.files.local.readGrant(upload.path, upload.query) : null;
   if (!grant) {
-    throw forbidden('UPLOAD_URL_INVALID', 'This upload address is not valid or has expired: request a new one');
+    throw forbidden('UPLOAD_URL_INVALID', 'This upload URL is invalid or has expired. Request a new one');
   }
   requireDeclared(upload, grant);
   const file = await fileStore(app).findOne({ path: upload.path });
@@ -63,7 +63,7 @@ async function beginObject(app: App, file: FileRecord): Promise<string> {
   );
   if (matchedCount === 1) return object;
   await requireOpen(app, file);
-  throw overLimit('UPLOADS_PENDING', 'Too many uploads to this address are under way: try again shortly', {
+  throw overLimit('UPLOADS_PENDING', 'Too many uploads to this URL are in progress. Try again shortly', {
     retryAfterSeconds: 10,
   });
 }
@@ -98,7 +98,7 @@ async function requireOpen(app: App, { _id }: FileRecord): Promise<void> {
   const now = await fileStore(app).findOne({ _id });
   if (!now || now.state === 'deleted') throw fileMissing();
   if (now.state === 'confirmed') {
-    throw conflict('UPLOAD_CLOSED', 'This upload is confirmed already: request a new address');
+    throw conflict('UPLOAD_CLOSED', 'This upload is already confirmed. Request a new URL');
   }
 }
 

@@ -66,7 +66,7 @@ async function requireFewPending(app: App, project: Project, size: number, uploa
   const fits = (among: typeof pending, most: number): boolean =>
     among.reduce((sum, { bytes }) => sum + bytes, size) <= most;
   if (fits(pending, limit + spare) && (share === null || fits(own, share + (spare * share) / limit))) return;
-  throw overLimit('UPLOADS_PENDING', 'Too many uploads wait for their confirmation: confirm them, or try again later', {
+  throw overLimit('UPLOADS_PENDING', 'Too many unconfirmed uploads. Confirm them, or try again later', {
     retryAfterSeconds: 60,
   });
 }

@@ -68,7 +68,7 @@ async function takeOff(
     if (passwordHash === null && going.length === open.length) {
       throw conflict(
         'LAST_WAY_IN',
-        'This is the account’s only way in: set a password first (request-password-reset), or add another',
+        'This is the account’s only sign-in method. Set a password (request-password-reset) or add another method first',
       );
     }
     const marks = [...links, ...passkeys].map(markOf);

@@ -45,5 +45,5 @@ export async function takeHandover(app: App, project: Project, token: string): P
 }
 
 function handoverInvalid(): AppError {
-  return invalid('HANDOVER_INVALID', 'The token is unknown, was used already or is older than five minutes');
+  return invalid('HANDOVER_INVALID', 'The token is unknown, already used or expired');
 }

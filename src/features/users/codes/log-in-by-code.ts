@@ -27,7 +27,7 @@ export async function sendLoginCode(
 ): Promise<void> {
   requireCodeLogin(project);
   if (redirect !== undefined && !signInOf(project).redirects.includes(redirect)) {
-    throw invalid('REDIRECT_NOT_ALLOWED', 'This address is not among those that mails of the project may link to');
+    throw invalid('REDIRECT_NOT_ALLOWED', 'This address is not one of the project’s redirect URLs');
   }
   await sendAskedCode(app, project, 'login', email, { asker, redirect });
 }
@@ -77,6 +77,6 @@ function requireCodeLogin(project: Project): void {
   if (signInOf(project).codeLogin !== 'off') return;
   throw forbidden(
     'CODE_LOGIN_OFF',
-    `Sign-in by a mailed code is off in this project: bsvc project update ${project.name} --code-login existing`,
+    `Sign-in with email codes is off in this project. Turn it on: bsvc project update ${project.name} --code-login existing`,
   );
 }

@@ -255,7 +255,7 @@ function hashNetwork(app: Pick<App, 'secrets'>, network: string): string {
 }
 
 export function codeInvalid(): Error {
-  return invalid('OTP_INVALID', 'The code is wrong, was used already or has expired');
+  return invalid('OTP_INVALID', 'The code is wrong, already used or expired');
 }
 
 function codeId(app: App, projectId: ObjectId, purpose: CodePurpose, email: string): string {

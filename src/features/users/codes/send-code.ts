@@ -55,7 +55,7 @@ export async function sendAskedCode(
 
 function refuseTooSoon(waitMs: number): void {
   if (waitMs <= 0) return;
-  throw overLimit('CODE_SENT_RECENTLY', 'A code was asked for less than a minute ago: use it, or ask again later', {
+  throw overLimit('CODE_SENT_RECENTLY', 'A code was sent less than a minute ago. Use it, or try again later', {
     retryAfterSeconds: Math.ceil(waitMs / 1000),
   });
 }

@@ -45,7 +45,7 @@ export async function takeFactor(
   const use = totp === undefined ? useRecoveryCode : useTotp;
   const lock = lockUser(app, project._id, nameOf(user), ip);
   if (!(await lock.guessFactor(() => use(app, project, user, code)))) {
-    throw unauthenticated('MFA_CODE_INVALID', 'The code is wrong or was used already');
+    throw unauthenticated('MFA_CODE_INVALID', 'The code is wrong or already used');
   }
   return totp === undefined ? 'recovery' : 'totp';
 }

@@ -30,7 +30,7 @@ export async function confirmTotp(app: App, project: Project, user: User, code: 
   const secret = pending && pending.until.getTime() > now ? openTotp(app, user, pending.sealed) : null;
   const step = secret === null ? null : findTotpStep(secret, code, now);
   if (!pending || secret === null || step === null) {
-    throw invalid('MFA_CODE_INVALID', 'The code is not that of the app at this moment, or the ten minutes are over');
+    throw invalid('MFA_CODE_INVALID', 'The code is wrong, or the ten minutes have passed');
   }
   const { codes, hashes } = generateRecoveryCodes(secret);
   await note(
@@ -65,7 +65,7 @@ export async function removeTotp(app: App, project: Project, user: User): Promis
 
 function requireTotp(user: User) {
   const { totp } = user[HIDDEN_FIELD];
-  if (!totp) throw conflict('TOTP_NOT_ENROLLED', 'The account has no authenticator app: enrol one by mfa/totp');
+  if (!totp) throw conflict('TOTP_NOT_ENROLLED', 'The account has no authenticator app. Add one with mfa/totp');
   return totp;
 }
 
@@ -73,15 +73,15 @@ function requireEnrollable(project: Project, user: User): void {
   if (signInOf(project).mfa === 'off') {
     throw forbidden(
       'MFA_OFF',
-      `This project has no second factors: bsvc project update ${project.name} --mfa optional`,
+      `MFA is off in this project. Turn it on: bsvc project update ${project.name} --mfa optional`,
     );
   }
   // A stranger who signed up with the address would otherwise keep its owner out.
   if (!user.emailVerified) {
-    throw forbidden('EMAIL_UNVERIFIED', 'Confirm the e-mail address first: POST verify-email with its code');
+    throw forbidden('EMAIL_UNVERIFIED', 'Confirm the email address first: POST verify-email with its code');
   }
   if (user[HIDDEN_FIELD].totp) {
-    throw conflict('TOTP_ENROLLED', 'The account has an authenticator app already: remove it first');
+    throw conflict('TOTP_ENROLLED', 'The account already has an authenticator app. Remove it first');
   }
 }
 

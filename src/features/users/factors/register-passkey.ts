@@ -35,7 +35,7 @@ const REGISTRATIONS = oneTimeTokens<Registration>('passkey-register', CHALLENGE_
 export async function beginPasskey(app: App, project: Project, user: User) {
   const { rpId } = requirePasskeySite(project);
   if (!user.emailVerified && !isGuest(user)) {
-    throw forbidden('EMAIL_UNVERIFIED', 'Confirm the e-mail address first: POST verify-email with its code');
+    throw forbidden('EMAIL_UNVERIFIED', 'Confirm the email address first: POST verify-email with its code');
   }
   const passkeys = await listPasskeys(app, project, user);
   if (passkeys.length >= MAX_PASSKEYS) throw tooMany();
@@ -64,7 +64,7 @@ export async function registerPasskey(
   { response, name }: { response: RegistrationResponseJSON; name: string },
 ): Promise<Passkey> {
   const made = await verify(app, project, user, response);
-  if (!made) throw invalid('PASSKEY_INVALID', 'The answer of the browser is late, used or not right: begin again');
+  if (!made) throw invalid('PASSKEY_INVALID', 'The browser’s response is invalid, used or expired. Start again');
   const { factorStamp } = user[HIDDEN_FIELD];
   const passkey: Passkey = {
     _id: passkeyId(project, made.credential.id),
@@ -81,7 +81,7 @@ export async function registerPasskey(
     usedAt: null,
   };
   if (!(await unlessDuplicate(keepRecord(app, 'passkeys', passkey)))) {
-    throw conflict('PASSKEY_KNOWN', 'This passkey is registered already');
+    throw conflict('PASSKEY_KNOWN', 'This passkey is already registered');
   }
   // Looked at again: others may have been registered at the same time.
   if ((await findPasskeyRecords(app, project, user)).length > MAX_PASSKEYS) {

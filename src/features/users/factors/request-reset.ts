@@ -17,7 +17,7 @@ import { resetFactorsJob, settleReset } from './reset-factors.job.js';
 export async function requestReset(app: App, project: Project, user: User): Promise<User> {
   const { totp, mfaResetAt } = user[HIDDEN_FIELD];
   if (!totp && !(await hasPasskey(app, project, user))) {
-    throw conflict('TOTP_NOT_ENROLLED', 'The account has no second factor');
+    throw conflict('TOTP_NOT_ENROLLED', 'The account has no MFA');
   }
   if (mfaResetAt) return settleReset(app, project, user);
   const { mfaResetDelay } = signInOf(project);

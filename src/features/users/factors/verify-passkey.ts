@@ -45,7 +45,7 @@ export function requirePasskeySite(project: Project): PasskeySite {
   if (site) return site;
   throw forbidden(
     'PASSKEYS_OFF',
-    `This project has no passkeys: bsvc project update ${project.name} --passkey-rp-id <host> --passkey-origin <origin>`,
+    `Passkeys are off in this project. Turn them on: bsvc project update ${project.name} --passkey-rp-id <host> --passkey-origin <origin>`,
   );
 }
 
@@ -136,5 +136,5 @@ export function isOfFrame({ response }: { response: { clientDataJSON: string } }
 }
 
 function passkeyInvalid(): AppError {
-  return unauthenticated('PASSKEY_INVALID', 'The passkey is unknown here, or its answer is late, used or not right');
+  return unauthenticated('PASSKEY_INVALID', 'The passkey is unknown, or its response is invalid, used or expired');
 }

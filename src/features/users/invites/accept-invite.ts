@@ -31,7 +31,7 @@ export async function requireInvite(app: App, project: Project, token: string): 
 export async function acceptInvite(app: App, project: Project, user: User, token: string): Promise<User> {
   const invite = await requireInvite(app, project, token);
   if (!user.emailVerified || user.email !== invite.email) {
-    throw forbidden('EMAIL_MISMATCH', 'The invitation is for another address, or yours is not confirmed yet');
+    throw forbidden('EMAIL_MISMATCH', 'The invitation is for another address, or your address is not confirmed');
   }
   const own = { _id: invite._id, usedBy: { $in: [null, user._id] }, usedAt: null };
   const claimed = await inviteStore(app).updateOne(own, { $set: { usedBy: user._id } });

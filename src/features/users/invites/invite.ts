@@ -30,10 +30,7 @@ export interface Invite {
 export const inviteStore = storeOf<Invite>(INVITES);
 
 export function inviteUnknown(): AppError {
-  return missing(
-    'INVITE_NOT_FOUND',
-    'The invitation is unknown, was used or withdrawn, or has expired: ask for another',
-  );
+  return missing('INVITE_NOT_FOUND', 'The invitation is unknown, used, withdrawn or expired. Ask for a new one');
 }
 
 export const INVITE = object(

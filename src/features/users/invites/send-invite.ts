@@ -43,13 +43,13 @@ export async function sendInvite(app: App, project: Project, input: InviteInput)
   const email = normaliseEmail(input.email);
   if (!isEmail(email)) throw invalid('INVALID_EMAIL', `"${email.slice(0, 100)}" is not an e-mail address`);
   if (!signInOf(project).redirects.includes(input.redirect)) {
-    throw invalid('REDIRECT_NOT_ALLOWED', 'This address is not among those that mails of the project may link to');
+    throw invalid('REDIRECT_NOT_ALLOWED', 'This address is not one of the project’s redirect URLs');
   }
   const { roles = [], set } = input;
   if (roles.length > 0) requireRolesPlace((await requireCollection(app, project._id, USERS)).fields);
   const now = app.clock.now();
   if (set) {
-    if (set.collection === USERS) throw invalid('INVALID_INVITE', 'Users are no documents that an invitation stores');
+    if (set.collection === USERS) throw invalid('INVALID_INVITE', 'An invitation cannot insert users');
     const collection = await requireCollection(app, project._id, set.collection);
     // Refused now, not when the invited person comes.
     readNewDocument(collection, fillIn(set.document, new ObjectId()), null, now);
@@ -59,7 +59,7 @@ export async function sendInvite(app: App, project: Project, input: InviteInput)
     throw conflict('TOO_MANY_INVITES', `A project has at most ${MAX_OPEN} open invitations: withdraw some first`);
   }
   if (!(await countMailTo(app, project._id, email))) {
-    throw overLimit('INVITE_LIMIT', 'This address has had all mails it may get for now: try again later');
+    throw overLimit('INVITE_LIMIT', 'Too many emails to this address. Try again later');
   }
   const token = randomToken(32);
   const invite: Invite = {

@@ -243,10 +243,7 @@ async function authoriseEmailChange(
   const { currentPassword, ip } = given;
   if (user[HIDDEN_FIELD].passwordHash !== null) {
     if (currentPassword === null) {
-      throw invalid(
-        'CURRENT_PASSWORD_REQUIRED',
-        'Another e-mail address needs the current password: send currentPassword',
-      );
+      throw invalid('CURRENT_PASSWORD_REQUIRED', 'Send currentPassword to change the email address');
     }
     await withCurrentPassword(app, project._id, user, { currentPassword, ip }, () => Promise.resolve());
   }

@@ -97,7 +97,7 @@ export async function openSession(
   });
   if (unchanged) return tokens;
   await forgetSession(app, id);
-  throw unauthenticated('INVALID_CREDENTIALS', 'The account was changed while you signed in: please try again');
+  throw unauthenticated('INVALID_CREDENTIALS', 'The account was changed while you signed in. Try again');
 }
 
 /** Also on a full disk; nobody was given its tokens. */

@@ -107,12 +107,12 @@ async function repeat(app: App, project: Project, token: RefreshToken, now: numb
 }
 
 function refreshInvalid(): Error {
-  return unauthenticated('REFRESH_INVALID', 'The refresh token is missing, unknown or expired: sign in again');
+  return unauthenticated('REFRESH_INVALID', 'The refresh token is missing, unknown or expired. Sign in again');
 }
 
 function refreshReused(): Error {
   return unauthenticated(
     'REFRESH_REUSED',
-    'This refresh token was used before, so its session has ended: sign in again',
+    'This refresh token was already used, so its session has ended. Sign in again',
   );
 }

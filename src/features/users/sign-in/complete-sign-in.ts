@@ -45,7 +45,7 @@ export async function completeSignIn(
   const held: HeldProof = { userId: current._id, proof, stamp: current[HIDDEN_FIELD].stamp ?? null };
   const mfaToken = await MFA_TOKENS.give(app, project, held);
   const methods = ['totp', 'recoveryCode', ...((await hasPasskey(app, project, current)) ? ['passkey'] : [])];
-  throw unauthenticated('MFA_REQUIRED', 'The account has a second factor: send it with mfaToken to login/mfa', {
+  throw unauthenticated('MFA_REQUIRED', 'The account has MFA. Send a code with mfaToken to login/mfa', {
     data: { mfaToken, methods, expiresIn: '5m' },
   });
 }
@@ -77,7 +77,7 @@ export async function completeWithFactor(
 }
 
 function tokenInvalid(): AppError {
-  return unauthenticated('MFA_TOKEN_INVALID', 'The sign-in took too long or was finished already: sign in again');
+  return unauthenticated('MFA_TOKEN_INVALID', 'The sign-in has expired or was already finished. Sign in again');
 }
 
 /** A user with the tokens of a new session. */

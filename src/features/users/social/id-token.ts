@@ -90,7 +90,7 @@ export function idTokenInvalid(why: string): AppError {
 }
 
 function providerUnavailable(cause: unknown): AppError {
-  return unavailable('PROVIDER_UNAVAILABLE', 'The keys of the provider cannot be had at the moment: try again', {
+  return unavailable('PROVIDER_UNAVAILABLE', 'The keys of the provider cannot be loaded. Try again', {
     cause,
   });
 }

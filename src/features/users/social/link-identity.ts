@@ -65,10 +65,10 @@ async function makeLast(app: App, project: Project, user: User, verifiedEmail: s
 function codeInvalid(): AppError {
   return invalid(
     'SOCIAL_CODE_INVALID',
-    'The code is unknown, was used already, has expired or belongs to another user or code_verifier: start again',
+    'The code is unknown, used, expired or belongs to another user or code_verifier. Start again',
   );
 }
 
 function identityTaken(): AppError {
-  return conflict('IDENTITY_TAKEN', 'This identity opens another account: unlink it there first');
+  return conflict('IDENTITY_TAKEN', 'This identity is linked to another account. Unlink it there first');
 }

@@ -38,10 +38,10 @@ function refusalOf(refusal: SocialRefusal): AppError {
     case 'account_disabled':
       return accountDisabled();
     case 'email_unverified':
-      return forbidden('EMAIL_UNVERIFIED', 'The provider vouches for no address of this person');
+      return forbidden('EMAIL_UNVERIFIED', 'The provider has no verified email address of this user');
     case 'profile_incomplete':
-      return forbidden('PROFILE_INCOMPLETE', 'An account needs fields that the provider does not tell');
+      return forbidden('PROFILE_INCOMPLETE', 'Required fields of the account are missing in the provider’s profile');
     case 'project_full':
-      return forbidden('QUOTA_EXCEEDED', 'The project has no room for another account');
+      return forbidden('QUOTA_EXCEEDED', 'The project’s limit of accounts is reached');
   }
 }

@@ -104,7 +104,7 @@ export async function startSocialLogin(
   const redirectUrl = input.redirectUrl ?? provider.redirectUrls[0]!;
   // Exact addresses only: the code that opens the account goes there.
   if (!provider.redirectUrls.includes(redirectUrl)) {
-    throw invalid('REDIRECT_NOT_ALLOWED', 'This address to return to is not on the provider’s list');
+    throw invalid('REDIRECT_NOT_ALLOWED', 'This return URL is not one of the provider’s redirect URLs');
   }
   const begun = await findBeginning(app, provider, input.callback);
   const { appState, codeChallenge } = input;
@@ -208,7 +208,7 @@ export async function requireAttempt(app: App, provider: string, state: string):
 }
 
 function stateInvalid(): AppError {
-  return invalid('SOCIAL_STATE_INVALID', 'This sign-in is unknown or took too long: start again');
+  return invalid('SOCIAL_STATE_INVALID', 'This sign-in is unknown or has expired. Start again');
 }
 
 async function findIdentity(
@@ -291,7 +291,7 @@ export async function exchangeSocialCode(
   if (!attempt || !user || user[HIDDEN_FIELD].disabledAt || (user[HIDDEN_FIELD].stamp ?? null) !== attempt.stamp) {
     throw unauthenticated(
       'SOCIAL_CODE_INVALID',
-      'The code is unknown, was used already, has expired or belongs to another code_verifier: start again',
+      'The code is unknown, used, expired or belongs to another code_verifier. Start again',
     );
   }
   const { identity, addressSession } = attempt;
