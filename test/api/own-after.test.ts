@@ -121,9 +121,19 @@ describe('a handler that hears of an event', () => {
     await expect(addAfter(test.app, owner.project, { event: again.event })).rejects.toMatchObject({
       code: 'INVALID_HOOK',
     });
-    for (const url of ['run:/etc/shop.mjs#a', 'run:../other/shop.mjs#a', 'run:shop.mjs', 'run:', 'run:shop.sh#a']) {
+    for (const url of ['run:/etc/shop.mjs#a', 'run:../other/shop.mjs#a', 'run:shop.mjs#a', 'run:']) {
       const webhook = addWebhook(test.app, owner.project, { url, events: ['*'] });
       await expect(webhook).rejects.toMatchObject({ code: 'INVALID_URL' });
     }
+    // Nor does an operator make one of an address, or another one of it.
+    const path = `/api/projects/${owner.project._id.toHexString()}/webhooks`;
+    const asOperator = (method: 'post' | 'patch', rest: string, body: object) =>
+      supertest(test.url)[method](`${path}${rest}`).set('authorization', `Bearer ${TOKEN}`).send(body);
+    await asOperator('post', '', { url: 'run:shop.mjs#other', events: ['*'] }).expect(400);
+    const { webhook } = await addAfter(test.app, owner.project, again);
+    for (const change of [{ url: 'https://a.example' }, { events: ['*'] }]) {
+      await asOperator('patch', `/${webhook.id.toHexString()}`, change).expect(400);
+    }
+    await asOperator('patch', `/${webhook.id.toHexString()}`, { enabled: false }).expect(200);
   });
 });

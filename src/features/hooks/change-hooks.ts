@@ -96,7 +96,7 @@ export async function addAfter(
   const existing = (await listAfter(app, project)).find((other) => other.event === event);
   if (existing && !ifNotExists) throw conflict('HOOK_EXISTS', `${event} has a handler: remove that one first`);
   if (existing) return { webhook: existing, created: false };
-  const { webhook, created } = await addWebhook(app, project, { url, events: [heard], ifNotExists: true });
+  const { webhook, created } = await addWebhook(app, project, { url, isHandler: true, events: [heard], ifNotExists: true });
   return { webhook, created };
 }
 

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { invalid } from '../../errors.js';
 import type { Project } from '../projects/project.js';
-import { checkDescription, requireTarget } from './add-webhook.js';
+import { checkDescription, isOwnHandler, requireTargetUrl } from './add-webhook.js';
 import { failPendingDeliveries } from './deliveries/claim-delivery.js';
 import { enqueueDelivery } from './deliveries/deliver-webhook.job.js';
 import { parseEvents } from './webhook-event.js';
@@ -29,7 +29,7 @@ export interface WebhookChanges {
 export async function editWebhook(app: App, project: Project, id: string, changes: WebhookChanges): Promise<Webhook> {
   const $set: Partial<Webhook> = {};
   if (changes.events !== undefined) $set.events = parseEvents(changes.events);
-  if (changes.url !== undefined) $set.url = await requireTarget(app, changes.url);
+  if (changes.url !== undefined) $set.url = await requireTargetUrl(app, changes.url);
   if (changes.description !== undefined) $set.description = checkDescription(changes.description);
   if (changes.headers !== undefined) $set.headers = checkHeaders(changes.headers);
   if (changes.enabled === true) Object.assign($set, { disabled: null, keepsWaiting: false, failingSince: null });
@@ -40,11 +40,15 @@ export async function editWebhook(app: App, project: Project, id: string, change
     throw invalid('INVALID_BODY', '"waiting" goes with "enabled": false alone');
   }
   if (Object.keys($set).length === 0) throw invalid('INVALID_BODY', 'There is nothing to change');
-  const changed = await changeWebhook(app, project._id, id, (webhook) => ({
-    ...webhook,
-    ...$set,
-    updatedAt: new Date(app.clock.now()),
-  }));
+  const changed = await changeWebhook(app, project._id, id, (webhook) => {
+    if (isOwnHandler(webhook.url) && ($set.url ?? $set.events ?? $set.headers)) {
+      throw invalid(
+        'INVALID_BODY',
+        'It is a handler of a file: "bsvc hook remove" and "bsvc hook add" say which, and of what',
+      );
+    }
+    return { ...webhook, ...$set, updatedAt: new Date(app.clock.now()) };
+  });
   if (changed.disabled && !changed.keepsWaiting) await failPendingDeliveries(app, changed.id);
   if (changes.enabled === true) await enqueueDelivery(app, { projectId: project._id, webhookId: changed.id });
   return changed;

@@ -1,6 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Webhook as Standard } from 'standardwebhooks';
 import supertest from 'supertest';
+import { Webhook as Svix } from 'svix';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { addAfter, addHook, listCalls } from '../../world/hooks.js';
 import { addWebhook } from '../../world/projects.js';
@@ -120,18 +122,25 @@ async function lastState({ project }: Shop): Promise<string> {
   return last?.state ?? 'none';
 }
 
-async function listen(shop: Shop, event: string, target: { url: string } | { run: string }): Promise<void> {
+/** Has what the event calls be asked; answers the secret of an address. */
+async function listen(
+  shop: Shop,
+  event: string,
+  target: { url: string } | { run: string },
+): Promise<string | null | undefined> {
   const key = shop.project._id.toHexString();
-  if (event.startsWith('after.')) {
-    const { webhook } =
-      'run' in target
-        ? await addAfter(test.app, shop.project, { event, ...target })
-        : await addWebhook(test.app, shop.project, { ...target, events: ['orders.insert'] });
-    owners.set(key, webhook.id);
-  } else if (!event.startsWith('POST')) {
-    const { hook } = await addHook(test.app, shop.project, { event, ...target, timeoutMs: 3_000 });
+  if (event.startsWith('POST')) return null;
+  if (!event.startsWith('after.')) {
+    const { hook, secret } = await addHook(test.app, shop.project, { event, ...target, timeoutMs: 3_000 });
     owners.set(key, hook.id);
+    return secret;
   }
+  const added: { webhook: { id: typeof shop.project._id }; secret?: string | null } =
+    'run' in target
+      ? await addAfter(test.app, shop.project, { event, ...target })
+      : await addWebhook(test.app, shop.project, { ...target, events: ['orders.insert'] });
+  owners.set(key, added.webhook.id);
+  return added.secret;
 }
 
 type Entry = [event: string, kind: Kind];
@@ -230,6 +239,29 @@ describe.each(Object.entries(RECEIVERS))('a receiver that %s', (what, answer) =>
         return kind.happen(shops[at]!);
       });
       expect(begun).toEqual(kinds.map(([event, { fails }]) => `${event}: ${fails}`));
+    } finally {
+      await receiver.close();
+    }
+  });
+});
+
+describe('a receiver of foreign make', () => {
+  const byUrl = Object.entries(KINDS).filter(([, kind]) => kind.byUrl);
+  it.each(byUrl)('verifies the calls of %s', async (event, kind) => {
+    const receiver = await openWebhookReceiver();
+    receiver.answer = (response) => void response.writeHead(200).end('{"allow":true,"delivered":true}');
+    try {
+      const shop = await openShop();
+      const secret = (await listen(shop, event, { url: receiver.url }))!;
+      expect(await kind.happen(shop)).toBe(kind.works);
+      const { headers, body } = receiver.received[0]!;
+      const told = headers as Record<string, string>;
+      for (const verifier of [new Standard(secret), new Svix(secret)]) {
+        expect(verifier.verify(body, told)).toMatchObject({
+          event: event.startsWith('after.') ? 'orders.insert' : event,
+        });
+        expect(() => verifier.verify(body.replace('"', ' "'), told)).toThrow();
+      }
     } finally {
       await receiver.close();
     }
