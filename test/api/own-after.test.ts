@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import supertest from 'supertest';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { addAfter, listCalls, removeAfter } from '../world/hooks.js';
+import { addAfter, listAfter, listCalls, removeAfter } from '../world/hooks.js';
 import { addWebhook } from '../world/projects.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { settleWebhooks } from '../helpers/build-webhook.js';
@@ -109,6 +109,8 @@ describe('a handler that hears of an event', () => {
       await addAfter(test.app, owner.project, { event, run: 'shop.mjs' });
     }
     await addAfter(test.app, owner.project, { event: 'after.notes.create', run: 'shop.mjs#other' });
+    await addAfter(test.app, owner.project, { event: 'after.notes.update', run: 'shop.mjs#other' });
+    expect(await listAfter(test.app, owner.project)).toHaveLength(5);
     const again = { event: 'after.orders.create', run: 'shop.mjs' };
     await expect(addAfter(test.app, owner.project, again)).rejects.toMatchObject({ code: 'HOOK_EXISTS' });
     expect((await addAfter(test.app, owner.project, { ...again, ifNotExists: true })).created).toBe(false);

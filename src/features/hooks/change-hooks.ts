@@ -93,10 +93,9 @@ export async function addAfter(
     throw invalid('INVALID_HOOK', `Name a file to run; an address hears of it by: bsvc webhook add --events ${heard}`);
   }
   const url = `run:${await requireOwnFile(app, project, run, event)}`;
-  const existing = (await listAfter(app, project)).find((other) => other.event === event);
-  if (existing && !ifNotExists) throw conflict('HOOK_EXISTS', `${event} has a handler: remove that one first`);
-  if (existing) return { webhook: existing, created: false };
-  const { webhook, created } = await addWebhook(app, project, { url, isHandler: true, events: [heard], ifNotExists: true });
+  const input = { url, isHandler: true as const, events: [heard], ifNotExists: true };
+  const { webhook, created } = await addWebhook(app, project, input);
+  if (!created && !ifNotExists) throw conflict('HOOK_EXISTS', `${event} has a handler: remove that one first`);
   return { webhook, created };
 }
 

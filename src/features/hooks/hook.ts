@@ -69,10 +69,11 @@ export function sealHandler(app: App, projectId: ObjectId, id: ObjectId, target:
 const opened = new LRUCache<string, HandlerTarget>({ max: 1_000 });
 
 export function openHandler(app: App, projectId: ObjectId, hook: { id: ObjectId; target: string }): HandlerTarget {
-  const known = opened.get(hook.target);
+  const context = handlerContext(projectId, hook.id);
+  const known = opened.get(context + hook.target);
   if (known) return known;
-  const target = JSON.parse(app.secrets.open(hook.target, handlerContext(projectId, hook.id))) as HandlerTarget;
-  opened.set(hook.target, target);
+  const target = JSON.parse(app.secrets.open(hook.target, context)) as HandlerTarget;
+  opened.set(context + hook.target, target);
   return target;
 }
 

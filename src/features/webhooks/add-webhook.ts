@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { invalid, forbidden } from '../../errors.js';
@@ -97,7 +98,10 @@ export async function addWebhook(app: App, project: Project, input: NewWebhook):
   };
   let existing: Webhook | undefined;
   await changeWebhooks(app, project._id, (webhooks) => {
-    existing = input.ifNotExists ? webhooks.find((other) => other.url === url) : undefined;
+    // A file has one handler for an event, and one handler may hear of several.
+    const isSame = (other: Webhook): boolean =>
+      input.isHandler ? isOwnHandler(other.url) && isDeepStrictEqual(other.events, events) : other.url === url;
+    existing = input.ifNotExists ? webhooks.find(isSame) : undefined;
     if (existing) return [...webhooks];
     requireWebhookRoom(project, webhooks, url);
     return [...webhooks, webhook];
