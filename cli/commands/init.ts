@@ -5,9 +5,10 @@ import { checkProjectName } from '../../src/features/projects/create-project.js'
 import { readPackageFile } from '../../src/package.js';
 import { quoteShell } from '../formats/quote-shell.js';
 import { replaceFile } from '../formats/replace-file.js';
+import { writeClient } from '../formats/write-client.js';
 import { nameAfter } from '../serve/offer-first-project.js';
 import { choice, defineCommand, option, optionalArgument } from '../shell/command.js';
-import { writeClient } from '../formats/write-client.js';
+import { UsageError } from '../view/exit.js';
 
 /** What each template has besides the declaration and the settings; npm would not pack a .gitignore. */
 const TEMPLATES = {
@@ -33,6 +34,8 @@ export default defineCommand({
     name: option('--name <name>', 'name of the project (default: the name of the folder)', readName),
   },
   async run(context, { folder = '.', template, name: given }) {
+    // Empty, as from a variable that is not set, it would stand for the current folder.
+    if (folder === '') throw new UsageError('The name of the folder is empty.');
     const root = resolve(context.io.cwd, folder);
     const name = given ?? nameAfter(root);
     const files = listFiles(name, template);
@@ -97,7 +100,9 @@ function listNext(folder: string, name: string, template: Template | undefined):
 /** True if the file is not there; 409 FILE_EXISTS for another one. One that an interrupted run has written is kept. */
 async function differs(file: string, path: string, text: string): Promise<boolean> {
   const present = await readFile(file, 'utf8').catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    if (code === 'EISDIR') return undefined;
     throw error;
   });
   if (present === null) return true;

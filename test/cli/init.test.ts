@@ -48,6 +48,12 @@ it('overwrites nothing, and writes nothing where a file is there already', async
   expect([read('app/src/api.js'), readdirSync(join(home.dir, 'app'))]).toEqual(['mine', ['src']]);
 });
 
+it('leaves a folder of that name alone', async () => {
+  mkdirSync(join(home.dir, 'bsvc.yaml'));
+  const { code, stderr } = await home.bsvc(['init']);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('bsvc.yaml is there already')]);
+});
+
 it('goes on where an interrupted run has ended', async () => {
   await home.bsvc(['init', 'app', '--template', 'react']);
   rmSync(join(home.dir, 'app/src'), { recursive: true });
@@ -58,6 +64,7 @@ it('goes on where an interrupted run has ended', async () => {
 it.each([
   [['init', '--template', 'vue'], 'react'],
   [['init', '--name', ''], 'name'],
+  [['init', ''], 'empty'],
 ])('refuses %j', async (argv, word) => {
   const { code, stderr } = await home.bsvc(argv);
   expect([code, stderr]).toEqual([2, expect.stringContaining(word)]);
