@@ -3,7 +3,7 @@ import { conflict, invalid, AppError } from '../../../errors.js';
 import type { CollectionSettings } from '../change-collection.js';
 import type { Collection } from '../collection.js';
 import { checkFieldRules } from '../rules/check-field-rules.js';
-import { CLOSED_ACCESS } from '../rules/collection-rules.js';
+import { CLOSED_ACCESS, namedSets, SERVER_ONLY } from '../rules/collection-rules.js';
 import { checkRules } from '../rules/check-rules.js';
 import { defaultUserFields, USERS } from '../users-collection.js';
 import { checkFields } from '../fields/check-fields.js';
@@ -84,8 +84,8 @@ export function planSchema(
     // A mistake is told before anybody is asked about what the plan loosens.
     const areSame = isDeepStrictEqual([from?.rules, from?.fields], [to.rules, to.fields]);
     namingCollection(collection, () => {
-      // What they name may go by the same plan.
-      const isChecked = !areSame || options.prune;
+      // What the file still names may go by the same plan.
+      const isChecked = !areSame || (options.prune && namesSets(declaration));
       if (isChecked) checkRules(to, { users, others });
       if (!from) checkFields(to.fields, { name: collection, mode: to.mode });
       if (!isDeepStrictEqual(from?.fields, to.fields)) requireTargets(to.fields, others);
@@ -103,6 +103,11 @@ export function planSchema(
   const dropped = [...present.values()].filter(({ name }) => options.prune && !wanted.has(name) && name !== USERS);
   for (const collection of orderDrops(dropped)) changes.push({ action: 'drop', collection });
   return changes;
+}
+
+function namesSets({ rules, fields = [] }: CollectionDeclaration): boolean {
+  const own = typeof rules === 'object' && rules ? rules : {};
+  return namedSets({ rules: { ...SERVER_ONLY, ...own }, fields }).length > 0;
 }
 
 /** 400 INVALID_REFERENCE for a field that refers to a collection that is neither there nor declared. */
