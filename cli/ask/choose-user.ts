@@ -1,7 +1,7 @@
 import type { App } from '../../src/app.js';
 import type { Caller } from '../../src/features/access/caller.js';
 import { operatorCaller } from '../../src/features/access/operator-caller.js';
-import { playAs } from '../../src/features/management/played-user.js';
+import { viewAs } from '../../src/features/management/view-as.js';
 import type { Project } from '../../src/features/projects/project.js';
 import type { User } from '../../src/features/users/user.js';
 import { requireUser } from '../../src/features/users/user-store.js';
@@ -10,16 +10,16 @@ import { argument, defineCommandOn, option } from '../shell/command.js';
 import type { Context } from '../shell/context.js';
 import { findActor } from '../shell/record-audit.js';
 
-/** For whom a command looks at a project. */
-export const playedOption = option('--as <user>', 'as this user (id or e-mail address) sees it, or "anyone"');
+/** The user to view a project as. */
+export const viewAsOption = option('--as <user>', 'as this user (id or e-mail address) sees it, or "anyone"');
 
-/** Reads documents as the operator, or as somebody whom `--as` names, which the audit log notes as at the console. */
+/** Reads documents as the operator, or as the user of `--as`, which is recorded in the audit log. */
 export function readAs<T>(
   app: App,
   { as, ...of }: { project: Project; collection: string; as: string | undefined },
   read: (caller: Caller) => Promise<T>,
 ): Promise<T> {
-  return as === undefined ? read(operatorCaller(of.project)) : playAs(app, { actor: findActor(), ...of, as }, read);
+  return as === undefined ? read(operatorCaller(of.project)) : viewAs(app, { actor: findActor(), ...of, as }, read);
 }
 
 /** The argument of commands about one end user. */

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { playedCaller } from '../../src/features/access/operator-caller.js';
+import { userCaller } from '../../src/features/access/operator-caller.js';
 import { admitsDocument } from '../../src/features/access/rules/explain-rule.js';
 import { requireCollection } from '../../src/features/collections/collection-store.js';
 import { storedDocuments } from './build-project.js';
@@ -75,7 +75,7 @@ export async function searchRules(
 async function expectExplained({ app }: TestApp, world: RuledWorld, { user }: Person): Promise<void> {
   const { project } = world.owner;
   const things = await requireCollection(app, project._id, 'things');
-  const caller = playedCaller(project, user === null ? null : String(user.id));
+  const caller = userCaller(project, user === null ? null : String(user.id));
   const seen = readable(world, { user, headers: {} });
   for (const document of await storedDocuments(app, things).find({ isDeleted: false }).toArray()) {
     const admits = await admitsDocument(app, things, caller, 'read', document);

@@ -3,7 +3,7 @@ import { USERS } from '../../../src/features/collections/users-collection.js';
 import { explainList, listDocuments } from '../../../src/features/documents/read/list-documents.js';
 import { requireDocumentId } from '../../../src/features/documents/write/write-target.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
-import { playedOption, readAs } from '../../ask/choose-user.js';
+import { viewAsOption, readAs } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { projectOption } from '../../ask/choose-project.js';
 import { presentExplained } from './present-explained.js';
@@ -36,7 +36,7 @@ export default defineCommand({
     collection: collectionArgument,
     id: documentArgument,
     project: projectOption,
-    as: playedOption,
+    as: viewAsOption,
     filters: filterOption(['sort', 'fields', 'populate', 'limit', 'page', 'count', 'include_deleted']),
     sort: option('--sort <fields>', 'for example -views,title'),
     fields: option('--fields <names>', 'only these fields, separated by commas'),

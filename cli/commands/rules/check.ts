@@ -24,7 +24,7 @@ import { hasStore } from '../../../src/platform/database/database.js';
 import { conflict, invalid } from '../../../src/errors.js';
 import { chooseProject, findNamed, projectOption } from '../../ask/choose-project.js';
 import { presentExposed } from '../../doctor/check-access.js';
-import { playedOption } from '../../ask/choose-user.js';
+import { viewAsOption } from '../../ask/choose-user.js';
 import { filterOption } from '../../ask/filter-option.js';
 import { givenRules, RULE_OPTIONS } from '../../ask/rule-options.js';
 import { readProjects } from '../../formats/read-declaration-file.js';
@@ -65,7 +65,7 @@ export default defineCommand({
     project: projectOption,
     ...RULE_OPTIONS,
     data: flag('--data', 'check stored documents too'),
-    as: playedOption,
+    as: viewAsOption,
     id: option('--id <document>', 'with --as: id of the document to check'),
     filters: filterOption(['as', 'id']),
     file: option('-f, --file <file>', 'YAML or JSON file to check before you apply it'),

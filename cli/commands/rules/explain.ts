@@ -1,6 +1,6 @@
 import { explainAccess, type ExplainedAccess } from '../../../src/features/documents/read/explain-access.js';
 import type { ExplainedRule, Admits } from '../../../src/features/access/rules/explain-rule.js';
-import { playedUser } from '../../../src/features/management/played-user.js';
+import { findViewedUser } from '../../../src/features/management/view-as.js';
 import { forbidden } from '../../../src/errors.js';
 import { USERS } from '../../../src/features/collections/users-collection.js';
 import { chooseCollection } from '../../ask/choose-collection.js';
@@ -16,7 +16,7 @@ export async function explainRules(
 ): Promise<Result> {
   const { app, project, collection } = await chooseCollection(context, named);
   if (collection.name === USERS) throw forbidden('USERS_BLOCKED', 'The users collection has no rules.');
-  const as = await playedUser(app, project, name);
+  const as = await findViewedUser(app, project, name);
   const filter = new URLSearchParams(filters).toString();
   const explained = await explainAccess(app, project, collection, { as, id, filter }, context.stop);
   return {

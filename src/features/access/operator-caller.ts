@@ -1,16 +1,16 @@
 import type { ApiKey, Project } from '../projects/project.js';
 import type { Caller } from './caller.js';
 
-/** An operator at work inside a project: everything that its secret key may do, without the key. */
+/** An operator in a project, with the rights of its secret key. */
 export function operatorCaller(project: Project): Caller {
   return { project, key: unstoredKey(project, 'secret'), bearer: { state: 'absent' } };
 }
 
 /**
- * The user of that id with a publishable key, or with null somebody who is not signed in: for reads by an operator who
- * views data as that user, and for what the service does with a user's rights.
+ * The user with a publishable key; null means not signed in. For operators who view data as a user, and for work that
+ * the service does with a user's rights.
  */
-export function playedCaller(project: Project, userId: string | null): Caller {
+export function userCaller(project: Project, userId: string | null): Caller {
   const bearer: Caller['bearer'] = userId === null ? { state: 'absent' } : { state: 'user', userId };
   return { project, key: unstoredKey(project, 'publishable'), bearer };
 }

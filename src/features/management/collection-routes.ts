@@ -44,7 +44,7 @@ import { presentCollection } from '../collections/present-collection.js';
 import { renameCollection } from '../collections/rename-collection.js';
 import { proveOpening, RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { findShape } from '../documents/read/find-shape.js';
-import { requireNamed } from './played-user.js';
+import { requireNamed } from './view-as.js';
 import { checkStoredDocuments, FIT_REPORT } from '../documents/fit/check-stored-documents.js';
 
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */

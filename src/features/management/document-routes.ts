@@ -8,7 +8,7 @@ import { importDocuments } from '../documents/bulk/import-documents.js';
 import { parseExportQuery } from '../documents/query/parse-list-query.js';
 import { AGGREGATE_DOCUMENTS, FILTERING, LIST_DOCUMENTS, LISTING, AGGREGATING } from '../documents/read-routes.js';
 import { readExport } from '../documents/read/export-documents.js';
-import { inCollection, BROWSES, PLAYED, READS } from './played-user.js';
+import { inCollection, BROWSES, VIEW_AS, READS } from './view-as.js';
 import { SINGLE_DOCUMENT_ROUTES } from './single-document-routes.js';
 import { invalid } from '../../errors.js';
 import { explainPipeline } from '../documents/read/aggregate-documents.js';
@@ -81,7 +81,7 @@ export const PROJECT_DOCUMENT_ROUTES: RouteList = {
     mountedAt('GET /api/projects/:projectId/collections/:collection/documents', LIST_DOCUMENTS, BROWSES, {
       command: 'data query',
       description: `${LISTING.description} With \`as\` it is the list that this user is shown, and the audit log notes \`play as\`.`,
-      ownQuery: { as: PLAYED, ...LISTING.ownQuery },
+      ownQuery: { as: VIEW_AS, ...LISTING.ownQuery },
     }),
     mountedAt('POST /api/projects/:projectId/collections/:collection/documents/aggregate', AGGREGATE_DOCUMENTS, READS),
     route('GET /api/projects/:projectId/collections/:collection/documents/export', {

@@ -28,7 +28,7 @@ import { explainAccess } from '../documents/read/explain-access.js';
 import { RULE_NAMES } from '../collections/rules/collection-rules.js';
 import { presentFinding, reviewNewRules } from '../collections/rules/review-rules.js';
 import { EXPOSED, listExposed } from './list-exposed.js';
-import { PLAYED, playedUser, requireNamed } from './played-user.js';
+import { VIEW_AS, findViewedUser, requireNamed } from './view-as.js';
 
 /** Rules as a body gives them. */
 export const RULE_TEXTS = changes({ read: TEXT, create: TEXT, update: TEXT, delete: TEXT, updateTo: TEXT });
@@ -164,7 +164,7 @@ export const RULES_ROUTES: RouteList = {
         'Returns each rule with its conditions: `yes` or `no` for the user, or `depends` (on the document). With `id`, each is evaluated for that document. Without, the response has the remaining filter, and how a list is read.',
       access: PROJECT_OPERATOR,
       query: {
-        as: PLAYED,
+        as: VIEW_AS,
         id: parameter('The document to explain', TEXT),
         filter: parameter('Filters of a list as a query string, such as `board=66f0c0ffee0ddba11c0de001`', TEXT),
       },
@@ -176,7 +176,7 @@ export const RULES_ROUTES: RouteList = {
       },
       async handle({ app, ctx, project, params, query: { as = 'anyone', id, filter } }) {
         const collection = await requireNamed(app, project, params.collection);
-        const question = { as: await playedUser(app, project, as), id, filter };
+        const question = { as: await findViewedUser(app, project, as), id, filter };
         return explainAccess(app, project, collection, question, clientSignal(ctx));
       },
     }),

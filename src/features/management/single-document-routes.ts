@@ -37,7 +37,7 @@ import { trashDocument } from '../documents/write/trash-document.js';
 import { requireWriteTarget, type WriteTarget } from '../documents/write/write-target.js';
 import { listAttached, MAX_ATTACHED } from '../files/attached/list-attached.js';
 import { FILE_FIELDS } from './file-routes.js';
-import { inCollection, type InCollection, READS } from './played-user.js';
+import { inCollection, type InCollection, READS } from './view-as.js';
 import { AppError } from '../../errors.js';
 
 const MAX_DOCUMENTS_AT_ONCE = 500;

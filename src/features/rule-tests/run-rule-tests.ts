@@ -1,7 +1,7 @@
 import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { AppError, invalid } from '../../errors.js';
-import { operatorCaller, playedCaller } from '../access/operator-caller.js';
+import { operatorCaller, userCaller } from '../access/operator-caller.js';
 import type { Caller } from '../access/caller.js';
 import { admitsDocument, explainRule } from '../access/rules/explain-rule.js';
 import type { Collection } from '../collections/collection.js';
@@ -145,9 +145,9 @@ async function findMatrix(stage: Stage): Promise<AccessMatrix[]> {
 }
 
 function callerOf({ project, users, ids }: Stage, as: string): Caller {
-  if (as === ANYONE_NAME) return playedCaller(project, null);
+  if (as === ANYONE_NAME) return userCaller(project, null);
   if (!users.includes(as)) throw badFile(`there is no user "${as}"`);
-  return playedCaller(project, ids.get(as)!);
+  return userCaller(project, ids.get(as)!);
 }
 
 async function carryOut(stage: Stage, caller: Caller, expectation: Expectation): Promise<string> {

@@ -1,7 +1,7 @@
 import type { App } from '../../app.js';
 import { forbidden } from '../../errors.js';
 import { clientNetwork } from '../../http/requests/client-address.js';
-import { playedCaller } from '../access/operator-caller.js';
+import { userCaller } from '../access/operator-caller.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { requireCollection } from '../collections/collection-store.js';
 import { USERS } from '../collections/users-collection.js';
@@ -53,7 +53,7 @@ export async function signUp(
     user[HIDDEN_FIELD].passwordHash = await app.passwords.inTurn(tenant, (bcrypt) => bcrypt.hash(password), gone);
   }
   // What the new user refers to is what that user may read.
-  const referrer = setter === 'user' ? { caller: playedCaller(project, user._id.toHexString()) } : null;
+  const referrer = setter === 'user' ? { caller: userCaller(project, user._id.toHexString()) } : null;
   await storeWith(user, () => insertUser(app, collection, user, referrer));
   if (!user.emailVerified) {
     await sendCode(app, project, 'verification', user.email!, { asker: { ...BY_STRANGER, network } }).catch(
@@ -100,7 +100,7 @@ export async function signUpGuest(app: App, project: Project, body: unknown, cli
   const options = { setter: 'user', needsPassword: false, isGuest: true } as const;
   const { user: wanted } = readNewUser(collection, body, options, app.clock.now());
   const user = await askSignUp(app, project, collection, wanted, client);
-  const referrer = { caller: playedCaller(project, user._id.toHexString()) };
+  const referrer = { caller: userCaller(project, user._id.toHexString()) };
   const store = (): Promise<void> => insertUser(app, collection, user, referrer);
   return { user, tokens: await openSession(app, project, user, client, { method: 'anon' }, { storeUser: store }) };
 }

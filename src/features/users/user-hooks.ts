@@ -2,7 +2,7 @@ import { ObjectId } from 'bson';
 import type { App } from '../../app.js';
 import { unavailable } from '../../errors.js';
 import { sha256Hex } from '../../platform/ids.js';
-import { playedCaller } from '../access/operator-caller.js';
+import { userCaller } from '../access/operator-caller.js';
 import type { Collection } from '../collections/collection.js';
 import { readSet } from '../documents/write/ask-hooks.js';
 import { applyChange } from '../documents/write/change.js';
@@ -22,7 +22,7 @@ interface Client {
 
 /** Who asks, as own code is told of somebody who is not signed in yet. */
 function callerOf(project: Project, { ip, depth = 0 }: Client, userId: string | null = null) {
-  return { ...playedCaller(project, userId), origin: { ip, depth, credentials: { key: '', authorization: '' } } };
+  return { ...userCaller(project, userId), origin: { ip, depth, credentials: { key: '', authorization: '' } } };
 }
 
 /**

@@ -3,7 +3,7 @@ import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../world/app.js';
 import { type Collection, editCollection, parseFieldSpec } from '../../world/collections.js';
-import { insertDocument, playedCaller, requireWriteTarget } from '../../world/documents.js';
+import { insertDocument, userCaller, requireWriteTarget } from '../../world/documents.js';
 import { drainJobs, removeGuestsJob } from '../../world/jobs.js';
 import { changeProject } from '../../world/projects.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
@@ -181,7 +181,7 @@ describe('the document that a write refers to', () => {
       ...test.app,
       db: { ...db, collection: (stored, options) => counted(db.collection(stored, options), stored) },
     };
-    const place = await requireWriteTarget(app, playedCaller(owner.project, userId), name);
+    const place = await requireWriteTarget(app, userCaller(owner.project, userId), name);
     await insertDocument(app, place, { to }).catch((error: unknown) =>
       expect((error as { code: string }).code).toBe('REFERENCE_MISSING'),
     );

@@ -6,7 +6,7 @@ import { type Collection, documentsName, requireCollection } from '../../world/c
 import {
   deleteDocument,
   getDocument,
-  playedCaller,
+  userCaller,
   recoverDocument,
   requireWriteTarget,
   trashDocument,
@@ -160,7 +160,7 @@ describe('a request while the document changes between any two of its steps', ()
       );
       if (Object.keys(change).length === 0) change.open = true;
       const person = random.pick(world.people);
-      const caller = playedCaller(project, (person.user?.id as string | undefined) ?? null);
+      const caller = userCaller(project, (person.user?.id as string | undefined) ?? null);
       next = () => null;
       id = new ObjectId();
       moments = [];
@@ -187,7 +187,7 @@ describe('a request while the document changes between any two of its steps', ()
 
 async function run(
   app: App,
-  caller: ReturnType<typeof playedCaller>,
+  caller: ReturnType<typeof userCaller>,
   operation: Operation,
   id: string,
   change: Values,

@@ -6,7 +6,7 @@ import {
   deleteDocument,
   insertDocument,
   listDocuments,
-  playedCaller,
+  userCaller,
   requireWriteTarget,
   updateDocument,
 } from '../../world/documents.js';
@@ -91,7 +91,7 @@ describe('a write while memberships change between any two of its steps', () => 
     };
     let share = 0;
     const app = appWithOther(() => (random.chance(share) ? toggle() : Promise.resolve()));
-    const caller = playedCaller(owner.project, user);
+    const caller = userCaller(owner.project, user);
     for (let n = 0; n < REQUESTS; n++) {
       // What is kept of the sets from now on is what another request has read.
       await listDocuments(app, caller, 'cards', '');

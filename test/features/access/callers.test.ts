@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { actorOf, tenantOfCaller, type Bearer } from '../../../src/features/access/caller.js';
-import { operatorCaller, playedCaller } from '../../../src/features/access/operator-caller.js';
+import { operatorCaller, userCaller } from '../../../src/features/access/operator-caller.js';
 import { callerFrom } from '../../../src/features/access/require-key.js';
 import type { ApiKey } from '../../../src/features/projects/project.js';
 import { buildProject, type TestProject } from '../../helpers/build-project.js';
@@ -57,10 +57,10 @@ describe('an operator inside a project', () => {
     });
   });
 
-  it('plays a user, or somebody who is not signed in, with a publishable key', () => {
+  it('is a user, or a caller who is not signed in, with a publishable key', () => {
     const { project } = owner;
     const key = { ...unstored, id: project._id, type: 'publishable', createdAt: project.createdAt };
-    expect(playedCaller(project, 'ada')).toEqual({ project, key, bearer: { state: 'user', userId: 'ada' } });
-    expect(playedCaller(project, null)).toEqual({ project, key, bearer: { state: 'absent' } });
+    expect(userCaller(project, 'ada')).toEqual({ project, key, bearer: { state: 'user', userId: 'ada' } });
+    expect(userCaller(project, null)).toEqual({ project, key, bearer: { state: 'absent' } });
   });
 });

@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
 import { findSight } from '../../access/access-rules.js';
-import { playedCaller } from '../../access/operator-caller.js';
+import { userCaller } from '../../access/operator-caller.js';
 import { explainRule, type ExplainedRule } from '../../access/rules/explain-rule.js';
 import type { Collection } from '../../collections/collection.js';
 import { RULE_NAMES } from '../../collections/rules/collection-rules.js';
@@ -41,7 +41,7 @@ export async function explainAccess(
   { as, id, filter = '' }: AccessQuestion,
   signal: AbortSignal,
 ): Promise<ExplainedAccess> {
-  const caller = playedCaller(project, as);
+  const caller = userCaller(project, as);
   const document =
     id === undefined ? undefined : await documentStore(app, collection).findOne({ _id: requireDocumentId(id) });
   if (document === null) throw documentNotFound();
@@ -62,7 +62,7 @@ async function explainPage(
   { as, filter, signal }: { as: string | null; filter: string; signal: AbortSignal },
 ): Promise<ExplainedAccess['list']> {
   try {
-    const { indexes, examined, returned } = await explainList(app, playedCaller(project, as), name, filter, signal);
+    const { indexes, examined, returned } = await explainList(app, userCaller(project, as), name, filter, signal);
     return { indexes, examined, returned };
   } catch (error) {
     if (error instanceof AppError && (error.kind === 'unauthenticated' || error.kind === 'forbidden')) {

@@ -3,7 +3,7 @@ import { AppError } from '../../../errors.js';
 import { parseDuration } from '../../../config/setting-readers.js';
 import type { JobDefinition } from '../../../platform/jobs/job.js';
 import { isClockSteady } from '../../../platform/database/clock-drift.js';
-import { playedCaller } from '../../access/operator-caller.js';
+import { userCaller } from '../../access/operator-caller.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { projectStore } from '../../projects/project-store.js';
 import type { Project } from '../../projects/project.js';
@@ -44,7 +44,7 @@ async function removeGuests(app: App, project: Project, stopping: AbortSignal): 
 /** A guest who went since is gone; one whom a document of their own keeps (`onDelete: restrict`) stays. */
 async function removeGuest(app: App, project: Project, guest: User): Promise<void> {
   try {
-    await deleteUser(app, project, guest, { caller: playedCaller(project, guest._id.toHexString()) });
+    await deleteUser(app, project, guest, { caller: userCaller(project, guest._id.toHexString()) });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     app.log.warn({ userId: guest._id.toHexString(), code: error.code }, 'a guest was not removed');

@@ -2,7 +2,7 @@ import { ObjectId, type Document } from 'bson';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Field } from '../../../world/collections.js';
-import { type Caller, explainList, explainPipeline, playedCaller } from '../../../world/documents.js';
+import { type Caller, explainList, explainPipeline, userCaller } from '../../../world/documents.js';
 import { signAccessToken } from '../../../world/users.js';
 import { buildCollection, buildProject, placeDocuments } from '../../../helpers/build-project.js';
 import { openStreamClient } from '../../../helpers/event-stream.js';
@@ -65,7 +65,7 @@ async function buildStore(value: string): Promise<Store> {
   await placeDocuments(app, things, documents, moment);
   const token = signAccessToken(app, project, USER, 600_000);
   const headers = { 'x-api-key': publishable, authorization: `Bearer ${token}` };
-  return { caller: playedCaller(project, USER), headers };
+  return { caller: userCaller(project, USER), headers };
 }
 
 type Way = (name: string) => unknown;

@@ -5,7 +5,7 @@ import { TEXT } from '../../platform/schema/schema.js';
 import { type NewAuditEntry, withAuditEntry } from '../audit/audit-log.js';
 import type { Caller } from '../access/caller.js';
 import { PROJECT_OPERATOR, type InProject } from '../access/operator-access.js';
-import { playedCaller } from '../access/operator-caller.js';
+import { userCaller } from '../access/operator-caller.js';
 import { actedBy, operatedProject } from '../access/require-operator.js';
 import { badQuery } from '../documents/reply/query-text.js';
 import type { Project } from '../projects/project.js';
@@ -14,46 +14,46 @@ import { forbidden } from '../../errors.js';
 import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
 
-/** An operator in any role, in one of the collections of a project that it sees. */
+/** An operator with any role, in a collection of one of its projects. */
 export const READS = inCollection(PROJECT_OPERATOR);
 
-/** The parameter by which an operator looks as somebody else does. */
-export const PLAYED = parameter(
+/** The query parameter with which an operator views documents as a user. */
+export const VIEW_AS = parameter(
   'View as this user (id or email address), or as `anyone` for a caller who is not signed in',
   TEXT,
 );
 
-/** The id of the user that an operator plays; null for somebody who is not signed in. 404 for an unknown one. */
-export async function playedUser(app: App, project: Project, as: string): Promise<string | null> {
+/** The id of the user to view as; null for `anyone`. 404 for an unknown user. */
+export async function findViewedUser(app: App, project: Project, as: string): Promise<string | null> {
   return as === 'anyone' ? null : (await requireUser(app, project._id, as))._id.toHexString();
 }
 
-interface Played extends Pick<NewAuditEntry, 'actor' | 'requestId'> {
+interface View extends Pick<NewAuditEntry, 'actor' | 'requestId'> {
   project: Project;
   collection: string;
   /** A user's id or e-mail address, or `anyone`. */
   as: string;
 }
 
-/** Reads documents as somebody else does, which the audit log notes as `play as`. */
-export async function playAs<T>(
+/** Reads documents as a user and records it in the audit log as `play as`. */
+export async function viewAs<T>(
   app: App,
-  { project, collection, as, ...act }: Played,
+  { project, collection, as, ...act }: View,
   read: (caller: Caller) => Promise<T>,
 ): Promise<T> {
-  const userId = await playedUser(app, project, as);
-  const caller = playedCaller(project, userId);
-  // What may only be read notes nothing.
+  const userId = await findViewedUser(app, project, as);
+  const caller = userCaller(project, userId);
+  // A read-only database cannot store the entry.
   if (app.db.refusal() !== null) return read(caller);
   const input = { project: project.name, collection, as: userId ?? as };
   return withAuditEntry(app, { ...act, action: 'play as', input }, () => read(caller));
 }
 
-const played = new WeakMap<Context, Caller>();
+const viewers = new WeakMap<Context, Caller>();
 
 /**
- * Operators who may read a collection as somebody else, whom the parameter `as` of the query names: the audit log notes
- * it as `play as`, and the parameter is gone from the query afterwards.
+ * Operators who may read a collection as the user of the query parameter `as`. It is recorded as `play as` and removed
+ * from the query.
  */
 export const BROWSES: Access<InCollection> = {
   ...READS,
@@ -65,27 +65,27 @@ export const BROWSES: Access<InCollection> = {
     404: [...(READS.refuses[404] ?? []), 'USER_NOT_FOUND'],
   },
   async around(app, ctx, run) {
-    const as = takeAsked(ctx);
+    const as = takeViewAs(ctx);
     if (as === null) return run();
     const project = await operatedProject(app, ctx);
     const { name: collection } = await requireNamed(app, project, ctx.params.collection!);
-    await playAs(app, { ...actedBy(ctx), project, collection, as }, (caller) => {
-      played.set(ctx, caller);
+    await viewAs(app, { ...actedBy(ctx), project, collection, as }, (caller) => {
+      viewers.set(ctx, caller);
       return run();
     });
   },
   async give(app, ctx) {
     const given = await READS.give!(app, ctx);
-    return { ...given, caller: played.get(ctx) ?? given.caller };
+    return { ...given, caller: viewers.get(ctx) ?? given.caller };
   },
 };
 
-function takeAsked(ctx: Context): string | null {
+function takeViewAs(ctx: Context): string | null {
   const parts = ctx.querystring.split('&');
   const asked = parts.filter((part) => part.startsWith('as='));
   if (asked.length === 0) return null;
   const [as = ''] = new URLSearchParams(asked[0]).getAll('as');
-  if (asked.length > 1 || as === '') throw badQuery('as is a user’s id or e-mail address, or anyone');
+  if (asked.length > 1 || as === '') throw badQuery('as must be a user’s id or email address, or anyone');
   ctx.querystring = parts.filter((part) => !asked.includes(part)).join('&');
   return as;
 }
@@ -99,11 +99,11 @@ export async function requireNamed(app: App, project: Project, name: string): Pr
 }
 
 export interface InCollection extends InProject {
-  /** The one that the path names. */
+  /** The collection in the path. */
   collection: Collection;
 }
 
-/** The same operators in one collection of documents, none of end users. */
+/** The same operators, in a collection of documents other than `users`. */
 export function inCollection(access: Access<InProject>): Access<InCollection> {
   return {
     ...access,
