@@ -25,13 +25,13 @@ const DEFAULT_FILE = 'bsvc.yaml';
 
 export default defineCommand({
   details: [
-    'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, storage, signIn, users, collections, mail, webhooks, hooks and ownCode.',
+    'The file (format: bsvc/1) declares projects with plan, allowedDomains, limits, storage, signIn, users, collections, mail, webhooks, hooks, schedules and ownCode.',
     'Write secrets as { env: NAME }: the value is read from the environment or .env.',
     'Settings that it leaves out stay as they are; "rls: off" disables row-level security. "bsvc project export" writes the file of a running project.',
     'The plan shows + (created), ~ (changed), - (dropped). A second run changes nothing.',
-    'Collections, fields, indexes, sign-in providers, templates, webhooks and hooks that a list of the file does not name stay, unless --prune drops them with what they hold.',
+    'Collections, fields, indexes, sign-in providers, templates, webhooks, hooks and schedules that a list of the file does not name stay, unless --prune drops them with what they hold.',
     'Asks before it loosens access (rules, protected and public fields, unique values, allowed domains, uploads, sign-in methods); --yes or --prune confirms.',
-    'Keys of created projects and secrets of created webhooks and hooks are shown once. --schema prints the JSON Schema of the file, for editors.',
+    'Keys of created projects and secrets of created webhooks, hooks and schedules are shown once. --schema prints the JSON Schema of the file, for editors.',
   ].join('\n'),
   examples: [
     'bsvc apply --dry-run',
@@ -121,7 +121,8 @@ async function rehearse(
     for (const { project } of changing) {
       if (!project) continue;
       const secrets = new Map<string, string>();
-      const { webhooks, hooks: _hooks, ownCode: _ownCode, ...present } = await declareProject(app, project, secrets);
+      const declared = await declareProject(app, project, secrets);
+      const { webhooks, hooks: _hooks, schedules: _schedules, ownCode: _ownCode, ...present } = declared;
       const asItIs = { prune: false, secretOf: (name: string) => secrets.get(name) };
       await carryOut([present], asItIs);
       // Addresses that were taken under other settings only count.
@@ -136,8 +137,18 @@ async function rehearse(
   });
 }
 
-const isSame = ({ project, what, providers, collections, templates, webhooks, hooks }: ProjectPlan): boolean =>
-  project !== null && [what, providers, collections, templates, webhooks, hooks].every(({ length }) => length === 0);
+const isSame = ({
+  project,
+  what,
+  providers,
+  collections,
+  templates,
+  webhooks,
+  hooks,
+  schedules,
+}: ProjectPlan): boolean =>
+  project !== null &&
+  [what, providers, collections, templates, webhooks, hooks, schedules].every(({ length }) => length === 0);
 
 /** A mistake in a collection, with the file and the line that declares it. */
 async function failAt(context: Context, file: string, error: unknown): Promise<never> {
@@ -167,7 +178,7 @@ async function applyAll(
 }
 
 function listLosses(plan: ProjectPlan): { drops: string[]; loosens: string[] } {
-  const { project, bucket, providers, collections, templates, webhooks, hooks } = plan;
+  const { project, bucket, providers, collections, templates, webhooks, hooks, schedules } = plan;
   const forgotten = bucket?.to === null ? project?.storage?.bucket?.bucket : undefined;
   const drops = [
     ...(forgotten === undefined ? [] : [`the bucket ${forgotten} with its secret`]),
@@ -176,6 +187,7 @@ function listLosses(plan: ProjectPlan): { drops: string[]; loosens: string[] } {
     ...templates.flatMap((change) => (change.action === 'drop' ? [`template ${change.name}`] : [])),
     ...webhooks.flatMap((change) => (change.action === 'drop' ? [`webhook ${change.url}`] : [])),
     ...hooks.flatMap((change) => (change.action === 'drop' ? [`hook of ${change.event}`] : [])),
+    ...schedules.flatMap((change) => (change.action === 'drop' ? [`schedule ${change.name}`] : [])),
   ];
   const opened = providers.flatMap((change) => (change.action === 'drop' ? [] : change.loosens));
   return { drops, loosens: [...plan.loosens, ...opened, ...listLoosenedBy(collections)] };
@@ -183,7 +195,7 @@ function listLosses(plan: ProjectPlan): { drops: string[]; loosens: string[] } {
 
 interface Change {
   action: 'add' | 'change' | 'drop';
-  kind: 'project' | 'provider' | 'collection' | 'template' | 'webhook' | 'hook';
+  kind: 'project' | 'provider' | 'collection' | 'template' | 'webhook' | 'hook' | 'schedule';
   name: string;
   what?: string[];
   /** The changes that loosen access or validation. */
@@ -222,6 +234,13 @@ function listChanges(plan: ProjectPlan, created: readonly CreatedSecret[]): Chan
       ...(secret && 'secret' in secret && { secret: secret.secret }),
     });
   }
+  for (const change of plan.schedules) {
+    const secret = mine.find((found) => 'schedule' in found && found.schedule === change.name);
+    changes.push({
+      ...add('schedule', change, change.name),
+      ...(secret && 'secret' in secret && { secret: secret.secret }),
+    });
+  }
   return changes;
 }
 
@@ -249,7 +268,8 @@ function presentPlans(
       const { publishable, secret } = made.keys;
       lines.push('', `Keys of ${made.project}, shown this once:`, `  ${publishable}`, `  ${secret}`);
     } else {
-      const what = 'url' in made ? `webhook ${made.url}` : `hook of ${made.hook}`;
+      const hook = 'hook' in made ? `hook of ${made.hook}` : `schedule ${'schedule' in made ? made.schedule : ''}`;
+      const what = 'url' in made ? `webhook ${made.url}` : hook;
       lines.push('', `Secret of the ${what}, shown this once:`, `  ${made.secret}`);
     }
   }

@@ -104,16 +104,17 @@ export async function readProjects(context: Context, file: string): Promise<Retu
 
 /** Files of own code by their whole paths: those in the declaration begin at its folder. */
 function withFiles(project: ProjectDeclaration, folder: string): ProjectDeclaration {
-  const { hooks, ownCode } = project;
+  const { hooks, schedules, ownCode } = project;
   const wholeRun = (run: string): string => {
     const [path = '', ...name] = run.split('#');
     return [resolve(folder, path), ...name].join('#');
   };
+  const withWholeRun = <T extends { run?: string }>(each: T): T =>
+    each.run === undefined ? each : { ...each, run: wholeRun(each.run) };
   return {
     ...project,
-    ...(hooks && {
-      hooks: hooks.map((hook) => ({ ...hook, ...(hook.run !== undefined && { run: wholeRun(hook.run) }) })),
-    }),
+    ...(hooks && { hooks: hooks.map(withWholeRun) }),
+    ...(schedules && { schedules: schedules.map(withWholeRun) }),
     ...(ownCode?.folder !== undefined && { ownCode: { ...ownCode, folder: resolve(folder, ownCode.folder) } }),
   };
 }

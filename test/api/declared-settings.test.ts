@@ -158,6 +158,23 @@ const SETTINGS: Record<string, { at?: string; body: Body }[]> = {
       body: { url: 'http://127.0.0.1:9/other', events: ['*'], headers: { 'x-team': 'team of nobody' } },
     },
   ],
+  addHook: [
+    {
+      at: '/hooks',
+      body: { event: 'notes.create', url: 'http://127.0.0.1:9/ask', onFailure: 'allow', timeoutMs: 700 },
+    },
+    { at: '/hooks', body: { event: 'notes.update', run: 'notes.mjs#changed' } },
+  ],
+  addSchedule: [
+    {
+      at: '/schedules',
+      body: {
+        ...{ name: 'nightly', cron: '0 3 * * *', timeZone: 'Europe/Berlin', missed: 'skip' },
+        url: 'http://127.0.0.1:9/nightly',
+      },
+    },
+    { at: '/schedules', body: { name: 'hourly', cron: '0 * * * *', run: 'notes.mjs#hourly' } },
+  ],
 };
 
 /** Properties of those requests that are no settings of the project. */
@@ -204,7 +221,7 @@ const NO_SETTINGS = new Set([
   ...['createAudienceOfProject', 'createContactOfProject', 'updateContactOfProject', 'createBroadcastOfProject'],
   ...['sendBroadcastOfProject', 'readMailText', 'sendTestMail', 'uploadFileOfProject'],
   ...['replayDelivery', 'testWebhook', 'recountProject', 'checkBucket', 'setBucketCors'],
-  ...['addHook', 'testHook', 'addSchedule', 'runSchedule'],
+  ...['testHook', 'runSchedule'],
 ]);
 
 let from: TestApp;
@@ -328,8 +345,8 @@ async function apply(test: TestApp, file: string, secrets: ReadonlyMap<string, s
   await applyProjects(test.app, plans, { stop: new AbortController().signal, onCreated: () => undefined });
 }
 
-function changesOf({ what, providers, collections, templates, webhooks }: ProjectPlan): string[] {
-  const parts = [...providers, ...collections, ...templates, ...webhooks];
+function changesOf({ what, providers, collections, templates, webhooks, hooks, schedules }: ProjectPlan): string[] {
+  const parts = [...providers, ...collections, ...templates, ...webhooks, ...hooks, ...schedules];
   return [...what, ...parts.flatMap((change) => ('what' in change ? change.what : [change.action]))];
 }
 

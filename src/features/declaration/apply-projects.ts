@@ -12,6 +12,7 @@ import { removeWebhook } from '../webhooks/remove-webhook.js';
 import type { BucketChange } from './plan-accounts.js';
 import { changeProject, type ProjectPlan, type TemplateChange } from './plan-projects.js';
 import { applyHook, applyOwnCode } from './plan-hooks.js';
+import { applySchedule } from './plan-schedules.js';
 import type { ProviderChange } from './plan-providers.js';
 import type { WebhookChange } from './plan-webhooks.js';
 
@@ -19,7 +20,8 @@ import type { WebhookChange } from './plan-webhooks.js';
 export type CreatedSecret =
   | { project: string; keys: { publishable: string; secret: string } }
   | { project: string; url: string; secret: string }
-  | { project: string; hook: string; secret: string };
+  | { project: string; hook: string; secret: string }
+  | { project: string; schedule: string; secret: string };
 
 /**
  * Carries out plans, one project after the other; each step is whole by itself and a new plan holds what a failure
@@ -53,6 +55,11 @@ export async function applyProjects(
       stop.throwIfAborted();
       const secret = await applyHook(app, project, change);
       if (secret !== null) onCreated({ project: plan.name, hook: change.event, secret });
+    }
+    for (const change of plan.schedules) {
+      stop.throwIfAborted();
+      const secret = await applySchedule(app, project, change);
+      if (secret !== null) onCreated({ project: plan.name, schedule: change.name, secret });
     }
   }
 }

@@ -14,6 +14,7 @@ import { listSocialProviders, openClientSecret, providerSettings } from '../user
 import { isOwnHandler } from '../webhooks/add-webhook.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { declareHooks } from './plan-hooks.js';
+import { declareSchedules } from './plan-schedules.js';
 import {
   type BucketDeclaration,
   type ProjectDeclaration,
@@ -55,6 +56,7 @@ export async function declareProject(
     },
     webhooks: await declareWebhooks(app, project, name),
     ...(await declareHooks(app, project)),
+    ...(await declareSchedules(app, project)),
   };
 }
 

@@ -41,7 +41,7 @@ interface HookPlan {
 export async function planHooks(
   app: App,
   project: Project | null,
-  { hooks: declared, ownCode }: Pick<ProjectDeclaration, 'hooks' | 'ownCode'>,
+  { hooks: declared, ownCode, schedules = [] }: Pick<ProjectDeclaration, 'hooks' | 'ownCode' | 'schedules'>,
   { prune }: { prune: boolean },
 ): Promise<HookPlan> {
   if (ownCode?.env) requireOwnEnv(ownCode.env);
@@ -61,6 +61,10 @@ export async function planHooks(
     const what = hook ? listDifferences(hook, to, run?.handler) : [];
     if (!hook) hooks.push({ action: 'add', event, to });
     else if (what.length > 0) hooks.push({ action: 'change', event, what, to });
+  }
+  for (const { name, run } of schedules) {
+    const { path } = run === undefined ? { path: '' } : readOwnFile(run, name);
+    if (isAbsolute(path) && isTold) folders.add(dirname(path));
   }
   const dropped = prune && declared ? existing.filter(({ event }) => !named.has(event)) : [];
   if (folders.size > 1) {

@@ -21,6 +21,7 @@ import { listWebhooks } from '../webhooks/list-webhooks.js';
 import { namedCollections } from '../webhooks/webhook-event.js';
 import { compareMailAccount, planBucket, type BucketChange } from './plan-accounts.js';
 import { planHooks, type HookChange, type OwnCodeChange } from './plan-hooks.js';
+import { planSchedules, type ScheduleChange } from './plan-schedules.js';
 import { planProviders, type ProviderChange } from './plan-providers.js';
 import { planWebhooks, type WebhookChange } from './plan-webhooks.js';
 import type { ProjectDeclaration, FindSecret, SecretReference, TemplateDeclaration } from './project-declaration.js';
@@ -115,6 +116,7 @@ export interface ProjectPlan {
   templates: TemplateChange[];
   webhooks: WebhookChange[];
   hooks: HookChange[];
+  schedules: ScheduleChange[];
   ownCode: OwnCodeChange | null;
 }
 
@@ -158,6 +160,7 @@ export async function planProjects(
       templates: await planTemplates(app, project, declaration.mail?.templates, options),
       webhooks,
       hooks,
+      schedules: await planSchedules(app, project, declaration.schedules, options),
       ownCode,
     });
   }

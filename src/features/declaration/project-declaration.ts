@@ -89,6 +89,17 @@ const HOOK = object({
 });
 export type HookDeclaration = TypeOf<typeof HOOK>;
 
+/** A schedule, known by its name. */
+const SCHEDULE = object({
+  name: TEXT,
+  cron: TEXT,
+  'timeZone?': TEXT,
+  'missed?': oneOf('once', 'skip'),
+  'url?': TEXT,
+  'run?': TEXT,
+});
+export type ScheduleDeclaration = TypeOf<typeof SCHEDULE>;
+
 const TEMPLATE = object({ name: TEXT, subject: TEXT, 'html?': TEXT, 'text?': TEXT });
 export type TemplateDeclaration = TypeOf<typeof TEMPLATE>;
 
@@ -137,6 +148,7 @@ const PROJECT = object({
   'users?': part<TypeOf<typeof USERS>>('users'),
   'webhooks?': arrayOf(part<WebhookDeclaration>('webhook'), { maxItems: 1000 }),
   'hooks?': arrayOf(part<HookDeclaration>('hook'), { maxItems: 400 }),
+  'schedules?': arrayOf(part<ScheduleDeclaration>('schedule'), { maxItems: 100 }),
   /** Where the files are that hooks run, and the variables that these see. */
   'ownCode?': object({ 'folder?': TEXT, 'env?': arrayOf(TEXT, { maxItems: 50 }) }),
   /** `from`: default sender, null for the service's. Templates are the project's own, and so is the account's key. */
@@ -170,6 +182,7 @@ const PARTS = {
   bucket: BUCKET,
   webhook: WEBHOOK,
   hook: HOOK,
+  schedule: SCHEDULE,
   template: TEMPLATE,
   project: PROJECT,
 };

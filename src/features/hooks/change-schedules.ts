@@ -69,7 +69,8 @@ export async function requireFewer(app: App, added: ScheduledCall, most: number,
   throw forbidden('SCHEDULE_LIMIT', message);
 }
 
-function readRepetition({ cron, timeZone = 'UTC', missed = 'once' }: Omit<NewSchedule, 'name'>): Repetition {
+/** When a schedule is to run. 400 INVALID_SCHEDULE. */
+export function readRepetition({ cron, timeZone = 'UTC', missed = 'once' }: Omit<NewSchedule, 'name'>): Repetition {
   readDueTimes(cron, timeZone);
   return { cron: cron.trim().split(/\s+/).join(' '), timeZone, missed };
 }
