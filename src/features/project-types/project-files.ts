@@ -108,7 +108,7 @@ export async function readProjectFile(
   const { files, making } = kept.get(app.cache) ?? openKept(app);
   const described = await describeProject(app, project, audience);
   const { version } = described;
-  const place = `${project._id.toHexString()} ${audience.isPublic} ${file} ${part.tag ?? ''}`;
+  const place = `${project._id.toHexString()} ${audience.isPublic} ${file} ${JSON.stringify(part)}`;
   const known = files.get(place);
   if (known?.version === version) return known.file;
   const attempt = `${place} ${version}`;

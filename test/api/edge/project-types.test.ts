@@ -57,6 +57,8 @@ describe('GET /api/schemas/types.d.ts, openapi.json, schema.json', () => {
       const short = await get('openapi.json').query({ tag });
       expect([tag, short.status, Buffer.byteLength(short.text) <= 40 * 1024]).toEqual([tag, 200, true]);
     }
+    for (const tag of ['nope', ''])
+      expect([tag, (await get('openapi.json').query({ tag })).status]).toEqual([tag, 404]);
     const { status, body: refused } = await get('openapi.json').query({ tag: 'nope' });
     expect([status, refused.code, refused.message]).toEqual([
       404,

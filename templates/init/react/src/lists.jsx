@@ -33,7 +33,13 @@ export function Lists({ user }) {
 }
 
 function List({ list, isOwner }) {
+  const [problem, setProblem] = useState('');
   const items = api.collection('items');
+  const attempt = (work) =>
+    work.then(
+      () => setProblem(''),
+      (failure) => setProblem(failure.message),
+    );
   const { data, error } = useFollow(api, 'items', { filter: { list: list._id }, sort: 'createdAt' });
   async function share({ username }) {
     const { _id } = await api.auth.publicProfile(username);
@@ -42,15 +48,15 @@ function List({ list, isOwner }) {
   return (
     <section>
       <h2>{list.title}</h2>
-      {error && <p role="alert">{error.message}</p>}
+      {(error || problem) && <p role="alert">{error?.message ?? problem}</p>}
       <ul className="items">
         {data?.map(({ _id, text, done }) => (
           <li key={_id}>
             <label>
-              <input type="checkbox" checked={done} onChange={() => items.update(_id, { done: !done })} />
+              <input type="checkbox" checked={done} onChange={() => attempt(items.update(_id, { done: !done }))} />
               <span>{text}</span>
             </label>
-            <button aria-label={`Remove ${text}`} title="Remove" onClick={() => items.remove(_id)}>
+            <button aria-label={`Remove ${text}`} title="Remove" onClick={() => attempt(items.remove(_id))}>
               ×
             </button>
           </li>
