@@ -38,7 +38,7 @@ export default {
   'GET /digest': async ({ caller, api }) =>
     caller.roles.includes('manager') ? { body: await digest(api) } : { status: 403, body: 'For managers' },
 
-  // For a schedule: stores the same every night.
+  // By the schedule in bsvc.yaml: stores the same every night.
   nightly: async ({ api }) => {
     await api.collection('digests').insert({ text: await digest(api) });
   },
