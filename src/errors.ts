@@ -32,7 +32,7 @@ export interface FieldProblem {
   methods?: string[];
   /** Of a rule that refused a change: the document as it is before the change, or as it would be after it. */
   side?: 'before' | 'after';
-  /** Of a guest whose address another account has: for the project's server. */
+  /** For EMAIL_TAKEN of an anonymous user: token for the project's server. */
   handover?: string;
 }
 

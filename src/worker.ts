@@ -14,7 +14,7 @@ import { finishUserDeletionJob } from './features/users/accounts/finish-user-del
 import { finishTakeOverJob } from './features/users/codes/finish-take-over.job.js';
 import { mailCodeJob } from './features/users/codes/mail-code.job.js';
 import { resetFactorsJob } from './features/users/factors/reset-factors.job.js';
-import { removeGuestsJob } from './features/users/accounts/remove-guests.job.js';
+import { removeAnonymousUsersJob } from './features/users/accounts/remove-anonymous-users.job.js';
 import { removeExpiredAccessJob } from './features/users/remove-expired.job.js';
 import { removeOldCallsJob } from './features/hooks/call-log.js';
 import { runScheduleJob, watchSchedules } from './features/hooks/run-schedules.js';
@@ -57,7 +57,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   finishUserDeletionJob,
   resetFactorsJob,
   removeExpiredAccessJob,
-  removeGuestsJob,
+  removeAnonymousUsersJob,
   deliverSystemMail,
   deliverMail,
   sweepMail,
@@ -88,7 +88,7 @@ export const SCHEDULES: readonly Schedule<App>[] = [
   { job: removeExpiredDocumentsJob, cron: '11 * * * * *' },
   { job: forgetAnswersJob, cron: '53 * * * *' },
   { job: removeExpiredAccessJob, cron: '29 * * * *' },
-  { job: removeGuestsJob, cron: '43 * * * *' },
+  { job: removeAnonymousUsersJob, cron: '43 * * * *' },
   { job: sweepMail, cron: '*/5 * * * *' },
   { job: forgetMailsJob, cron: '37 * * * * *' },
   { job: sweepWebhooksJob, cron: '*/10 * * * * *' },

@@ -142,7 +142,7 @@ const update = defineCommand({
     redirects: list('--redirect <url>', 'URL of the application that emails may link to; "none" removes all'),
     mfa: choice('--mfa <mode>', 'whether users may, or have to, enrol a second factor', MFA_MODES),
     mfaResetDelay: option('--mfa-reset-delay <time>', 'delay until a reset of a user’s MFA takes effect'),
-    anonymous: choice('--anonymous <mode>', 'whether users may sign up as guests, without an address', ['on', 'off']),
+    anonymous: choice('--anonymous <mode>', 'anonymous sign-up, without an address', ['on', 'off']),
     anonymousKeep: option('--anonymous-keep <time>', 'delete inactive anonymous users after this long'),
     tokens: choice(
       '--tokens <algorithm>',

@@ -7,7 +7,7 @@ export interface Detail {
   n?: number;
   /** Of `RULE_REFUSED`: the document as it is before the change, or as it would be after it. */
   side?: 'before' | 'after';
-  /** Of a guest whose address another account has: for your server, which moves what the guest has. */
+  /** For `EMAIL_TAKEN` of an anonymous user: token with which your server merges the two accounts. */
   handover?: string;
 }
 

@@ -2,7 +2,7 @@ import type { Response } from 'supertest';
 import request from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Collection, parseFieldSpec } from '../world/collections.js';
-import { drainJobs, removeGuestsJob } from '../world/jobs.js';
+import { drainJobs, removeAnonymousUsersJob } from '../world/jobs.js';
 import { changeProject } from '../world/projects.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
@@ -128,7 +128,7 @@ describe('the documents of an account that ends', () => {
     await write(held, collections.held);
     // Longer than a session lives.
     clock.advance(31 * DAY_MS);
-    await removeGuestsJob.run(test.app, {}, { stopping: new AbortController().signal } as never);
+    await removeAnonymousUsersJob.run(test.app, {}, { stopping: new AbortController().signal } as never);
     await drainJobs(test.app);
     const left = await Promise.all(guests.map(({ id }) => server.get(`/users/${id}`)));
     expect(left.map(codeOf)).toEqual(['404 USER_NOT_FOUND', '200 ', '404 USER_NOT_FOUND']);

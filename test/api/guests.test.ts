@@ -1,7 +1,7 @@
 import type { Response } from 'supertest';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addCollection } from '../world/collections.js';
-import { removeGuestsJob } from '../world/jobs.js';
+import { removeAnonymousUsersJob } from '../world/jobs.js';
 import { changeProject, setSocialProvider } from '../world/projects.js';
 import { buildProject, type TestProject } from '../helpers/build-project.js';
 import { createFakeClock } from '../helpers/fake-clock.js';
@@ -299,7 +299,7 @@ describe('a guest to whom nobody can come back', () => {
     await client.send('post', '/logout', undefined, { 'x-refresh-token': young.refreshToken });
     const late = await open();
     await client.send('post', '/logout', undefined, { 'x-refresh-token': late.refreshToken });
-    await removeGuestsJob.run(test.app, {}, { stopping: new AbortController().signal } as never);
+    await removeAnonymousUsersJob.run(test.app, {}, { stopping: new AbortController().signal } as never);
     const found = await Promise.all(
       [gone, live, young, late].map(async ({ id }) => (await server.get(`/users/${id}`)).status),
     );

@@ -48,7 +48,7 @@ export interface Auth<P> {
   /** Makes an account and signs in. */
   signUp(user: Part<P, 'users', 'Insert'>): Promise<Part<P, 'users', 'Document'>>;
   signIn(credentials: { email: string; password: string }): Promise<Part<P, 'users', 'Document'>>;
-  /** Signs in as a guest, a user without an address, where the project has guests. */
+  /** Signs in as an anonymous user, if the project allows them. */
   anonymous(fields?: Partial<Part<P, 'users', 'Insert'>>): Promise<Part<P, 'users', 'Document'>>;
   readonly code: CodeSignIn<P>;
   readonly mfa: Mfa<Part<P, 'users', 'Document'>>;

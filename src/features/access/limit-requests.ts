@@ -176,11 +176,11 @@ export async function countSignIn(app: App, ctx: Context, project: Project): Pro
   if (!verdict.allowed) throw refuse(ctx, limit, verdict, app.clock.now());
 }
 
-/** Counts a request that makes a guest: 429 RATE_LIMITED beyond the limit of its address. */
-export async function countGuest(app: App, ctx: Context, project: Project): Promise<void> {
+/** Counts an anonymous sign-up; 429 RATE_LIMITED beyond the limit of its address. */
+export async function countAnonymousSignUp(app: App, ctx: Context, project: Project): Promise<void> {
   const rate = app.config.anonymousRateLimit;
   if (!rate) return;
-  const limit = { ...GUESTS, rate };
+  const limit = { ...ANONYMOUS_SIGN_UPS, rate };
   const verdict = await consume(app, limit, clientNetwork(ctx.ip), project);
   if (!verdict.allowed) throw refuse(ctx, limit, verdict, app.clock.now());
 }
@@ -197,7 +197,7 @@ function openOperatorFinder(app: App): (ctx: Context, isRefused: boolean) => Pro
   };
 }
 
-const GUESTS: Omit<AppliedLimit, 'rate'> = {
+const ANONYMOUS_SIGN_UPS: Omit<AppliedLimit, 'rate'> = {
   name: 'guests',
   counted: 'guests of one address',
   of: 'address',

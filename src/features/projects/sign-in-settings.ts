@@ -31,9 +31,9 @@ export interface SignInSettings {
   /** The time after which a reset of a user's factors takes effect: `24h`. */
   mfaResetDelay?: string;
   passkeys?: PasskeySite | null;
-  /** Guests may sign up. */
+  /** Whether anonymous users can sign up. */
   anonymous?: boolean;
-  /** The age from which a guest goes that nobody can come back to: `30d`. */
+  /** Age after which anonymous users without a live session are deleted: `30d`. */
   anonymousKeep?: string;
   /** How access tokens are signed: with a secret of the service alone, or so that other servers can check them. */
   tokens?: TokenAlgorithm;

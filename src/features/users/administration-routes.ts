@@ -215,7 +215,7 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
     rate: 'plain',
     body: openObject({ handover: text({ minLength: 1, maxLength: 100 }) }),
     example: { handover: 'from EMAIL_TAKEN' },
-    answers: ok(object({ guest: ACCOUNT, user: ACCOUNT }), 'The guest, and the account of the same person'),
+    answers: ok(object({ guest: ACCOUNT, user: ACCOUNT }), 'The anonymous user, and the account of the same person'),
     refuses: { 400: ['VALIDATION_FAILED', 'HANDOVER_INVALID'] },
     async handle({ app, ctx, project, body: { handover } }) {
       ctx.set('Cache-Control', 'no-store');

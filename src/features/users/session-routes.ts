@@ -3,8 +3,8 @@ import { done, plain, route, type Route } from '../../http/routes/route.js';
 import { object, oneOf, openObject } from '../../platform/schema/schema.js';
 import { sessionOf } from '../access/caller.js';
 import { ANY_KEY, ASKED_KEY } from '../access/key-access.js';
-import { countGuest } from '../access/limit-requests.js';
-import { EMAIL, GUEST, NEW_USER, PASSWORD } from './accounts/describe-user.js';
+import { countAnonymousSignUp } from '../access/limit-requests.js';
+import { EMAIL, ANONYMOUS_USER, NEW_USER, PASSWORD } from './accounts/describe-user.js';
 import { setterOf } from './accounts/new-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { normaliseEmail } from './credentials.js';
@@ -22,7 +22,7 @@ import {
 import { logIn } from './sign-in/log-in.js';
 import { logOut } from './sessions/log-out.js';
 import { refreshSession } from './sessions/refresh-session.js';
-import { requireGuests, signUpGuest, signUpSignedIn } from './sign-up.js';
+import { requireAnonymousOn, signUpAnonymous, signUpSignedIn } from './sign-up.js';
 
 /** Sign-up, sign-in and what keeps a session. */
 export const SESSION_ROUTES: readonly Route[] = [
@@ -50,14 +50,14 @@ export const SESSION_ROUTES: readonly Route[] = [
     },
   }),
   route('POST /api/userAuth/signup/anonymous', {
-    id: 'signUpGuest',
+    id: 'signUpAnonymous',
     bodySize: 'small',
     summary: 'Sign in as an anonymous user',
     description:
       'Creates a user without an address. A confirmed address (`update-profile`, then `verify-email`), a linked identity or a passkey makes the account permanent with the same id. Takes fields of `users`, as `signup` does.',
     access: ASKED_KEY,
     headers: REFRESH_MODE,
-    openBody: GUEST,
+    openBody: ANONYMOUS_USER,
     bodyIsOptional: true,
     example: { name: 'Guest' },
     answers: signedIn(201),
@@ -67,9 +67,9 @@ export const SESSION_ROUTES: readonly Route[] = [
       409: ['DOCUMENT_CHANGING'],
     },
     async handle({ app, ctx, project, body }) {
-      requireGuests(project);
-      await countGuest(app, ctx, project);
-      const { user, tokens } = await signUpGuest(app, project, body, clientOf(ctx));
+      requireAnonymousOn(project);
+      await countAnonymousSignUp(app, ctx, project);
+      const { user, tokens } = await signUpAnonymous(app, project, body, clientOf(ctx));
       return { user: presentUser(user), ...deliverTokens(app, ctx, project, tokens) };
     },
   }),

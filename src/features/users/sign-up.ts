@@ -84,8 +84,8 @@ export async function signUpSignedIn(
   return { user, tokens: tokens! };
 }
 
-/** 403 ANONYMOUS_OFF where the project wants no guests. */
-export function requireGuests(project: Project): void {
+/** 403 ANONYMOUS_OFF unless the project allows anonymous users. */
+export function requireAnonymousOn(project: Project): void {
   if (signInOf(project).anonymous) return;
   throw forbidden(
     'ANONYMOUS_OFF',
@@ -93,11 +93,11 @@ export function requireGuests(project: Project): void {
   );
 }
 
-/** Makes a guest, who has no address and no way in but this session. 400 for fields, as signUp. */
-export async function signUpGuest(app: App, project: Project, body: unknown, client: Client): Promise<SignedIn> {
+/** Creates an anonymous user, whose only sign-in method is this session. 400 for fields, as signUp. */
+export async function signUpAnonymous(app: App, project: Project, body: unknown, client: Client): Promise<SignedIn> {
   requireSigningKey(app, project);
   const collection = await requireCollection(app, project._id, USERS);
-  const options = { setter: 'user', needsPassword: false, isGuest: true } as const;
+  const options = { setter: 'user', needsPassword: false, isAnonymous: true } as const;
   const { user: wanted } = readNewUser(collection, body, options, app.clock.now());
   const user = await askSignUp(app, project, collection, wanted, client);
   const referrer = { caller: userCaller(project, user._id.toHexString()) };

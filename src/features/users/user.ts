@@ -19,7 +19,7 @@ export interface Account {
   keptIdentity?: string | null;
   /** Marks of links that their user took off: refused from then on, whether or not the record is gone. */
   unlinked?: string[];
-  /** A guest: signed up without an address, until a proven address, a linked identity or a passkey makes it last. */
+  /** Signed up anonymously, and has no confirmed address, linked identity or passkey yet. */
   anonymous?: boolean;
   /** Granted by the project (accounts.md 3), where it has no field `roles` of its own. */
   roles?: string[];
@@ -39,18 +39,18 @@ export interface Account {
 
 /** An end user as stored. Never trashed: an account is there or it is deleted. */
 export interface User extends StoredDocument {
-  /** Trimmed and lower-cased; none of a guest, and of who was one until an address is proven. */
+  /** Trimmed and lower-cased. Absent for anonymous users, until they confirm an address. */
   email?: string;
   emailVerified: boolean;
   [HIDDEN_FIELD]: Account;
 }
 
 /** True for a user without any way in but the session (accounts.md 4). */
-export function isGuest(user: Pick<User, typeof HIDDEN_FIELD>): boolean {
+export function isAnonymous(user: Pick<User, typeof HIDDEN_FIELD>): boolean {
   return user[HIDDEN_FIELD].anonymous === true;
 }
 
-/** The part of a write by which a guest's account lasts. */
+/** The part of a write that makes an anonymous account permanent. */
 export const LASTING = { [`${HIDDEN_FIELD}.anonymous`]: false } as const;
 
 /** What names an account to people and counts: its address, else its id. */

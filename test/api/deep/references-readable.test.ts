@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { App } from '../../world/app.js';
 import { type Collection, editCollection, parseFieldSpec } from '../../world/collections.js';
 import { insertDocument, userCaller, requireWriteTarget } from '../../world/documents.js';
-import { drainJobs, removeGuestsJob } from '../../world/jobs.js';
+import { drainJobs, removeAnonymousUsersJob } from '../../world/jobs.js';
 import { changeProject } from '../../world/projects.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../../helpers/build-project.js';
 import { createFakeClock } from '../../helpers/fake-clock.js';
@@ -407,7 +407,7 @@ describe('documents that restrict', () => {
     const deleted = await send(as(person), 'delete', 'userAuth/me', { currentPassword: PASSWORD });
     expect([deleted.status, deleted.text]).toEqual([200, expect.any(String)]);
     clock.advance(31 * 86_400_000);
-    await removeGuestsJob.run(test.app, {}, { stopping: new AbortController().signal } as never);
+    await removeAnonymousUsersJob.run(test.app, {}, { stopping: new AbortController().signal } as never);
     expect((await send(server(), 'get', `userAuth/users/${guest}`)).status).toBe(404);
     await drainJobs(test.app);
     const ofBoth = (of: (id: string) => unknown): unknown[] => [person.id, guest].map((id) => [of(id), null]);

@@ -10,7 +10,7 @@ import { findLetter, ONE_TIME_CODES, type CodePurpose } from '../../../src/featu
 import { COUNTERS } from '../../../src/features/users/counters.js';
 import { sessionStore } from '../../../src/features/users/sessions/session.js';
 import { setSocialProvider } from '../../../src/features/users/social/social-provider.js';
-import { isGuest, type User } from '../../../src/features/users/user.js';
+import { isAnonymous, type User } from '../../../src/features/users/user.js';
 import { userStore } from '../../../src/features/users/user-store.js';
 import { migrate } from '../../../src/migrations/migrate.js';
 import { listOutbox } from '../../../src/platform/mail-provider/outbox.js';
@@ -170,7 +170,7 @@ export async function openAccountWorld(random: Random): Promise<AccountWorld> {
     async passTenMinutes() {
       for (const { _id, authAt, createdAt, mfaAt, userId } of await sessionStore(app).find({ projectId }).toArray()) {
         const owner = await userStore(app, projectId).findOne({ _id: userId });
-        if (owner && isGuest(owner)) continue;
+        if (owner && isAnonymous(owner)) continue;
         const earlier = (at: Date): Date => new Date(at.getTime() - FRESH_MS);
         const set = { authAt: earlier(authAt ?? createdAt), ...(mfaAt && { mfaAt: earlier(mfaAt) }) };
         await sessionStore(app).updateOne({ _id }, { $set: set });

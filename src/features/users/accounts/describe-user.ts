@@ -100,9 +100,9 @@ export const NEW_USER: Schema<JsonObject> = claimed({
   properties: { email: EMAIL, password: NEW_PASSWORD },
 });
 
-/** The body of a guest: the rest of it is for the schema of `users` to say. */
-export const GUEST: Schema<JsonObject> = claimed({
-  title: 'Guest',
+/** The body of an anonymous sign-up; fields of `users` are checked by its schema. */
+export const ANONYMOUS_USER: Schema<JsonObject> = claimed({
+  title: 'AnonymousUser',
   type: 'object',
   properties: { email: false, password: false },
 });

@@ -13,7 +13,7 @@ import type { User } from '../user.js';
 import { takeRoles } from './user-roles.js';
 
 const WITHOUT_PASSWORD = 'without a password';
-const GUEST_EMAIL = 'guest@example.com';
+const PLACEHOLDER_EMAIL = 'guest@example.com';
 
 export interface NewUser {
   user: User;
@@ -33,7 +33,8 @@ export function setterOf({ key }: Pick<Caller, 'key'>): FieldSetter {
 
 /**
  * The user that a signup's body asks for (rest-api.md 2.6, 4.1; decisions.md 2), without its password, which may be
- * left out where `needsPassword` is false; of a guest neither password nor address. Throws one 400 with every problem.
+ * left out where `needsPassword` is false; anonymous users have neither password nor address. Throws one 400 with all
+ * problems.
  */
 export function readNewUser(
   collection: Collection,
@@ -41,8 +42,8 @@ export function readNewUser(
   {
     setter,
     needsPassword = true,
-    isGuest = false,
-  }: { setter: FieldSetter; needsPassword?: boolean; isGuest?: boolean },
+    isAnonymous = false,
+  }: { setter: FieldSetter; needsPassword?: boolean; isAnonymous?: boolean },
   now: number,
 ): NewUser {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
@@ -53,13 +54,13 @@ export function readNewUser(
     if (Object.hasOwn(own, name)) problems.add('system', 'is set by the service', name);
     delete own[name];
   }
-  if (isGuest) {
+  if (isAnonymous) {
     for (const name of ['email', 'password', EMAIL_VERIFIED]) {
-      if (Object.hasOwn(own, name)) problems.add('guest', 'is none of a guest', name);
+      if (Object.hasOwn(own, name)) problems.add('anonymous', 'is not allowed for anonymous users', name);
       delete own[name];
     }
     // As with the password below.
-    own.email = GUEST_EMAIL;
+    own.email = PLACEHOLDER_EMAIL;
   }
   refuseProtected(collection, Object.keys(own), setter, problems);
   const emailVerified = readEmailVerified(own, setter, problems);
@@ -77,7 +78,7 @@ export function readNewUser(
     user: {
       _id: new ObjectId(),
       ...stored,
-      ...(!isGuest && { email }),
+      ...(!isAnonymous && { email }),
       emailVerified,
       isDeleted: false,
       deletedAt: null,
@@ -87,7 +88,7 @@ export function readNewUser(
         passwordHash: null,
         disabledAt: null,
         tokensSince: null,
-        ...(isGuest && { anonymous: true }),
+        ...(isAnonymous && { anonymous: true }),
         ...(roles && { roles }),
       },
     },

@@ -1,7 +1,7 @@
 import { HIDDEN_FIELD, type Field } from '../../collections/fields/field.js';
 import { ROLES } from '../../collections/users-collection.js';
 import { presentDocument, type PresentedDocument } from '../../documents/reply/present-document.js';
-import { isGuest, type User } from '../user.js';
+import { isAnonymous, type User } from '../user.js';
 
 /**
  * A user as its owner and the operator see it: schema fields, `emailVerified`, `createdAt`, `updatedAt`, the roles of
@@ -12,7 +12,7 @@ export function presentUser(user: User): PresentedDocument {
   const { roles } = user[HIDDEN_FIELD];
   return {
     ...rest,
-    ...(isGuest(user) && { isAnonymous: true }),
+    ...(isAnonymous(user) && { isAnonymous: true }),
     ...(roles !== undefined && !Object.hasOwn(rest, ROLES) && { [ROLES]: roles }),
   };
 }

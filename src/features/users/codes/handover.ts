@@ -12,9 +12,9 @@ import { claimAccount } from './proven-address.js';
 const HANDOVERS = oneTimeTokens<{ guestId: ObjectId; userId: ObjectId; email: string }>('handover', 5 * 60_000);
 
 /**
- * The refusal of a guest who has proven an address that another account has: 409 EMAIL_TAKEN with a token by which the
- * project's server learns both (accounts.md 4). An account whose address nobody had proven passes to the guest's person
- * first, as when they sign in, so that no stranger gets a guest's documents.
+ * The error for an anonymous user who confirmed the address of another account: 409 EMAIL_TAKEN with a token that gives
+ * the project's server both accounts (accounts.md 4). An account that never confirmed the address is taken over first,
+ * as by a sign-in, so that its creator cannot get the anonymous user's documents.
  */
 export async function refuseWithHandover(app: App, project: Project, guest: User, email: string): Promise<AppError> {
   const existing = await findUserByEmail(app, project._id, email);
@@ -22,14 +22,14 @@ export async function refuseWithHandover(app: App, project: Project, guest: User
   const owned = await claimAccount(app, project, existing);
   if (!owned) return emailTaken();
   const handover = await HANDOVERS.give(app, project, { guestId: guest._id, userId: owned._id, email });
-  const message = 'The server of the project may move what the guest has to that account: POST handovers, within 5m';
+  const message = 'The address has an account. Your server can merge the two within 5 minutes: POST handovers';
   const details = [{ field: 'email', rule: 'handover', message, handover }];
   return conflict('EMAIL_TAKEN', emailTaken().message, { details });
 }
 
 /**
- * The guest and the account that a token is about, which is used up by that: both are one person's. 400
- * HANDOVER_INVALID for one that is unknown, used or too old, and once either is not what it was.
+ * Uses a token and returns the anonymous user and the account that it claims. 400 HANDOVER_INVALID for a token that is
+ * unknown, used or expired, or if either account has changed.
  */
 export async function takeHandover(app: App, project: Project, token: string): Promise<{ guest: User; user: User }> {
   const taken = await HANDOVERS.take(app, project, token);

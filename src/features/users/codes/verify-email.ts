@@ -13,7 +13,7 @@ import { findUser, findUserByEmail } from '../user-store.js';
  * Marks the address as its owner's, or lets a pending one take the place of the account's (decisions.md 12). The person
  * who confirms owns the account from then on: sessions, tokens and identities end, but for the `session` in which it
  * was done; outside the account's sessions the password and factors end too. Answers whether a password ended. 400
- * OTP_INVALID; a code works once. 409 EMAIL_TAKEN, to a guest with a handover.
+ * OTP_INVALID; a code works once. 409 EMAIL_TAKEN with a handover for anonymous users.
  */
 export async function verifyEmail(
   app: App,
@@ -54,7 +54,7 @@ async function confirmChange(
     }
   } catch (error) {
     if (!isEmailConflict(error)) throw error;
-    // Only in the session of a guest: anybody else who has the code might be another person.
+    // Only in the anonymous user's session: another caller with the code may be another person.
     if (!prover || user.email !== undefined) throw emailTaken();
     if (!(await code.spend())) throw codeInvalid();
     throw await refuseWithHandover(app, project, user, email);

@@ -14,7 +14,7 @@ import {
   passkeyStore,
   type Passkey,
 } from '../accounts/passkey.js';
-import { isGuest, LASTING, type User } from '../user.js';
+import { isAnonymous, LASTING, type User } from '../user.js';
 import { noteInAccount } from '../user-store.js';
 import { CHALLENGE_MS, isOfFrame, loadWebauthn, requirePasskeySite } from './verify-passkey.js';
 
@@ -34,7 +34,7 @@ const REGISTRATIONS = oneTimeTokens<Registration>('passkey-register', CHALLENGE_
  */
 export async function beginPasskey(app: App, project: Project, user: User) {
   const { rpId } = requirePasskeySite(project);
-  if (!user.emailVerified && !isGuest(user)) {
+  if (!user.emailVerified && !isAnonymous(user)) {
     throw forbidden('EMAIL_UNVERIFIED', 'Confirm the email address first: POST verify-email with its code');
   }
   const passkeys = await listPasskeys(app, project, user);
@@ -88,7 +88,7 @@ export async function registerPasskey(
     await passkeyStore(app).deleteOne({ _id: passkey._id });
     throw tooMany();
   }
-  if (isGuest(user)) await noteInAccount(app, project._id, { _id: user._id }, LASTING);
+  if (isAnonymous(user)) await noteInAccount(app, project._id, { _id: user._id }, LASTING);
   return passkey;
 }
 

@@ -21,7 +21,7 @@ import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
 import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { BY_STRANGER, sendChangeCode, sendCode } from '../codes/send-code.js';
-import { isGuest, type User } from '../user.js';
+import { isAnonymous, type User } from '../user.js';
 import { accountChanged, requireUser, findUserByEmail } from '../user-store.js';
 import { withCurrentPassword } from '../accounts/check-password.js';
 
@@ -146,7 +146,7 @@ interface ReadChange {
   change: Record<string, unknown>;
   /** The address that a user asks for. */
   address: string | null;
-  /** Of a guest who asks for an address. */
+  /** For an anonymous user who adds an address. */
   password: string | null;
   currentPassword: string | null;
   /** Those that the project sets. */
@@ -162,7 +162,7 @@ function readChange(
   const problems = new Problems();
   const change = { ...body };
   const currentPassword = setter === 'user' ? takePassword(change, problems) : null;
-  const password = setter === 'user' && isGuest(user) ? takeNewPassword(change, problems) : null;
+  const password = setter === 'user' && isAnonymous(user) ? takeNewPassword(change, problems) : null;
   for (const path of Object.keys(change)) {
     if (path.split('.')[0] === 'password') problems.add('password', 'is changed by change-password only', path);
   }
@@ -207,7 +207,7 @@ function takePassword(change: Record<string, unknown>, problems: Problems): stri
   return currentPassword as string;
 }
 
-/** The password that a guest's account is to have; null without one. */
+/** The new password of an anonymous user; null without one. */
 function takeNewPassword(change: Record<string, unknown>, problems: Problems): string | null {
   if (!Object.hasOwn(change, 'password')) return null;
   const { password } = change;
@@ -247,8 +247,8 @@ async function authoriseEmailChange(
     }
     await withCurrentPassword(app, project._id, user, { currentPassword, ip }, () => Promise.resolve());
   }
-  // A guest is told once the address is proven: anybody may be one.
-  if (!isGuest(user) && (await findUserByEmail(app, project._id, address))) throw emailTaken();
+  // Anonymous users learn it only after they confirm the address, because anyone can be one.
+  if (!isAnonymous(user) && (await findUserByEmail(app, project._id, address))) throw emailTaken();
 }
 
 /** The part of a write that notes the address which the account is to have; it keeps its own until verifyEmail. */

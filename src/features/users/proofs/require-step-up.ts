@@ -14,7 +14,7 @@ import { asksForCode, findLevel } from '../factors/factors.js';
 import { takeCode } from '../codes/one-time-code.js';
 import { isSessionOf } from '../sessions/end-sessions.js';
 import { proofOf, type ProofMethod, type SessionProof, sessionStore } from '../sessions/session.js';
-import { isGuest, type User } from '../user.js';
+import { isAnonymous, type User } from '../user.js';
 
 /** Time for which a proof suffices for what changes the ways into an account. */
 const FRESH_MS = 10 * 60_000;
@@ -94,8 +94,8 @@ export async function requireStepUp(
   const level = await findLevel(app, project, user);
   if (method && levelOf([method]) >= level) return;
   const session = await findFresh(app, proving, level);
-  // Of a guest the session is all there is.
-  if (session && (isGuest(user) || levelOf(session.amr) >= level)) return;
+  // Anonymous users have no other proof than the session.
+  if (session && (isAnonymous(user) || levelOf(session.amr) >= level)) return;
   throw await stepUpRequired(app, project, user);
 }
 
@@ -126,7 +126,7 @@ async function findFresh(app: App, { user, session }: ProvingUser, level: Level)
   const found = await sessionStore(app).findOne({ _id: session, userId: user._id, revokedAt: null });
   if (!found || !isSessionOf(found, user)) return null;
   const proof = proofOf(found);
-  if (isGuest(user)) return proof;
+  if (isAnonymous(user)) return proof;
   const at = level === 2 ? found.mfaAt : proof.authAt;
   const ageMs = at ? app.clock.now() - at.getTime() : Infinity;
   return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS ? proof : null;

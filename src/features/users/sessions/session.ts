@@ -6,7 +6,7 @@ import type { User } from '../user.js';
 
 /**
  * A way in which somebody proved to be the user (accounts.md 2): the password, a mailed code, a sign-in provider, an
- * authenticator app, a recovery code, a passkey; of a guest nothing but having come (`anon`).
+ * authenticator app, a recovery code, a passkey; `anon` for anonymous users.
  */
 export const PROOF_METHODS = ['pwd', 'otp', 'social', 'totp', 'recovery', 'passkey', 'anon'] as const;
 export type ProofMethod = (typeof PROOF_METHODS)[number];

@@ -6,7 +6,7 @@ import { changeUser } from '../accounts/change-user.js';
 import { isEmailConflict } from '../accounts/insert-user.js';
 import { identityStore, type LinkedIdentity } from '../accounts/linked-identity.js';
 import { isEmail, normaliseEmail } from '../credentials.js';
-import { isGuest, LASTING, type User } from '../user.js';
+import { isAnonymous, LASTING, type User } from '../user.js';
 import { accountChanged } from '../user-store.js';
 import { challengeOf, TO_LINK } from './social-login.js';
 import { findLinked, linkIdentity } from './social-user.js';
@@ -40,15 +40,15 @@ export async function finishLink(
     if (!linked && !(await linkIdentity(app, project, provider, identity, user))) continue;
     const link = await identityStore(app).findOne({ _id: identity });
     if (!link) continue;
-    if (isGuest(user)) await makeLast(app, project, user, attempt.verifiedEmail);
+    if (isAnonymous(user)) await makeLast(app, project, user, attempt.verifiedEmail);
     return link;
   }
   throw accountChanged();
 }
 
 /**
- * A guest who has linked an identity is one no longer, and has the address that the provider vouches for, unless
- * another account has it.
+ * Makes the account of an anonymous user permanent, with the address that the provider has verified, unless another
+ * account has it.
  */
 async function makeLast(app: App, project: Project, user: User, verifiedEmail: string | null): Promise<void> {
   const email = normaliseEmail(verifiedEmail ?? '');

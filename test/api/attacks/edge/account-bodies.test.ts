@@ -31,7 +31,7 @@ const random = openRandom(seed);
 
 /** Routes where a body of the right form may succeed whatever it says, as nothing in it is secret. */
 const OPEN: ReadonlySet<string> = new Set([
-  ...['signUp', 'signUpGuest', 'sendLoginCode', 'requestPasswordReset', 'resendVerification', 'updateProfile'],
+  ...['signUp', 'signUpAnonymous', 'sendLoginCode', 'requestPasswordReset', 'resendVerification', 'updateProfile'],
   ...[
     'putProfile',
     'sendInvite',

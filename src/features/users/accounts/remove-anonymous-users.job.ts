@@ -15,20 +15,20 @@ import { deleteUser } from './delete-user.js';
 import { identityStore } from './linked-identity.js';
 import { hasPasskey } from './passkey.js';
 
-/** Deletes guests of a project's `anonymousKeep` to whom nobody can come back: without a session, identity, passkey. */
-export const removeGuestsJob: JobDefinition<App> = {
-  name: 'users.removeGuests',
+/** Deletes anonymous users of a project's `anonymousKeep` without a live session, identity or passkey. */
+export const removeAnonymousUsersJob: JobDefinition<App> = {
+  name: 'users.removeAnonymous',
   retry: { delaysMs: [60_000, 300_000] },
   async run(app, _payload, { stopping }) {
     if (!(await isClockSteady(app))) return;
     for await (const project of projectStore(app).find({ state: 'active', 'signIn.anonymous': { $exists: true } })) {
       if (stopping.aborted) return;
-      await removeGuests(app, project, stopping);
+      await removeAnonymousUsers(app, project, stopping);
     }
   },
 };
 
-async function removeGuests(app: App, project: Project, stopping: AbortSignal): Promise<void> {
+async function removeAnonymousUsers(app: App, project: Project, stopping: AbortSignal): Promise<void> {
   const before = new Date(app.clock.now() - parseDuration(signInOf(project).anonymousKeep));
   const guests = { isDeleted: false, createdAt: { $lte: before }, [`${HIDDEN_FIELD}.anonymous`]: true };
   for await (const guest of userStore(app, project._id).find(guests).sort({ createdAt: -1, _id: -1 })) {
@@ -37,16 +37,16 @@ async function removeGuests(app: App, project: Project, stopping: AbortSignal): 
       (await findLiveSessions(app, project._id, guest).limit(1).toArray()).length > 0 ||
       (await identityStore(app).findOne({ projectId: project._id, userId: guest._id })) !== null ||
       (await hasPasskey(app, project, guest));
-    if (!isReached) await removeGuest(app, project, guest);
+    if (!isReached) await removeAnonymousUser(app, project, guest);
   }
 }
 
-/** A guest who went since is gone; one whom a document of their own keeps (`onDelete: restrict`) stays. */
-async function removeGuest(app: App, project: Project, guest: User): Promise<void> {
+/** Deletes one user, unless a document keeps it (`onDelete: restrict`) or it no longer exists. */
+async function removeAnonymousUser(app: App, project: Project, guest: User): Promise<void> {
   try {
     await deleteUser(app, project, guest, { caller: userCaller(project, guest._id.toHexString()) });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    app.log.warn({ userId: guest._id.toHexString(), code: error.code }, 'a guest was not removed');
+    app.log.warn({ userId: guest._id.toHexString(), code: error.code }, 'an anonymous user was not removed');
   }
 }
