@@ -11,9 +11,20 @@ export interface Collection<P, N extends CollectionName<P>> extends CoreCollecti
   readonly follow: Follow<P, N>;
 }
 
+/** A call of own code at a moment: an address, or a handler of a file (`orders.mjs#remind`). */
+export interface PlannedCall {
+  url?: string;
+  run?: string;
+  body?: unknown;
+  /** A call with the same key takes its place. */
+  key?: string;
+}
+
 /** A client of one project. */
 export interface Client<P> extends Omit<CoreClient<P>, 'collection'> {
   collection<N extends CollectionName<P>>(name: N): Collection<P, N>;
+  /** Plans one call of own code, with the secret key; answers its id. */
+  schedule(at: Date | string, call: PlannedCall): Promise<{ id: string }>;
 }
 
 /** A client of one project; `bsvc generate types` writes the type argument. */
@@ -31,5 +42,9 @@ export function createClient<P extends ProjectTypes<P> = UntypedProject>(options
   return {
     ...client,
     collection: (name) => ({ ...client.collection(name), follow: followers.follow(name) as never }),
+    async schedule(at, call) {
+      const body = { at, ...call };
+      return (await connection.send<{ data: { id: string } }>({ method: 'POST', path: '/schedules', body })).data;
+    },
   };
 }

@@ -27,6 +27,7 @@ beforeAll(async () => {
   folder = await openTempDir();
   const settings = { BSVC_WEBHOOK_ALLOW_PRIVATE: 'true', BSVC_RATE_LIMIT: 'off', BSVC_HOOKS_DIR: folder.path };
   test = await openTestApp({ settings, clock });
+  test.app.ownCode.serveAt(test.url);
   receiver = await openWebhookReceiver();
 });
 afterAll(async () => {
@@ -87,8 +88,10 @@ describe('a single call', () => {
   it('calls a handler of a file', async () => {
     const dir = join(folder.path, owner.project.name);
     await mkdir(dir, { recursive: true });
-    const code = `export default { remind: async ({ body, api }) => {
+    const code = `export default { remind: async ({ body, dueAt, api }) => {
       if (body.order !== 7) throw new Error('another order');
+      const at = new Date(Date.parse(dueAt) + 60_000);
+      await api.schedule(at, { run: 'orders.mjs#remind', key: 'again', body: { order: 9 } });
     } };`;
     await writeFile(join(dir, 'orders.mjs'), code);
     const good = await plan({ url: undefined, run: 'orders.mjs#remind', body: { order: 7 } });
@@ -96,6 +99,8 @@ describe('a single call', () => {
     expect(good.secret).toBeNull();
     await pass(HOUR);
     await ask('get', `/${good.id}`).expect(404);
+    const again = (await ask('get', '/again').expect(200)).body as { data: Planned };
+    expect(Date.parse(again.data.at)).toBe(Date.parse(good.at) + MINUTE);
     expect((await ask('get', `/${bad.id}`).expect(200)).body).toMatchObject({
       data: { state: 'running', lastError: 'The handler threw: another order' },
     });
