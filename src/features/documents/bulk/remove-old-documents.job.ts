@@ -15,6 +15,8 @@ import { commitEach } from './commit-each.js';
 
 /** Documents whose removal is prepared at once. */
 const BATCH = 100;
+/** Documents of a collection that may stay before a run leaves it. */
+const MAX_KEPT = 1000;
 
 /**
  * Moves documents that have expired to the trash, or removes them for good, as their collection says, and returns their
@@ -81,26 +83,26 @@ interface Removal {
 
 /** Removes each document that matches and may be, in batches of one transaction; their number. */
 async function removeEach(app: App, collection: Collection, { filter, open, stop }: Removal): Promise<number> {
+  const { _id, version } = collection;
+  const documents = documentStore(app, collection);
+  const kept: ObjectId[] = [];
+  let before = new Set<string>();
   let removed = 0;
-  const carryOut = async (ids: readonly ObjectId[]): Promise<void> => {
-    const { _id, version } = collection;
-    const isHere = await collectionStore(app).findOne({ _id, state: 'active', version });
-    if (!isHere) return;
-    const writes: DecidedWrite[] = [];
+  // Those beyond are tried by the next run.
+  while (kept.length < MAX_KEPT && !stop?.aborted) {
+    const others = kept.length > 0 && { _id: { $nin: kept } };
+    const page = documents.find({ ...filter, ...others }).project<{ _id: ObjectId }>({ _id: 1 });
+    const ids = (await page.limit(BATCH).toArray()).map((found) => found._id);
+    if (ids.length === 0 || !(await collectionStore(app).findOne({ _id, state: 'active', version }))) break;
     const cascade = startCascade();
+    const writes: DecidedWrite[] = [];
     for (const id of ids) writes.push(await open({ collection, id, cascade }));
     const refused = await commitEach(app, writes);
     removed += ids.length - refused.size;
-  };
-  let batch: ObjectId[] = [];
-  const found = documentStore(app, collection).find(filter).project<{ _id: ObjectId }>({ _id: 1 });
-  for await (const { _id } of found) {
-    if (stop?.aborted) return removed;
-    if (batch.push(_id) < BATCH) continue;
-    await carryOut(batch);
-    batch = [];
+    // One that is met twice is kept for a reason that the filter does not say.
+    kept.push(...ids.filter((id, at) => refused.has(at) || before.has(id.toHexString())));
+    before = new Set(ids.map((id) => id.toHexString()));
   }
-  if (batch.length > 0) await carryOut(batch);
   return removed;
 }
 
