@@ -35,7 +35,8 @@ export function chooseWrites(
   if (kind === 4) {
     // One of them is anything: of several faults the first in the list is not always the one that is told.
     const odd = random.below(3);
-    const writes = [0, 1, 2].map((at) => choose.insert(name, at === odd ? undefined : 0));
+    // They bring no ids of their own.
+    const writes = [0, 1, 2].map((at) => ({ ...choose.insert(name, at === odd ? undefined : 0), id: newId() }));
     return { writes, as: 'bulk', more: '' };
   }
   if (kind === 5 && writer === null) {
