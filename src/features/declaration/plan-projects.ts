@@ -86,7 +86,16 @@ function listReferences({ signIn, mail, storage, webhooks = [] }: ProjectDeclara
 
 /** The declaration without what needs a secret and without own code, for those who look at its collections alone. */
 export function withoutSecrets(declaration: ProjectDeclaration): ProjectDeclaration {
-  const { signIn, mail, storage, webhooks, hooks: _hooks, ownCode: _ownCode, ...rest } = declaration;
+  const {
+    signIn,
+    mail,
+    storage,
+    webhooks,
+    hooks: _hooks,
+    schedules: _schedules,
+    ownCode: _ownCode,
+    ...rest
+  } = declaration;
   return {
     ...rest,
     ...(signIn && { signIn: { ...signIn, providers: undefined } }),
