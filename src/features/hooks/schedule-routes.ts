@@ -118,7 +118,7 @@ export const CALL_ROUTES: RouteList = {
   prefix: '/api/schedules',
   tag: 'Own code',
   rate: 'plain',
-  params: { key: naming('Key or id of the call', 'SCHEDULE_NOT_FOUND') },
+  params: { call: naming('Key or id of the call', 'SCHEDULE_NOT_FOUND') },
   routes: [
     route('POST /api/schedules', {
       id: 'planCall',
@@ -162,19 +162,19 @@ export const CALL_ROUTES: RouteList = {
         return { items: items.map((each) => presentCall(app, each)), total, page, limit };
       },
     }),
-    route('GET /api/schedules/:key', {
+    route('GET /api/schedules/:call', {
       id: 'getCall',
       summary: 'Get a planned call',
       access: SECRET_KEY,
       answers: ok(CALL, 'Call'),
-      handle: async ({ app, project, params }) => presentCall(app, await requireCall(app, project, params.key)),
+      handle: async ({ app, project, params }) => presentCall(app, await requireCall(app, project, params.call)),
     }),
-    route('DELETE /api/schedules/:key', {
+    route('DELETE /api/schedules/:call', {
       id: 'removeCall',
       summary: 'Take back a planned call',
       access: SECRET_KEY,
       answers: ok(CALL, 'Call taken back'),
-      handle: async ({ app, project, params }) => presentCall(app, await removeCall(app, project, params.key)),
+      handle: async ({ app, project, params }) => presentCall(app, await removeCall(app, project, params.call)),
     }),
   ],
 };

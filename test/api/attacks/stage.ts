@@ -179,7 +179,7 @@ async function furnish(stage: Stage, owner: TestProject, word: string): Promise<
     webhookSecret: secret!,
     name: 'own',
     event: 'posts.create',
-    key: 'later',
+    call: 'later',
     provider: 'github',
     guide: 'email',
     page: 'email.md',

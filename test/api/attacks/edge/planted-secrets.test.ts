@@ -54,7 +54,7 @@ const SECRETS: Readonly<Record<string, () => unknown>> = {
 /** Addresses that are shown: one with a password in it is refused, or shown without. */
 const ADDRESSES = new Set(['endpoint', 'publicUrl', 'issuer', 'redirect', 'origin']);
 const PLAIN = new Set(
-  `accessKeyId address after rls rules appClientIds audienceId bucket clientId code_challenge collection contentType create
+  `accessKeyId address after at cron event key run timeZone rls rules appClientIds audienceId bucket clientId code_challenge collection contentType create
   data delete description dropFields email events field fields filePath filename filter firstName format from grace html id
   ids ifMatch indexes inviterName keep keyId lastName mfaResetDelay anonymousKeep name op origins ownerField path paths
   allowedDomains pipeline projectId projects providerFromEmail query rawId read redirectUrls redirects region replyTo
@@ -168,14 +168,17 @@ async function send(route: Route, body: unknown, headers: Record<string, string>
   return answer.status;
 }
 
-/** Who looks after a webhook sees its address. */
-const showsAddress = ({ id }: Pick<Route, 'id'>): boolean => /webhook/i.test(id);
+/** Who looks after a webhook, a hook or a call at a time sees its address. */
+const showsAddress = ({ id }: Pick<Route, 'id'>): boolean => /hook|schedule|call/i.test(id);
 
 /** The example of the route with secrets in those of its fields that set them, or in all fields. */
 function bodyWith(route: Route, all: boolean): object {
   const base = (rowOf(route).body ?? route.example ?? {}) as Record<string, unknown>;
-  const body = { ...fill(base, estate.names) };
+  const body: Record<string, unknown> = { ...fill(base, estate.names) };
   if (typeof base.email === 'string' && !base.email.startsWith(':')) body.email = `new${planted.length}@example.test`;
+  // There is one of each.
+  if (route.id === 'addHook') body.event = `a${planted.length}.create`;
+  if (route.id === 'addSchedule') body.name = `a${planted.length}`;
   for (const [name] of fieldsOfBody(route)) {
     const isProof = typeof base[name] === 'string' && base[name].startsWith(':');
     const value = ADDRESSES.has(name) ? `https://me:${word()}@shop.example/` : SECRETS[name]?.();
@@ -271,7 +274,7 @@ it('are in no log line, record, backup or export', async () => {
   const declared = JSON.stringify(await declareProject(stage.app, project, new Map()));
   expect(declared).toContain('"providers"');
   // Which webhook is meant is said by its address.
-  expect(foundIn(declared).filter((what) => !/ebhook url$/.test(what))).toEqual([]);
+  expect(foundIn(declared).filter((what) => !/([Hh]ook|Schedule) url$/.test(what))).toEqual([]);
 });
 
 it('are answered by no route that reads, whoever asks', async () => {
