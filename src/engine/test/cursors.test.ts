@@ -51,4 +51,15 @@ describe('cursors of the in-process transport', () => {
     await expect(items.find({}, options).forEach(failing as () => void)).rejects.toThrow('not this one');
     expect(await countOpen()).toBe(0);
   });
+
+  it.each([2, 50, 200, 600])('read on in batches of %i while what they have read is changed', async (batchSize) => {
+    const changing = engine.db('d').collection(`changing${batchSize}`);
+    await changing.insertMany(Array.from({ length: 700 }, (_, n) => ({ n, changed: 0 })));
+    const cursor = changing.find({}, { batchSize });
+    const met = [await cursor.next()];
+    // Documents of the first batch, which the cursor does not meet again, and others that it will.
+    await changing.updateMany({ n: { $in: [0, 1, 699] } }, { $inc: { changed: 1 } });
+    for (let next = await cursor.next(); next; next = await cursor.next()) met.push(next);
+    expect(met.map((each) => (each as unknown as { n: number }).n)).toEqual(Array.from({ length: 700 }, (_, n) => n));
+  });
 });

@@ -161,13 +161,13 @@ export class FindRows implements RowSource {
   }
 
   private finishBatch({ rows }: Batch): Row[] {
-    this.leaveView();
     this.left -= rows.length;
     this.finished = this.left <= 0 || (this.scan.finished && this.pending === null);
     if (!this.finished) {
       this.scan.dropAhead();
       this.pace.suspend();
     }
+    this.leaveView();
     return rows;
   }
 

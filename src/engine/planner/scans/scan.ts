@@ -39,7 +39,10 @@ export interface Scan {
    * an order has no use for it.
    */
   countChunk?(): number;
-  /** Drops what was read but not yet handed over: to be called when what follows may be read at a later moment. */
+  /**
+   * Drops what was read but not yet handed over: to be called in the turn and the view of the last chunk, when what
+   * follows may be read at a later moment.
+   */
   dropAhead(): void;
 }
 
@@ -191,7 +194,11 @@ export class PlanScan implements Scan {
   }
 
   dropAhead(): void {
-    // Nothing is read ahead.
+    const { tally, view } = this;
+    if (tally === null) return;
+    // Of the moment that the documents met so far are of: what is written before the next chunk is not compared.
+    if (view === null) tally.chunkEnded(false);
+    else view.read(() => tally.chunkEnded(false));
   }
 
   /** Behind the document that is being visited. */
