@@ -8,7 +8,7 @@ import {
   setFilter,
   type SetQuestion,
 } from '../access/rules/compile-rule.js';
-import { storedPath, valuesAt } from '../access/rules/pins.js';
+import { holdsAny, storedPath, valuesAt } from '../access/rules/pins.js';
 import type { App } from '../../app.js';
 import { loadMatchers } from '../../platform/database/database.js';
 import type { ChangeLog } from '../changes/change-log.js';
@@ -61,7 +61,7 @@ export async function openSets(app: App, projectId: Collection['projectId'], ask
   for (const question of asked.questions) {
     const collection = await requireCollection(app, projectId, question.set.collection);
     const own = setFilter(question.set, asked.facts.attributes) ?? NOTHING;
-    const value = question.value === undefined ? [] : [{ [storedPath(question.set.path)]: question.value }];
+    const value = question.value === undefined ? [] : [holdsAny(question.set, [question.value]) ?? NOTHING];
     const members = { $and: [own, ...value], isDeleted: false };
     sets.push({ question, collection, log: openChangeLog(app, collection), members });
   }

@@ -2,13 +2,12 @@ import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { forbidden } from '../../../errors.js';
 import type { Exists } from '../../../platform/database/database.js';
-import { findObjectId } from '../../../platform/ids.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
-import { ID_PATH, OWN_ID, type CallerSet, type Literal } from '../../collections/rules/rule.js';
+import { OWN_ID, type CallerSet, type Literal } from '../../collections/rules/rule.js';
 import type { Caller } from '../caller.js';
 import { keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
-import { storedPath, valuesAt } from './pins.js';
+import { holdsAny, storedPath, valuesAt } from './pins.js';
 import { findKept, readUserSet, setAge, type UserSet } from './set-cache.js';
 
 export type SetAnswers = Map<string, boolean | readonly Literal[]>;
@@ -68,10 +67,8 @@ export async function openWriterSets(
       const members = collection && setFilter(set, attributes);
       if (!members) return false;
       const asked = value === undefined ? valuesAt(document, storedPath(path!).split('.')) : [value];
-      const wanted = set.path === ID_PATH ? asked.flatMap((each) => findObjectId(String(each)) ?? []) : asked;
-      if (wanted.length === 0) return false;
-      const filter = { [storedPath(set.path)]: wanted.length === 1 ? wanted[0] : { $in: wanted } };
-      return exists(documentsName(collection), { $and: [members, filter], isDeleted: false });
+      const filter = holdsAny(set, asked);
+      return filter !== null && exists(documentsName(collection), { $and: [members, filter], isDeleted: false });
     };
 }
 
@@ -96,12 +93,11 @@ async function holds(
   app: App,
   collection: Collection,
   members: Document,
-  { path }: CallerSet,
+  set: CallerSet,
   value: Literal,
 ): Promise<boolean> {
-  const stored = path === ID_PATH ? typeof value === 'string' && findObjectId(value) : value;
-  if (stored === false && path === ID_PATH) return false;
-  const wanted = { [storedPath(path)]: stored };
+  const wanted = holdsAny(set, [value]);
+  if (!wanted) return false;
   const filter = { $and: [members, wanted], isDeleted: false };
   const options = { ...app.db.confirmedReads, projection: { _id: 1 } };
   return (await app.db.collection(documentsName(collection)).findOne(filter, options)) !== null;

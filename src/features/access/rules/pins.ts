@@ -1,6 +1,6 @@
 import { ObjectId, type Document } from 'bson';
-import { isObjectId } from '../../../platform/ids.js';
-import { ID_PATH, type Literal } from '../../collections/rules/rule.js';
+import { findObjectId, isObjectId } from '../../../platform/ids.js';
+import { type CallerSet, ID_PATH, type Literal } from '../../collections/rules/rule.js';
 import { isComparable, type Pins } from './compile-rule.js';
 
 /** What all documents hold that meet the conditions: a path is pinned where one of them asks for one value. */
@@ -45,6 +45,13 @@ export function standIn(paths: Iterable<string>): Document {
 /** The path of the stored document that a rule means. */
 export function storedPath(path: string): string {
   return path === ID_PATH ? '_id' : path;
+}
+
+/** What documents of a set meet that hold one of the values there; null where none can. */
+export function holdsAny({ path }: Pick<CallerSet, 'path'>, values: readonly Literal[]): Document | null {
+  const wanted = path === ID_PATH ? values.flatMap((value) => findObjectId(String(value)) ?? []) : values;
+  if (wanted.length === 0) return null;
+  return { [storedPath(path)]: wanted.length === 1 ? wanted[0] : { $in: wanted } };
 }
 
 function literalOf(value: unknown): Literal | null | undefined {
