@@ -151,7 +151,9 @@ function print(name: string, pairs: readonly Pair[]): void {
   console.log(`${name.padEnd(28)} ${ratioOf(pairs).toFixed(2)}x ${range}   ${micros(0)} us (${micros(1)})`);
 }
 
-const ratioOf = (pairs: readonly Pair[]): number => median(pairs.map(([own, beside]) => own / beside));
+function ratioOf(pairs: readonly Pair[]): number {
+  return median(pairs.map(([own, beside]) => own / beside));
+}
 
 /** Where 95 of 100 ratios lie when the slices are drawn anew, each as often as chance has it. */
 function interval(pairs: readonly Pair[]): [low: number, high: number] {

@@ -102,7 +102,7 @@ export const OWN: readonly Case[] = [
   {
     name: 'ten inserts in a batch',
     requests: (world) => {
-      const insert = { action: 'insert', collection: 'posts', document: makeDocument(1, CREATED) };
+      const insert = { op: 'insert', collection: 'posts', body: makeDocument(1, CREATED) };
       return [send('POST', world, '/api/batch', { operations: Array.from({ length: 10 }, () => insert) })];
     },
   },
