@@ -157,6 +157,7 @@ export const CALL_ROUTES: RouteList = {
       access: SECRET_KEY,
       query: { page: PAGE_PARAMETER, limit: cappedParameter('Calls of a page', 50, 200) },
       answers: ok(pageOf(CALL), 'Calls'),
+      refuses: { 400: ['INVALID_QUERY'] },
       async handle({ app, project, query: { page, limit } }) {
         const { items, total } = await listPlannedCalls(app, project, { page, limit });
         return { items: items.map((each) => presentCall(app, each)), total, page, limit };
