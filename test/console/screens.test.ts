@@ -1,5 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { addHook, addSchedule } from '../world/hooks.js';
 import { addWebhook, testWebhook } from '../world/projects.js';
 import { signUp } from '../world/users.js';
 import { CHROMIUM } from '../helpers/chromium.js';
@@ -56,6 +57,10 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
     receiver = await openWebhookReceiver();
     const { webhook } = await addWebhook(app, stage.project, { url: receiver.url, events: ['*'] });
     const delivery = await testWebhook(app, stage.project, webhook.id.toHexString());
+    const hook = { event: 'orders.create', url: receiver.url };
+    await addHook(app, stage.project, hook);
+    const nightly = { name: 'nightly', cron: '0 3 * * *', url: receiver.url };
+    await addSchedule(app, stage.project, nightly);
     await receiver.close();
     await testWebhook(app, stage.project, webhook.id.toHexString());
     const user = await signUp(app, stage.project, { email: 'bob@example.test', password: 'long enough' }, 'project');
@@ -87,6 +92,11 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
       webhooks: () => at(stage, 'webhooks'),
       webhook: () => at(stage, `webhooks/${webhook.id.toHexString()}`),
       delivery: () => at(stage, `webhooks/${webhook.id.toHexString()}?open=${delivery._id}`),
+      'own code': () => at(stage, 'own-code'),
+      'new hook': () => at(stage, 'own-code?hook=:new'),
+      'new schedule': () => at(stage, 'own-code?schedule=:new'),
+      hook: () => at(stage, 'own-code?hook=orders.create'),
+      schedule: () => at(stage, 'own-code?schedule=nightly'),
       mail: () => at(stage, 'mail'),
       template: () => at(stage, 'mail?template=welcome'),
       files: () => at(stage, 'files'),
@@ -187,6 +197,8 @@ describe.skipIf(!CHROMIUM)('the console', { timeout: 480_000 }, () => {
         "files Delete the file",
         "keys Revoke the key",
         "keys Rotate the secret key",
+        "own-code Remove the hook",
+        "own-code Remove the schedule",
         "service Remove the operator",
         "settings Delete the project",
         "users Delete the account",

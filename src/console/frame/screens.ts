@@ -14,6 +14,7 @@ import { Operators } from '../screens/operators.js';
 import { ServerSettings } from '../screens/server-settings.js';
 import { Storage } from '../screens/storage.js';
 import { Account } from '../screens/account.js';
+import { OwnCode } from '../screens/own-code.js';
 import { Audit } from '../screens/audit.js';
 import { Jobs } from '../screens/jobs.js';
 import { Overview } from '../screens/overview.js';
@@ -62,6 +63,7 @@ export const GROUPS: readonly { name: string; screens: readonly Screen[] }[] = [
     screens: [
       { path: 'requests', name: 'Requests', icon: 'requests', key: 'q', forAll: true, view: Requests },
       { path: 'webhooks', name: 'Webhooks', icon: 'webhooks', key: 'w', ofProject: true, view: Webhooks },
+      { path: 'own-code', name: 'Own code', icon: 'code', key: 'h', ofProject: true, view: OwnCode },
       { path: 'mail', name: 'Mail', icon: 'mail', key: 'm', ofProject: true, view: Mail },
       { path: 'jobs', name: 'Jobs', icon: 'jobs', key: 'j', forAll: true, view: Jobs },
       { path: 'audit', name: 'Audit', icon: 'audit', key: 'a', view: Audit },

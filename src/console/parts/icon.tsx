@@ -4,6 +4,7 @@ const PATHS = {
   audit: 'M5.5 4h8M5.5 8h8M5.5 12h8M2 4l.7.7L4 3.300M2 8l.7.7L4 7.300M2 12l.7.7L4 11.3',
   backups: 'M2 3h12v3H2zM3 6v7.500h10V6M6.5 9h3',
   close: 'M4 4l8 8M12 4l-8 8',
+  code: 'M5.5 4.500L2 8l3.5 3.500M10.5 4.500L14 8l-3.5 3.500',
   collections: 'M8 2l6 3-6 3-6-3zM2 8l6 3 6-3M2 11l6 3 6-3',
   documents: 'M2 3h12v10H2zM2 6.500h12M6 6.500V13',
   down: 'M4 6l4 4 4-4',
