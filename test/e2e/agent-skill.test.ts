@@ -11,7 +11,6 @@ import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 // What a coding agent does that follows SKILL.md to the letter, from an empty folder, and understands nothing but JSON:
 // every command of the skill, in its order, for the application of the skill and for another one of the guides.
 const skill = readExamples(readPackageFile('templates', 'agents', 'SKILL.md'));
-const rulesGuide = readExamples(readPackageFile('templates', 'docs', 'rules.md'));
 const fileIn = (examples: typeof skill, name: string): string => examples.find(({ file }) => file === name)!.text;
 
 interface App {
@@ -40,7 +39,7 @@ const APPS: App[] = [
   },
   {
     name: 'crm',
-    declaration: fileIn(rulesGuide, 'crm.yaml'),
+    declaration: readPackageFile('templates', 'examples', 'crm', 'bsvc.yaml'),
     tests: readPackageFile('templates', 'examples', 'crm', 'rules.test.yaml'),
     async fill(ask) {
       const { _id: user } = await ask('GET', 'userAuth/me');

@@ -2,7 +2,6 @@ import { readdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { find } from '../../../../src/engine/commands/read/find.js';
 import { uploadFile } from '../../../../src/features/files/uploads/receive-upload.js';
 import { backUp } from '../../../../src/features/store-copies/back-up.js';
 import { restoreBackup } from '../../../../src/features/store-copies/restore-backup.js';
@@ -32,11 +31,18 @@ afterEach(async () => {
 
 /** Does something in the middle of the restore under way, once. */
 function amidRestore(work: () => Promise<unknown>): void {
-  const run = find.run.bind(find);
+  const { db } = test.app;
+  const open = db.collection.bind(db);
   let looks = 0;
-  vi.spyOn(find, 'run').mockImplementation(async (call, body) => {
-    if (body.find === 'restores' && ++looks === 5) await work();
-    return run(call, body);
+  vi.spyOn(db, 'collection').mockImplementation((name, given) => {
+    const store = open(name, given);
+    if (name !== 'restores') return store;
+    const findOne = store.findOne.bind(store) as (...asked: unknown[]) => Promise<unknown>;
+    const watched = async (...asked: unknown[]): Promise<unknown> => {
+      if (++looks === 5) await work();
+      return findOne(...asked);
+    };
+    return Object.assign(Object.create(store) as typeof store, { findOne: watched });
   });
 }
 
