@@ -74,7 +74,8 @@ const MAX_LINE_CHARACTERS = 500;
 /** Of what is printed: more at once waits, so that a flood costs its writer the time. */
 const FLOOD_BYTES = 64 * 1024;
 const FLOOD_PAUSE_MS = 50;
-const START_MS = 10_000;
+/** On a busy machine a single executable takes its time to begin. */
+const START_MS = 30_000;
 const PING_MS = 1_000;
 const WATCH_MS = 1_000;
 /** What Node itself takes beside the heap. */
