@@ -3,6 +3,7 @@ import { join, relative, resolve } from 'node:path';
 import Database from 'libsql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runBinary, runOrThrow, startService, type RunningService } from '../helpers/run-binary.js';
+import { eventually } from '../helpers/eventually.js';
 import { openTempDir, type TempDir } from '../helpers/temp-dir.js';
 
 const ROOT = resolve(import.meta.dirname, '..', '..');
@@ -207,7 +208,11 @@ describe('a collection about whose access nothing was said', () => {
     const words = /bsvc (collection rls asked --public)/.exec(message)![1]!.split(' ');
     expect((await runBinary(words, { env })).code).toBe(2);
     await command(...words, '--yes');
-    expect((await send('GET', '/api/data/asked', { key: project.publishable })).status).toBe(200);
+    // The service learns within a second of what another process has changed.
+    await eventually('the collection is open', async () => {
+      const { status } = await send('GET', '/api/data/asked', { key: project.publishable });
+      return status === 200 || null;
+    });
     expect((await send('POST', '/api/data/asked', { key: project.publishable }, {})).status).toBe(403);
   });
 
