@@ -7,6 +7,8 @@ export interface World {
   /** A token of the one user, where the server has users. */
   bearer: string;
   ids: string[];
+  /** Documents that the user may change, by a rule with a set. */
+  cards: string[];
   groups: number;
 }
 
@@ -67,6 +69,10 @@ const send = (method: 'POST' | 'PATCH', world: World, path: string, body: object
   headers: { ...json, 'x-api-key': key },
   body: JSON.stringify(body),
 });
+const changeAsUser = (world: World, path: string, body: object): Request => {
+  const request = send('PATCH', world, path, body, world.publishable);
+  return { ...request, headers: { ...request.headers, authorization: `Bearer ${world.bearer}` } };
+};
 
 const read = (world: World): Request => get(world, `/api/data/posts/${pick(world.ids)}`);
 const list = (world: World): Request => get(world, `/api/data/posts?group=${upTo(world.groups)}&sort=-createdAt`);
@@ -98,6 +104,14 @@ export const OWN: readonly Case[] = [
   {
     name: 'list of 20, rule with a set',
     requests: (world) => many(() => get(world, `/api/data/cards?group=${upTo(OWN_GROUPS)}`, world.bearer)),
+  },
+  {
+    name: 'update by an operator',
+    requests: (world) => many(() => send('PATCH', world, `/api/data/posts/${pick(world.ids)}`, { $inc: { views: 1 } })),
+  },
+  {
+    name: 'update, rule with a set',
+    requests: (world) => many(() => changeAsUser(world, `/api/data/cards/${pick(world.cards)}`, { views: upTo(1e6) })),
   },
   {
     name: 'ten inserts in a batch',

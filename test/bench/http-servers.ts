@@ -29,7 +29,7 @@ export const BESIDE_NAME = 'beside';
 const SQLITE = 'better-sqlite3@12.11.1';
 /** SQLite is compiled when it is installed, which is too much for every `npm ci`. */
 const CACHE_FOLDER = join('node_modules', '.cache', 'bench');
-const NOBODY: World = { secret: 'key', publishable: 'key', bearer: '', ids: ['a'.repeat(24)], groups: 100 };
+const NOBODY: World = { secret: 'key', publishable: 'key', bearer: '', ids: ['a'.repeat(24)], cards: [], groups: 100 };
 
 /** Koa with constants. */
 export function koaConstant(): Server {
@@ -164,7 +164,8 @@ async function fill(folder: string, documents: number, run: (words: string[]) =>
     'user,group',
   ]);
   await run(['collection', 'add', 'cards', ...fields, '--index', 'group']);
-  await run(['collection', 'rls', 'cards', '--read', 'doc.group in seats[user = user.id].group', '--yes']);
+  const seated = 'doc.group in seats[user = user.id].group';
+  await run(['collection', 'rls', 'cards', '--read', seated, '--update', seated, '--yes']);
   const file = join(folder, 'posts.ndjson');
   const stream = createWriteStream(file);
   for (let index = 0; index < documents; index++) {
@@ -205,5 +206,7 @@ async function meet(url: string, keys: Keys, documents: number): Promise<World> 
   const mine = Array.from({ length: OWN_GROUPS * GROUP }, (_, index) => makeDocument(index, index % OWN_GROUPS));
   await call('/api/data/own/bulk', keys.publishable, mine, accessToken);
   await call('/api/data/cards/bulk', keys.secret, mine);
-  return { ...keys, bearer: accessToken, ids: page.data.items.map(({ _id }) => _id), groups: documents / GROUP };
+  const shared = (await call('/api/data/cards?limit=100&fields=group', keys.secret)) as typeof page;
+  const [ids, cards] = [page, shared].map(({ data }) => data.items.map(({ _id }) => _id)) as [string[], string[]];
+  return { ...keys, bearer: accessToken, ids, cards, groups: documents / GROUP };
 }
