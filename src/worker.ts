@@ -7,7 +7,7 @@ import { finishDropJob } from './features/collections/finish-drop.job.js';
 import { foldDocumentsJob } from './features/collections/fold-documents.job.js';
 import { forgetAnswersJob } from './features/documents/write/idempotency.js';
 import { purgeTrashJob, removeExpiredDocumentsJob } from './features/documents/bulk/remove-old-documents.job.js';
-import { settleReferencesJob } from './features/documents/references/settle-references.js';
+import { cascadeReferencesJob } from './features/documents/references/cascade-references.js';
 import { removeAttachedJob, sweepAttachedJob } from './features/files/attached/attached.job.js';
 import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
 import { finishUserDeletionJob } from './features/users/accounts/finish-user-deletion.job.js';
@@ -50,7 +50,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   removeExpiredJobsJob,
   purgeTrashJob,
   removeExpiredDocumentsJob,
-  settleReferencesJob,
+  cascadeReferencesJob,
   forgetAnswersJob,
   mailCodeJob,
   finishTakeOverJob,

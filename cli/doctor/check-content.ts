@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { App } from '../../src/app.js';
-import { openGivenNames } from '../../src/features/collections/given-names.js';
+import { openDisplayNames } from '../../src/features/collections/display-names.js';
 import { verifyUnopened } from '../../src/platform/database/database.js';
 import { countOf } from '../view/present-amount.js';
 import { failed, passed, type CheckResult } from './check.js';
@@ -39,7 +39,7 @@ export async function checkContent(context: Context): Promise<CheckResult> {
       const whole = 'every page, document, index entry and count is as it was stored';
       return passed(CONTENT, lostPages === 0 ? whole : `${whole}; ${noteLost(lostPages)}`);
     }
-    return failed(CONTENT, (await openGivenNames(app))(problems.join('\n')), RESTORE);
+    return failed(CONTENT, (await openDisplayNames(app))(problems.join('\n')), RESTORE);
   } catch (error) {
     if (context.stop.aborted) throw new Interrupted();
     return failed(CONTENT, presentFailure(error).message, RESTORE);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { App } from '../../src/app.js';
-import { openGivenNames } from '../../src/features/collections/given-names.js';
+import { openDisplayNames } from '../../src/features/collections/display-names.js';
 import type { Database } from '../../src/platform/database/database.js';
 import { presentBytes } from '../view/present-amount.js';
 import { failed, passed, type CheckResult } from './check.js';
@@ -28,7 +28,7 @@ async function checkDamage(app: App): Promise<CheckResult[]> {
   if (met.length === 0) return [];
   const first = [...new Set(met.map(({ message }) => message))].slice(0, MOST_DAMAGE);
   const lines = first.map((message) => `met ${met.find((one) => one.message === message)!.at}: ${message}`);
-  return [failed('damage', (await openGivenNames(app))(lines.join('\n')), DAMAGE_HINT)];
+  return [failed('damage', (await openDisplayNames(app))(lines.join('\n')), DAMAGE_HINT)];
 }
 
 async function checkFile(db: Database): Promise<CheckResult[]> {

@@ -1,4 +1,4 @@
-import { openGivenNames } from '../../src/features/collections/given-names.js';
+import { openDisplayNames } from '../../src/features/collections/display-names.js';
 import { repairStore, hasStore, type RepairReport } from '../../src/platform/database/database.js';
 import { conflict, missing } from '../../src/errors.js';
 import type { Context } from '../shell/context.js';
@@ -34,7 +34,7 @@ export async function repair(context: Context, { dryRun }: { dryRun: boolean }):
   // That it opens is the last proof; the run is recorded there.
   if (report.damagedFile !== null) await context.app('diagnosis');
   const { problems, collections, documents, damagedFile } = report;
-  const named = await openGivenNames(problems.length > 0 ? await context.app('diagnosis').catch(() => null) : null);
+  const named = await openDisplayNames(problems.length > 0 ? await context.app('diagnosis').catch(() => null) : null);
   return {
     json: { whole: problems.length === 0, dryRun, problems, collections, documents, damagedFile },
     quiet: damagedFile ?? 'unchanged',

@@ -64,13 +64,15 @@ describe('a unique with a condition', () => {
     const changed = await edit([waiting]);
     await send('post', other.name, { ...ten, status: 'waiting' }).expect(409);
     await send('post', other.name, held).expect(201);
-    expect(await checkStoredDocuments(test.app, changed, new AbortController().signal)).toMatchObject({ misfits: 0 });
+    expect(await checkStoredDocuments(test.app, changed, new AbortController().signal)).toMatchObject({
+      violations: 0,
+    });
     const report = await checkStoredDocuments(
       test.app,
       { ...changed, uniques: [BOOKED] },
       new AbortController().signal,
     );
-    expect(report).toMatchObject({ misfits: 2 });
+    expect(report).toMatchObject({ violations: 2 });
     await edit([]);
     await send('post', other.name, { ...ten, status: 'waiting' }).expect(201);
   });

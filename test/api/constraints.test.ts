@@ -124,7 +124,7 @@ describe('constraints of fields', () => {
     const edit = { setFields: [parseFieldSpec('price:Number{min:0}')] };
     const add = (options?: object) => editCollection(test.app, owner.project._id, collection.name, edit, options);
     const refusal = await add().catch((error: unknown) => error);
-    expect(refusal).toMatchObject({ code: 'CONSTRAINT_MISFITS', kind: 'conflict' });
+    expect(refusal).toMatchObject({ code: 'CONSTRAINT_VIOLATIONS', kind: 'conflict' });
     expect((refusal as Error).message).toMatch(/^12 stored documents do not fit/);
     expect((refusal as Refusal).details.map(({ field }) => field)).toEqual(ids.slice(1, 11));
     await add({ forNewWrites: true });
@@ -183,7 +183,7 @@ describe('constraints of fields', () => {
     expect((await edit([])).uniques).toEqual([]);
   });
 
-  it.each([1, 2, 3])('never lets a misfit stand, and refuses nothing that fits (seed %i)', (seed) =>
+  it.each([1, 2, 3])('never lets a violation stand, and refuses nothing that fits (seed %i)', (seed) =>
     searchConstraints(test, owner, seed),
   );
 });

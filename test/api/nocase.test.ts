@@ -12,7 +12,7 @@ import { importDocuments } from '../world/documents.js';
 import { insertDocumentRecord } from '../world/stored.js';
 import { requireStoredCollection } from '../../src/features/collections/collection-store.js';
 import { foldDocumentsJob } from '../../src/features/collections/fold-documents.job.js';
-import { requireStoredFit } from '../../src/features/collections/stored-fit.js';
+import { requireNoViolations } from '../../src/features/collections/stored-violations.js';
 import { readNewDocument } from '../../src/features/documents/write/new-document.js';
 import {
   buildCollection,
@@ -433,7 +433,7 @@ describe('a field that becomes @nocase, or ceases to be', () => {
       details: [{ field: 'email', rule: 'unique', message: '"ann" is in 3 documents' }],
     };
     const fields = [unique, parseFieldSpec('name:String')];
-    const checked = requireStoredFit(test.app, collection, { ...collection, fields });
+    const checked = requireNoViolations(test.app, collection, { ...collection, fields });
     await expect(checked).rejects.toMatchObject(refusal);
     await expect(edit(collection, { setFields: [unique] })).rejects.toMatchObject(refusal);
     expect(await emails(`${collection.name}?email=ann`)).toEqual(['ann']);
@@ -442,7 +442,7 @@ describe('a field that becomes @nocase, or ceases to be', () => {
     expect(await kept(collection)).toEqual([undefined, undefined, undefined, undefined, undefined]);
     await send('delete', `${collection.name}?email_in=ANN,ann,BOB&confirm=3`).expect(200);
     const settled = await requireStoredCollection(test.app, owner.project._id, collection.name);
-    await requireStoredFit(test.app, settled, { ...settled, fields });
+    await requireNoViolations(test.app, settled, { ...settled, fields });
     await edit(collection, { setFields: [unique] });
     await send('post', collection.name, { email: 'BOB' }).expect(409);
   });

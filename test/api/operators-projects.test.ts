@@ -204,7 +204,7 @@ describe('/api/projects/:projectId/collections', () => {
     await call('put', `${path}/collections/${name}/rls`, { enabled: true }).expect(400);
   });
 
-  it('reports with ?check=true which stored documents would not fit, and changes nothing', async () => {
+  it('reports with ?check=true which stored documents violate the new settings, and changes nothing', async () => {
     const { name } = await buildCollection(test.app, owner.project);
     await supertest(test.server)
       .post(`/api/data/${name}`)
@@ -213,7 +213,11 @@ describe('/api/projects/:projectId/collections', () => {
       .expect(201);
     const body = { mode: 'enforced', fields: [TITLE] };
     const answer = await call('patch', `${path}/collections/${name}?check=true`, body).expect(200);
-    expect(dataOf(answer)).toMatchObject({ checked: 1, misfits: 1, examples: [{ message: 'title must be a String' }] });
+    expect(dataOf(answer)).toMatchObject({
+      checked: 1,
+      violations: 1,
+      examples: [{ message: 'title must be a String' }],
+    });
     expect(dataOf(await call('get', `${path}/collections/${name}`))).toMatchObject({ mode: 'flexible', version: 1 });
   });
 

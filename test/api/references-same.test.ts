@@ -116,7 +116,7 @@ describe('a Ref with same', () => {
     await placeDocuments(test.app, notes, [{ org: 'oak', ticket: ids.pines }]);
     const setFields = [parseFieldSpec('ticket:Ref(tickets){same:org}')];
     await expect(editCollection(test.app, owner.project._id, notes.name, { setFields })).rejects.toMatchObject({
-      code: 'CONSTRAINT_MISFITS',
+      code: 'CONSTRAINT_VIOLATIONS',
     });
   });
 

@@ -281,7 +281,7 @@ it('refuses schemas whose references cannot be kept', async () => {
   await store(loose, { board: nobody() });
   const checked = { setFields: [parseFieldSpec(`board:${to}{check}`)] };
   const { _id } = owner.project;
-  expect(await refused(editCollection(test.app, _id, loose.name, checked))).toBe('CONSTRAINT_MISFITS');
+  expect(await refused(editCollection(test.app, _id, loose.name, checked))).toBe('CONSTRAINT_VIOLATIONS');
   const edited = await editCollection(test.app, _id, loose.name, checked, { forNewWrites: true });
   expect(edited.fields[0]).toEqual({ name: 'board', type: 'Ref', ref: boards.name, check: true });
 });

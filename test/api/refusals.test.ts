@@ -253,13 +253,13 @@ describe('what operators are refused of collections that lean on each other', ()
     await call('post', `${collections}/loose/documents`, { owner: 5 }).expect(201);
     await call('patch', `${collections}/loose`, { addFields: [text('owner')] }).expect(200);
     const rules = { rules: { read: 'doc.owner = user.id' } };
-    expect(await refusalOf('put', `${collections}/loose/rules`, rules)).toBe('409 RULE_MISFITS');
+    expect(await refusalOf('put', `${collections}/loose/rules`, rules)).toBe('409 RULE_VIOLATIONS');
   });
 
   it('constraints of fields that are not there, or that stored documents break', async () => {
     expect(await refusedTo(add('a', [text('a')], { uniques: [['a', 'b']] }))).toBe('400 INVALID_UNIQUE');
     const setFields = [{ ...text('text'), maxLength: 2 }];
-    expect(await refusalOf('patch', `${collections}/notes`, { setFields })).toBe('409 CONSTRAINT_MISFITS');
+    expect(await refusalOf('patch', `${collections}/notes`, { setFields })).toBe('409 CONSTRAINT_VIOLATIONS');
   });
 
   it('the same in a change, in new rules and in a schema of all collections', async () => {
@@ -285,7 +285,7 @@ describe('what operators are refused of collections that lean on each other', ()
       [apply({ ...notes, fields: [ref('part', 'parts', { onDelete: 'restrict' })] }), '400 INVALID_REFERENCE'],
       [
         apply({ ...notes, fields: [...notes.fields.slice(0, 1), { ...text('text'), maxLength: 2 }] }),
-        '409 CONSTRAINT_MISFITS',
+        '409 CONSTRAINT_VIOLATIONS',
       ],
     ];
     expect(await Promise.all(changed.map(([outcome]) => outcome))).toEqual(changed.map(([, wanted]) => wanted));

@@ -441,7 +441,7 @@ describe('a collection of which rules name sets', () => {
     const id = await store('server', 'joins', { who: ADA, group: 'g', kind: ['a', 'b'] });
     const rules = completeRules({ read: 'doc.title in joins[who = user.id and kind in ["a", "c"]].group' });
     const set = (): Promise<unknown> => setRules(app, owner.project._id, 'cards', rules, { agreed: true });
-    await expect(set()).rejects.toMatchObject({ code: 'RULE_MISFITS' });
+    await expect(set()).rejects.toMatchObject({ code: 'RULE_VIOLATIONS' });
     await call('server', 'delete', `joins/${id}?permanent=true`);
     await set();
     for (const wrong of [{ who: [ADA] }, { kind: ['a'] }])

@@ -180,7 +180,7 @@ describe('checking rules that are not saved', () => {
     expect(loosens).toEqual([]);
   });
 
-  it('says what they loosen, what no index serves, and which documents misfit, and changes nothing', async () => {
+  it('says what they loosen, what no index serves, and which documents violation, and changes nothing', async () => {
     const read = 'doc.open or doc.board in members[user = user.id].board';
     expect(await check({ rules: { read, update: '"staff" in user.roles' } })).toEqual({ findings: [], loosens: [] });
     expect(await check({})).toEqual({ findings: [], loosens: [] });
@@ -200,7 +200,7 @@ describe('checking rules that are not saved', () => {
     const rules = { read: names.map((name) => `doc.${name} = user.id`).join(' or ') };
     const { findings } = (await check({ rules, data: true }, 'wide')) as Review;
     expect(findings).toMatchObject([
-      { code: 'RULE_MISFITS', details: [{ field: String(insertedId) }] },
+      { code: 'RULE_VIOLATIONS', details: [{ field: String(insertedId) }] },
       { code: 'UNINDEXED', message: expect.stringContaining('doc.f8') as string },
     ]);
     const stored = await requireCollection(app, owner.project._id, 'wide');

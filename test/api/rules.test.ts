@@ -375,7 +375,7 @@ describe('rules of a collection', () => {
       fields: [{ name: 'owner', type: 'String' }],
     });
     const { body } = await call('server', 'post', name, { owner: [ADA, BOB] });
-    await expect(set(name, { read: 'doc.owner = user.id' })).rejects.toMatchObject({ code: 'RULE_MISFITS' });
+    await expect(set(name, { read: 'doc.owner = user.id' })).rejects.toMatchObject({ code: 'RULE_VIOLATIONS' });
     await call('server', 'delete', `${name}/${body._id as string}?permanent=true`);
     await set(name, { read: 'doc.owner = user.id' });
     expect(await outcome(call('server', 'post', name, { owner: [ADA], other: 1 }))).toEqual([
@@ -396,7 +396,7 @@ describe('rules of a collection', () => {
     const store = (body: object) => call('server', 'post', name, body);
     const { body } = await store({ tags: ['x'.repeat(65)] });
     const rules = { read: 'doc.team = user.id or doc.long = user.id or user.id in doc.tags' };
-    await expect(set(name, rules)).rejects.toMatchObject({ code: 'RULE_MISFITS' });
+    await expect(set(name, rules)).rejects.toMatchObject({ code: 'RULE_VIOLATIONS' });
     await call('server', 'delete', `${name}/${body._id as string}?permanent=true`);
     await set(name, rules);
     const [fitting, longer] = ['x'.repeat(64), 'x'.repeat(65)];

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyEdit } from '../../src/features/collections/edit-collection.js';
 import { editCollection } from '../world/collections.js';
 import { documentStore } from '../world/stored.js';
-import { checkStoredDocuments } from '../../src/features/documents/fit/check-stored-documents.js';
+import { checkStoredDocuments } from '../../src/features/documents/validation/check-stored-documents.js';
 import { buildCollection, buildProject, type TestProject } from '../helpers/build-project.js';
 import { openTestApp, type TestApp } from '../helpers/open-test-app.js';
 
@@ -206,7 +206,7 @@ describe('a change of schema', () => {
     const report = await checkStoredDocuments(test.app, planned, new AbortController().signal);
     expect({ ...report, examples: report.examples.map(({ message }) => message).sort() }).toEqual({
       checked: 6,
-      misfits: 6,
+      violations: 6,
       examples: [
         'a is required; b is not a field of this collection',
         'a must be a String',
@@ -235,11 +235,11 @@ describe('a change of schema', () => {
     const planned = { ...collection, ...applyEdit(collection, edit) };
     expect(await checkStoredDocuments(test.app, planned, new AbortController().signal)).toMatchObject({
       checked: 3,
-      misfits: 1,
+      violations: 1,
       examples: [{ message: expect.stringMatching(/^in the trash: a /) }],
     });
     await expect(editCollection(test.app, owner.project._id, 'binned', edit)).rejects.toMatchObject({
-      code: 'CONSTRAINT_MISFITS',
+      code: 'CONSTRAINT_VIOLATIONS',
     });
   });
 });

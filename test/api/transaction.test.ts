@@ -42,7 +42,7 @@ function move(tx: Transaction, from: ObjectId, to: ObjectId, amount: number): nu
 }
 
 describe('Database.transaction', () => {
-  it('stores all that it has put and removed, each read seeing what was written before it', async () => {
+  it('stores all that it has put and removed, each read finding what was written before it', async () => {
     const [one, two, fresh] = [await open(1), await open(2), new ObjectId()];
     const seen = await db.transaction((tx) => {
       const before = [tx.get(ACCOUNTS, fresh), tx.exists(ACCOUNTS, { _id: one, n: 7 })];

@@ -36,7 +36,7 @@ const credentials = (): { email: string; password: string } => ({ email: buildEm
 const cookieName = (): string => `bsvc_rt_${project.project._id.toHexString()}`;
 
 describe('a browser', () => {
-  it('signs up, refreshes and signs out by cookie alone, never seeing the refresh token', async () => {
+  it('signs up, refreshes and signs out by cookie alone, never finding the refresh token', async () => {
     const jar = openCookieJar(ORIGIN);
     const mode = { 'x-refresh-token-mode': 'cookie' };
     const signedUp = await call(jar, '/signup', credentials(), mode);

@@ -185,7 +185,7 @@ describe('bsvc collection edit', () => {
     expect(JSON.parse(outcome.stderr.split('\n')[1]!)).toMatchObject({ code });
   });
 
-  it('reports with --check the documents that would not fit, and changes nothing', async () => {
+  it('reports with --check the invalid documents, and changes nothing', async () => {
     await inShop(['collection', 'add', 'checked', '--field', 'a:String', '--field', 'n:Number']);
     const stdin = '{"a":"x","n":1}\n{"n":2}\n{"a":"x"}\n';
     await inShop(['data', 'import', 'checked', '-', '--format', 'ndjson'], { stdin });
@@ -199,26 +199,30 @@ describe('bsvc collection edit', () => {
         '--check',
         '--json',
       ]);
-      const { checked, misfits, examples } = JSON.parse(stdout) as {
+      const { checked, violations, examples } = JSON.parse(stdout) as {
         checked: number;
-        misfits: number;
+        violations: number;
         examples: { message: string }[];
       };
-      return { code, checked, misfits, why: examples.map(({ message }) => message) };
+      return { code, checked, violations, why: examples.map(({ message }) => message) };
     };
     expect(await check('a:String!')).toEqual({
       code: 1,
       checked: 3,
-      misfits: 1,
+      violations: 1,
       why: ['a is required'],
     });
-    expect(await check('n:Date')).toMatchObject({ code: 1, misfits: 2 });
-    expect(await check('a:String&')).toMatchObject({ code: 1, misfits: 1, why: [expect.stringContaining('unique')] });
-    expect(await check('a:String&@nocase')).toMatchObject({ code: 1, misfits: 1 });
+    expect(await check('n:Date')).toMatchObject({ code: 1, violations: 2 });
+    expect(await check('a:String&')).toMatchObject({
+      code: 1,
+      violations: 1,
+      why: [expect.stringContaining('unique')],
+    });
+    expect(await check('a:String&@nocase')).toMatchObject({ code: 1, violations: 1 });
     await inShop(['data', 'import', 'checked', '-', '--format', 'ndjson'], { stdin: '{"a":"X"}\n' });
-    expect(await check('a:String&')).toMatchObject({ misfits: 1 });
-    expect(await check('a:String&@nocase')).toMatchObject({ misfits: 2 });
-    expect(await check('n:Number=4')).toMatchObject({ code: 0, misfits: 0 });
+    expect(await check('a:String&')).toMatchObject({ violations: 1 });
+    expect(await check('a:String&@nocase')).toMatchObject({ violations: 2 });
+    expect(await check('n:Number=4')).toMatchObject({ code: 0, violations: 0 });
     expect(await show('checked')).toMatchObject({ fields: [{ name: 'a' }, { name: 'n' }] });
   });
 });

@@ -137,7 +137,7 @@ describe('the guide of rules', () => {
 });
 
 describe('bsvc rules check', () => {
-  it('finds rules that stored documents misfit, and what a file would loosen', async () => {
+  it('finds rules that stored documents violation, and what a file would loosen', async () => {
     const sound = await inShop('rules', 'check', '--data');
     expect([sound.code, sound.stderr], sound.stdout).toEqual([0, '']);
     expect(sound.stdout).toContain(
@@ -208,8 +208,8 @@ describe('bsvc rules check', () => {
     expect([wider.code, wider.stdout]).toEqual([1, expect.stringContaining('loosens rule read: doc.open -> doc.open')]);
     const stricter = await check('notes', '--read', 'doc.open and doc.owner = user.id');
     expect([stricter.code, stricter.stdout]).toEqual([0, expect.stringContaining('The rules of notes are sound')]);
-    const misfit = await check('notes', '--read', 'doc.open and doc.owner = user.id', '--data');
-    expect([misfit.code, misfit.stdout]).toEqual([1, expect.stringContaining('One stored document of "notes"')]);
+    const violation = await check('notes', '--read', 'doc.open and doc.owner = user.id', '--data');
+    expect([violation.code, violation.stdout]).toEqual([1, expect.stringContaining('One stored document of "notes"')]);
     const mistaken = ['notes', '--read', 'user and doc.opn', '--update', 'doc.open = "yes"'];
     const wrong = await check(...mistaken);
     const lines = wrong.stdout.split('\n');

@@ -98,11 +98,11 @@ describe('bsvc collection edit users', () => {
 
   it('checks stored accounts against what they are stored as', async () => {
     const fits = await bsvc(['collection', 'edit', 'users', '--add-field', 'nick:String', '--check', '--json']);
-    expect([fits.code, fits.json<{ misfits: number }>().misfits]).toEqual([0, 0]);
-    const misfits = await bsvc(['collection', 'edit', 'users', '--add-field', 'nick:String!', '--check']);
-    expect(misfits.code).toBe(1);
-    expect(misfits.stdout).toMatch(/nick is required\s/);
-    expect(misfits.stdout).not.toMatch(/password|emailVerified/);
+    expect([fits.code, fits.json<{ violations: number }>().violations]).toEqual([0, 0]);
+    const violations = await bsvc(['collection', 'edit', 'users', '--add-field', 'nick:String!', '--check']);
+    expect(violations.code).toBe(1);
+    expect(violations.stdout).toMatch(/nick is required\s/);
+    expect(violations.stdout).not.toMatch(/password|emailVerified/);
   });
 
   it.each([

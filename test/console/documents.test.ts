@@ -369,8 +369,8 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     const changes = page.getByRole('region', { name: 'Changes' }).getByRole('listitem');
     await expect.poll(() => changes.allTextContents()).toEqual(['+ field height: Number, min 1']);
-    await page.getByRole('button', { name: 'Preview of what would not fit' }).click();
-    await page.getByText('No document is stored that would not fit.').waitFor();
+    await page.getByRole('button', { name: 'Check stored documents' }).click();
+    await page.getByText('No stored document violates the new settings.').waitFor();
     const sent = page.waitForRequest((each) => each.method() === 'PATCH' && !each.url().includes('check'));
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     expect(Object.keys((await sent).postDataJSON() as object)).toEqual(['fields']);
@@ -399,7 +399,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await page.getByText('1 shown').waitFor();
   });
 
-  it('adds a field in five steps from its documents, and shows first what would not fit', async () => {
+  it('adds a field in five steps from its documents, and shows first invalid documents', async () => {
     const boxes = await buildCollection(stage.test.app, stage.project, {
       name: 'boxes',
       fields: [{ name: 'label', type: 'String' }],
@@ -422,7 +422,7 @@ describe.skipIf(!CHROMIUM)('documents at the console', { timeout: 120_000 }, () 
     await page.getByText('Rules of label').click();
     await page.getByLabel('to', { exact: true }).first().fill('5');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText(/^1 of 1 stored document would not fit/).waitFor();
+    await page.getByText(/^1 of 1 stored document would be invalid/).waitFor();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await page.getByRole('button', { name: 'Save all the same' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });

@@ -111,7 +111,7 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await page.getByText('2 shown').waitFor();
   });
 
-  it('edits a collection only after a look at what would not fit, and drops it by its name', async () => {
+  it('edits a collection only after a look at invalid documents, and drops it by its name', async () => {
     const pages = await buildCollection(stage.test.app, stage.project, {
       name: 'pages',
       fields: [{ name: 'title', type: 'String' }],
@@ -131,9 +131,9 @@ describe.skipIf(!CHROMIUM)('work at the console', { timeout: 120_000 }, () => {
     await expect
       .poll(() => changes.allTextContents())
       .toEqual(['field title: String → title: String, required', '+ index title', 'access public → private by userId']);
-    // Saving looks by itself, and stops where something would not fit.
+    // Saving looks by itself, and stops where a document would be invalid.
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('1 of 2 stored documents would not fit').waitFor();
+    await page.getByText('1 of 2 stored documents violate the new settings').waitFor();
     expect([await findBarriers(page), await measureOverflow(page)]).toEqual([[], 0]);
     await page.getByRole('button', { name: 'Save all the same' }).click();
     await page.getByText('Collection changed').waitFor();

@@ -4,7 +4,7 @@ import { type App, migrate } from '../world/app.js';
 import { type Collection, documentsName, parseFieldSpec } from '../world/collections.js';
 import { type JobRecord, drainJobs } from '../world/jobs.js';
 import { jobStore } from '../world/stored.js';
-import { SETTLE_REFERENCES } from '../../src/features/documents/store/referring-documents.js';
+import { CASCADE_REFERENCES } from '../../src/features/documents/store/referring-documents.js';
 import { buildCollection, buildProject, storedDocuments, type TestProject } from '../helpers/build-project.js';
 import { eventually } from '../helpers/eventually.js';
 import { applyItem, type FeedItem } from '../helpers/feed-follower.js';
@@ -330,7 +330,7 @@ async function fill(url: string): Promise<void> {
 
 /** What is stored once the jobs have ended is what the clients know. */
 async function expectExact(clients: readonly Client[]): Promise<void> {
-  const unsettled = { name: SETTLE_REFERENCES.name, state: { $ne: 'done' as const } };
+  const unsettled = { name: CASCADE_REFERENCES.name, state: { $ne: 'done' as const } };
   const settle = (app: App): Promise<JobRecord[]> => drainJobs(app).then(() => jobStore(app).find(unsettled).toArray());
   // A job whose worker was killed is tried again later, by its own delays.
   for (let at = 1, left = 1; left > 0; at++) {

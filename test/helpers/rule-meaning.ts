@@ -8,10 +8,10 @@ import {
   setFilter,
   type CallerAttributes,
   type CompiledRule,
-  type Pins,
+  type BoundValues,
 } from '../../src/features/access/rules/compile-rule.js';
 import { holdsIn } from '../../src/features/access/rules/holds-in.js';
-import { pinsOf, pinsOfDocument, valuesAt } from '../../src/features/access/rules/pins.js';
+import { boundValuesOf, boundValuesOfDocument, valuesAt } from '../../src/features/access/rules/bound-values.js';
 import type { Literal, Rule } from '../../src/features/collections/rules/rule.js';
 import { parseRule } from '../../src/features/collections/rules/rule-text.js';
 import { loadMatchers, type Matcher } from '../../src/platform/database/database.js';
@@ -28,7 +28,7 @@ export interface Meant {
   admitted: number;
   refused: number;
   withSets: number;
-  pinned: number;
+  bound: number;
   afterRefused: number;
   smaller: number;
   /** Rules × callers × stores that were compared with the independent reading. */
@@ -51,7 +51,7 @@ interface Case {
 export async function searchRuleMeaning(seed: number, cases: number): Promise<Meant> {
   const random = openRandom(seed);
   const open = await loadMatchers();
-  const meant: Meant = { admitted: 0, refused: 0, withSets: 0, pinned: 0, afterRefused: 0, smaller: 0, compared: 0 };
+  const meant: Meant = { admitted: 0, refused: 0, withSets: 0, bound: 0, afterRefused: 0, smaller: 0, compared: 0 };
   for (let n = 0; n < cases; n++) {
     const joins = new Map(Array.from({ length: 4 }, (_, at) => [String(at), generateJoin(random, USER_IDS)]));
     const generated = generateRule(random, joins);
@@ -67,14 +67,14 @@ export async function searchRuleMeaning(seed: number, cases: number): Promise<Me
         `case ${n}, ${kind}: ${generated.text} for ${JSON.stringify({ user, document, joins: asked.joins })}`;
       meant[admits ? 'admitted' : 'refused']++;
       requireSame(all(document), admits, () => what('list'));
-      const held = pinsOfDocument(document, rule.singlePaths);
+      const held = boundValuesOfDocument(document, rule.singlePaths);
       requireSame(matcherOf(asked, compiledFor(asked, held))(document), admits, () => what('held'));
       const path = random.pick(rule.singlePaths.length > 0 ? rule.singlePaths : ['colour']);
       const conditions = [{ [path]: { $eq: valuesAt(document, path.split('.'))[0] ?? null } }];
       if (open(conditions[0]!).matches(bytesOf(document))) {
-        meant.pinned++;
-        const asPinned = compiledFor(asked, pinsOf(conditions, rule.singlePaths));
-        requireSame(matcherOf(asked, asPinned)(document), admits, () => what('pinned'));
+        meant.bound++;
+        const asPinned = compiledFor(asked, boundValuesOf(conditions, rule.singlePaths));
+        requireSame(matcherOf(asked, asPinned)(document), admits, () => what('bound'));
       }
       const after = expectAfter(random, asked, document, (changed) => generated.admits(user, changed), what);
       if (!after) meant.afterRefused++;
@@ -111,8 +111,8 @@ function generateUser(random: Random): Values {
 }
 
 /** Answers questions from the memberships by the filters that the product makes of them. */
-function compiledFor({ rule, attributes, joins, open }: Case, pins?: Pins): CompiledRule {
-  const facts = { attributes, ...(pins && { pins }) };
+function compiledFor({ rule, attributes, joins, open }: Case, boundValues?: BoundValues): CompiledRule {
+  const facts = { attributes, ...(boundValues && { boundValues }) };
   const answers = new Map<string, boolean | Literal[]>();
   for (const question of listQuestions([rule], facts)) {
     const { set, value } = question;

@@ -37,7 +37,7 @@ const refuse = (status: number, code: string): never => {
   throw new ModelRefusal(status, code);
 };
 const refuseRule = (): never => refuse(403, 'RULE_REFUSED');
-const misfit = (): never => refuse(400, 'VALIDATION_FAILED');
+const violation = (): never => refuse(400, 'VALIDATION_FAILED');
 
 type Rule = (user: string | undefined, document: ModelDocument, state: ModelState) => boolean;
 interface ModelCollection {
@@ -216,11 +216,11 @@ function planNew(
   const document: ModelDocument = { _id: id, isDeleted: false };
   for (const [name, { fits, required, preset }] of Object.entries(model.fields)) {
     const value = given[name] ?? preset;
-    if (value === undefined && required) misfit();
-    if (value !== undefined && !fits(value)) misfit();
+    if (value === undefined && required) violation();
+    if (value !== undefined && !fits(value)) violation();
     if (value !== undefined) document[name] = value;
   }
-  if (Object.keys(given).some((name) => !model.fields[name])) misfit();
+  if (Object.keys(given).some((name) => !model.fields[name])) violation();
   const isGuarded = !isProject && model.level && model !== MODEL.shared;
   if (isGuarded && given.level !== undefined && given.level !== null && !model.level!(user, document, {}))
     refuse(403, 'FIELD_PROTECTED');
@@ -235,7 +235,7 @@ interface Change {
   apply: (held: unknown) => unknown;
 }
 
-const fitting = (fits: boolean, value: unknown): unknown => (fits ? value : misfit());
+const fitting = (fits: boolean, value: unknown): unknown => (fits ? value : violation());
 const OPERATORS: Record<string, (operand: unknown, held: unknown, field: Field) => unknown> = {
   $inc: (by, held, { fits }) => fitting(fits(Number(held ?? 0) + Number(by)), Number(held ?? 0) + Number(by)),
   $max: (to, held, { fits }) => (held !== undefined && Number(held) >= Number(to) ? held : fitting(fits(to), to)),
@@ -260,18 +260,18 @@ function planChanges(model: ModelCollection, body: Record<string, unknown>): Cha
     refuse(400, 'CONFLICTING_PATHS');
   if (model.owner && operated.includes(model.owner)) refuse(403, 'OWNER_IMMUTABLE');
   const changes: Change[] = [];
-  const fieldOf = (name: string): Field => model.fields[name] ?? (misfit() as never);
+  const fieldOf = (name: string): Field => model.fields[name] ?? (violation() as never);
   for (const [name, value] of Object.entries(body)) {
     if (name.startsWith('$') || name === model.owner) continue;
     if (name === 'isDeleted' && value === false) continue;
-    if (SYSTEM.includes(name)) misfit();
+    if (SYSTEM.includes(name)) violation();
     const { fits, required, preset } = fieldOf(name);
-    if (value === null ? required : !fits(value)) misfit();
+    if (value === null ? required : !fits(value)) violation();
     changes.push({ name, isPlain: true, value: value ?? preset, apply: () => value ?? preset });
   }
   for (const name of unset) {
     const { required, preset } = fieldOf(name);
-    if (required) misfit();
+    if (required) violation();
     changes.push({ name, isPlain: true, value: preset, apply: () => preset });
   }
   for (const [operator, paths] of operators) {
@@ -279,7 +279,7 @@ function planChanges(model: ModelCollection, body: Record<string, unknown>): Cha
       const field = fieldOf(name);
       const isList = name === 'tags';
       const isNumber = name === 'n' || name === 'level';
-      if (!takes(operator, operand) || (takes(operator, 0) ? !isNumber : !isList)) misfit();
+      if (!takes(operator, operand) || (takes(operator, 0) ? !isNumber : !isList)) violation();
       changes.push({ name, isPlain: false, value: null, apply: (held) => OPERATORS[operator]!(operand, held, field) });
     }
   }

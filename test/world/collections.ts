@@ -20,4 +20,4 @@ export { presentFieldSpec } from '../../cli/ask/present-field-spec.js';
 export { readUniqueOption } from '../../cli/ask/read-unique.js';
 export { readExpire, writeExpire, type Expire } from '../../src/features/collections/fields/expire.js';
 export { writeUnique, type Unique } from '../../src/features/collections/fields/unique.js';
-export { checkStoredDocuments } from '../../src/features/documents/fit/check-stored-documents.js';
+export { checkStoredDocuments } from '../../src/features/documents/validation/check-stored-documents.js';

@@ -4,10 +4,10 @@ import { readExpire } from '../../../src/features/collections/fields/expire.js';
 import type { Collection } from '../../../src/features/collections/collection.js';
 import { applyEdit, editCollection, type CollectionEdit } from '../../../src/features/collections/edit-collection.js';
 import { requireSoundChange } from '../../../src/features/collections/change-collection.js';
-import { requireStoredFit } from '../../../src/features/collections/stored-fit.js';
+import { requireNoViolations } from '../../../src/features/collections/stored-violations.js';
 import { presentCollection } from '../../../src/features/collections/present-collection.js';
 import { findTellingFields } from '../../../src/features/collections/users-collection.js';
-import { checkStoredDocuments } from '../../../src/features/documents/fit/check-stored-documents.js';
+import { checkStoredDocuments } from '../../../src/features/documents/validation/check-stored-documents.js';
 import { chooseCollection, collectionArgument } from '../../ask/choose-collection.js';
 import { askForEdit } from '../../ask/ask-for-edit.js';
 import { projectOption } from '../../ask/choose-project.js';
@@ -80,23 +80,25 @@ export default defineCommand({
       await requireSoundChange(app, collection, changed);
       const report = await checkStoredDocuments(app, changed, context.stop);
       // What the report does not look at: references, indexes.
-      if (report.misfits === 0) await requireStoredFit(app, collection, changed, { forNewWrites: input.forNewWrites });
+      if (report.violations === 0) {
+        await requireNoViolations(app, collection, changed, { forNewWrites: input.forNewWrites });
+      }
       return {
         json: report,
-        quiet: report.misfits,
-        ...(report.misfits > 0 && {
+        quiet: report.violations,
+        ...(report.violations > 0 && {
           failure: {
             exitCode: EXIT.refused,
-            code: 'DOCUMENTS_MISFIT',
-            message: `${report.misfits} of ${report.checked} documents would not fit. Nothing was changed.`,
+            code: 'DOCUMENTS_INVALID',
+            message: `${report.violations} of ${report.checked} documents violate the new settings. Nothing was changed.`,
           },
         }),
         text: async (view) =>
-          report.misfits === 0
+          report.violations === 0
             ? report.checked === 0
-              ? 'No document is stored that would not fit.'
+              ? 'No stored document violates the new settings.'
               : `All of ${countOf(report.checked, 'document')} would fit.`
-            : `${report.misfits} of ${report.checked} documents would not fit:\n${await view.table(
+            : `${report.violations} of ${report.checked} documents violate the new settings:\n${await view.table(
                 ['id', 'why'],
                 report.examples.map(({ id, message }) => [id, message]),
                 { prose: true },

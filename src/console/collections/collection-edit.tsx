@@ -117,7 +117,7 @@ function Editor({
       <p class="foot">
         {collection && (
           <button disabled={looking || !settings || changes.length === 0} onClick={() => void look()}>
-            Preview of what would not fit
+            Check stored documents
           </button>
         )}
         <button
@@ -125,14 +125,14 @@ function Editor({
           disabled={busy || !settings || (collection ? changes.length === 0 : named === '')}
           onClick={() => void save()}
         >
-          {!collection ? 'Register' : report && report.misfits > 0 ? 'Save all the same' : 'Save'}
+          {!collection ? 'Register' : report && report.violations > 0 ? 'Save all the same' : 'Save'}
         </button>
       </p>
     </>
   );
 }
 
-/** Looks for what would not fit, and saves; the report is of the settings as they are now, or null. */
+/** Looks for invalid documents, and saves; the report is of the settings as they are now, or null. */
 function useSaving({
   path,
   changes,
@@ -148,20 +148,20 @@ function useSaving({
   text: string;
   onSaved: () => void;
 }) {
-  const [looked, setLooked] = useState<{ text: string; report: ApiSchemas['FitReport'] } | null>(null);
+  const [looked, setLooked] = useState<{ text: string; report: ApiSchemas['ValidationReport'] } | null>(null);
   const report = looked?.text === text ? looked.report : null;
   const find = async (to: CollectionPath): Promise<number> => {
     const found = await call('PATCH', to, { query: { check: true }, body: changes });
-    if (!('misfits' in found)) return 0;
+    if (!('violations' in found)) return 0;
     setLooked({ text, report: found });
-    return found.misfits;
+    return found.violations;
   };
   const [looking, look, lookRefused] = useAction(async () => void (path && (await find(path))));
   const [busy, save, refused] = useAction(async () => {
     if (path && !report && (await find(path)) > 0) return;
-    // An operator who has seen what would not fit may keep it: new constraints then count for what is written from now
+    // An operator who has seen invalid documents may keep it: new constraints then count for what is written from now
     // on.
-    const forNewWrites = report && report.misfits > 0 && { forNewWrites: true };
+    const forNewWrites = report && report.violations > 0 && { forNewWrites: true };
     if (path) await call('PATCH', path, { body: { ...changes, ...forNewWrites } });
     else await insert();
     onSaved();
@@ -209,15 +209,15 @@ function CollectionJson({ edited }: { edited: EditedSettings }) {
 }
 
 /** How many stored documents would not be let in as they are. */
-function Fit({ checked, misfits, examples }: ApiSchemas['FitReport']) {
+function Fit({ checked, violations, examples }: ApiSchemas['ValidationReport']) {
   return (
     <section role="status">
-      <p class={misfits > 0 ? 'bad' : 'good'}>
-        {misfits === 0
+      <p class={violations > 0 ? 'bad' : 'good'}>
+        {violations === 0
           ? checked === 0
-            ? 'No document is stored that would not fit.'
+            ? 'No stored document violates the new settings.'
             : `All of ${howMany(checked, 'stored document')} fit.`
-          : `${number(misfits)} of ${howMany(checked, 'stored document')} would not fit: they stay, and are refused when somebody changes them.`}
+          : `${number(violations)} of ${howMany(checked, 'stored document')} would be invalid. They stay as they are, but cannot be changed until they are valid.`}
       </p>
       {examples.length > 0 && (
         <ul>

@@ -9,7 +9,7 @@ import { Icon } from './icon.js';
 
 /**
  * A sheet at the right, for one record or form; dialogs are for questions alone. With `isDirty` it asks before Esc or
- * its button closes it. A `.foot` inside stays in sight at the bottom.
+ * its button closes it. A `.foot` inside stays visible at the bottom.
  */
 export function Drawer({
   title,
@@ -73,7 +73,7 @@ export function Drawer({
 }
 
 /**
- * A drawer with one form, whose action stays in sight. It sends its requests one after the other, shows them as
+ * A drawer with one form, whose action stays visible. It sends its requests one after the other, shows them as
  * commands, and loads again what they have changed.
  */
 export function DrawerForm<Data>({

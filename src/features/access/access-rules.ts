@@ -22,9 +22,9 @@ import {
   type RuleFacts,
   type SetQuestion,
 } from './rules/compile-rule.js';
-import { fieldAccessOf, sightOf, type FieldAccess, type FieldSight } from './rules/field-sight.js';
+import { fieldAccessOf, fieldVisibilityOf, type FieldAccess, type FieldVisibility } from './rules/field-visibility.js';
 import { holdsIn, ruleAdmits } from './rules/holds-in.js';
-import { pinsOf, standIn, storedPath } from './rules/pins.js';
+import { boundValuesOf, placeholderDocument, storedPath } from './rules/bound-values.js';
 
 /**
  * Restricts a query to what the caller may see; null = everything. Always AND-ed in front of the client's own filter,
@@ -92,7 +92,10 @@ export function readAccess(
   const [read, remove] = asked as [Rule, Rule?];
   const access = (attributes: CallerAttributes): ReadAccess | Promise<ReadAccess> => {
     const paths = new Set(collection.rules && conditions ? asked.flatMap(({ singlePaths }) => singlePaths) : []);
-    const facts = { attributes, ...(conditions && paths.size > 0 && { pins: pinsOf(conditions(), paths) }) };
+    const facts = {
+      attributes,
+      ...(conditions && paths.size > 0 && { boundValues: boundValuesOf(conditions(), paths) }),
+    };
     const questions = listQuestions(asked, facts);
     const settled = (answers?: SetAnswers): ReadAccess => {
       const known = { ...facts, ...(answers && { answers }) };
@@ -160,7 +163,7 @@ async function openAdmitted(app: App, caller: Caller, each: readonly (readonly R
     rules.flatMap((rule) => rule.sets),
   );
   // Always the same one: a decision that is made again asks what it has asked before.
-  const absent = standIn(rules.flatMap(({ singlePaths }) => singlePaths));
+  const absent = placeholderDocument(rules.flatMap(({ singlePaths }) => singlePaths));
   return {
     fields: new Set(['isDeleted', ...paths]),
     admits(document, exists) {
@@ -184,7 +187,10 @@ export async function changeableFilter(
   const { read: reads, update, delete: remove } = rulesOf(collection);
   const rules = [reads, update, remove];
   const attributes = await readAttributes(app, caller, [...new Set(rules.flatMap((rule) => rule.attributes))]);
-  const facts = { attributes, pins: pinsOf(conditions, new Set(rules.flatMap(({ singlePaths }) => singlePaths))) };
+  const facts = {
+    attributes,
+    boundValues: boundValuesOf(conditions, new Set(rules.flatMap(({ singlePaths }) => singlePaths))),
+  };
   const answers = await answerQuestions(app, caller, attributes, listQuestions(rules, facts), { fresh: true });
   const [read, ...others] = rules.map((rule) => compileRule(rule, { ...facts, answers })) as [CompiledRule];
   const changing = others.filter((rule) => !admitsNothing(rule)).map(filterOf);
@@ -225,24 +231,28 @@ function requireKnown(rule: Rule, caller: Caller): void {
  * What the caller does not see of the documents that it reads (rules.md 7); null where it sees all of them. 401 for a
  * bad token where that depends on the caller. A promise only when it takes time.
  */
-export function findSight(
+export function findVisibility(
   app: App,
   { fields }: Pick<Collection, 'fields'>,
   caller: Caller,
-): FieldSight | null | Promise<FieldSight | null> {
+): FieldVisibility | null | Promise<FieldVisibility | null> {
   if (caller.key.type === 'secret') return null;
   const rules = fieldRulesOf(fields).filter(({ read }) => !admitsAnyone(read));
-  return rules.length === 0 ? null : settleSight(app, rules, caller);
+  return rules.length === 0 ? null : resolveVisibility(app, rules, caller);
 }
 
-async function settleSight(app: App, rules: readonly FieldRules[], caller: Caller): Promise<FieldSight | null> {
+async function resolveVisibility(
+  app: App,
+  rules: readonly FieldRules[],
+  caller: Caller,
+): Promise<FieldVisibility | null> {
   if (caller.bearer.state === 'invalid' && rules.some(({ read }) => read.asksCaller)) requireUserId(caller);
   const names = new Set(rules.flatMap(({ read }) => read.attributes));
-  return sightOf(rules, await readAttributes(app, caller, [...names]), await loadMatchers());
+  return fieldVisibilityOf(rules, await readAttributes(app, caller, [...names]), await loadMatchers());
 }
 
 /** True where attributes of the caller's account decide about what it sees of fields. */
-export function sightAsksAccount({ fields }: Pick<Collection, 'fields'>): boolean {
+export function visibilityNeedsAccount({ fields }: Pick<Collection, 'fields'>): boolean {
   return fieldRulesOf(fields).some(({ read }) => read.attributes.length > 0);
 }
 

@@ -7,7 +7,7 @@ import type { Collection, Rls, AccessRules } from './collection.js';
 import { collectionStore, forgetCollection, requireStoredCollection } from './collection-store.js';
 import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
-import { INDEX_REFUSALS, indexRefused, requireConstraints } from './stored-fit.js';
+import { INDEX_REFUSALS, indexRefused, requireConstraints } from './stored-violations.js';
 import { requireSoundReferences } from './references/require-sound-references.js';
 import { announceSets, settleSets } from './name-sets.js';
 import { requireSoundRules, requireKnownNames } from './rules/require-sound-rules.js';
@@ -89,8 +89,8 @@ export interface ChangeOptions {
  * Changes a collection's settings by compare-and-swap on its version: two changes at once both take effect, in some
  * order. New indexes exist before the record asks for them and old ones go after, so a crash in between costs nothing
  * but an index too many. 409 with the values that stand in the way when stored documents keep a field from being
- * unique, and 409 CONSTRAINT_MISFITS when they break a new constraint that is not `forNewWrites` only; then nothing has
- * changed. Stored documents follow fields that become `@nocase`, or cease to be, and get defaults that they lack.
+ * unique, and 409 CONSTRAINT_VIOLATIONS when they break a new constraint that is not `forNewWrites` only; then nothing
+ * has changed. Stored documents follow fields that become `@nocase`, or cease to be, and get defaults that they lack.
  */
 export async function changeCollection(
   app: App,

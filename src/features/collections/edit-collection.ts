@@ -24,7 +24,7 @@ export interface CollectionEdit {
 
 /**
  * Changes the schema of a collection; stored documents are left as they are. 404 for a field that is not there, 409 for
- * one that is there already, 409 CONSTRAINT_MISFITS for a constraint that stored documents break.
+ * one that is there already, 409 CONSTRAINT_VIOLATIONS for a constraint that stored documents break.
  */
 export function editCollection(
   app: App,

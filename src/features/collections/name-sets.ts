@@ -7,11 +7,11 @@ import { findDeclared } from './rules/check-rules.js';
 import { namedSets } from './rules/collection-rules.js';
 import { beginEngineLog } from './rules/log-settings.js';
 import { ID_PATH, type CallerSet } from './rules/rule.js';
-import { requireRuleFit } from './rules/rule-misfits.js';
+import { requireNoRuleViolations } from './rules/rule-violations.js';
 
 /**
  * Makes the collections ready of which rules name sets, before these rules are stored: what was named before stays. 409
- * RULE_MISFITS for stored documents.
+ * RULE_VIOLATIONS for stored documents.
  */
 export async function announceSets(app: App, from: Collection | null, to: Collection): Promise<void> {
   const sets = [...namedSets(to), ...(from ? namedSets(from) : [])];
@@ -39,7 +39,7 @@ async function noteSets(
   { _id, projectId }: Collection,
   name: string,
   sets: readonly CallerSet[],
-  isSettled = false,
+  isApplied = false,
 ): Promise<void> {
   for (;;) {
     const target = await collectionStore(app).findOne({ projectId, name, state: 'active' });
@@ -48,7 +48,7 @@ async function noteSets(
     const others = known.filter(({ collection }) => !collection.equals(_id));
     const namedBy = [...others, ...namingOf(_id, target, sets)];
     const noted = { ...target, namedBy };
-    await requireRuleFit(app, target, noted);
+    await requireNoRuleViolations(app, target, noted);
     await addIndexes(app, noted);
     if (isDeepStrictEqual(namedBy, known)) return;
     const saved = await collectionStore(app).findOneAndUpdate(
@@ -59,7 +59,7 @@ async function noteSets(
     if (!saved) continue;
     forgetCollection(app, saved);
     if (namedBy.length > 0) await beginEngineLog(app, saved);
-    if (isSettled) await applyIndexes(app, saved);
+    if (isApplied) await applyIndexes(app, saved);
     return;
   }
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Document } from 'bson';
-import type { FieldSight } from '../access/rules/field-sight.js';
+import type { FieldVisibility } from '../access/rules/field-visibility.js';
 import type { Collection } from '../collections/collection.js';
 import { parseListQuery } from '../documents/query/parse-list-query.js';
 import { badQuery, findSingle, readQueryText, readWholeNumber } from '../documents/reply/query-text.js';
 import type { FoundChange } from '../changes/change-log.js';
 import { decodeStored, encodeStoredJson } from '../documents/reply/encode-document.js';
-import { concealInRow } from '../documents/reply/conceal-fields.js';
+import { redactRow } from '../documents/reply/redact-fields.js';
 import { presentDocument } from '../documents/reply/present-document.js';
 import { selectFields } from '../documents/reply/select-fields.js';
 
@@ -20,7 +20,7 @@ export interface FeedQuery {
   meta: boolean;
   conditions: readonly Document[];
   /** Fields of the documents that the caller does not see; absent where it sees all of them. */
-  sight?: FieldSight;
+  visibility?: FieldVisibility;
   /** The filter as the client wrote it, in an order of its own: what a cursor is bound to. */
   filterText: string;
 }
@@ -78,7 +78,7 @@ export function digest(value: string): string {
   return createHash('sha256').update(value).digest('base64url').slice(0, 12);
 }
 
-type Shown = Pick<FeedQuery, 'fields' | 'meta' | 'sight'>;
+type Shown = Pick<FeedQuery, 'fields' | 'meta' | 'visibility'>;
 
 /**
  * The members of a change as JSON without its braces; as `latin1` text that stands for UTF-8 (see replyEncodedJson).
@@ -88,8 +88,8 @@ export function encodeChange({ id, at, document }: FoundChange, shown: Shown): s
   return document ? `${head},"document":${encodeShown(document, shown)}` : head;
 }
 
-function encodeShown(row: Buffer, { fields, meta, sight }: Shown): string {
-  if (!fields) return encodeStoredJson(concealInRow(row, sight ?? null), meta);
+function encodeShown(row: Buffer, { fields, meta, visibility }: Shown): string {
+  if (!fields) return encodeStoredJson(redactRow(row, visibility ?? null), meta);
   const shown = presentDocument(selectFields(decodeStored(row), fields), meta);
   return Buffer.from(JSON.stringify(shown)).latin1Slice();
 }

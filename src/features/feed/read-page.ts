@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { EJSON, type Document } from 'bson';
 import type { App } from '../../app.js';
 import { ownTurn } from '../../turns.js';
-import { findSight, readAccess, sightAsksAccount, type ReadAccess } from '../access/access-rules.js';
+import { findVisibility, readAccess, visibilityNeedsAccount, type ReadAccess } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
-import type { FieldSight } from '../access/rules/field-sight.js';
+import type { FieldVisibility } from '../access/rules/field-visibility.js';
 import type { ChangeLog, FoundChange } from '../changes/change-log.js';
 import { openChangeLog } from '../changes/open-change-log.js';
 import { requireChanges } from '../changes/set-changes.js';
@@ -12,7 +12,7 @@ import { requireCollection } from '../collections/collection-store.js';
 import type { Collection } from '../collections/collection.js';
 import { rulesOf } from '../collections/rules/collection-rules.js';
 import { allOf } from '../documents/query/keyset-filter.js';
-import { requireReadableNames } from '../documents/reply/conceal-fields.js';
+import { requireReadableNames } from '../documents/reply/redact-fields.js';
 import { decodeMeta } from '../documents/reply/encode-document.js';
 import { visibleDocuments } from '../documents/store/document.js';
 import { documentStore } from '../documents/store/document-store.js';
@@ -67,17 +67,17 @@ export async function openFollowing(
   const fresh = !app.db.changeLogs;
   const first = await readAccess(app, collection, caller, { conditions: conditionsOf, fresh });
   requireChanges(app, collection);
-  const sight = await findSight(app, collection, caller);
+  const visibility = await findVisibility(app, collection, caller);
   const wanted = read(collection);
-  requireReadableNames(sight, wanted);
+  requireReadableNames(visibility, wanted);
   // Queries are shared by those who ask for the same.
-  const query = sight ? { ...wanted, sight } : wanted;
+  const query = visibility ? { ...wanted, visibility } : wanted;
   // Positions first: what is read of the sets afterwards is never older.
   const sets = app.db.changeLogs && first.asked ? await openSets(app, collection.projectId, first.asked) : null;
   const access = sets ? await readAccess(app, collection, caller, { conditions: conditionsOf }) : first;
   const [readable, shape] = [access.filter, followedShape(app, access)];
   const { filterText, conditions } = query;
-  const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, shape, sight) };
+  const scope = { collection, filterText, conditions, ...audienceOf(collection, caller, shape, visibility) };
   return { app, collection, caller, query, scope, readable, shape, sets, log: openChangeLog(app, collection), signal };
 }
 
@@ -96,32 +96,32 @@ function followedShape(app: App, { shape, asked }: ReadAccess): Document | null 
 
 /** True if the rules still come to the same for the caller, whose account may say something else since. */
 export async function hasSameRights({ app, collection, query, shape }: Following, caller: Caller): Promise<boolean> {
-  const sight = await findSight(app, collection, caller);
+  const visibility = await findVisibility(app, collection, caller);
   const access = await readAccess(app, collection, caller, { conditions: () => query.conditions });
-  return sight?.key === query.sight?.key && isDeepStrictEqual(followedShape(app, access), shape);
+  return visibility?.key === query.visibility?.key && isDeepStrictEqual(followedShape(app, access), shape);
 }
 
 /** True where the rights of a follower may change without a change that its group would notice. */
 export function mayLoseRights({ app, collection }: Following): boolean {
   const { attributes, sets } = rulesOf(collection).read;
-  return attributes.length > 0 || sightAsksAccount(collection) || (!app.db.changeLogs && sets.length > 0);
+  return attributes.length > 0 || visibilityNeedsAccount(collection) || (!app.db.changeLogs && sets.length > 0);
 }
 
 /**
  * For whom a filter of rules stands: everybody for whom the same rules come to the same filter, and those of fields to
- * the same sight.
+ * the same visibility.
  */
 function audienceOf(
   collection: Collection,
   { bearer }: Caller,
   readable: Document | null,
-  sight: FieldSight | null,
+  visibility: FieldVisibility | null,
 ): Pick<FeedScope, 'userId' | 'admitted'> {
   if (collection.rls) {
-    return { userId: readable && String(readable[collection.rls.ownerField]), admitted: sight?.key ?? null };
+    return { userId: readable && String(readable[collection.rls.ownerField]), admitted: visibility?.key ?? null };
   }
-  if (!readable && !sight) return { userId: null, admitted: null };
-  const text = EJSON.stringify(readable) + (sight?.key ?? '');
+  if (!readable && !visibility) return { userId: null, admitted: null };
+  const text = EJSON.stringify(readable) + (visibility?.key ?? '');
   const userId = bearer.state === 'user' ? bearer.userId : null;
   const isOwn = userId !== null && text.includes(userId);
   return { userId: isOwn ? userId : null, admitted: isOwn ? text.replaceAll(userId, 'user.id') : text };

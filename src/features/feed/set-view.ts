@@ -8,7 +8,7 @@ import {
   setFilter,
   type SetQuestion,
 } from '../access/rules/compile-rule.js';
-import { holdsAny, storedPath, valuesAt } from '../access/rules/pins.js';
+import { holdsAny, storedPath, valuesAt } from '../access/rules/bound-values.js';
 import type { App } from '../../app.js';
 import { loadMatchers } from '../../platform/database/database.js';
 import type { ChangeLog } from '../changes/change-log.js';

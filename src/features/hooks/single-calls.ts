@@ -18,7 +18,7 @@ import { changeSchedule, noSchedule, scheduleStore, type ScheduledCall } from '.
 /** A project's calls that wait; counted at each new one. */
 const MAX_CALLS = 10_000;
 /**
- * What is due later would be kept out of everybody's sight for long, and would call code that has long been another:
+ * What is due later would be hidden for long, and would call code that has long been another:
  * a date in a document that a schedule looks at is better.
  */
 export const MAX_DAYS_AHEAD = 90;

@@ -45,7 +45,7 @@ import { renameCollection } from '../collections/rename-collection.js';
 import { proveOpening, RULE_TEXTS, setRulesRoute } from './rules-route.js';
 import { findShape } from '../documents/read/find-shape.js';
 import { requireNamed } from './view-as.js';
-import { checkStoredDocuments, FIT_REPORT } from '../documents/fit/check-stored-documents.js';
+import { checkStoredDocuments, VALIDATION_REPORT } from '../documents/validation/check-stored-documents.js';
 
 /** As a collection is shown: `{enabled:true,mode,ownerField}` or `{enabled:false}`. */
 const RLS = changes({ enabled: FLAG, mode: oneOf('public-read', 'private'), ownerField: TEXT });
@@ -203,7 +203,7 @@ export const COLLECTION_ROUTES: RouteList = {
       query: { check: flagParameter('Change nothing: only report violations in stored documents') },
       body: CHANGES,
       example: { addFields: [{ name: 'note', type: 'String' }] },
-      answers: ok(anyOf(COLLECTION, FIT_REPORT), 'Collection updated'),
+      answers: ok(anyOf(COLLECTION, VALIDATION_REPORT), 'Collection updated'),
       refuses: {
         400: [...BAD_SETTINGS, 'USERS_CONTRACT', 'INVALID_QUERY'],
         404: ['FIELD_NOT_FOUND'],
@@ -212,8 +212,8 @@ export const COLLECTION_ROUTES: RouteList = {
           'DUPLICATE_VALUE',
           'INDEX_REFUSED',
           'NAMED_BY_RULE',
-          'RULE_MISFITS',
-          'CONSTRAINT_MISFITS',
+          'RULE_VIOLATIONS',
+          'CONSTRAINT_VIOLATIONS',
         ],
       },
       async handle({ app, ctx, project: { _id }, params, query, body: { forNewWrites = false, ...body } }) {
@@ -224,7 +224,7 @@ export const COLLECTION_ROUTES: RouteList = {
             { ...current, ...readSettings(current, body) },
             clientSignal(ctx),
           );
-          return say(report, `${report.misfits} of ${report.checked} would not fit`);
+          return say(report, `${report.violations} of ${report.checked} stored documents violate the change`);
         }
         const changed = await changeCollection(
           app,

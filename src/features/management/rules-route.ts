@@ -61,7 +61,7 @@ export const setRulesRoute = route('PUT /api/projects/:projectId/collections/:co
   answers: ok(COLLECTION, 'Rules updated'),
   refuses: {
     400: ['INVALID_RULES', 'INVALID_RULE', 'INVALID_QUERY'],
-    409: ['CONFIRMATION_REQUIRED', 'RULE_MISFITS'],
+    409: ['CONFIRMATION_REQUIRED', 'RULE_VIOLATIONS'],
   },
   async handle({ app, ctx, project, params, query, body: { rules } }) {
     const agreed = query.confirm === project.name;

@@ -92,8 +92,8 @@ export const PROJECT_SCHEMA_ROUTES: RouteList = {
           'CHANGED_MEANWHILE',
           'NAMED_BY_RULE',
           'REFERRED_TO',
-          'RULE_MISFITS',
-          'CONSTRAINT_MISFITS',
+          'RULE_VIOLATIONS',
+          'CONSTRAINT_VIOLATIONS',
         ],
       },
       async handle({ app, ctx, project, query: { dryRun, prune, forNewWrites, confirm }, body: { collections } }) {

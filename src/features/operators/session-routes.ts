@@ -16,7 +16,7 @@ import { OPERATOR } from '../access/operator-access.js';
 import { clearConsoleCookie, requireConsole, setConsoleCookie } from '../access/operator-token.js';
 import { actedBy } from '../access/require-operator.js';
 import { withAuditEntry } from '../audit/audit-log.js';
-import { refuseHostileValue } from '../documents/store/hostile-keys.js';
+import { rejectUnsafeValue } from '../documents/store/unsafe-values.js';
 import { normaliseEmail } from '../users/credentials.js';
 import { openByLink, type OpenedSession } from './console-session.js';
 import { presentOperator } from './list-operators.js';
@@ -65,8 +65,8 @@ export const OPERATOR_SESSION_ROUTES = [
     answers: ok(SIGNED_IN, 'Signed in'),
     refuses: { 401: ['INVALID_CREDENTIALS'], 403: ['FOREIGN_REQUEST'], 423: ['ACCOUNT_LOCKED'], 503: ['BUSY'] },
     async handle({ app, ctx, body: { email, password, cookie = false } }) {
-      refuseHostileValue(email);
-      refuseHostileValue(password);
+      rejectUnsafeValue(email);
+      rejectUnsafeValue(password);
       if (cookie) requireConsole(app, ctx);
       const credentials = { email: normaliseEmail(email), password };
       const opened = await logInOperator(app, credentials, askingOf(ctx), { isConsole: cookie });
@@ -119,8 +119,8 @@ export const OPERATOR_SESSION_ROUTES = [
     answers: done('Password changed; other sessions have ended'),
     refuses: REFUSES_WRONG_PASSWORD,
     async handle({ app, ctx, operator, body }) {
-      refuseHostileValue(body.currentPassword);
-      refuseHostileValue(body.newPassword);
+      rejectUnsafeValue(body.currentPassword);
+      rejectUnsafeValue(body.newPassword);
       const signedIn = requireOwnAccount(operator);
       const act = { ...actedBy(ctx), action: 'operator set-password', input: {} };
       await withAuditEntry(app, act, () => changeOwnPassword(app, signedIn, body, askingOf(ctx)));
@@ -137,7 +137,7 @@ export const OPERATOR_SESSION_ROUTES = [
     answers: done('The password is right'),
     refuses: REFUSES_WRONG_PASSWORD,
     async handle({ app, ctx, operator, body: { password } }) {
-      refuseHostileValue(password);
+      rejectUnsafeValue(password);
       await confirmOperator(app, requireOwnAccount(operator), password, askingOf(ctx));
     },
   }),

@@ -10,7 +10,7 @@ import { SEALING_KEYS } from '../../platform/secrets/sealing-keys.js';
 import { RESTORES } from '../../platform/database/restore-mark.js';
 import { AUDIT_LOG, type AuditEntry } from '../audit/audit-log.js';
 import { copyCollection, presentId, readExactly, readIndexes, readRaw } from './copy-collection.js';
-import { openGivenNames } from '../collections/given-names.js';
+import { openDisplayNames } from '../collections/display-names.js';
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'bson';
@@ -337,6 +337,6 @@ export async function freezeWhole(app: App, dir: string, stop: AbortSignal): Pro
     return await app.db.freeze(dir, stop);
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'STORE_DAMAGED') throw error;
-    throw conflict(error.code, (await openGivenNames(app))(error.message), { cause: error });
+    throw conflict(error.code, (await openDisplayNames(app))(error.message), { cause: error });
   }
 }

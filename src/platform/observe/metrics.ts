@@ -3,7 +3,7 @@ import { withTimeout } from '../time/with-timeout.js';
 
 /** Events counted beside requests, each with its possible outcomes. */
 export type CountedEvent =
-  'webhook_attempts' | 'hook_calls' | 'mails' | 'long_reads' | 'settled_references' | 'expired_documents';
+  'webhook_attempts' | 'hook_calls' | 'mails' | 'long_reads' | 'cascaded_references' | 'expired_documents';
 
 type Metric = MetricObjectWithValues<MetricValue<string>>;
 
@@ -63,7 +63,7 @@ const EVENT_HELP: Record<CountedEvent, string> = {
   mails: 'Mails by what is known of them',
   long_reads: 'Reads that looked at more than 10,000 documents, by command',
   expired_documents: 'Documents that went by themselves, to the trash or for good',
-  settled_references: 'Documents changed because one that they refer to went or came back',
+  cascaded_references: 'Documents changed because one that they refer to went or came back',
 };
 
 export function openMetrics(): Metrics {

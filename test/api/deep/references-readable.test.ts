@@ -317,7 +317,7 @@ describe('documents that restrict', () => {
       expect([removed.status, removed.body.code ?? ''], removed.text).toEqual([200, '']);
       await drainJobs(test.app);
       expect((await refsOf(optional)).at(-1)).toEqual([null, [kept]]);
-      // A required reference stays: without it the document would misfit.
+      // A required reference stays: without it the document violate the schema.
       expect((await refsOf(required)).at(-1)).toEqual([isRequired ? board : null, null]);
     }
   });

@@ -3,7 +3,13 @@ import { ObjectId } from 'bson';
 import { describe, expect, it } from 'vitest';
 import { admitsOrigin } from '../../../src/features/access/require-key.js';
 import { isOwnName, isOwnOrigin, ownAddress } from '../../../src/features/access/own-origin.js';
-import { heldBy, pinsOf, pinsOfDocument, standIn, valuesAt } from '../../../src/features/access/rules/pins.js';
+import {
+  preconditionsOf,
+  boundValuesOf,
+  boundValuesOfDocument,
+  placeholderDocument,
+  valuesAt,
+} from '../../../src/features/access/rules/bound-values.js';
 import { formatTokenId, parseTokenId } from '../../../src/features/access/caller.js';
 
 describe('an allowlist', () => {
@@ -126,7 +132,7 @@ describe('what documents hold at the paths of rules', () => {
       { _id: { $eq: id } },
       { e: [1] },
     ];
-    expect([...pinsOf(conditions, ['a', 'b', 'c', 'd', 'id', 'e', 'f', 'toString'])]).toEqual([
+    expect([...boundValuesOf(conditions, ['a', 'b', 'c', 'd', 'id', 'e', 'f', 'toString'])]).toEqual([
       ['a', 1],
       ['b', 'x'],
       ['d', null],
@@ -137,7 +143,7 @@ describe('what documents hold at the paths of rules', () => {
   it('is what a document holds, null where it holds nothing that can be compared', () => {
     const document = { _id: id, a: { b: true }, list: [1], ref: id };
     const paths = ['id', 'a.b', 'a.c', 'a', 'list', 'ref', 'a.b.c', 'toString'];
-    expect([...pinsOfDocument(document, paths)]).toEqual([
+    expect([...boundValuesOfDocument(document, paths)]).toEqual([
       ['id', id.toHexString()],
       ['a.b', true],
       ['a.c', null],
@@ -147,7 +153,7 @@ describe('what documents hold at the paths of rules', () => {
       ['a.b.c', null],
       ['toString', null],
     ]);
-    expect(heldBy(document, ['id', 'a.b', 'a.c'])).toEqual([
+    expect(preconditionsOf(document, ['id', 'a.b', 'a.c'])).toEqual([
       { _id: { $eq: id } },
       { 'a.b': { $eq: true } },
       { 'a.c': { $eq: null } },
@@ -155,13 +161,13 @@ describe('what documents hold at the paths of rules', () => {
   });
 
   it('is something that no document holds, for one that is not there', () => {
-    const held = standIn(['id', 'a.b', 'a.c', 'owner']);
+    const held = placeholderDocument(['id', 'a.b', 'a.c', 'owner']);
     expect(held).toEqual({
       _id: expect.any(ObjectId) as ObjectId,
       a: { b: expect.stringMatching(/^[0-9a-f]{24}$/) as string, c: expect.stringMatching(/^[0-9a-f]{24}$/) as string },
       owner: expect.stringMatching(/^[0-9a-f]{24}$/) as string,
     });
-    expect(standIn(['owner'])).not.toEqual(standIn(['owner']));
+    expect(placeholderDocument(['owner'])).not.toEqual(placeholderDocument(['owner']));
   });
 
   it('are all values on the way through lists', () => {

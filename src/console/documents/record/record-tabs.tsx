@@ -35,7 +35,7 @@ function RecordForm({ collection, collections, record, isFixed }: RecordView) {
       form.current?.querySelector<HTMLElement>('input, select, textarea')?.focus();
     }
   }, []);
-  // To the first field that was refused: it may be out of sight.
+  // To the first field that was refused: it may be scrolled away.
   useEffect(() => {
     if (record.error) form.current?.querySelector<HTMLElement>('.wrong :is(input, select, textarea)')?.focus();
   }, [record.error]);

@@ -140,7 +140,7 @@ function OpenRecord({
   );
 }
 
-/** What can be done with the record: always in sight. */
+/** What can be done with the record: always visible. */
 function Foot({
   base,
   record,

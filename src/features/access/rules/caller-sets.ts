@@ -7,7 +7,7 @@ import { findCollection } from '../../collections/collection-store.js';
 import { OWN_ID, type CallerSet, type Literal } from '../../collections/rules/rule.js';
 import type { Caller } from '../caller.js';
 import { keyOfQuestion, setFilter, type CallerAttributes, type SetQuestion } from './compile-rule.js';
-import { holdsAny, storedPath, valuesAt } from './pins.js';
+import { holdsAny, storedPath, valuesAt } from './bound-values.js';
 import { findKept, readUserSet, setAge, type UserSet } from './set-cache.js';
 
 export type SetAnswers = Map<string, boolean | readonly Literal[]>;

@@ -26,12 +26,12 @@ export interface SetQuestion {
  * By path: what the documents in question all hold there, each a field that is declared to hold one value; null for
  * nothing that a rule could compare.
  */
-export type Pins = ReadonlyMap<string, Literal | null>;
+export type BoundValues = ReadonlyMap<string, Literal | null>;
 
 /** What is known before any document is looked at. */
 export interface RuleFacts {
   attributes: CallerAttributes;
-  pins?: Pins;
+  boundValues?: BoundValues;
   /** The answers to what listQuestions asks, by keyOfQuestion. */
   answers?: ReadonlyMap<string, boolean | readonly Literal[]>;
 }
@@ -118,7 +118,7 @@ function decideKnown(condition: RuleCondition, facts: RuleFacts): boolean | Open
 }
 
 function decide(condition: RuleCondition, facts: RuleFacts): boolean | OpenCondition | SetQuestion {
-  const { attributes: caller, pins } = facts;
+  const { attributes: caller, boundValues } = facts;
   if (condition.kind === 'signedIn') return caller !== null;
   if (condition.kind === 'caller') {
     const value = singleOf(condition.left, caller);
@@ -128,14 +128,14 @@ function decide(condition: RuleCondition, facts: RuleFacts): boolean | OpenCondi
     return listOf(condition.right, caller).includes(value);
   }
   const { path, asks } = condition;
-  const pinned = asks === 'holds' ? undefined : pins?.get(path);
-  if (pinned === null) return false;
+  const bound = asks === 'holds' ? undefined : boundValues?.get(path);
+  if (bound === null) return false;
   if (condition.value.kind === 'set') {
     if (caller === null) return false;
-    return { set: condition.value.set, path, ...(pinned !== undefined && { value: pinned }) };
+    return { set: condition.value.set, path, ...(bound !== undefined && { value: bound }) };
   }
   const values = valuesOf(condition, caller);
-  if (pinned !== undefined) return values.includes(pinned);
+  if (bound !== undefined) return values.includes(bound);
   return openCondition(path, values);
 }
 

@@ -8,7 +8,7 @@ import type { Caller } from '../caller.js';
 import { readAttributes } from './caller-attributes.js';
 import { answerQuestions, findSetAge } from './caller-sets.js';
 import { admitsNothing, compileRule, filterOf, listQuestions } from './compile-rule.js';
-import { pinsOfDocument } from './pins.js';
+import { boundValuesOfDocument } from './bound-values.js';
 
 /** `depends`: on the document. */
 export type Admits = 'yes' | 'no' | 'depends';
@@ -41,11 +41,11 @@ export async function explainRule(
   const attributes = await readAttributes(app, caller, rule.attributes);
   const openMatcher = await loadMatchers();
   const bytes = document && Buffer.from(serialize(document));
-  const pins = document && { pins: pinsOfDocument(document, rule.singlePaths) };
+  const boundValues = document && { boundValues: boundValuesOfDocument(document, rule.singlePaths) };
   const sets = new Map<string, { values: number; ageMs: number }>();
   const settle = async (conditions: readonly RuleCondition[]) => {
     const alone = ruleOf([conditions]);
-    const facts = { attributes, ...pins };
+    const facts = { attributes, ...boundValues };
     const questions = listQuestions([alone], facts);
     const answers = await answerQuestions(app, caller, attributes, questions);
     for (const { set } of listQuestions([alone], { attributes })) {

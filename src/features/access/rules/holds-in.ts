@@ -10,7 +10,7 @@ import {
   type CompiledRule,
   type OpenCondition,
 } from './compile-rule.js';
-import { pinsOfDocument } from './pins.js';
+import { boundValuesOfDocument } from './bound-values.js';
 
 /** Whether a compiled rule admits a document at hand, by the database's equality: a list equals each of its items. */
 export function holdsIn(compiled: CompiledRule, document: Document): boolean {
@@ -21,7 +21,7 @@ export function holdsIn(compiled: CompiledRule, document: Document): boolean {
 
 /** Whether a rule admits a document at hand, where `ask` answers what it asks of the caller's sets. */
 export function ruleAdmits(rule: Rule, attributes: CallerAttributes, document: Document, ask: AskSet): boolean {
-  const facts = { attributes, pins: pinsOfDocument(document, rule.singlePaths) };
+  const facts = { attributes, boundValues: boundValuesOfDocument(document, rule.singlePaths) };
   const answers = listQuestions([rule], facts).map((each) => [keyOfQuestion(each), ask(each, document)] as const);
   return holdsIn(compileRule(rule, { ...facts, answers: new Map(answers) }), document);
 }

@@ -4,7 +4,7 @@ import type { App } from '../../../app.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { beginEngineLog } from '../../collections/rules/log-settings.js';
 import type { CallerSet, Literal } from '../../collections/rules/rule.js';
-import { valuesAt } from './pins.js';
+import { valuesAt } from './bound-values.js';
 
 type Values = readonly Literal[];
 

@@ -9,13 +9,13 @@ import { checkFieldRules } from './check-field-rules.js';
 import { checkRules, type RuleSurroundings } from './check-rules.js';
 import { namedSets } from './collection-rules.js';
 import { hasRules } from './field-rules.js';
-import { requireRuleFit } from './rule-misfits.js';
+import { requireNoRuleViolations } from './rule-violations.js';
 import { parseRule, RuleProblem } from './rule-text.js';
 
 /**
  * Refuses settings under which rules would name what is not there: 400 INVALID_RULE or INVALID_RULES for rules that are
- * new, 409 NAMED_BY_RULE when a field goes that rules name, 409 RULE_MISFITS for stored documents. `from` is null for a
- * collection that is being registered.
+ * new, 409 NAMED_BY_RULE when a field goes that rules name, 409 RULE_VIOLATIONS for stored documents. `from` is null
+ * for a collection that is being registered.
  */
 export async function requireSoundRules(app: App, from: Collection | null, to: Collection): Promise<void> {
   await requireNamed(app, to);
@@ -23,7 +23,7 @@ export async function requireSoundRules(app: App, from: Collection | null, to: C
   const surroundings = await findSurroundings(app, to);
   if (from && isDeepStrictEqual(textsOf(from), textsOf(to))) asNamed(() => checkAll(to, surroundings));
   else checkAll(to, surroundings);
-  if (from && to.name !== USERS) await requireRuleFit(app, from, to);
+  if (from && to.name !== USERS) await requireNoRuleViolations(app, from, to);
 }
 
 function isRuled({ rules, fields }: Collection): boolean {

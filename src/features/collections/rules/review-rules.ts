@@ -11,7 +11,7 @@ import {
 } from './collection-rules.js';
 import { listLoosenedAccess } from './compare-rules.js';
 import { requireKnownNames } from './require-sound-rules.js';
-import { requireRuleFit } from './rule-misfits.js';
+import { requireNoRuleViolations } from './rule-violations.js';
 import { admitsAnyone, ID_PATH } from './rule.js';
 
 /** Something that is wrong with the rules of a collection, or that costs much. */
@@ -51,8 +51,8 @@ export async function reviewRules(app: App, collection: Collection, review: Revi
 
 /** As reviewRules, of rules whose names are known to be right. */
 export async function reviewNamedRules(app: App, collection: Collection, { data }: Review): Promise<RuleFinding[]> {
-  const misfits = data ? await findRefusal(collection, () => requireRuleFit(app, null, collection)) : [];
-  return [...misfits, ...findUnindexed(collection)];
+  const violations = data ? await findRefusal(collection, () => requireNoRuleViolations(app, null, collection)) : [];
+  return [...violations, ...findUnindexed(collection)];
 }
 
 /** The alternatives of the rule `read` that no index serves. */

@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import type { Project } from '../../projects/project.js';
 import { addCollection } from '../add-collection.js';
 import { changeCollection, type ChangeOptions } from '../change-collection.js';
-import { requireStoredFit } from '../stored-fit.js';
+import { requireNoViolations } from '../stored-violations.js';
 import { dropCollection } from '../drop-collection.js';
 import { collectionStore, requireStoredCollection } from '../collection-store.js';
 import { fieldsWithoutSets, withoutSets } from '../rules/collection-rules.js';
@@ -47,7 +47,7 @@ export async function requireSchemaFit(
     if (change.action !== 'change') continue;
     const current = await requireStoredCollection(app, project._id, change.collection);
     const changed = { ...current, ...settleChange(current, change) };
-    await namingCollection(change.collection, () => requireStoredFit(app, current, changed, options));
+    await namingCollection(change.collection, () => requireNoViolations(app, current, changed, options));
   }
 }
 

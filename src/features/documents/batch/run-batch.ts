@@ -9,7 +9,7 @@ import { hookedCaller } from '../../hooks/before-calls.js';
 import type { PresentedDocument } from '../reply/present-document.js';
 import { commitWrites, TOGETHER_MS, type DecidedWrite } from '../store/commit-writes.js';
 import { startCascade } from '../store/referring-documents.js';
-import { TRANSACTION_TOO_LARGE } from '../store/refused-writes.js';
+import { TRANSACTION_TOO_LARGE } from '../store/explain-write-error.js';
 import { askHooks } from '../write/ask-hooks.js';
 import { presentWritten } from '../write/guard-fields.js';
 import { carryOutOnce, type Mark } from '../write/idempotency.js';

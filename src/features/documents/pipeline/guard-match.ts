@@ -15,7 +15,7 @@ import {
   requirePath,
   requireText,
 } from './pipeline-literals.js';
-import { requireReadableFilter } from '../reply/conceal-fields.js';
+import { requireReadableFilter } from '../reply/redact-fields.js';
 
 const GEO_KEYS: ReadonlySet<string> = new Set(['$geometry', '$box', '$polygon', '$center', '$centerSphere']);
 

@@ -3,7 +3,7 @@ import { invalid } from '../../../errors.js';
 import { HIDDEN_FIELD, UNSAFE_NAMES } from '../../collections/fields/field.js';
 import { USERS } from '../../collections/users-collection.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
-import { fieldNotReadable } from '../reply/conceal-fields.js';
+import { fieldNotReadable } from '../reply/redact-fields.js';
 import { findRead } from '../reply/fields-read.js';
 import { guardArgument, hasExpression } from './guard-match.js';
 import {

@@ -4,7 +4,7 @@ import { findObjectId } from '../../../platform/ids.js';
 import { findDate, isJsonObject } from '../../collections/fields/field-type.js';
 import { scalarShape } from '../query/filter-value.js';
 import { findField, isFieldPath } from '../store/find-field.js';
-import { fieldNotReadable } from '../reply/conceal-fields.js';
+import { fieldNotReadable } from '../reply/redact-fields.js';
 import { invalid, type AppError } from '../../../errors.js';
 import { BLOCKED } from './expression-operators.js';
 

@@ -1,9 +1,9 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
 import { invalid } from '../../../errors.js';
-import { findSight, readFilter, type ReadScope } from '../../access/access-rules.js';
+import { findVisibility, readFilter, type ReadScope } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
-import { asksTooManySets, MAX_SETS } from '../../access/rules/few-sets.js';
+import { exceedsSetLimit, MAX_SETS } from '../../access/rules/set-limit.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { requireCollection } from '../../collections/collection-store.js';
 import { isJsonObject } from '../../collections/fields/field-type.js';
@@ -83,7 +83,7 @@ async function openPipeline(
       await requireCollection(app, caller.project._id, name)
         .then((found) => {
           read.push(found);
-          if (asksTooManySets(read, caller, includeDeleted)) throw tooManySets();
+          if (exceedsSetLimit(read, caller, includeDeleted)) throw tooManySets();
           return sourceOf(found);
         })
         .catch((error: unknown) => error as Error),
@@ -131,14 +131,14 @@ async function visibleSource(
   scope: ReadScope,
 ): Promise<PipelineSource> {
   const readable = await readFilter(app, collection, caller, scope);
-  const sight = await findSight(app, collection, caller);
+  const visibility = await findVisibility(app, collection, caller);
   const active = visibleDocuments(scope.trash);
   return {
     collection,
     storedName: documentsName(collection),
     visible: readable ? { $and: [readable, active] } : active,
     isRestricted: readable !== null,
-    unseen: sight?.unnamed ?? NONE,
+    unseen: visibility?.restricted ?? NONE,
   };
 }
 

@@ -1,12 +1,12 @@
 import type { App } from '../../../app.js';
 import { AppError } from '../../../errors.js';
-import { findSight } from '../../access/access-rules.js';
+import { findVisibility } from '../../access/access-rules.js';
 import { userCaller } from '../../access/operator-caller.js';
 import { explainRule, type ExplainedRule } from '../../access/rules/explain-rule.js';
 import type { Collection } from '../../collections/collection.js';
 import { RULE_NAMES } from '../../collections/rules/collection-rules.js';
 import type { Project } from '../../projects/project.js';
-import { concealInDocument } from '../reply/conceal-fields.js';
+import { redactDocument } from '../reply/redact-fields.js';
 import { documentStore } from '../store/document-store.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
 import { type ExplainedList, explainList } from './list-documents.js';
@@ -50,7 +50,7 @@ export async function explainAccess(
   for (const name of names) rules.push(await explainRule(app, collection, caller, name, document));
   const explained = { collection: collection.name, as, rules };
   if (!document) return { ...explained, list: await explainPage(app, collection, project, { as, filter, signal }) };
-  const shown = concealInDocument(document, await findSight(app, collection, caller));
+  const shown = redactDocument(document, await findVisibility(app, collection, caller));
   const leftOut = Object.keys(document).filter((name) => !Object.hasOwn(shown, name));
   return { ...explained, document: { id: document._id.toHexString(), leftOut } };
 }

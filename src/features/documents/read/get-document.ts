@@ -3,9 +3,9 @@ import type { FindOptions } from 'mongodb';
 import type { App } from '../../../app.js';
 import { unavailable } from '../../../errors.js';
 import { loadMatchers } from '../../../platform/database/database.js';
-import { findSight, readFilter, requireReader, type AccessFilter } from '../../access/access-rules.js';
+import { findVisibility, readFilter, requireReader, type AccessFilter } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
-import { heldBy, standIn, storedPath } from '../../access/rules/pins.js';
+import { preconditionsOf, placeholderDocument, storedPath } from '../../access/rules/bound-values.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { rulesOf } from '../../collections/rules/collection-rules.js';
@@ -17,7 +17,7 @@ import { encodeStoredJson, encodeInParts } from '../reply/encode-document.js';
 import { readWithin, SMALL_REPLY_BYTES } from '../reply/reply-size.js';
 import { encodeOne, type EncodedReply } from './stored-documents.js';
 import { projectionOf } from '../reply/select-fields.js';
-import { concealInRow, requireReadableNames } from '../reply/conceal-fields.js';
+import { redactRow, requireReadableNames } from '../reply/redact-fields.js';
 import { documentNotFound, requireDocumentId } from '../write/write-target.js';
 
 /**
@@ -48,9 +48,9 @@ async function readDocument(
   requireReader(collection, caller);
   const id = requireDocumentId(idText);
   const query = parseGetQuery(rawQuery, collection);
-  const seeing = findSight(app, collection, caller);
-  const sight = seeing instanceof Promise ? await seeing : seeing;
-  requireReadableNames(sight, query);
+  const finding = findVisibility(app, collection, caller);
+  const visibility = finding instanceof Promise ? await finding : finding;
+  requireReadableNames(visibility, query);
   const shown = query.fields && [...query.fields, ...query.populate.map(({ path }) => path)];
   const options = shown ? { raw: true, projection: projectionOf(shown) } : RAW;
   const wanted: Wanted = { collection, caller, id, trash: query.includeDeleted, options };
@@ -58,14 +58,14 @@ async function readDocument(
   if (!found) throw documentNotFound();
   const plain = query.populate.length === 0;
   if (plain && found.length <= SMALL_REPLY_BYTES) {
-    return encodeStoredJson(concealInRow(found, shown ? null : sight), query.meta);
+    return encodeStoredJson(redactRow(found, shown ? null : visibility), query.meta);
   }
   return readWithin(app.replies, tenantOfCaller(caller), async (size) => {
     const whole = found ?? (await findRow(app, wanted));
     // Not held while it waits for room.
     found = null;
     if (!whole) throw documentNotFound();
-    const row = concealInRow(whole, shown ? null : sight);
+    const row = redactRow(whole, shown ? null : visibility);
     size.add(row.length);
     return plain
       ? { parts: encodeInParts([row], query.meta, { isArray: false }), release: () => size.release() }
@@ -127,8 +127,8 @@ async function findSettled(app: App, wanted: Wanted): Promise<Buffer | null> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const document = { _id: id, ...visibleDocuments(trash) };
     const stored = await documentStore(app, collection).findOne(document, { ...app.db.confirmedReads, projection });
-    const held = stored ?? standIn(paths);
-    const conditions = heldBy(held, paths);
+    const held = stored ?? placeholderDocument(paths);
+    const conditions = preconditionsOf(held, paths);
     const readable = await readFilter(app, collection, caller, { trash, conditions: () => conditions });
     const isReadable = openMatcher(readable ?? {}).matches(Buffer.from(serialize(held)));
     const found = await findWith(app, wanted, readable, conditions);

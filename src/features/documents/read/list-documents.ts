@@ -1,8 +1,8 @@
 import type { Document } from 'bson';
 import type { App } from '../../../app.js';
-import { findSight, readAccess, type ReadAccess } from '../../access/access-rules.js';
+import { findVisibility, readAccess, type ReadAccess } from '../../access/access-rules.js';
 import { type Caller, tenantOfCaller } from '../../access/caller.js';
-import type { FieldSight } from '../../access/rules/field-sight.js';
+import type { FieldVisibility } from '../../access/rules/field-visibility.js';
 import type { Collection } from '../../collections/collection.js';
 import { peekCollection, requireCollection } from '../../collections/collection-store.js';
 import { openCursor, sealCursor } from '../query/cursor.js';
@@ -11,7 +11,7 @@ import { visibleDocuments } from '../store/document.js';
 import { allOf, keysetFilters } from '../query/keyset-filter.js';
 import { parseListQuery, type ListQuery } from '../query/parse-list-query.js';
 import type { PresentedDocument } from '../reply/present-document.js';
-import { concealInRow, requireReadableNames } from '../reply/conceal-fields.js';
+import { redactRow, requireReadableNames } from '../reply/redact-fields.js';
 import { decodeStored } from '../reply/encode-document.js';
 import { listError } from '../reply/query-errors.js';
 import { readRows, readWithin, ReplySize } from '../reply/reply-size.js';
@@ -127,19 +127,23 @@ function openReading(
   };
   const openWith = (collection: Collection, active: ReadAccess, query: ListQuery): Promise<Reading> | Reading => {
     const timeMs = timeFor(query, app.config.queryTimeoutMs);
-    const seeing = findSight(app, collection, caller);
-    const showing = ({ filter: readable, shape }: ReadAccess, visible: Document, sight: FieldSight | null): Reading => {
-      requireReadableNames(sight, query);
+    const finding = findVisibility(app, collection, caller);
+    const showing = (
+      { filter: readable, shape }: ReadAccess,
+      visible: Document,
+      visibility: FieldVisibility | null,
+    ): Reading => {
+      requireReadableNames(visibility, query);
       const filter = allOf([...(readable ? [readable] : []), visible, ...query.conditions]);
-      return { app, collection, query, shape, sight, filter, timeMs, size, signal };
+      return { app, collection, query, shape, visibility, filter, timeMs, size, signal };
     };
     const scope = { trash: true, conditions: () => query.conditions };
     const access = query.includeDeleted ? readAccess(app, collection, caller, scope) : active;
     const visible = visibleDocuments(query.includeDeleted);
-    if (!(access instanceof Promise) && !(seeing instanceof Promise)) {
-      return showing(access, visible, seeing);
+    if (!(access instanceof Promise) && !(finding instanceof Promise)) {
+      return showing(access, visible, finding);
     }
-    return Promise.all([access, seeing]).then(([readable, sight]) => showing(readable, visible, sight));
+    return Promise.all([access, finding]).then(([readable, visibility]) => showing(readable, visible, visibility));
   };
   const known = peekCollection(app, projectId, collectionName);
   return known ? open(known) : requireCollection(app, projectId, collectionName).then(open);
@@ -172,7 +176,7 @@ interface Reading {
   /** What the caller may read, as cursors are bound to it; `filter` has the values. */
   shape: ReadAccess['shape'];
   /** Null where the caller sees all of the documents. */
-  sight: FieldSight | null;
+  visibility: FieldVisibility | null;
   filter: Document;
   timeMs: number;
   /** Grows with every document that is read. */
@@ -258,7 +262,7 @@ function find(
 ): Promise<Buffer[]> {
   const { app, collection, query, size } = reading;
   // Paths that were asked for are those that everybody sees.
-  const sight = paths ? null : reading.sight;
+  const visibility = paths ? null : reading.visibility;
   const asked = { command: 'find', filter, sort: query.order } as const;
   return timeRead(
     app,
@@ -266,7 +270,7 @@ function find(
     asked,
     () => {
       const cursor = openFind(reading, filter, limit, skip);
-      return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size, (row) => concealInRow(row, sight));
+      return readRows(paths ? cursor.project(projectionOf(paths)) : cursor, size, (row) => redactRow(row, visibility));
     },
     // Without a condition what was read is what is answered.
     (rows) => rows.length < limit && query.conditions.length > 0,

@@ -2,9 +2,9 @@ import { ObjectId } from 'bson';
 import type { App } from '../../../app.js';
 import { mapInTurns } from '../../../turns.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { findSight, readFilter } from '../../access/access-rules.js';
+import { findVisibility, readFilter } from '../../access/access-rules.js';
 import type { Caller } from '../../access/caller.js';
-import { asksTooManySets, MAX_SETS } from '../../access/rules/few-sets.js';
+import { exceedsSetLimit, MAX_SETS } from '../../access/rules/set-limit.js';
 import type { Collection } from '../../collections/collection.js';
 import { findCollection } from '../../collections/collection-store.js';
 import { USERS } from '../../collections/users-collection.js';
@@ -12,7 +12,7 @@ import { documentStore } from '../store/document-store.js';
 import type { Presentation } from '../query/parse-list-query.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 import { decodeStored } from '../reply/encode-document.js';
-import { concealInRow } from '../reply/conceal-fields.js';
+import { redactRow } from '../reply/redact-fields.js';
 import { listError } from '../reply/query-errors.js';
 import { badQuery, quoted } from '../reply/query-text.js';
 import { readRows, type ReplySize } from '../reply/reply-size.js';
@@ -41,7 +41,7 @@ export async function populateDocuments(
     if (!collection) throw badQuery(`populate: the collection ${quoted(ref)} does not exist`);
     joined.set(ref, collection);
   }
-  if (asksTooManySets([own, ...joined.values()], caller, query.includeDeleted)) {
+  if (exceedsSetLimit([own, ...joined.values()], caller, query.includeDeleted)) {
     throw badQuery(
       `populate: the rules of these collections name more than ${MAX_SETS} sets together: populate fewer at once`,
     );
@@ -94,7 +94,7 @@ async function findReadable(
   const readable = isUsers ? null : await readFilter(app, collection, caller, { trash: includeDeleted });
   if (ids.length === 0) return new Map();
   const wanted = { _id: { $in: ids.map((id) => new ObjectId(id)) } };
-  const sight = await findSight(app, collection, caller);
+  const visibility = await findVisibility(app, collection, caller);
   const visible = visibleDocuments(includeDeleted);
   const cursor = documentStore(app, collection)
     .find(
@@ -104,7 +104,7 @@ async function findReadable(
     .maxTimeMS(app.config.queryTimeoutMs);
   try {
     const shown = isUsers ? cursor.project(projectionOf(publicFields(collection))) : cursor;
-    const rows = await readRows(shown, size, (row) => concealInRow(row, sight));
+    const rows = await readRows(shown, size, (row) => redactRow(row, visibility));
     const tenant = { project: caller.project._id.toHexString(), address: '' };
     const populated = await mapInTurns(
       rows,

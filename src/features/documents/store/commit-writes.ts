@@ -10,7 +10,7 @@ import { relayLater } from '../../webhooks/outbox/queue-events.js';
 import type { Action } from '../../webhooks/webhook-event.js';
 import { untilDecided } from './ask-outside.js';
 import type { StoredDocument } from './document.js';
-import { explainWriteError, TRANSACTION_TOO_LARGE } from './refused-writes.js';
+import { explainWriteError, TRANSACTION_TOO_LARGE } from './explain-write-error.js';
 
 /** The write of one document, a new one or a stored one, decided inside of its transaction. */
 export interface DecidedWrite {
@@ -26,7 +26,7 @@ export interface DecidedWrite {
   /** Further writes that come right after it, and go with it. */
   also?: readonly DecidedWrite[];
   /** What is done here to a document that refers to another which went or came back. */
-  settled?: string;
+  cascaded?: string;
   /** Turns of the service's own that come after all of the writes. */
   follow?: readonly WriteTurn[];
   /** Throws why a document may not be stored in which own code has set something since it was decided about. */
@@ -117,8 +117,8 @@ export async function commitWrites(
   for (const [index, { before, after }] of committed.entries()) {
     if (after === before) continue;
     await turn();
-    const { collection, settled } = all[index]!;
-    if (settled) app.metrics.event('settled_references', settled);
+    const { collection, cascaded } = all[index]!;
+    if (cascaded) app.metrics.event('cascaded_references', cascaded);
     tellFollowers(app, collection);
     // What waits in a removed document was before it.
     relayLater(app, collection, (after ?? before)!, after ? before : null);

@@ -116,8 +116,8 @@ function compileValue(shape: FieldShape): ValueShape {
 }
 
 /**
- * The stored form of a value: dates converted, texts settled, defaults filled in, cleared fields left out. Notes what
- * does not fit; the result then means nothing.
+ * The stored form of a value: dates converted, texts normalized, defaults filled in, cleared fields left out. Notes
+ * what does not fit; the result then means nothing.
  */
 export function storeValue(shape: ValueShape, value: unknown, problems: Problems, now: number): unknown {
   switch (shape.type) {
@@ -131,16 +131,16 @@ export function storeValue(shape: ValueShape, value: unknown, problems: Problems
       break;
     default: {
       const stored = shape.store(value);
-      if (stored !== undefined) return settled(shape.check, stored, problems, now);
+      if (stored !== undefined) return normalized(shape.check, stored, problems, now);
     }
   }
   problems.add('type', `must be a ${shape.type}`);
   return undefined;
 }
 
-function settled(check: ValueCheck | null, value: unknown, problems: Problems, now: number): unknown {
+function normalized(check: ValueCheck | null, value: unknown, problems: Problems, now: number): unknown {
   if (!check) return value;
-  const stored = check.settle(value);
+  const stored = check.normalize(value);
   check.find(stored, problems.at(now), (rule, text) => problems.add(rule, text));
   return stored;
 }
@@ -180,12 +180,12 @@ function storeItems(
   problems: Problems,
   now: number,
 ): unknown {
-  if (items.type === 'any') return settled(check, values, problems, now);
+  if (items.type === 'any') return normalized(check, values, problems, now);
   const stored: unknown[] = [];
   for (let at = 0; at < values.length && !problems.full; at++) {
     problems.enter(at);
     stored.push(storeValue(items, values[at], problems, now));
     problems.leave();
   }
-  return settled(check, stored, problems, now);
+  return normalized(check, stored, problems, now);
 }

@@ -7,7 +7,7 @@ import type { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import { commitWrites, type Committed, type DecidedWrite } from './commit-writes.js';
 import type { StoredDocument, SystemFields } from './document.js';
 import { openVersions } from './next-version.js';
-import { explainWriteError } from './refused-writes.js';
+import { explainWriteError } from './explain-write-error.js';
 import { openMatch, withValues } from './service-change.js';
 import { openRemoval } from './state-writes.js';
 

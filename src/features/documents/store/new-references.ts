@@ -2,7 +2,7 @@ import type { App } from '../../../app.js';
 import { invalid, type AppError } from '../../../errors.js';
 import type { Exists, ReadFields } from '../../../platform/database/database.js';
 import { findObjectId } from '../../../platform/ids.js';
-import { findSight, openReferable, type Admitted, type Referrer } from '../../access/access-rules.js';
+import { findVisibility, openReferable, type Admitted, type Referrer } from '../../access/access-rules.js';
 import { findCollection, peekCollection } from '../../collections/collection-store.js';
 import { documentsName, type Collection } from '../../collections/collection.js';
 import { referencesOf, referenceText, type Reference } from '../../collections/references/reference.js';
@@ -26,7 +26,7 @@ interface Target {
   /** Null for all that are there. */
   referable: Admitted | null;
   /** Fields that the referrer may not name: what equals their values would tell them. */
-  unnamed: ReadonlySet<string>;
+  restricted: ReadonlySet<string>;
 }
 
 /**
@@ -40,7 +40,7 @@ export async function openReferences(
   const references = referencesOf(collection);
   if (references.length === 0) return null;
   // A guess at what is not shown is a new reference.
-  const sight = referrer && (await findSight(app, collection, referrer.caller));
+  const visibility = referrer && (await findVisibility(app, collection, referrer.caller));
   const targets = new Map<string, Target | null>();
   for (const { field, to, same } of references) {
     const isNamed = [field, ...same].some((name) => named.has(name));
@@ -51,7 +51,7 @@ export async function openReferences(
       const wanted = new Map<string, { reference: Reference; id: string }>();
       for (const reference of references) {
         const { field, same } = reference;
-        const isGuess = sight?.unnamed.has(field) && named.has(field);
+        const isGuess = visibility?.restricted.has(field) && named.has(field);
         const isMoved = same.some((name) => stored?.[name] !== next[name]);
         if (stored?.[field] === next[field] && !isGuess && !isMoved) continue;
         const held = new Set(isGuess || isMoved ? [] : [stored?.[field]].flat());
@@ -79,13 +79,13 @@ async function openTarget(
 ): Promise<Target | null> {
   const collection = peekCollection(app, projectId, to) ?? (await findCollection(app, projectId, to));
   if (!collection) return null;
-  if (!referrer) return { collection, referable: null, unnamed: new Set() };
-  const { unnamed } = (await findSight(app, collection, referrer.caller)) ?? { unnamed: new Set<string>() };
-  return { collection, referable: await openReferable(app, collection, referrer.caller), unnamed };
+  if (!referrer) return { collection, referable: null, restricted: new Set() };
+  const { restricted } = (await findVisibility(app, collection, referrer.caller)) ?? { restricted: new Set<string>() };
+  return { collection, referable: await openReferable(app, collection, referrer.caller), restricted };
 }
 
 function isThere(
-  { collection, referable, unnamed }: Target,
+  { collection, referable, restricted }: Target,
   { text, common }: { text: string; common: Record<string, unknown> },
   exists: Exists,
   read: ReadFields,
@@ -93,7 +93,7 @@ function isThere(
   const id = findObjectId(text);
   const name = documentsName(collection);
   const isAdmitted = !referable || referable.admits(id && read(name, id, referable.fields), exists);
-  if (!isAdmitted || id === null || Object.keys(common).some((field) => unnamed.has(field))) return false;
+  if (!isAdmitted || id === null || Object.keys(common).some((field) => restricted.has(field))) return false;
   if (referable && Object.keys(common).length === 0) return true;
   return exists(name, { _id: id, isDeleted: false, ...common }, true);
 }

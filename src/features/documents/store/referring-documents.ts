@@ -5,7 +5,7 @@ import { isTimeExceeded, type Exists, type ReadFields, type WriteTurn } from '..
 import { jobTurn, type Enqueueable } from '../../../platform/jobs/job-queue.js';
 import {
   changeableFilter,
-  findSight,
+  findVisibility,
   openChangeable,
   type Admitted,
   type Referrer,
@@ -22,23 +22,23 @@ type Filter = Record<string, unknown>;
 /** Among the service's notes in a document that was trashed because it refers to one that was: that one's id. */
 export const TRASHED_WITH = 'trashedWith';
 
-/** The document whose references are to be settled. */
-export interface SettledDocument {
+/** The document whose referring documents are changed. */
+export interface CascadePayload {
   projectId: string;
   collectionId: string;
   id: string;
 }
 
-/** The job that settles what refers to a document that went or came back. */
-export const SETTLE_REFERENCES: Enqueueable<SettledDocument> & { name: string } = {
-  name: 'documents.settleReferences',
+/** The job that applies `onDelete` after a document is deleted or restored. */
+export const CASCADE_REFERENCES: Enqueueable<CascadePayload> & { name: string } = {
+  name: 'documents.cascadeReferences',
 };
 
-/** What one transaction settles beside the documents that it was asked about. */
+/** Changes of one transaction to documents that refer to the requested ones. */
 export interface Cascade {
   /** How many documents more; a reference by which more documents refer is left to the job. */
   left: number;
-  /** What is settled, by collection, id and field. */
+  /** Documents already handled, by collection, id and field. */
   readonly known: Set<string>;
 }
 
@@ -64,26 +64,26 @@ interface ReferringDocuments {
   requireFree: (this: void, exists: Exists, read: ReadFields) => void;
   /** What their references ask, by the same transaction. */
   also: readonly DecidedWrite[];
-  /** The job that settles the others, stored by the same transaction where there are any. */
+  /** The job that changes the others, stored by the same transaction where there are any. */
   follow: readonly WriteTurn[];
 }
 
-/** Opens what refers to a document with an `onDelete` (writes.md 3); `settle` does to one what its reference asks. */
+/** Opens what refers to a document with an `onDelete` (writes.md 3); `apply` makes the write for one. */
 export async function openReferring(
   app: App,
   referred: Referred,
-  settle: (reference: Reference, id: ObjectId) => Promise<DecidedWrite>,
+  apply: (reference: Reference, id: ObjectId) => Promise<DecidedWrite>,
 ): Promise<ReferringDocuments> {
   const { collection, id, referrer, isUnseen } = referred;
   const references = await findReferences(app, collection);
   const holders = new Map<Reference, Holders>();
   const next: DecidedWrite[] = [];
-  for (const reference of references.filter(isSettled)) {
-    for (const _id of await plannedOf(app, referred, reference)) next.push(await settle(reference, _id));
+  for (const reference of references.filter(cascades)) {
+    for (const _id of await plannedOf(app, referred, reference)) next.push(await apply(reference, _id));
   }
   const isLeft = (exists: Exists): boolean =>
     !exists(documentsName(collection), { _id: id, isDeleted: false }) &&
-    references.some((each) => isSettled(each) && exists(documentsName(each.collection), referringTo(each, id)));
+    references.some((each) => cascades(each) && exists(documentsName(each.collection), referringTo(each, id)));
   return {
     requireFree(exists, read) {
       if (isUnseen) return;
@@ -110,12 +110,12 @@ export async function openReferring(
     },
     // Those that refer to these come after all of them.
     also: [...next, ...next.flatMap(({ also = [] }) => also)],
-    follow: references.length > 0 ? [settlingTurn(app, collection, id, isLeft)] : [],
+    follow: references.length > 0 ? [cascadeTurn(app, collection, id, isLeft)] : [],
   };
 }
 
-/** A reference that did not keep the document is cleared, unless that would leave one that misfits its schema. */
-export function isSettled({ onDelete, isRequired }: Reference): boolean {
+/** A reference that did not keep the document is cleared, unless that would leave one that violates its schema. */
+export function cascades({ onDelete, isRequired }: Reference): boolean {
   return onDelete !== 'restrict' || !isRequired;
 }
 
@@ -152,17 +152,17 @@ export async function openReturning(app: App, collection: Collection, id: Object
   if (references.length === 0) return [];
   const isWanted = (exists: Exists): boolean =>
     references.some((reference) => exists(documentsName(reference.collection), trashedWith(reference, id)));
-  return [settlingTurn(app, collection, id, isWanted)];
+  return [cascadeTurn(app, collection, id, isWanted)];
 }
 
-function settlingTurn(
+function cascadeTurn(
   app: App,
   { _id, projectId }: Collection,
   id: ObjectId,
   isWanted: (exists: Exists) => boolean,
 ): WriteTurn {
   const ids = { projectId: projectId.toHexString(), collectionId: _id.toHexString(), id: id.toHexString() };
-  return jobTurn(app, SETTLE_REFERENCES, ids, isWanted);
+  return jobTurn(app, CASCADE_REFERENCES, ids, isWanted);
 }
 
 /** The active documents that refer to one by a field. */
@@ -193,8 +193,8 @@ async function findHolders(
   const { collection, field, isList } = reference;
   const { fields, admits } = await openChangeable(app, collection, referrer.caller);
   const holders = { fields: new Set([...fields, field]), admits };
-  const sight = await findSight(app, collection, referrer.caller);
-  if (sight?.unnamed.has(field)) return { ...holders, ids: [] };
+  const visibility = await findVisibility(app, collection, referrer.caller);
+  if (visibility?.restricted.has(field)) return { ...holders, ids: [] };
   const written = writtenIn(collection, earlier);
   const referring = referringTo(reference, id);
   const filter = await holdingFilter(app, reference, referrer, isList ? [] : [referring]);

@@ -26,7 +26,7 @@ export interface StateWrite {
   referrer?: Referrer | null;
   /** Writes of the same transaction that come before. */
   earlier?: readonly DecidedWrite[];
-  /** What the transaction settles; shared by all of its writes. */
+  /** Cascaded changes of the transaction, shared by all of its writes. */
   cascade?: Cascade | undefined;
   /** Nobody sees the document any more: nobody is told, and nothing keeps it. */
   isUnseen?: boolean;
@@ -107,10 +107,10 @@ async function openReferringTo(app: App, write: StateWrite): ReturnType<typeof o
   const isPrepared = !referrer || earlier.some((each) => each.id.equals(id)) || (await isAdmitted(app, write));
   const cascade = isPrepared ? (write.cascade ?? startCascade()) : { ...startCascade(), left: 0 };
   return openReferring(app, { collection, id, referrer, earlier, cascade, isUnseen }, async (reference, _id) => {
-    const settling = { collection, id, reference, isBack: false };
-    const { decide, ...settled } = await openSettling(app, settling, _id, { earlier, cascade });
+    const step = { collection, id, reference, isBack: false };
+    const { decide, ...cascaded } = await openCascade(app, step, _id, { earlier, cascade });
     return {
-      ...settled,
+      ...cascaded,
       decide(stored, ...asking) {
         try {
           return decide(stored, ...asking);
@@ -139,7 +139,7 @@ async function isAdmitted(app: App, { collection, id, admit }: StateWrite): Prom
 }
 
 /** A document that went or came back, with a reference to it. */
-export interface Settling {
+export interface CascadeStep {
   collection: Collection;
   id: ObjectId;
   reference: Reference;
@@ -147,9 +147,9 @@ export interface Settling {
 }
 
 /** What `onDelete` asks of one document that refers to another, as long as it does and that one is gone, or back. */
-export async function openSettling(
+export async function openCascade(
   app: App,
-  { collection: referred, id, reference, isBack }: Settling,
+  { collection: referred, id, reference, isBack }: CascadeStep,
   _id: ObjectId,
   beside: Pick<StateWrite, 'earlier' | 'cascade'> = {},
 ): Promise<DecidedWrite> {
@@ -164,17 +164,17 @@ export async function openSettling(
   const admit = (stored: StoredDocument | null, exists: Exists): stored is StoredDocument =>
     stored !== null && isAsked(stored) && (isBack || isGone(exists));
   const write = { collection, id: _id, admit, ...beside };
-  const settled = settledBy({ reference, isBack });
-  if (isBack) return { ...(await openRecovery(app, write)), settled };
-  if (onDelete === 'remove') return { ...(await openRemoval(app, write)), settled };
+  const cascaded = cascadeAction({ reference, isBack });
+  if (isBack) return { ...(await openRecovery(app, write)), cascaded };
+  if (onDelete === 'remove') return { ...(await openRemoval(app, write)), cascaded };
   return {
     ...(await (onDelete === 'trash' ? openTrashing(app, write, text) : openClearing(app, write, reference, text))),
-    settled,
+    cascaded,
   };
 }
 
 /** The word for what is done to the documents that refer. */
-export function settledBy({ reference, isBack }: Pick<Settling, 'reference' | 'isBack'>): string {
+export function cascadeAction({ reference, isBack }: Pick<CascadeStep, 'reference' | 'isBack'>): string {
   if (isBack) return 'recover';
   return reference.onDelete === 'restrict' ? 'unset' : reference.onDelete!;
 }

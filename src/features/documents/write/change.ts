@@ -12,7 +12,7 @@ import {
   type ObjectShape,
   type ValueShape,
 } from '../store/document-shape.js';
-import { refuseHostileUpdate } from '../store/hostile-keys.js';
+import { rejectUnsafeUpdate } from '../store/unsafe-values.js';
 import { ListTooLong, BODY_OPERATORS, type Apply } from './operators/operators.js';
 import { short, takeOperators, type SentChange } from './operators/read-operators.js';
 import { valueKey } from './operators/value-key.js';
@@ -64,7 +64,7 @@ export function readChange(
     throw invalid('INVALID_BODY', 'The body is empty: name at least one field to change');
   }
   const sent = takesOperators ? takeOperators(body) : { plain: body, operators: [], unset: [] };
-  refuseHostileUpdate(sent.plain);
+  rejectUnsafeUpdate(sent.plain);
   refuseOverlap(Object.keys(sent.plain));
   requireOwnFields(collection, sent);
   return new ChangeReader(collection, id, now).read(sent);

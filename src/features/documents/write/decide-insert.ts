@@ -8,7 +8,7 @@ import { queueEvents } from '../../webhooks/outbox/queue-events.js';
 import { commitWrites, type DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import { openReferences } from '../store/new-references.js';
-import { duplicateValue } from '../store/refused-writes.js';
+import { duplicateValue } from '../store/explain-write-error.js';
 import { hookFields } from './ask-hooks.js';
 import { ruleRefused } from './admit-write.js';
 import { requireSettableInside } from './guard-fields.js';

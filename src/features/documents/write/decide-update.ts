@@ -11,7 +11,7 @@ import type { DecidedWrite } from '../store/commit-writes.js';
 import type { StoredDocument } from '../store/document.js';
 import { openVersions } from '../store/next-version.js';
 import { openMatch, withValues, type ServiceChange } from '../store/service-change.js';
-import { grownTooLarge } from '../store/refused-writes.js';
+import { grownTooLarge } from '../store/explain-write-error.js';
 import { openReferences } from '../store/new-references.js';
 import { hookFields } from './ask-hooks.js';
 import { requireAdmitted, requireAdmittedAfter } from './admit-write.js';

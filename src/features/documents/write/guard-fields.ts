@@ -4,12 +4,12 @@ import type { EndWriter, Writer } from '../../access/access-rules.js';
 import type { AskSet } from '../../access/rules/caller-sets.js';
 import { holdsIn } from '../../access/rules/holds-in.js';
 import type { Collection } from '../../collections/collection.js';
-import { concealInDocument } from '../reply/conceal-fields.js';
+import { redactDocument } from '../reply/redact-fields.js';
 import { presentDocument, type PresentedDocument } from '../reply/present-document.js';
 
 /** A document that was written as its writer sees it. */
 export function presentWritten(stored: Record<string, unknown>, writer: Writer): PresentedDocument {
-  return presentDocument(concealInDocument(stored, writer?.fields?.sight ?? null));
+  return presentDocument(redactDocument(stored, writer?.fields?.visibility ?? null));
 }
 
 /**

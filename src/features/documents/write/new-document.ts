@@ -8,7 +8,7 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 import type { StoredDocument } from '../store/document.js';
 import { documentShape, storeObject } from '../store/document-shape.js';
 import { requireSettable } from './guard-fields.js';
-import { refuseHostileValue } from '../store/hostile-keys.js';
+import { rejectUnsafeValue } from '../store/unsafe-values.js';
 import { Problems } from '../reply/problems.js';
 
 /**
@@ -37,7 +37,7 @@ function withoutId(body: unknown): unknown {
 }
 
 /**
- * readNewDocument that adds misfits with the schema to `problems` instead of throwing; the result then means nothing.
+ * readNewDocument that adds violations of the schema to `problems` instead of throwing; the result then means nothing.
  */
 export function checkNewDocument(
   collection: Collection,
@@ -48,7 +48,7 @@ export function checkNewDocument(
 ): StoredDocument {
   writer?.requireKnown('create');
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'A document must be a JSON object');
-  refuseHostileValue(body);
+  rejectUnsafeValue(body);
   const fields = withStamps(collection, withOwner(body, writer), writer);
   const own = withoutKeptFields(fields, problems);
   const stored = storeObject(documentShape(collection), own, problems, now);

@@ -82,8 +82,8 @@ export class Batch {
   #encode(change: FoundChange): string {
     const { encoded } = change as Partial<SharedChange>;
     if (!encoded || !change.document) return encodeChange(change, this.query);
-    const { fields, meta, sight } = this.query;
-    const key = `${meta} ${fields?.join() ?? ''} ${sight?.key ?? ''}`;
+    const { fields, meta, visibility } = this.query;
+    const key = `${meta} ${fields?.join() ?? ''} ${visibility?.key ?? ''}`;
     let text = encoded.get(key);
     if (text === undefined) encoded.set(key, (text = encodeChange(change, this.query)));
     return text;

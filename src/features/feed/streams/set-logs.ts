@@ -1,5 +1,5 @@
 import { deserialize } from 'bson';
-import { storedPath, valuesAt } from '../../access/rules/pins.js';
+import { storedPath, valuesAt } from '../../access/rules/bound-values.js';
 import { hintOf, type LogPosition } from '../../changes/change-log.js';
 import type { SetPosition } from '../feed-cursor.js';
 import type { FollowedSet, FollowedSets } from '../set-view.js';

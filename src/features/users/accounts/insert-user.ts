@@ -7,7 +7,7 @@ import type { User } from '../user.js';
 import { prepareUserStore } from '../user-store.js';
 import { calculateObjectSize, type Document } from 'bson';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
-import { refuseHostileValue } from '../../documents/store/hostile-keys.js';
+import { rejectUnsafeValue } from '../../documents/store/unsafe-values.js';
 
 /** Of the fields of an account: every request of a signed-in user reads it, and anybody may make one. */
 export const MAX_USER_BYTES = 16 * 1024;
@@ -26,7 +26,7 @@ export function requireSizeAfter(user: User, values: Readonly<Record<string, unk
   let after = before;
   for (const [path, value] of Object.entries(values)) {
     // What BSON has a meaning of its own for cannot be measured.
-    refuseHostileValue(value);
+    rejectUnsafeValue(value);
     after += sizeOf({ value }) - sizeOf({ value: at(user, path) });
   }
   if (after > Math.max(MAX_USER_BYTES, before)) throw userTooLarge();

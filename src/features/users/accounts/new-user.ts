@@ -6,7 +6,7 @@ import { HIDDEN_FIELD, SYSTEM_FIELDS, type Field } from '../../collections/field
 import { isJsonObject } from '../../collections/fields/field-type.js';
 import { EMAIL_VERIFIED } from '../../collections/users-collection.js';
 import { documentShape, storeObject } from '../../documents/store/document-shape.js';
-import { refuseHostileValue } from '../../documents/store/hostile-keys.js';
+import { rejectUnsafeValue } from '../../documents/store/unsafe-values.js';
 import { Problems } from '../../documents/reply/problems.js';
 import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
 import type { User } from '../user.js';
@@ -47,7 +47,7 @@ export function readNewUser(
   now: number,
 ): NewUser {
   if (!isJsonObject(body)) throw invalid('INVALID_BODY', 'The body must be a JSON object');
-  refuseHostileValue(body);
+  rejectUnsafeValue(body);
   const problems = new Problems();
   const own = { ...body };
   for (const name of [...SYSTEM_FIELDS, HIDDEN_FIELD]) {

@@ -31,7 +31,7 @@ export function constraintProblems(shape: FieldShape): { name: ConstraintName; t
   }
   const { enum: values = [], ...others } = shape;
   for (const value of values) {
-    const text = misfitOf(others, value);
+    const text = violationOf(others, value);
     if (text !== null) problems.push({ name: 'enum', text: `lists ${JSON.stringify(value)}, which ${text}` });
   }
   return problems;
@@ -40,14 +40,14 @@ export function constraintProblems(shape: FieldShape): { name: ConstraintName; t
 /** Why a value cannot be the default of a field with sound constraints; null = it can. */
 export function defaultProblem(shape: FieldShape, value: string | number | boolean): string | null {
   if (constraintProblems(shape).length > 0) return null;
-  const text = misfitOf(shape, value);
+  const text = violationOf(shape, value);
   return text === null ? null : `has a default that ${text}`;
 }
 
-function misfitOf(shape: FieldShape, value: unknown): string | null {
+function violationOf(shape: FieldShape, value: unknown): string | null {
   const compiled = compileConstraints(shape);
   if (!compiled) return null;
-  if (compiled.settle(value) !== value) return 'would be stored otherwise: write it in the form that is stored';
+  if (compiled.normalize(value) !== value) return 'would be stored otherwise: write it in the form that is stored';
   let found: string | null = null;
   compiled.find(value, { now: null, afford: () => true }, (_, text) => (found ??= text));
   return found;

@@ -5,8 +5,8 @@ import { CONSTRAINT_NAMES, constraintRow, isAsTight, type CheckedMoment } from '
 /** The constraints of a field or an item, ready for values of its type. */
 export interface ValueCheck {
   /** The value as it is stored. */
-  settle: (value: unknown) => unknown;
-  /** Reports each constraint that a settled value breaks: its name, and the rest of a sentence. */
+  normalize: (value: unknown) => unknown;
+  /** Reports each constraint that a normalized value breaks: its name, and the rest of a sentence. */
   find: (value: unknown, at: CheckedMoment, broken: (rule: ConstraintName, text: string) => void) => void;
 }
 
@@ -14,13 +14,13 @@ export interface ValueCheck {
 export function compileConstraints(shape: FieldShape): ValueCheck | null {
   const names = namesOf(shape);
   if (names.length === 0) return null;
-  const settlers = names.map((name) => constraintRow(name).settle).filter((settle) => settle !== undefined);
+  const normalizers = names.map((name) => constraintRow(name).normalize).filter((normalize) => normalize !== undefined);
   const checks = names.flatMap((name) => {
     const check = constraintRow(name).check?.(shape[name], shape.type);
     return check ? [{ name, check }] : [];
   });
   return {
-    settle: (value) => settlers.reduce((settled, settle) => settle(settled), value),
+    normalize: (value) => normalizers.reduce((normalized, normalize) => normalize(normalized), value),
     find(value, at, broken) {
       for (const { name, check } of checks) {
         const text = check(value, at);

@@ -86,7 +86,7 @@ export interface ConstraintRow<S = unknown> {
   /** True if whatever fits `setting` fits `other` too; equal settings always do. */
   implies?(this: void, setting: S, other: S, type: FieldType): boolean;
   /** The stored form of a value. */
-  settle?(this: void, value: unknown): unknown;
+  normalize?(this: void, value: unknown): unknown;
   /** What is wrong with a value of the type; null = it fits. Made once for a setting. */
   check?(this: void, setting: S, type: FieldType): (value: unknown, at: CheckedMoment) => string | null;
   /** What JSON Schema says of the values. */
@@ -162,14 +162,14 @@ const CONSTRAINTS: Rows = {
     types: ['String'],
     written: 'flag',
     setting: FLAG,
-    settle: (value) => (value as string).trim(),
+    normalize: (value) => (value as string).trim(),
     about: () => 'White space around it is taken off',
   },
   lowercase: {
     types: ['String'],
     written: 'flag',
     setting: FLAG,
-    settle: (value) => (value as string).toLowerCase(),
+    normalize: (value) => (value as string).toLowerCase(),
     about: () => 'Stored in lower case',
   },
   minLength: {
@@ -280,7 +280,7 @@ const CONSTRAINTS: Rows = {
     written: 'flag',
     setting: FLAG,
     // Identifiers are compared as they are written.
-    settle: (value) => (value as string).toLowerCase(),
+    normalize: (value) => (value as string).toLowerCase(),
     about: () => 'The id of a document that is there',
   },
   onDelete: {

@@ -1,6 +1,6 @@
 import { invalid, type AppError } from '../../../../errors.js';
 import { isJsonObject } from '../../../collections/fields/field-type.js';
-import { refuseHostileUpdate } from '../../store/hostile-keys.js';
+import { rejectUnsafeUpdate } from '../../store/unsafe-values.js';
 import { BODY_OPERATORS } from './operators.js';
 
 const MAX_OPERATOR_PATHS = 50;
@@ -40,8 +40,8 @@ export function takeOperators(body: Record<string, unknown>): SentChange {
   if (operators.length + unset.length > MAX_OPERATOR_PATHS) {
     throw invalid('INVALID_BODY', `An update can name at most ${MAX_OPERATOR_PATHS} paths by operators`);
   }
-  for (const { name, path, operand } of operators) refuseHostileUpdate({ [path]: innerValues(name, operand) });
-  for (const path of unset) refuseHostileUpdate({ [path]: null });
+  for (const { name, path, operand } of operators) rejectUnsafeUpdate({ [path]: innerValues(name, operand) });
+  for (const path of unset) rejectUnsafeUpdate({ [path]: null });
   const changed = [...operators.map(({ path }) => path), ...unset];
   if (changed.length > 0) refuseConflicts(changed, Object.keys(plain));
   return { plain, operators, unset };

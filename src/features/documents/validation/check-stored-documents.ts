@@ -15,19 +15,23 @@ import { isJsonObject } from '../../collections/fields/field-type.js';
 const MAX_EXAMPLES = 20;
 
 /** The examples are the first ones only. */
-export const FIT_REPORT = object(
-  { checked: WHOLE, misfits: WHOLE, examples: arrayOf(object({ id: ID, message: TEXT })) },
-  'FitReport',
+export const VALIDATION_REPORT = object(
+  { checked: WHOLE, violations: WHOLE, examples: arrayOf(object({ id: ID, message: TEXT })) },
+  'ValidationReport',
 );
-type FitReport = TypeOf<typeof FIT_REPORT>;
+type ValidationReport = TypeOf<typeof VALIDATION_REPORT>;
 
 /**
  * Which documents are not what `collection`'s settings would have stored: wrong or missing or undeclared fields,
  * repeated unique values. Those in the trash count too, as a constraint is refused for them, but may repeat what others
  * have. Reads all of them, one at a time; changes nothing.
  */
-export async function checkStoredDocuments(app: App, collection: Collection, stop: AbortSignal): Promise<FitReport> {
-  const report: FitReport = { checked: 0, misfits: 0, examples: [] };
+export async function checkStoredDocuments(
+  app: App,
+  collection: Collection,
+  stop: AbortSignal,
+): Promise<ValidationReport> {
+  const report: ValidationReport = { checked: 0, violations: 0, examples: [] };
   const shape = documentShape(asStored(collection));
   const unique = collection.mode === 'enforced' ? collection.fields.filter((field) => field.unique) : [];
   const together = collection.mode === 'enforced' ? (collection.uniques ?? []) : [];
@@ -41,14 +45,14 @@ export async function checkStoredDocuments(app: App, collection: Collection, sto
     stop.throwIfAborted();
     const { _id, ...fields } = presentDocument(document, false);
     const problems = new Problems();
-    findMisfits(shape, fields, problems);
+    findViolations(shape, fields, problems);
     // Asked of every document, since it also remembers the values.
     const isTrashed = document.isDeleted === true;
     const repeated = isTrashed ? null : findRepeat(collection, seen, fields);
     const message = problems.summary ?? repeated;
     report.checked++;
     if (message === null) continue;
-    report.misfits++;
+    report.violations++;
     if (report.examples.length === MAX_EXAMPLES) continue;
     report.examples.push({ id: _id, message: isTrashed ? `in the trash: ${message}` : message });
   }
@@ -82,7 +86,7 @@ function findRepeat(
  * a client could send it, since lists compare stored values. `fields` are the document's own, without what the service
  * keeps.
  */
-function findMisfits(shape: ObjectShape, fields: Record<string, unknown>, problems: Problems): void {
+function findViolations(shape: ObjectShape, fields: Record<string, unknown>, problems: Problems): void {
   for (const field of shape.fields.values()) {
     const value = Object.hasOwn(fields, field.name) ? fields[field.name] : undefined;
     if (value === undefined || value === null) {
@@ -90,7 +94,7 @@ function findMisfits(shape: ObjectShape, fields: Record<string, unknown>, proble
       continue;
     }
     problems.enter(field.name);
-    findMisfit(field.shape, value, problems);
+    findViolation(field.shape, value, problems);
     problems.leave();
   }
   if (shape.open) return;
@@ -99,15 +103,15 @@ function findMisfits(shape: ObjectShape, fields: Record<string, unknown>, proble
   }
 }
 
-function findMisfit(shape: ValueShape, value: unknown, problems: Problems): void {
+function findViolation(shape: ValueShape, value: unknown, problems: Problems): void {
   if (shape.type === 'any') return;
   if (shape.type === 'Object' && isJsonObject(value) && !(value instanceof Date)) {
-    return findMisfits(shape, value, problems);
+    return findViolations(shape, value, problems);
   }
   if (shape.type === 'Array' && Array.isArray(value)) {
     for (let at = 0; at < value.length && !problems.full; at++) {
       problems.enter(at);
-      findMisfit(shape.items, value[at], problems);
+      findViolation(shape.items, value[at], problems);
       problems.leave();
     }
     return findBroken(shape.check, value, problems);

@@ -1,14 +1,14 @@
 import { rulesOf, type CollectionAccess } from '../../collections/rules/collection-rules.js';
 import type { Caller } from '../caller.js';
 
-/** Each set is read whole for the request, or asked about one value. */
+/** The number of membership sets that one request may use. */
 export const MAX_SETS = 4;
 
 /**
- * Whether reading the collections, each by its own rules, asks about more sets than one request may (rules.md 14);
- * never for the secret key. With `trash` the rule `delete` is asked too.
+ * Whether the rules of the collections use more membership sets than one request may (rules.md 14). Always false for
+ * secret keys. `trash` includes the rule `delete`.
  */
-export function asksTooManySets(
+export function exceedsSetLimit(
   collections: readonly CollectionAccess[],
   { key }: Pick<Caller, 'key'>,
   trash: boolean,

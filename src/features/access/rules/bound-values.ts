@@ -1,37 +1,37 @@
 import { ObjectId, type Document } from 'bson';
 import { findObjectId, isObjectId } from '../../../platform/ids.js';
 import { type CallerSet, ID_PATH, type Literal } from '../../collections/rules/rule.js';
-import { isComparable, type Pins } from './compile-rule.js';
+import { isComparable, type BoundValues } from './compile-rule.js';
 
-/** What all documents hold that meet the conditions: a path is pinned where one of them asks for one value. */
-export function pinsOf(conditions: readonly Document[], paths: Iterable<string>): Pins {
-  const pins = new Map<string, Literal | null>();
+/** The values that the conditions fix: a path is bound if a condition requires it to equal one value. */
+export function boundValuesOf(conditions: readonly Document[], paths: Iterable<string>): BoundValues {
+  const boundValues = new Map<string, Literal | null>();
   for (const path of paths) {
     for (const condition of conditions) {
       const value = literalOf(equalTo(condition, storedPath(path)));
-      if (value !== undefined) pins.set(path, value);
+      if (value !== undefined) boundValues.set(path, value);
     }
   }
-  return pins;
+  return boundValues;
 }
 
-/** What a document holds at the paths. */
-export function pinsOfDocument(document: Document, paths: Iterable<string>): Pins {
-  const pins = new Map<string, Literal | null>();
-  for (const path of paths) pins.set(path, literalOf(valueAt(document, storedPath(path))) ?? null);
-  return pins;
+/** The document's values at the paths. */
+export function boundValuesOfDocument(document: Document, paths: Iterable<string>): BoundValues {
+  const boundValues = new Map<string, Literal | null>();
+  for (const path of paths) boundValues.set(path, literalOf(valueAt(document, storedPath(path))) ?? null);
+  return boundValues;
 }
 
-/** Conditions that a document meets as long as it holds the same at the paths. */
-export function heldBy(document: Document, paths: Iterable<string>): Document[] {
+/** Conditions that hold as long as the document's values at the paths do not change. */
+export function preconditionsOf(document: Document, paths: Iterable<string>): Document[] {
   return [...paths].map((path) => ({ [storedPath(path)]: { $eq: valueAt(document, storedPath(path)) ?? null } }));
 }
 
 /**
- * Holds at the paths what no document holds: asked about in the place of one that is not there, so that this takes as
- * long as for one that the caller may not read.
+ * A document with unique values at the paths. Rules are evaluated for it when the requested document does not exist, so
+ * that this takes as long as for a document that the caller may not read.
  */
-export function standIn(paths: Iterable<string>): Document {
+export function placeholderDocument(paths: Iterable<string>): Document {
   const held: Document = {};
   for (const path of paths) {
     const parts = storedPath(path).split('.');
@@ -42,12 +42,12 @@ export function standIn(paths: Iterable<string>): Document {
   return held;
 }
 
-/** The path of the stored document that a rule means. */
+/** The path in the stored document for a path of a rule. */
 export function storedPath(path: string): string {
   return path === ID_PATH ? '_id' : path;
 }
 
-/** What documents of a set meet that hold one of the values there; null where none can. */
+/** The filter for documents of a set that contain one of the values; null if none can. */
 export function holdsAny({ path }: Pick<CallerSet, 'path'>, values: readonly Literal[]): Document | null {
   const wanted = path === ID_PATH ? values.flatMap((value) => findObjectId(String(value)) ?? []) : values;
   if (wanted.length === 0) return null;
@@ -74,7 +74,7 @@ function valueAt(document: unknown, path: string): unknown {
   return value;
 }
 
-/** What rules can compare of a document at a path, through lists on the way. */
+/** The comparable values at a path, including those inside lists. */
 export function valuesAt(value: unknown, path: readonly string[]): Literal[] {
   if (Array.isArray(value)) return value.flatMap((item) => valuesAt(item, path));
   const [part, ...rest] = path;

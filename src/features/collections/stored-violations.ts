@@ -2,22 +2,22 @@ import type { Document } from 'bson';
 import type { App } from '../../app.js';
 import { conflict, type AppError } from '../../errors.js';
 import { documentsName, type Collection } from './collection.js';
-import { requireConstraintFit } from './fields/constraints/constraint-misfits.js';
+import { requireNoConstraintViolations } from './fields/constraints/constraint-violations.js';
 import { documentIndexes } from './indexes/document-indexes.js';
 import { requireUnique } from './indexes/explain-duplicates.js';
-import { requireReferenceFit } from './references/reference-misfits.js';
+import { requireNoReferenceViolations } from './references/reference-violations.js';
 
-/** 409 CONSTRAINT_MISFITS for documents that break constraints or references that `changed` adds. */
+/** 409 CONSTRAINT_VIOLATIONS for documents that break constraints or references that `changed` adds. */
 export async function requireConstraints(app: App, current: Collection, changed: Collection): Promise<void> {
-  await requireConstraintFit(app, current, changed);
-  await requireReferenceFit(app, current, changed);
+  await requireNoConstraintViolations(app, current, changed);
+  await requireNoReferenceViolations(app, current, changed);
 }
 
 /**
  * Refuses what changeCollection would refuse for the documents that are stored: constraints and references that they
  * break, values that are not unique, indexes that they keep from being built. Reads documents; changes nothing.
  */
-export async function requireStoredFit(
+export async function requireNoViolations(
   app: App,
   current: Collection,
   changed: Collection,
@@ -31,13 +31,13 @@ export async function requireStoredFit(
     const { key, unique } = index;
     if (known.includes(textOf(index))) continue;
     if (unique) await requireUnique(app, current, changed, index);
-    const reason = await findIndexMisfit(app, changed, key);
+    const reason = await findIndexViolation(app, changed, key);
     if (reason !== undefined) throw indexRefused(changed, reason);
   }
 }
 
 /** Why stored documents would keep an index from being built; undefined where they do not. */
-async function findIndexMisfit(
+async function findIndexViolation(
   app: App,
   collection: Collection,
   key: Record<string, 1 | -1 | '2dsphere'>,

@@ -10,13 +10,13 @@ import { USERS } from '../../collections/users-collection.js';
 import { commitWrites } from '../store/commit-writes.js';
 import { documentStore } from '../store/document-store.js';
 import {
-  isSettled,
+  cascades,
   referringTo,
-  SETTLE_REFERENCES,
+  CASCADE_REFERENCES,
   trashedWith,
-  type SettledDocument,
+  type CascadePayload,
 } from '../store/referring-documents.js';
-import { openSettling, settledBy, type Settling } from '../store/state-writes.js';
+import { openCascade, cascadeAction, type CascadeStep } from '../store/state-writes.js';
 
 /** Documents read at once. */
 const BATCH = 100;
@@ -37,19 +37,19 @@ interface ReferredDocument {
  * that is gone or their unique values are taken. Each by a write of its own, which demands that this is still so:
  * harmless to repeat, at once too. True when all is done, false when it was stopped. Throws the last refusal.
  */
-export async function settleReferences(app: App, referred: ReferredDocument, stop: AbortSignal): Promise<boolean> {
+export async function cascadeReferences(app: App, referred: ReferredDocument, stop: AbortSignal): Promise<boolean> {
   const collection = await findReferred(app, referred);
   if (!collection) return true;
   for (let pass = 1; pass <= PASSES; pass++) {
     const isBack = await isActive(app, collection, referred.id);
-    const settled: Settled = { isStopped: false, isOvertaken: false, refusal: null };
+    const result: CascadeResult = { isStopped: false, isOvertaken: false, refusal: null };
     for (const reference of await findReferences(app, collection)) {
-      if (isBack ? reference.onDelete !== 'trash' : !isSettled(reference)) continue;
-      await settleOne(app, { collection, id: referred.id, reference, isBack }, settled, stop);
+      if (isBack ? reference.onDelete !== 'trash' : !cascades(reference)) continue;
+      await cascadeOne(app, { collection, id: referred.id, reference, isBack }, result, stop);
     }
-    if (settled.isStopped) return false;
-    if (settled.refusal) throw settled.refusal;
-    if ((await isActive(app, collection, referred.id)) === isBack && !settled.isOvertaken) return true;
+    if (result.isStopped) return false;
+    if (result.refusal) throw result.refusal;
+    if ((await isActive(app, collection, referred.id)) === isBack && !result.isOvertaken) return true;
   }
   throw new Error(`what refers to ${referred.id.toHexString()} changes all the time`);
 }
@@ -67,37 +67,37 @@ async function isActive(app: App, collection: Collection, id: ObjectId): Promise
 }
 
 /** What became of a pass. */
-interface Settled {
+interface CascadeResult {
   isStopped: boolean;
   /** A document was not written as others came between. */
   isOvertaken: boolean;
   refusal: AppError | null;
 }
 
-/** Settles one reference; an act of the audit where it finds anything. */
-async function settleOne(app: App, settling: Settling, settled: Settled, stop: AbortSignal): Promise<void> {
-  const { collection, id, reference, isBack } = settling;
+/** Applies one reference. Writes an audit entry if any document is affected. */
+async function cascadeOne(app: App, step: CascadeStep, result: CascadeResult, stop: AbortSignal): Promise<void> {
+  const { collection, id, reference, isBack } = step;
   const filter = isBack ? trashedWith(reference, id) : referringTo(reference, id);
   const first = await nextBatch(app, reference.collection, filter, null);
   if (first.length === 0) return;
-  const done = settledBy(settling);
+  const done = cascadeAction(step);
   const input = { collection: collection.name, id: id.toHexString(), referring: reference.collection.name, done };
   const act = {
     actor: 'system',
-    action: 'references settle',
+    action: 'references cascade',
     input: { ...input, project: collection.projectId.toHexString() },
   };
   await withAuditEntry(app, act, async () => {
-    for (let batch = first; batch.length > 0 && !settled.isStopped;) {
+    for (let batch = first; batch.length > 0 && !result.isStopped;) {
       for (const { _id } of batch) {
-        if (stop.aborted) settled.isStopped = true;
-        if (settled.isStopped) return;
+        if (stop.aborted) result.isStopped = true;
+        if (result.isStopped) return;
         try {
-          if (!(await settleDocument(app, settling, _id))) settled.isOvertaken = true;
+          if (!(await cascadeDocument(app, step, _id))) result.isOvertaken = true;
         } catch (error) {
           if (!(error instanceof AppError)) throw error;
           // What cannot come back stays in the trash; what has to go is tried again.
-          if (!isBack) settled.refusal = error;
+          if (!isBack) result.refusal = error;
         }
       }
       batch = await nextBatch(app, reference.collection, filter, batch.at(-1)!._id);
@@ -120,13 +120,13 @@ function nextBatch(
 }
 
 /** Does to one document what its reference asks; false where that is not so any more. */
-async function settleDocument(app: App, settling: Settling, _id: ObjectId): Promise<boolean> {
-  const [settled] = await commitWrites(app, [await openSettling(app, settling, _id)]);
-  return settled!.after !== settled!.before;
+async function cascadeDocument(app: App, step: CascadeStep, _id: ObjectId): Promise<boolean> {
+  const [written] = await commitWrites(app, [await openCascade(app, step, _id)]);
+  return written!.after !== written!.before;
 }
 
-export const settleReferencesJob: JobDefinition<App, SettledDocument> = {
-  name: SETTLE_REFERENCES.name,
+export const cascadeReferencesJob: JobDefinition<App, CascadePayload> = {
+  name: CASCADE_REFERENCES.name,
   retry: { delaysMs: [1_000, 10_000, 60_000, 600_000] },
   async run(app, { projectId, collectionId, id }, { signal, stopping }) {
     const referred = {
@@ -134,7 +134,7 @@ export const settleReferencesJob: JobDefinition<App, SettledDocument> = {
       collectionId: new ObjectId(collectionId),
       id: new ObjectId(id),
     };
-    const isDone = await settleReferences(app, referred, AbortSignal.any([signal, stopping]));
+    const isDone = await cascadeReferences(app, referred, AbortSignal.any([signal, stopping]));
     return isDone ? undefined : { again: new Date(app.clock.now()) };
   },
 };

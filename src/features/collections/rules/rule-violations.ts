@@ -20,16 +20,21 @@ const MAX_LISTED = 10;
 const CHECK_MS = 60_000;
 
 /**
- * 409 RULE_MISFITS when stored documents hold something else than is declared in a field that the rules of `to` name,
- * and those of `from` did not name like this: a list where one value is declared would be equal to each of its items.
+ * 409 RULE_VIOLATIONS when stored documents hold something else than is declared in a field that the rules of `to`
+ * name, and those of `from` did not name like this: a list where one value is declared would be equal to each of its
+ * items.
  */
-export async function requireRuleFit(app: Pick<App, 'db'>, from: Collection | null, to: Collection): Promise<void> {
+export async function requireNoRuleViolations(
+  app: Pick<App, 'db'>,
+  from: Collection | null,
+  to: Collection,
+): Promise<void> {
   const known = from ? new Set(ruledPaths(from)) : new Set<string>();
   const isNew = (path: string): boolean =>
     !known.has(path) || !isDeepStrictEqual(topField(from!, path), topField(to, path));
   const conditions = ruledPaths(to)
     .filter(isNew)
-    .flatMap((path) => misfits('', to.fields, path.split('.')));
+    .flatMap((path) => violations('', to.fields, path.split('.')));
   if (conditions.length === 0) return;
   const documents = app.db.collection(documentsName(to));
   const filter = { $or: conditions };
@@ -39,7 +44,7 @@ export async function requireRuleFit(app: Pick<App, 'db'>, from: Collection | nu
   const ids = found.map(({ _id }) => String(_id));
   const those = count === 1 ? 'One stored document' : `${count} stored documents`;
   const message = `${those} of "${to.name}" cannot be under its rules: a field that they name holds something else than is declared (${ids.join(', ')}${count > ids.length ? ', …' : ''}). Mend what is stored first`;
-  throw conflict('RULE_MISFITS', message, {
+  throw conflict('RULE_VIOLATIONS', message, {
     details: ids.map((id) => ({ field: id, rule: 'access', message: 'does not fit the fields that the rules name' })),
   });
 }
@@ -49,22 +54,24 @@ function topField({ fields }: Ruled, path: string): Field | undefined {
 }
 
 /** Conditions that a document meets whose value at the path is not what is declared. Absent and null always fit. */
-function misfits(prefix: string, fields: readonly Field[], [part, ...rest]: readonly string[]): Document[] {
+function violations(prefix: string, fields: readonly Field[], [part, ...rest]: readonly string[]): Document[] {
   const field = fields.find(({ name }) => name === part);
   if (!field) return [];
   const path = prefix === '' ? field.name : `${prefix}.${field.name}`;
-  return misfitsOfShape(path, field, rest);
+  return violationsOfShape(path, field, rest);
 }
 
-function misfitsOfShape(path: string, shape: FieldShape, rest: readonly string[]): Document[] {
+function violationsOfShape(path: string, shape: FieldShape, rest: readonly string[]): Document[] {
   if (shape.type === 'Array') {
-    const items = shape.items ? misfitsOfItems(path, shape.items, rest) : [];
+    const items = shape.items ? violationsOfItems(path, shape.items, rest) : [];
     return [{ [path]: { $exists: true, $ne: null, $not: { $type: 'array' } } }, ...items];
   }
   const stored = rest.length > 0 ? 'object' : STORED_TYPES[shape.type];
   if (stored === undefined) return [];
   const wrong = [{ [path]: { $type: 'array' } }, { [path]: { $exists: true, $ne: null, $not: { $type: stored } } }];
-  return rest.length > 0 ? [...wrong, ...misfits(path, shape.fields ?? [], rest)] : [...wrong, ...tooLong(path, shape)];
+  return rest.length > 0
+    ? [...wrong, ...violations(path, shape.fields ?? [], rest)]
+    : [...wrong, ...tooLong(path, shape)];
 }
 
 /** Texts, or items of a list, that are longer than those that rules compare. */
@@ -74,9 +81,9 @@ function tooLong(path: string, { type, maxLength, enum: values }: FieldShape): D
 }
 
 /** Items that are not what is declared; a field of objects in a list is compared item by item. */
-function misfitsOfItems(path: string, items: FieldShape, rest: readonly string[]): Document[] {
+function violationsOfItems(path: string, items: FieldShape, rest: readonly string[]): Document[] {
   const stored = rest.length > 0 ? 'object' : STORED_TYPES[items.type];
   if (stored === undefined) return [];
   const wrong = { [path]: { $elemMatch: { $not: { $type: stored } } } };
-  return rest.length > 0 ? [wrong, ...misfits(path, items.fields ?? [], rest)] : [wrong, ...tooLong(path, items)];
+  return rest.length > 0 ? [wrong, ...violations(path, items.fields ?? [], rest)] : [wrong, ...tooLong(path, items)];
 }

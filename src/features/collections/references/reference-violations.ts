@@ -4,16 +4,16 @@ import type { App } from '../../../app.js';
 import { findObjectId } from '../../../platform/ids.js';
 import { documentsName, type Collection } from '../collection.js';
 import { findCollection } from '../collection-store.js';
-import { Misfits } from '../fields/constraints/constraint-misfits.js';
+import { Violations } from '../fields/constraints/constraint-violations.js';
 import { referencesOf, referenceText, type Reference } from './reference.js';
 
 const BATCH = 500;
 
 /**
- * 409 CONSTRAINT_MISFITS with the number and ten ids when stored documents do not meet references that `to` begins to
- * check. Reads the active ones, in batches; changes nothing. What others store during it is not seen.
+ * 409 CONSTRAINT_VIOLATIONS with the number and ten ids when stored documents do not meet references that `to` begins
+ * to check. Reads the active ones, in batches; changes nothing. What others store during it is not seen.
  */
-export async function requireReferenceFit(app: App, from: Collection, to: Collection): Promise<void> {
+export async function requireNoReferenceViolations(app: App, from: Collection, to: Collection): Promise<void> {
   const known = referencesOf(from);
   const added = referencesOf(to).filter(
     ({ field, to, same }) =>
@@ -23,10 +23,10 @@ export async function requireReferenceFit(app: App, from: Collection, to: Collec
   const names = ['_id', ...added.flatMap(({ field, same }) => [field, ...same])];
   const projection = Object.fromEntries(names.map((name) => [name, 1]));
   const stored = app.db.collection<Document>(documentsName(to)).find({ isDeleted: false }, { projection });
-  const found = new Misfits();
+  const found = new Violations();
   let batch: Document[] = [];
   const judge = async (): Promise<void> => {
-    for (const [{ _id }, message] of await findMisfits(app, to, added, batch)) found.add(String(_id), message);
+    for (const [{ _id }, message] of await findViolations(app, to, added, batch)) found.add(String(_id), message);
     batch = [];
   };
   for await (const document of stored) {
@@ -37,7 +37,7 @@ export async function requireReferenceFit(app: App, from: Collection, to: Collec
   found.throwIfAny(to.name);
 }
 
-async function findMisfits(
+async function findViolations(
   app: App,
   to: Collection,
   references: readonly Reference[],

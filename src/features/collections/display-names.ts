@@ -11,7 +11,7 @@ const STORED = /(?:[\w-]+\.)?documents_([0-9a-f]{24})_([0-9a-f]{24})\b/g;
  * Puts the names that people gave in place of those that documents are stored under: `things of project shop`. What the
  * store cannot tell, since that is damaged too, stays as it is.
  */
-export async function openGivenNames(app: App | null): Promise<(text: string) => string> {
+export async function openDisplayNames(app: App | null): Promise<(text: string) => string> {
   const projects = app ? await readNames(app, PROJECTS) : NO_NAMES;
   const collections = app ? await readNames(app, COLLECTIONS) : NO_NAMES;
   return (text) =>

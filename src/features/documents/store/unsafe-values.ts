@@ -10,7 +10,7 @@ const MAX_DEPTH = 32;
  * something else, too many levels, numbers and texts that could not be stored as they are. `level` is the level at
  * which `value` will stand in its document; a number is named with its path, which begins with `parts`.
  */
-export function refuseHostileValue(value: unknown, level = 1, parts: readonly string[] = []): void {
+export function rejectUnsafeValue(value: unknown, level = 1, parts: readonly string[] = []): void {
   try {
     checkValue(value, level);
   } catch (error) {
@@ -37,7 +37,7 @@ function checkValue(value: unknown, level: number): void {
     return;
   }
   for (const key of Object.keys(value)) {
-    refuseHostileKey(key);
+    rejectUnsafeKey(key);
     checkValue((value as Record<string, unknown>)[key], level + 1);
   }
 }
@@ -62,26 +62,26 @@ function pathOfInexact(value: unknown): string[] | null {
   return null;
 }
 
-/** refuseHostileValue for the body of an update, whose top-level keys may be dotted paths. */
-export function refuseHostileUpdate(body: Record<string, unknown>): void {
+/** rejectUnsafeValue for the body of an update, whose top-level keys may be dotted paths. */
+export function rejectUnsafeUpdate(body: Record<string, unknown>): void {
   for (const key of Object.keys(body)) {
     if (key === '') throw refusal('An update cannot name a field without a name');
     if (!key.includes('.')) {
-      refuseHostileKey(key);
-      refuseHostileValue(body[key], 2, [key]);
+      rejectUnsafeKey(key);
+      rejectUnsafeValue(body[key], 2, [key]);
       continue;
     }
     const parts = key.split('.');
     if (parts.length > MAX_DEPTH) throw refusal(`The document is nested more than ${MAX_DEPTH} levels deep`);
     for (const part of parts) {
       if (part === '') throw refusal(`${quoted(key)} is not a path: a part of it is empty`);
-      refuseHostileKey(part);
+      rejectUnsafeKey(part);
     }
-    refuseHostileValue(body[key], parts.length + 1, parts);
+    rejectUnsafeValue(body[key], parts.length + 1, parts);
   }
 }
 
-function refuseHostileKey(key: string): void {
+function rejectUnsafeKey(key: string): void {
   if (key.startsWith('$')) throw refusal(`A field name must not begin with $: ${quoted(key)}`);
   if (key.includes('.')) throw refusal(`A field name must not contain a dot: ${quoted(key)}`);
   if (key.includes('\0')) throw refusal(`A field name must not contain a NUL character: ${quoted(key)}`);

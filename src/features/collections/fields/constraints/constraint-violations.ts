@@ -12,16 +12,20 @@ const MAX_LISTED = 10;
 type Constrained = Pick<Collection, 'mode' | 'fields'>;
 
 /**
- * 409 CONSTRAINT_MISFITS with the number and ten ids when stored documents, trashed ones too, break a constraint that
- * `to` adds or narrows. Reads all documents, in turns; changes nothing. What others store during it is not seen.
+ * 409 CONSTRAINT_VIOLATIONS with the number and ten ids when stored documents, trashed ones too, break a constraint
+ * that `to` adds or narrows. Reads all documents, in turns; changes nothing. What others store during it is not seen.
  */
-export async function requireConstraintFit(app: Pick<App, 'db'>, from: Collection, to: Collection): Promise<void> {
+export async function requireNoConstraintViolations(
+  app: Pick<App, 'db'>,
+  from: Collection,
+  to: Collection,
+): Promise<void> {
   const fields = tightenedFields(from, to);
   if (fields.length === 0) return;
-  const checks = fields.map((field) => ({ name: field.name, find: compileMisfit(field) }));
+  const checks = fields.map((field) => ({ name: field.name, find: compileCheck(field) }));
   const projection = Object.fromEntries(fields.map(({ name }) => [name, 1 as const]));
   const stored = app.db.collection<Document>(documentsName(to)).find({ isDeleted: { $ne: REMOVED } }, { projection });
-  const found = new Misfits();
+  const found = new Violations();
   const turn = takeTurns();
   for await (const document of stored) {
     await turn();
@@ -32,7 +36,7 @@ export async function requireConstraintFit(app: Pick<App, 'db'>, from: Collectio
 }
 
 /** Stored documents that do not fit: how many, and the first of them. */
-export class Misfits {
+export class Violations {
   #count = 0;
   readonly #listed: { id: string; message: string }[] = [];
 
@@ -41,13 +45,13 @@ export class Misfits {
     if (this.#listed.length < MAX_LISTED) this.#listed.push({ id, message });
   }
 
-  /** 409 CONSTRAINT_MISFITS: they keep a constraint from being added. */
+  /** 409 CONSTRAINT_VIOLATIONS: they keep a constraint from being added. */
   throwIfAny(name: string): void {
     const [count, listed] = [this.#count, this.#listed];
     if (count === 0) return;
     const documents = count === 1 ? '1 stored document does' : `${count} stored documents do`;
     const message = `${documents} not fit the constraints of "${name}", such as ${listed.map(({ id }) => id).join(', ')}: change them first, or ask for new writes only`;
-    throw conflict('CONSTRAINT_MISFITS', message, {
+    throw conflict('CONSTRAINT_VIOLATIONS', message, {
       details: listed.map(({ id, message: text }) => ({ field: id, rule: 'constraint', message: text })),
     });
   }
@@ -61,13 +65,13 @@ function tightenedFields(from: Constrained, to: Constrained): Field[] {
   );
 }
 
-type FindMisfit = (value: unknown, path: string) => string | null;
+type FindViolation = (value: unknown, path: string) => string | null;
 
 /** What a stored value breaks first at any depth. Absent and null always fit, another type is told elsewhere. */
-function compileMisfit(shape: FieldShape): FindMisfit {
+function compileCheck(shape: FieldShape): FindViolation {
   const check = compileConstraints(shape);
-  const items = shape.items && compileMisfit(shape.items);
-  const inner = (shape.fields ?? []).map((field) => ({ name: field.name, find: compileMisfit(field) }));
+  const items = shape.items && compileCheck(shape.items);
+  const inner = (shape.fields ?? []).map((field) => ({ name: field.name, find: compileCheck(field) }));
   return (value, path) => {
     if (value === undefined || value === null || !isOfType(shape, value)) return null;
     let broken: string | null = null;

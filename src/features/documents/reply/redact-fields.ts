@@ -3,29 +3,29 @@ import { invalid, type AppError } from '../../../errors.js';
 import { endOfName, endOfValue, readInt32 } from '../../../platform/database/bson-json.js';
 import { namedPath } from '../../collections/fields/nocase.js';
 import { ANY_FIELD, findRead } from './fields-read.js';
-import type { FieldSight } from '../../access/rules/field-sight.js';
+import type { FieldVisibility } from '../../access/rules/field-visibility.js';
 
 /** The stored document without what the caller does not see of it; null sees everything. */
-export function concealInRow(row: Buffer, sight: FieldSight | null): Buffer {
-  if (!sight) return row;
+export function redactRow(row: Buffer, visibility: FieldVisibility | null): Buffer {
+  if (!visibility) return row;
   return withoutFields(
     row,
-    unseenIn(sight, () => row),
+    hiddenIn(visibility, () => row),
   );
 }
 
-/** concealInRow for a document as an object. */
-export function concealInDocument<T extends Document>(document: T, sight: FieldSight | null): T {
-  if (!sight) return document;
-  const unseen = unseenIn(sight, () => Buffer.from(serialize(document)));
+/** redactRow for a document as an object. */
+export function redactDocument<T extends Document>(document: T, visibility: FieldVisibility | null): T {
+  if (!visibility) return document;
+  const unseen = hiddenIn(visibility, () => Buffer.from(serialize(document)));
   return Object.fromEntries(Object.entries(document).filter(([name]) => !unseen.has(name))) as T;
 }
 
-function unseenIn({ unseen, partly }: FieldSight, row: () => Buffer): ReadonlySet<string> {
-  const hidden = new Set(unseen);
-  if (partly.length === 0) return hidden;
+function hiddenIn({ hidden: always, conditional }: FieldVisibility, row: () => Buffer): ReadonlySet<string> {
+  const hidden = new Set(always);
+  if (conditional.length === 0) return hidden;
   const bytes = row();
-  for (const { name, matcher } of partly) if (!matcher.matches(bytes)) hidden.add(name);
+  for (const { name, matcher } of conditional) if (!matcher.matches(bytes)) hidden.add(name);
   return hidden;
 }
 
@@ -72,13 +72,13 @@ interface Naming {
 }
 
 /** 400 FIELD_NOT_READABLE for a query that shows, filters by, sorts by or populates what the caller does not see. */
-export function requireReadableNames(sight: FieldSight | null, query: Naming): void {
-  if (!sight) return;
+export function requireReadableNames(visibility: FieldVisibility | null, query: Naming): void {
+  if (!visibility) return;
   const { fields, populate = [], conditions = [], sort = [] } = query;
   const paths = [...(fields ?? []), ...[...populate, ...sort].map(({ path }) => path)];
-  const named = paths.map((path) => namedPath(path).split('.', 1)[0]!).find((root) => sight.unnamed.has(root));
+  const named = paths.map((path) => namedPath(path).split('.', 1)[0]!).find((root) => visibility.restricted.has(root));
   if (named !== undefined) throw fieldNotReadable(named);
-  for (const condition of conditions) requireReadableFilter(condition, sight.unnamed);
+  for (const condition of conditions) requireReadableFilter(condition, visibility.restricted);
 }
 
 /**
