@@ -12,7 +12,7 @@ import { EXIT, Interrupted, presentFailure, UsageError, type Failure } from './v
 import { DEBUG_LEVELS, openContext, type GlobalOptions } from './shell/open-context.js';
 import { describeAuditEntry, isAudited } from './shell/record-audit.js';
 import { type Io, wantsColour, withoutControls } from './view/output.js';
-import { settleWidth } from './view/settle-width.js';
+import { ensureWidth } from './view/ensure-width.js';
 import { conflict } from '../src/errors.js';
 import type { NewAuditEntry } from '../src/features/audit/audit-log.js';
 import { VERSION } from '../src/package.js';
@@ -23,8 +23,8 @@ const STOP_PATIENCE_MS = 2000;
 /** Runs one command line and answers the exit code (cli.md). Never throws, never ends the process. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   const pipe = watchPipe(io);
-  settleWidth(io.stdout);
-  settleWidth(io.stderr);
+  ensureWidth(io.stdout);
+  ensureWidth(io.stderr);
   try {
     const exitCode = await dispatch(normalise(argv), io, pipe.signal);
     // The last write may still fail: a full disk must not look like success.

@@ -33,7 +33,7 @@ export interface FieldProblem {
   /** Of a rule that refused a change: the document as it is before the change, or as it would be after it. */
   side?: 'before' | 'after';
   /** For EMAIL_TAKEN of an anonymous user: token for the project's server. */
-  handover?: string;
+  mergeToken?: string;
 }
 
 export interface AppErrorOptions {

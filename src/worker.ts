@@ -11,7 +11,7 @@ import { cascadeReferencesJob } from './features/documents/references/cascade-re
 import { removeAttachedJob, sweepAttachedJob } from './features/files/attached/attached.job.js';
 import { sweepUploadsJob } from './features/files/uploads/sweep-uploads.job.js';
 import { finishUserDeletionJob } from './features/users/accounts/finish-user-deletion.job.js';
-import { finishTakeOverJob } from './features/users/codes/finish-take-over.job.js';
+import { finishTransferJob } from './features/users/codes/finish-transfer.job.js';
 import { mailCodeJob } from './features/users/codes/mail-code.job.js';
 import { resetFactorsJob } from './features/users/factors/reset-factors.job.js';
 import { removeAnonymousUsersJob } from './features/users/accounts/remove-anonymous-users.job.js';
@@ -53,7 +53,7 @@ const JOBS: readonly AnyJobDefinition<App>[] = [
   cascadeReferencesJob,
   forgetAnswersJob,
   mailCodeJob,
-  finishTakeOverJob,
+  finishTransferJob,
   finishUserDeletionJob,
   resetFactorsJob,
   removeExpiredAccessJob,

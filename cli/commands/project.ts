@@ -44,7 +44,7 @@ function presentProjectTable(view: TextStyle, project: ReturnType<typeof present
       ['second factors', project.signIn.mfa],
       ['reset of factors', `after ${project.signIn.mfaResetDelay}`],
       ['passkeys', passkeys ? `${passkeys.rpId}: ${passkeys.origins.join(', ')}` : 'off'],
-      ['guests', project.signIn.anonymous ? `on, kept ${project.signIn.anonymousKeep}` : 'off'],
+      ['anonymous users', project.signIn.anonymous ? `on, kept ${project.signIn.anonymousKeep}` : 'off'],
       ['access tokens', project.signIn.tokens],
       ['addresses in mails', project.signIn.redirects.join(', ')],
       ['created', project.createdAt],

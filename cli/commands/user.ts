@@ -187,7 +187,7 @@ const listAll = defineProjectCommand({
               ['id', 'e-mail', 'verified', 'state', 'created'],
               users.map((user, index) => [
                 accounts[index]!._id,
-                user.email ?? 'guest',
+                user.email ?? 'anonymous',
                 user.emailVerified ? 'yes' : 'no',
                 accounts[index]!.disabled ? 'disabled' : 'active',
                 user.createdAt,

@@ -11,7 +11,7 @@ import { WEBHOOK_PAYLOADS } from '../../src/features/webhooks/deliveries/payload
 import { KEY_KEPT_MS } from '../../src/http/routes/idempotency-key.js';
 import type { Database } from '../../src/platform/database/database.js';
 import { MAIL_OUTBOX } from '../../src/platform/mail-provider/outbox.js';
-import { DEAD_JOB_DAYS } from '../../src/platform/jobs/settle-job.js';
+import { DEAD_JOB_DAYS } from '../../src/platform/jobs/complete-job.js';
 import { countOf, presentBytes } from '../view/present-amount.js';
 import { passed, type CheckResult } from './check.js';
 

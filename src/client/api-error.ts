@@ -8,7 +8,7 @@ export interface Detail {
   /** Of `RULE_REFUSED`: the document as it is before the change, or as it would be after it. */
   side?: 'before' | 'after';
   /** For `EMAIL_TAKEN` of an anonymous user: token with which your server merges the two accounts. */
-  handover?: string;
+  mergeToken?: string;
 }
 
 /** The parts of a failure beside its message. */

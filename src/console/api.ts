@@ -42,7 +42,7 @@ export const signInAgain = signal<{ done(): void } | null>(null);
 /** A request that wants the own password once more; true to send it again, now that it was given. */
 export const passwordAgain = signal<{ done: (isGiven: boolean) => void } | null>(null);
 
-function untilProven(): Promise<boolean> {
+function untilConfirmed(): Promise<boolean> {
   return new Promise((resolve) => {
     passwordAgain.value = {
       done(isGiven) {
@@ -142,7 +142,7 @@ async function request(method: Method, address: string, asked: Sendable): Promis
       await untilSignedIn();
       continue;
     }
-    if (json.code === 'PASSWORD_REQUIRED' && (await untilProven())) continue;
+    if (json.code === 'PASSWORD_REQUIRED' && (await untilConfirmed())) continue;
     const retryAfter = Number(response.headers.get('retry-after'));
     const refusal = new Refusal(
       response.status,

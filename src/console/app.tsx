@@ -9,7 +9,7 @@ import { Dialog, Notes, tellRefusal } from './parts/basics.js';
 import { PasswordAgain } from './parts/confirm.js';
 import { place } from './routes.js';
 import { SignIn, signInByLink, takeLink } from './screens/sign-in.js';
-import { loadProjects, me, recallMe, settleMe } from './session.js';
+import { loadProjects, me, recallMe, setMe } from './session.js';
 import { isStale, watchServer, watchVersion } from './stale-page.js';
 
 /** Begins before anything is drawn: the form, or a screen and its requests, wait for no answer. */
@@ -41,12 +41,12 @@ async function begin(link: string | null): Promise<void> {
   if (me.value) void loadProjects().catch(tellRefusal);
   try {
     const wasKnown = me.value !== null && me.value !== undefined;
-    settleMe(await call('GET', pathTo('/api/admin/me'), { isSignIn: true }));
+    setMe(await call('GET', pathTo('/api/admin/me'), { isSignIn: true }));
     if (!wasKnown) void loadProjects().catch(tellRefusal);
     signInAgain.value?.done();
   } catch (error) {
     // A server that is away does not say that the session has ended.
-    if (!me.value || (error instanceof Refusal && error.status === 401)) settleMe(null);
+    if (!me.value || (error instanceof Refusal && error.status === 401)) setMe(null);
   }
 }
 

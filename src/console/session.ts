@@ -21,7 +21,7 @@ export function recallMe(): Me | null {
 }
 
 /** Notes what the server has said of who is signed in. */
-export function settleMe(found: Me | null): void {
+export function setMe(found: Me | null): void {
   me.value = found;
   keep('me', found ? `${found.role} ${found.projects === null ? 'all' : 'some'}` : null);
 }

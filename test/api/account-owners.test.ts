@@ -254,7 +254,7 @@ describe('GET and DELETE /api/userAuth/identities', () => {
     );
     expect(replies.map(codeOf).sort()).toEqual([
       [200, undefined],
-      [409, 'LAST_WAY_IN'],
+      [409, 'LAST_SIGN_IN_METHOD'],
     ]);
     const left = await client.get('/identities', bearer(accessToken));
     expect((left.body as { data: { total: number } }).data.total).toBe(1);

@@ -260,7 +260,7 @@ describe('removing a passkey', () => {
     await shop.client.post('/step-up', { passkey: devices[0]!.get(await challenge()) }, bearer(token));
     const remove = (id: string) => shop.client.send('delete', `/passkeys/${id}`, undefined, bearer(token));
     const both = await Promise.all(ids.map(remove));
-    expect(both.map(codeOf).sort()).toEqual(['200 ', '409 LAST_WAY_IN']);
+    expect(both.map(codeOf).sort()).toEqual(['200 ', '409 LAST_SIGN_IN_METHOD']);
     const replies = await Promise.all(devices.map((device) => answer(device)));
     expect(replies.map(codeOf).sort()).toEqual(['200 ', '401 PASSKEY_INVALID']);
     expect(codeOf(await remove('nonesuch'))).toBe('404 PASSKEY_NOT_FOUND');

@@ -70,7 +70,10 @@ it('links an identity to the account of the user, which it opens from then on', 
     const alone = open();
     issuer.behaviour = { sub: 'eve', email: 'eve@example.test', emailVerified: true };
     await alone.auth.finishSocial(await enter(alone.auth));
-    await expect(alone.auth.identities.unlink('acme')).rejects.toMatchObject({ status: 409, code: 'LAST_WAY_IN' });
+    await expect(alone.auth.identities.unlink('acme')).rejects.toMatchObject({
+      status: 409,
+      code: 'LAST_SIGN_IN_METHOD',
+    });
   } finally {
     await issuer.close();
     await test.close();

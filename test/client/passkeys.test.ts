@@ -213,6 +213,6 @@ describe.skipIf(!CHROMIUM)('passkeys in a browser', () => {
     const { id } = await run<{ id: string }>(device, 'api.auth.passkeys.register()');
     const challenge = await run<object>(device, 'api.auth.passkeys.challenge()');
     const removed = `api.auth.passkeys.remove('${id}', { passkey: ${JSON.stringify(challenge)} })`;
-    expect(await run(device, removed)).toBe('LAST_WAY_IN');
+    expect(await run(device, removed)).toBe('LAST_SIGN_IN_METHOD');
   });
 });

@@ -14,9 +14,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     tests: [
       ...['access-reads', 'access-writes', 'cursor-readers', 'rate-limits', 'rules', 'user-sessions'].map(api),
       ...['field-rules', 'operators', 'operators-looking', 'operators-projects', 'rule-sets', 'rules-tools'].map(api),
-      ...['attacks/tokens', 'console-session', 'guests', 'token-keys', 'user-administration', 'webhook-events'].map(
-        api,
-      ),
+      ...[
+        'attacks/tokens',
+        'console-session',
+        'anonymous-users',
+        'token-keys',
+        'user-administration',
+        'webhook-events',
+      ].map(api),
       ...['end-sessions', 'ownership'].map((name) => `features/users/${name}`),
       'cli/rules',
       ...[
@@ -34,7 +39,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   sessions: {
     source: ['features/users/sessions'],
     tests: [
-      ...['user-auth', 'user-sessions', 'refresh-cookie', 'user-proofs', 'second-factor', 'account-owners'].map(api),
+      ...['user-auth', 'user-sessions', 'refresh-cookie', 'step-up', 'second-factor', 'account-owners'].map(api),
       ...['end-sessions', 'login-lock', 'refresh-token'].map((name) => `features/users/${name}`),
     ],
   },
@@ -45,9 +50,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         'user-codes',
         'code-login',
         'user-auth',
-        'user-proofs',
+        'step-up',
         'account-owners',
-        'guests',
+        'anonymous-users',
         'passkeys',
         'second-factor',
       ].map(api),

@@ -13,7 +13,7 @@ import {
 } from '../../../src/features/collections/rules/review-rules.js';
 import {
   listLoosenedBy,
-  settleChange,
+  resolveChange,
   type SchemaChange,
 } from '../../../src/features/collections/schema/plan-schema.js';
 import { listExposed, type Exposed } from '../../../src/features/management/list-exposed.js';
@@ -180,5 +180,5 @@ async function reviewChange(
   const current = stored.find(({ name }) => name === change.collection);
   if (change.action === 'add') return findUnindexed({ name: change.collection, rules: change.to.rules ?? null });
   if (change.action === 'drop' || !current) return [];
-  return reviewNamedRules(app, { ...current, ...settleChange(current, change) }, { data });
+  return reviewNamedRules(app, { ...current, ...resolveChange(current, change) }, { data });
 }

@@ -24,7 +24,7 @@ export interface Identities {
   list(): Promise<Identity[]>;
   /**
    * Removes the identities of a provider and ends all other sessions. Needs a proof of the last ten minutes, here or by
-   * `stepUp`; 409 `LAST_WAY_IN` for the only sign-in method of the account.
+   * `stepUp`; 409 `LAST_SIGN_IN_METHOD` for the only sign-in method of the account.
    */
   unlink(provider: string, proof?: GivenProof): Promise<void>;
 }

@@ -58,7 +58,7 @@ export function SignInSettings() {
             'Second factor': nameOf(FACTORS, stored.mfa),
             'A reset of it takes': stored.mfaResetDelay,
             Passkeys: stored.passkeys ? `for ${stored.passkeys.rpId}` : 'off',
-            Guests: stored.anonymous ? `on; who cannot come back goes after ${stored.anonymousKeep}` : 'off',
+            'Anonymous users': stored.anonymous ? `on; inactive ones are deleted after ${stored.anonymousKeep}` : 'off',
             'Access tokens': stored.tokens,
             'Mails may link to': stored.redirects.join(', ') || 'no page',
           }}

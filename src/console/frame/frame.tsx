@@ -9,7 +9,7 @@ import { Confirm } from '../parts/confirm.js';
 import { NameChoice } from '../parts/form.js';
 import { Icon } from '../parts/icon.js';
 import { goTo, linkTo, place } from '../routes.js';
-import { me, seesAll, settleMe, theme, utc, menuProject, problems, project, projects } from '../session.js';
+import { me, seesAll, setMe, theme, utc, menuProject, problems, project, projects } from '../session.js';
 import { isFinding } from './palette.js';
 import { GROUPS, linkToScreen, screenAt } from './screens.js';
 
@@ -60,7 +60,7 @@ async function signOut(): Promise<void> {
     await call('POST', pathTo('/api/admin/logout'));
     // The next user of this browser reads none.
     forgetDrafts();
-    settleMe(null);
+    setMe(null);
   } catch (error) {
     tellRefusal(error);
   }

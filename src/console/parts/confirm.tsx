@@ -7,7 +7,7 @@ import { Copy, Dialog, say, Trouble, useAction } from './basics.js';
 import { Commands } from './commands.js';
 import { Field, Form, PasswordField } from './form.js';
 
-const PROOF = pathTo('/api/admin/me/confirm');
+const CONFIRM = pathTo('/api/admin/me/confirm');
 
 /** Something that cannot be undone: the name of what it ends has to be typed, for some of it the own password too. */
 export interface Question<Data = unknown> {
@@ -48,7 +48,7 @@ export function Confirm<Data>({
   const [password, setPassword] = useState('');
   const mayGo = (name === undefined || typed === name) && (!asksPassword || password !== '');
   const [busy, run, error] = useAction(async () => {
-    if (asksPassword) await call('POST', PROOF, { body: { password } });
+    if (asksPassword) await call('POST', CONFIRM, { body: { password } });
     const data = await (typeof request === 'function' ? request() : send(request));
     if (done !== undefined) say(done);
     onClose();
@@ -99,7 +99,7 @@ export function Secret({ what, value, onClose }: { what: 'Key' | 'Secret'; value
 export function PasswordAgain({ onDone }: { onDone: (isGiven: boolean) => void }) {
   const [password, setPassword] = useState('');
   const [busy, run, error] = useAction(async () => {
-    await call('POST', PROOF, { body: { password } });
+    await call('POST', CONFIRM, { body: { password } });
     onDone(true);
   });
   return (

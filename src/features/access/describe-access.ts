@@ -62,7 +62,7 @@ const also = (refuses: Refusals, more: Refusals): Refusals => ({
   ),
 });
 
-/** settleKey */
+/** authenticateKey */
 export const ANY_KEY_DESCRIPTION: Access = {
   note: 'Any valid key of the project.',
   keyIn: 'header',
@@ -70,7 +70,7 @@ export const ANY_KEY_DESCRIPTION: Access = {
   refuses: KEY_REFUSALS,
 };
 
-/** settleKey and refusePublishable */
+/** authenticateKey and refusePublishable */
 export const SECRET_KEY_DESCRIPTION: Access = {
   note: 'The secret key.',
   keyIn: 'header',
@@ -78,7 +78,7 @@ export const SECRET_KEY_DESCRIPTION: Access = {
   refuses: also(KEY_REFUSALS, { 403: ['SECRET_KEY_REQUIRED'] }),
 };
 
-/** settleQueryKey */
+/** authenticateQueryKey */
 export const KEY_IN_QUERY_DESCRIPTION: Access = {
   note: 'The publishable key, in the query.',
   keyIn: 'query',
@@ -86,7 +86,7 @@ export const KEY_IN_QUERY_DESCRIPTION: Access = {
   refuses: KEY_REFUSALS,
 };
 
-/** settleKey, and a signed-in user, who may have to enrol a second factor yet. */
+/** authenticateKey, and a signed-in user, who may have to enrol a second factor yet. */
 export const ENROLLING_DESCRIPTION: Access = {
   note: 'Any valid key of the project, and the token of a signed-in user.',
   keyIn: 'header',
@@ -166,14 +166,14 @@ export const DELETES_UPLOADS_DESCRIPTION: Access = {
 
 const OPERATOR_REFUSALS: Refusals = { 401: TOKEN_CODES, 403: ['FOREIGN_REQUEST'] };
 
-/** settleOperator */
+/** authenticateOperator */
 export const OPERATOR_DESCRIPTION: Access = {
   note: 'An operator with any role.',
   security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],
   refuses: OPERATOR_REFUSALS,
 };
 
-/** settleOperator and requireOwnerRole; the body is read also where none is needed. */
+/** authenticateOperator and requireOwnerRole; the body is read also where none is needed. */
 export const OWNER_DESCRIPTION: Access = {
   note: 'An operator with the role `owner`. Recorded in the audit log.',
   security: [[OPERATOR_TOKEN], [CONSOLE_COOKIE]],

@@ -10,7 +10,7 @@ import {
   SECRET_KEY_DESCRIPTION,
   withHooks,
 } from './describe-access.js';
-import { callerOf, refusePublishable, settleKey, settleQueryKey } from './require-key.js';
+import { callerOf, refusePublishable, authenticateKey, authenticateQueryKey } from './require-key.js';
 
 /** The values that every route with a project's key hands to its handler. */
 export interface ByKey {
@@ -27,7 +27,7 @@ export function giveCaller(app: App, ctx: RouteContext): ByKey {
 }
 
 /** Any valid key of the project. */
-export const ANY_KEY: Access<ByKey> = { ...ANY_KEY_DESCRIPTION, admit: settleKey, give: giveCaller };
+export const ANY_KEY: Access<ByKey> = { ...ANY_KEY_DESCRIPTION, admit: authenticateKey, give: giveCaller };
 
 /** Any live key, of a request that the project's own code may be asked about. */
 export const ASKED_KEY: Access<ByKey> = withHooks(ANY_KEY);
@@ -36,7 +36,7 @@ export const ASKED_KEY: Access<ByKey> = withHooks(ANY_KEY);
 export const SECRET_KEY: Access<ByKey> = {
   ...SECRET_KEY_DESCRIPTION,
   admit: (app, ctx) => {
-    const settling = settleKey(app, ctx);
+    const settling = authenticateKey(app, ctx);
     if (settling) return settling.then(() => refusePublishable(ctx));
     refusePublishable(ctx);
     return null;
@@ -45,12 +45,16 @@ export const SECRET_KEY: Access<ByKey> = {
 };
 
 /** The publishable key as `?key=`, which is gone from the query afterwards. */
-export const KEY_IN_QUERY: Access<ByKey> = { ...KEY_IN_QUERY_DESCRIPTION, admit: settleQueryKey, give: giveCaller };
+export const KEY_IN_QUERY: Access<ByKey> = {
+  ...KEY_IN_QUERY_DESCRIPTION,
+  admit: authenticateQueryKey,
+  give: giveCaller,
+};
 
 /** Any live key; which documents it shows is `readFilter`'s to say. Nothing is done on anybody's behalf. */
 export const READS_DOCUMENTS: Access<ByKey> = {
   ...READS_DOCUMENTS_DESCRIPTION,
-  admit: settleKey,
+  admit: authenticateKey,
   give: (app, ctx) => {
     const caller = callerOf(ctx);
     return { app, caller, project: caller.project };

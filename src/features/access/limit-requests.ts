@@ -198,8 +198,8 @@ function openOperatorFinder(app: App): (ctx: Context, isRefused: boolean) => Pro
 }
 
 const ANONYMOUS_SIGN_UPS: Omit<AppliedLimit, 'rate'> = {
-  name: 'guests',
-  counted: 'guests of one address',
+  name: 'anonymous',
+  counted: 'anonymous callers of one address',
   of: 'address',
   setting: 'BSVC_ANONYMOUS_RATE_LIMIT',
   override: null,

@@ -12,7 +12,7 @@ import {
   recordRequest,
   requireOwnerRole,
   requireProven,
-  settleOperator,
+  authenticateOperator,
   type ActingOperator,
   type Recording,
 } from './require-operator.js';
@@ -33,7 +33,7 @@ export interface InProject extends ByOperator {
 /** An operator in any role. */
 export const OPERATOR: Access<ByOperator> = {
   ...OPERATOR_DESCRIPTION,
-  admit: settleOperator,
+  admit: authenticateOperator,
   give: giveOperator,
 };
 
@@ -51,7 +51,7 @@ export function owner(action: string, recording: Recording = {}): Access<ByOpera
     action,
     readsBody: true,
     admit: async (app, ctx) => {
-      await settleOperator(app, ctx);
+      await authenticateOperator(app, ctx);
       requireOwnerRole(ctx);
       if (asksPassword === true) await requireProven(app, ctx);
     },

@@ -49,7 +49,7 @@ export interface OperatorSession {
   /** Of the console: about when the last request came. */
   usedAt?: Date;
   /** Of the console: when its operator last gave the password again. */
-  provenAt?: Date;
+  confirmedAt?: Date;
 }
 
 /** Time without a request after which a session of the console ends. */

@@ -33,29 +33,29 @@ const MALFORMED =
  * Settles whose request this is (`callerOf(ctx)`), unless an earlier guard has. 401 without a live key, 403 for an
  * origin off the allowlist (decisions.md 1, 2). A promise only when it takes time.
  */
-export function settleKey(app: App, ctx: Context): Promise<void> | null {
-  return ctx.state.caller === undefined ? settleCaller(app, ctx, ctx.get('x-api-key')) : null;
+export function authenticateKey(app: App, ctx: Context): Promise<void> | null {
+  return ctx.state.caller === undefined ? authenticateCaller(app, ctx, ctx.get('x-api-key')) : null;
 }
 
 /**
  * The same for pages that a browser opens by itself (rest-api.md 5.3): the key comes as `?key=`, publishable only, and
  * is gone from the query afterwards.
  */
-export async function settleQueryKey(app: App, ctx: Context): Promise<void> {
+export async function authenticateQueryKey(app: App, ctx: Context): Promise<void> {
   const { key, ...query } = ctx.query;
   ctx.query = query;
   const value = typeof key === 'string' ? key : '';
   if (!value.startsWith(KEY_PREFIX.publishable)) {
     throw unauthenticated('API_KEY_MISSING', 'Send the project’s publishable key as the query parameter key');
   }
-  await settleCaller(app, ctx, value);
+  await authenticateCaller(app, ctx, value);
 }
 
 /**
  * A promise only when something has to be asked of the database: most requests find all they need in the copies that
  * requests share.
  */
-function settleCaller(app: App, ctx: Context, value: string): Promise<void> | null {
+function authenticateCaller(app: App, ctx: Context, value: string): Promise<void> | null {
   if (value.trim() === '') {
     throw unauthenticated('API_KEY_MISSING', 'Send the project’s API key in the header x-api-key');
   }
@@ -104,7 +104,7 @@ export function refusePublishable(ctx: Context, otherwise = ''): void {
   );
 }
 
-/** The caller that settleKey settled. */
+/** The caller that authenticateKey settled. */
 export function callerOf(ctx: Pick<Context, 'state'>): Caller {
   return ctx.state.caller as Caller;
 }

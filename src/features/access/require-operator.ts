@@ -95,7 +95,7 @@ function requireSeenId({ projects }: ActingOperator, projectId: string): string 
  * Settles who the operator of a request is; 401 AUTH_REQUIRED, TOKEN_INVALID or TOKEN_EXPIRED, 403 FOREIGN_REQUEST for
  * the console's cookie on a request that is not the console's.
  */
-export async function settleOperator(app: App, ctx: Context): Promise<void> {
+export async function authenticateOperator(app: App, ctx: Context): Promise<void> {
   ctx.state.operator = await findOperator(app, readOperatorToken(app, ctx));
   ctx.set('Cache-Control', 'no-store');
 }
@@ -125,7 +125,7 @@ export function requireOwnerRole(ctx: Context): void {
 }
 
 /** How long an operator may act that has given the password again. */
-const PROVEN_MS = 5 * 60_000;
+const CONFIRMED_MS = 5 * 60_000;
 
 /** 403 PASSWORD_REQUIRED for a session of the console whose operator has not given the password again just now. */
 export async function requireProven(app: App, ctx: Context): Promise<void> {
@@ -133,8 +133,8 @@ export async function requireProven(app: App, ctx: Context): Promise<void> {
   if (!signedIn?.session.isConsole) return;
   // The copy that requests share may be older than the password.
   const session = await operatorSessionStore(app).findOne({ _id: signedIn.session._id }, app.db.confirmedReads);
-  const provenAt = session?.provenAt;
-  if (provenAt && Math.abs(app.clock.now() - provenAt.getTime()) < PROVEN_MS) return;
+  const confirmedAt = session?.confirmedAt;
+  if (confirmedAt && Math.abs(app.clock.now() - confirmedAt.getTime()) < CONFIRMED_MS) return;
   throw forbidden(
     'PASSWORD_REQUIRED',
     'Confirm your password: POST it to /api/admin/me/confirm, then repeat the request',

@@ -9,7 +9,7 @@ import { addIndexes, applyIndexes } from './indexes/document-indexes.js';
 import { explainDuplicates } from './indexes/explain-duplicates.js';
 import { INDEX_REFUSALS, indexRefused, requireConstraints } from './stored-violations.js';
 import { requireSoundReferences } from './references/require-sound-references.js';
-import { announceSets, settleSets } from './name-sets.js';
+import { announceSets, applySets } from './name-sets.js';
 import { requireSoundRules, requireKnownNames } from './rules/require-sound-rules.js';
 import { checkExpire } from './fields/check-expire.js';
 import { checkUsersContract } from './users-collection.js';
@@ -132,7 +132,7 @@ export async function changeCollection(
     if (!saved) continue;
     forgetCollection(app, saved);
     await settleIndexes(app, saved);
-    if ([current, saved].some((each) => namedSets(each).length > 0)) await settleSets(app, saved);
+    if ([current, saved].some((each) => namedSets(each).length > 0)) await applySets(app, saved);
     await endFolding(app, saved);
     if (addsDefaults(current, saved)) {
       await enqueueFolding(app, saved);

@@ -4,7 +4,7 @@ import { forbidden } from '../../errors.js';
 import type { Collection } from './collection.js';
 import { collectionNotFound, collectionStore, forgetCollection } from './collection-store.js';
 import { enqueueFinishDrop, removeDropped } from './finish-drop.job.js';
-import { settleSets } from './name-sets.js';
+import { applySets } from './name-sets.js';
 import { requireUnreferred } from './references/require-sound-references.js';
 import { requireUnnamed } from './rules/require-sound-rules.js';
 import { USERS } from './users-collection.js';
@@ -37,7 +37,7 @@ async function removeCollection(app: App, projectId: ObjectId, name: string): Pr
     ));
   if (!collection) throw collectionNotFound(name);
   forgetCollection(app, collection);
-  if (collection.rules) await settleSets(app, collection);
+  if (collection.rules) await applySets(app, collection);
   await removeDropped(app, collection);
   return collection;
 }

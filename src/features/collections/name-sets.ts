@@ -21,7 +21,7 @@ export async function announceSets(app: App, from: Collection | null, to: Collec
 }
 
 /** Leaves to other collections no more than what the stored rules of this one name; none once it is gone. */
-export async function settleSets(app: App, saved: Collection): Promise<void> {
+export async function applySets(app: App, saved: Collection): Promise<void> {
   const sets = saved.state === 'active' ? namedSets(saved) : [];
   const named = await collectionStore(app)
     .find({ projectId: saved.projectId, state: 'active', 'namedBy.collection': saved._id })

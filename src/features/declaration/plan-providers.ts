@@ -6,7 +6,7 @@ import {
   listSocialProviders,
   openClientSecret,
   providerSettings,
-  settleProvider,
+  resolveProvider,
   type ProviderSettings,
   type SocialProviderInput,
 } from '../users/social/social-provider.js';
@@ -43,7 +43,7 @@ export async function planProviders(
       // Who applies a file runs the whole service.
       mayBePrivate: true,
     };
-    const wanted = settleProvider(to);
+    const wanted = resolveProvider(to);
     if (!present || !before) {
       // In a project that is only being made nothing can be lost.
       const loosens = project ? [`sign-in provider ${name}`] : [];

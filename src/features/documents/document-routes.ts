@@ -2,7 +2,7 @@ import { forbidden } from '../../errors.js';
 import { decodePart } from '../../http/routes/mount-routes.js';
 import { naming, type RouteList } from '../../http/routes/route.js';
 import { text } from '../../platform/schema/schema.js';
-import { settleKey } from '../access/require-key.js';
+import { authenticateKey } from '../access/require-key.js';
 import { READ_ROUTES } from './read-routes.js';
 import { WRITE_ROUTES } from './write-routes.js';
 
@@ -28,7 +28,7 @@ export const DOCUMENT_ROUTES: RouteList = {
     },
   },
   guard: (app) => (ctx) => {
-    const settling = settleKey(app, ctx);
+    const settling = authenticateKey(app, ctx);
     if (settling) return settling.then(() => refuseUsers(ctx.path));
     refuseUsers(ctx.path);
     return null;

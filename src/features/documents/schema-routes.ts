@@ -1,6 +1,6 @@
 import { created, naming, ok, route, type RouteList } from '../../http/routes/route.js';
 import { ANY_KEY, SECRET_KEY } from '../access/key-access.js';
-import { callerOf, settleKey } from '../access/require-key.js';
+import { callerOf, authenticateKey } from '../access/require-key.js';
 import { readBlocked } from '../access/access-rules.js';
 import { addCollection } from '../collections/add-collection.js';
 import type { Collection } from '../collections/collection.js';
@@ -29,7 +29,7 @@ export const SCHEMA_ROUTES: RouteList = {
   keyIn: 'header',
   about: 'What collections are made of, for tools that work with a project’s key.',
   params: { collectionName: naming('Name of a registered collection', 'COLLECTION_NOT_FOUND') },
-  guard: (app) => (ctx) => settleKey(app, ctx),
+  guard: (app) => (ctx) => authenticateKey(app, ctx),
   routes: [
     route('GET /api/schemas/:collectionName', {
       id: 'getSchema',

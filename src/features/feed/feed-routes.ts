@@ -37,8 +37,8 @@ import {
 } from '../../platform/schema/schema.js';
 import { countAsMore } from '../access/limit-requests.js';
 import { ANY_KEY, READS_DOCUMENTS } from '../access/key-access.js';
-import { callerOf, settleKey } from '../access/require-key.js';
-import { giveTicket, settleTicket, TICKET_MS } from './stream-ticket.js';
+import { callerOf, authenticateKey } from '../access/require-key.js';
+import { giveTicket, authenticateTicket, TICKET_MS } from './stream-ticket.js';
 import { listUnstreamed } from '../documents/query/filter-operators.js';
 import { writeFilters } from '../documents/query/parse-list-query.js';
 import { badQuery, findSingle, readQueryText } from '../documents/reply/query-text.js';
@@ -136,8 +136,8 @@ const ASKS_FOR_TICKET = { ...READS_DOCUMENTS, note: ANY_KEY.note, refuses: ANY_K
 /** As in `/api/data`; a stream may be opened by a ticket instead. */
 async function admit(app: App, ctx: RouteContext): Promise<void> {
   const ticket = wantsStream(ctx) ? ticketIn(ctx) : null;
-  if (ticket === null) await settleKey(app, ctx);
-  else await settleTicket(app, ctx, ticket);
+  if (ticket === null) await authenticateKey(app, ctx);
+  else await authenticateTicket(app, ctx, ticket);
   requireFollowable(callerOf(ctx), decodePart(ctx.path.split('/')[3] ?? ''));
 }
 
@@ -206,7 +206,7 @@ export const FEED_ROUTES: RouteList = {
             signal: clientSignal(ctx),
             async settle() {
               ctx.state.caller = undefined;
-              await settleKey(app, ctx);
+              await authenticateKey(app, ctx);
               return callerOf(ctx);
             },
             aside(work) {
@@ -228,7 +228,7 @@ export const STREAM_ROUTES: RouteList = {
   tag: 'Documents',
   rate: 'plain',
   keyIn: 'header',
-  guard: (app) => (ctx) => settleKey(app, ctx),
+  guard: (app) => (ctx) => authenticateKey(app, ctx),
   routes: [
     route('POST /api/realtime', {
       id: 'openStream',

@@ -28,7 +28,7 @@ export function giveTicket(app: App, { project, key, bearer }: Caller): Promise<
  * Settles whose request this is by a ticket, which is used up by it. 401 TICKET_INVALID for one that is unknown, used
  * or too old, or whose key or token is not good any more; 403 for an origin off the allowlist.
  */
-export async function settleTicket(app: App, ctx: Context, ticket: string): Promise<void> {
+export async function authenticateTicket(app: App, ctx: Context, ticket: string): Promise<void> {
   const found = await STREAM_TICKETS.take(app, null, ticket);
   const owner = found && (await findLiveKey(app, found.held.keyHash));
   if (!owner) throw badTicket();

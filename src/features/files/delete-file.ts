@@ -2,7 +2,7 @@ import type { App } from '../../app.js';
 import type { Project } from '../projects/project.js';
 import { deletion, type FileRecord, fileMissing, fileStore, filesOf, findFile, SERVED_FILES } from './file.js';
 import { usageStore } from './usage-store.js';
-import { settleFiles } from './uploads/settle-files.js';
+import { reapFiles } from './uploads/reap-files.js';
 
 /**
  * Deletes a confirmed file: gone for everybody with one write, then its bytes and its charge. 404 when there is none,
@@ -24,7 +24,7 @@ export async function deleteFile(
   );
   if (!file) throw fileMissing();
   app.cache.forget(SERVED_FILES, path);
-  await settleFiles(app, project._id, [file]);
+  await reapFiles(app, project._id, [file]);
 }
 
 const BATCH = 200;
@@ -49,7 +49,7 @@ export async function deleteAllFiles(app: App, project: Pick<Project, '_id'>): P
       .limit(BATCH)
       .toArray();
     if (batch.length === 0) break;
-    await settleFiles(app, project._id, batch);
+    await reapFiles(app, project._id, batch);
   }
   return modifiedCount;
 }

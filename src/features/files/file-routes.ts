@@ -15,7 +15,7 @@ import { requireUserId } from '../access/access-rules.js';
 import type { Caller } from '../access/caller.js';
 import { READS_DOCUMENTS, SECRET_KEY, giveCaller, type ByKey } from '../access/key-access.js';
 import { ownAddress } from '../access/own-origin.js';
-import { settleKey, callerOf } from '../access/require-key.js';
+import { authenticateKey, callerOf } from '../access/require-key.js';
 import {
   ATTACH,
   readSaid,
@@ -41,7 +41,7 @@ const admit: Access['admit'] = (app, ctx) => {
     // Whether a signed-in user may is decided by the document to which the file is to belong.
     if (caller.bearer.state !== 'user') requirePublicUploads(caller);
   };
-  const settling = settleKey(app, ctx);
+  const settling = authenticateKey(app, ctx);
   if (settling) return settling.then(check);
   check();
   return null;
@@ -150,7 +150,7 @@ export const FILE_ROUTES: RouteList = {
   keyIn: 'header',
   about:
     'Uploads, directly or by signed addresses. A stored file is public by its address, unless it is attached to a document or private: then it is read by links.',
-  guard: (app) => (ctx) => settleKey(app, ctx),
+  guard: (app) => (ctx) => authenticateKey(app, ctx),
   routes: [
     UPLOAD_FILE,
     route('POST /api/storage/upload-request', {

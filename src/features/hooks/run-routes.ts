@@ -11,7 +11,7 @@ import {
 import { text } from '../../platform/schema/schema.js';
 import type { Caller } from '../access/caller.js';
 import { ANY_KEY_DESCRIPTION } from '../access/describe-access.js';
-import { callerOf, requireAdmittedOrigin, settleKey } from '../access/require-key.js';
+import { callerOf, requireAdmittedOrigin, authenticateKey } from '../access/require-key.js';
 import { cacheRegion } from '../../platform/cache.js';
 import type { Project } from '../projects/project.js';
 import { findProject } from '../projects/project-store.js';
@@ -36,15 +36,15 @@ const KEY_OR_PROJECT: Access<{ project: Project; caller: Caller | null }> = {
   note: 'Any live key of the project; none where the file says `public: true` and the query names the `project`.',
   admit: (app, ctx) =>
     ctx.get('x-api-key') === '' && typeof ctx.query.project === 'string'
-      ? settleProject(app, ctx, ctx.query.project)
-      : settleKey(app, ctx),
+      ? authenticateProject(app, ctx, ctx.query.project)
+      : authenticateKey(app, ctx),
   give: (_app, ctx) => {
     const caller = callerOf(ctx) as Caller | undefined;
     return { caller: caller ?? null, project: caller?.project ?? (ctx.state.project as Project) };
   },
 };
 
-async function settleProject(app: App, ctx: RouteContext, named: string): Promise<void> {
+async function authenticateProject(app: App, ctx: RouteContext, named: string): Promise<void> {
   const project = named.length > 64 ? null : await app.cache.read(NAMED, named, () => findProject(app, named));
   if (!project) throw noAddress(pathOf(ctx));
   requireAdmittedOrigin(ctx, { project });

@@ -53,7 +53,7 @@ export async function logInOperator(
   const act = { actor: operator.email, action: 'operator login', input: {}, requestId: asking.requestId };
   const opened = await withAuditEntry(app, act, async () => {
     const session = await openOperatorSession(app, operator, SESSION_MS, { isConsole });
-    await requireStillProven(app, operator, session);
+    await requireStillConfirmed(app, operator, session);
     return session;
   });
   return { operator, ...opened };
@@ -63,7 +63,11 @@ export async function logInOperator(
  * Takes the session back where the password has been changed, or the operator removed, since it was proven: that may
  * have ended all sessions just before this one was there.
  */
-async function requireStillProven(app: App, { _id, passwordHash }: Operator, { token }: OpenedSession): Promise<void> {
+async function requireStillConfirmed(
+  app: App,
+  { _id, passwordHash }: Operator,
+  { token }: OpenedSession,
+): Promise<void> {
   if (await operatorStore(app).findOne({ _id, passwordHash })) return;
   await operatorSessionStore(app).deleteOne({ _id: hashOperatorToken(token) });
   throw unauthenticated('INVALID_CREDENTIALS', REFUSAL);

@@ -26,8 +26,8 @@ export async function confirmOperator(
 ): Promise<void> {
   const purpose = { countedAs: OWN_PASSWORD, action: 'operator confirm', refusal: 'The password is not right' };
   await proveOperator(app, { email: operator.email, password }, asking, purpose);
-  const provenAt = new Date(app.clock.now());
-  await operatorSessionStore(app).updateOne({ _id: session._id }, { $set: { provenAt } });
+  const confirmedAt = new Date(app.clock.now());
+  await operatorSessionStore(app).updateOne({ _id: session._id }, { $set: { confirmedAt } });
 }
 
 /**

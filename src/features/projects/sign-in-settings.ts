@@ -23,7 +23,7 @@ const REDIRECTS = {
 
 const DELAY = text({ maxLength: 20, description: 'A duration: `24h`, `30m`, `0s`.', examples: ['24h'] });
 
-/** The ways in of a project's users beside passwords and providers; what is absent is off. */
+/** Sign-in methods of a project besides passwords and providers; absent ones are off. */
 export interface SignInSettings {
   codeLogin?: CodeLogin;
   redirects?: string[];
@@ -173,8 +173,8 @@ export function compareSignIn(project: ProjectWays, wanted: SignInSettings): Sig
       (before, after) => parseDuration(after) < parseDuration(before),
     ),
     ...compare('passkeys', 'passkeys', (_before, after) => after !== null),
-    ...compare('anonymous', 'guests', (_before, after) => after),
-    ...compare('anonymousKeep', 'guests are kept', () => false),
+    ...compare('anonymous', 'anonymous users', (_before, after) => after),
+    ...compare('anonymousKeep', 'anonymous users are kept', () => false),
     ...compare('tokens', 'access tokens', () => false),
     ...compare('redirects', 'addresses in mails', (before, after) => after.some((url) => !before.includes(url))),
   ];

@@ -20,7 +20,7 @@ export interface ProjectChanges {
    * uploaded.
    */
   publishableUploads?: boolean;
-  /** Sets single ways in. */
+  /** Sets single sign-in methods. */
   signIn?: SignInSettings;
 }
 

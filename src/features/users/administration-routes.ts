@@ -20,7 +20,7 @@ import { ACCOUNT, NEW_ACCOUNT, USER_CHANGES } from './accounts/describe-user.js'
 import { disableUser, enableUser } from './accounts/disable-user.js';
 import { listUsersFrom, presentAccount } from './accounts/list-users.js';
 import { changeRoles, ROLE_LIST } from './accounts/user-roles.js';
-import { takeHandover } from './codes/handover.js';
+import { useMergeToken } from './codes/account-merge.js';
 import { requestReset } from './factors/request-reset.js';
 import { updateProfile } from './profile/update-profile.js';
 import { endSession } from './sessions/list-sessions.js';
@@ -205,22 +205,25 @@ export const ADMINISTRATION_ROUTES: readonly Route[] = [
     },
   }),
   CREATE_USER,
-  route('POST /api/userAuth/handovers', {
-    id: 'takeHandover',
+  route('POST /api/userAuth/merges', {
+    id: 'useMergeToken',
     bodySize: 'small',
     summary: 'Find the account that an anonymous user claims',
     description:
-      'Takes the `handover` of `EMAIL_TAKEN`, which an anonymous user gets after confirming the address of an existing account. It works once, within five minutes. Your server moves the documents.',
+      'Takes the `mergeToken` of `EMAIL_TAKEN`, which an anonymous user gets after confirming the address of an existing account. It works once, within five minutes. Your server moves the documents.',
     access: SECRET_KEY,
     rate: 'plain',
-    body: openObject({ handover: text({ minLength: 1, maxLength: 100 }) }),
-    example: { handover: 'from EMAIL_TAKEN' },
-    answers: ok(object({ guest: ACCOUNT, user: ACCOUNT }), 'The anonymous user, and the account of the same person'),
-    refuses: { 400: ['VALIDATION_FAILED', 'HANDOVER_INVALID'] },
-    async handle({ app, ctx, project, body: { handover } }) {
+    body: openObject({ mergeToken: text({ minLength: 1, maxLength: 100 }) }),
+    example: { mergeToken: 'from EMAIL_TAKEN' },
+    answers: ok(
+      object({ anonymous: ACCOUNT, user: ACCOUNT }),
+      'The anonymous user, and the account of the same person',
+    ),
+    refuses: { 400: ['VALIDATION_FAILED', 'MERGE_TOKEN_INVALID'] },
+    async handle({ app, ctx, project, body: { mergeToken } }) {
       ctx.set('Cache-Control', 'no-store');
-      const { guest, user } = await takeHandover(app, project, handover);
-      return { guest: presentAccount(guest), user: presentAccount(user) };
+      const { anonymous, user } = await useMergeToken(app, project, mergeToken);
+      return { anonymous: presentAccount(anonymous), user: presentAccount(user) };
     },
   }),
   GET_USER,

@@ -105,7 +105,7 @@ export const CODE_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Confirm an email address with a code',
     description:
-      'The account’s address, or the pending one of update-profile, which replaces it. Send the access token of the sign-up as bearer to keep that session and the password. Without it, password, sessions, MFA, passkeys and linked identities are removed, because someone else may have signed up with the address. Set a new password with `request-password-reset`. Anonymous users get 409 `EMAIL_TAKEN` with a `handover` in `details` if the address has an account.',
+      'The account’s address, or the pending one of update-profile, which replaces it. Send the access token of the sign-up as bearer to keep that session and the password. Without it, password, sessions, MFA, passkeys and linked identities are removed, because someone else may have signed up with the address. Set a new password with `request-password-reset`. Anonymous users get 409 `EMAIL_TAKEN` with a `mergeToken` in `details` if the address has an account.',
     access: ANY_KEY,
     body: openObject({ email: EMAIL, otp: OTP }),
     example: { email: 'ada@example.com', otp: '123456' },

@@ -6,7 +6,7 @@ import { presentUser } from './accounts/present-user.js';
 import { signedIn } from './describe-signed-in.js';
 import { FACTOR_FIELDS } from './factors/check-factor.js';
 import { beginTotp, confirmTotp, removeTotp, renewRecoveryCodes } from './factors/enrol-totp.js';
-import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 import { ENROLLING } from './sessions/signed-in-access.js';
 import { completeWithFactor } from './sign-in/complete-sign-in.js';
@@ -15,11 +15,11 @@ const RECOVERY_CODES = object({
   recoveryCodes: { ...arrayOf(text({ examples: ['abcde-fgh23'] })), description: 'Shown once; each works once.' },
 });
 const ENROL_REFUSALS = {
-  ...PROOF_REFUSALS,
-  403: [...PROOF_REFUSALS[403], 'MFA_OFF', 'EMAIL_UNVERIFIED'],
+  ...STEP_UP_ERRORS,
+  403: [...STEP_UP_ERRORS[403], 'MFA_OFF', 'EMAIL_UNVERIFIED'],
   409: ['TOTP_ENROLLED', 'CHANGED_MEANWHILE'],
 };
-const ENROLLED_REFUSALS = { ...PROOF_REFUSALS, 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] };
+const ENROLLED_REFUSALS = { ...STEP_UP_ERRORS, 409: ['TOTP_NOT_ENROLLED', 'CHANGED_MEANWHILE'] };
 
 /** The second factor of an account (accounts.md 4). */
 export const MFA_ROUTES: readonly Route[] = [
@@ -73,7 +73,7 @@ export const MFA_ROUTES: readonly Route[] = [
     description:
       'Returns the secret and its URI for a QR code. Active after `mfa/totp/confirm`. Needs re-authentication within the last ten minutes and a confirmed address.',
     access: ENROLLING,
-    body: PROOF,
+    body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: ok(object({ secret: TEXT, uri: TEXT }), 'Confirm with a code of the app'),
     refuses: ENROL_REFUSALS,
@@ -108,7 +108,7 @@ export const MFA_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Remove the authenticator app and the recovery codes',
     access: ENROLLING,
-    body: PROOF,
+    body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: done('Authenticator app removed'),
     refuses: ENROLLED_REFUSALS,
@@ -122,7 +122,7 @@ export const MFA_ROUTES: readonly Route[] = [
     bodySize: 'small',
     summary: 'Replace the recovery codes',
     access: ENROLLING,
-    body: PROOF,
+    body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: ok(RECOVERY_CODES, 'New recovery codes'),
     refuses: ENROLLED_REFUSALS,

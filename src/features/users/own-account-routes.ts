@@ -7,11 +7,11 @@ import { endUserOf } from '../access/operator-caller.js';
 import { deleteUser } from './accounts/delete-user.js';
 import { sendAskedCode } from './codes/send-code.js';
 import { askerOf } from './codes/tie-of-caller.js';
-import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
-import { stepUp } from './proofs/step-up.js';
+import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
+import { stepUp } from './step-up/step-up.js';
 import { clearRefreshCookie } from './sessions/deliver-tokens.js';
 import { endSession, listMySessions } from './sessions/list-sessions.js';
-import { PROOF_METHODS, proofOf, type Session } from './sessions/session.js';
+import { AUTH_METHODS, authenticationOf, type Session } from './sessions/session.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
 
 const OWN_SESSION = object(
@@ -26,7 +26,7 @@ const OWN_SESSION = object(
     },
     userAgent: orNull(TEXT),
     current: { ...FLAG, description: 'Whether it is the session of this request.' },
-    amr: { ...arrayOf(oneOf(...PROOF_METHODS)), description: 'Authentication methods of the session.' },
+    amr: { ...arrayOf(oneOf(...AUTH_METHODS)), description: 'Authentication methods of the session.' },
   },
   'MySession',
 );
@@ -46,7 +46,7 @@ const presentOwnSession = (session: Session, current: string | null) => ({
   place: placeOf(session),
   userAgent: session.userAgent,
   current: session._id === current,
-  amr: [...proofOf(session).amr],
+  amr: [...authenticationOf(session).amr],
 });
 
 /** What users do about their own sessions and proofs (accounts.md 2, 4). */
@@ -57,13 +57,13 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     description:
       'Allows requests that return `STEP_UP_REQUIRED` for ten minutes. The refresh token stays the same; the new access token has updated `amr` and `auth_time`.',
     access: ENROLLING,
-    body: PROOF,
+    body: STEP_UP_BODY,
     example: { currentPassword: 'correct horse battery' },
     answers: plain(
       object({ success: oneOf(true), accessToken: TEXT, token: text({ deprecated: true }), expiresIn: TEXT }),
       'A new access token',
     ),
-    refuses: PROOF_REFUSALS,
+    refuses: STEP_UP_ERRORS,
     async handle({ app, ctx, project, user, session, body }) {
       ctx.set('Cache-Control', 'no-store');
       const accessToken = await stepUp(app, project, { user, session, ip: ctx.ip }, body);
@@ -89,10 +89,10 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
       'Permanently deletes account, sessions and linked identities. `onDelete` of references to the user decides what happens to documents; by default they stay. Needs re-authentication within the last ten minutes.',
     access: SIGNED_IN,
     rate: 'plain',
-    body: PROOF,
+    body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: done('The account is deleted'),
-    refuses: { ...PROOF_REFUSALS, 404: ['USER_NOT_FOUND'], 409: ['DOCUMENT_REFERRED_TO'] },
+    refuses: { ...STEP_UP_ERRORS, 404: ['USER_NOT_FOUND'], 409: ['DOCUMENT_REFERRED_TO'] },
     async handle({ app, ctx, caller, project, user, session, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       await deleteUser(app, project, user, { caller: endUserOf(caller) });
@@ -118,10 +118,10 @@ export const OWN_ACCOUNT_ROUTES: readonly Route[] = [
     access: SIGNED_IN,
     rate: 'plain',
     params: { session: naming('Id of the session, `others` or `all`', 'SESSION_NOT_FOUND') },
-    body: PROOF,
+    body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: ok(object({ ended: WHOLE }), 'Sessions ended'),
-    refuses: PROOF_REFUSALS,
+    refuses: STEP_UP_ERRORS,
     async handle({ app, ctx, project, user, session, params: { session: which }, body }) {
       if (which !== session) await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       return { ended: await endSession(app, project, user, which, session) };

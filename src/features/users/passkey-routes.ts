@@ -15,11 +15,11 @@ import { ANY_KEY, ASKED_KEY } from '../access/key-access.js';
 import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { listPasskeys, passkeyStore, presentPasskey } from './accounts/passkey.js';
 import { presentUser } from './accounts/present-user.js';
-import { removePasskey } from './accounts/take-off-way-in.js';
+import { removePasskey } from './accounts/remove-sign-in-method.js';
 import { signedIn } from './describe-signed-in.js';
 import { beginPasskey, registerPasskey } from './factors/register-passkey.js';
 import { ASSERTION, beginPasskeyLogin, checkPasskey, REGISTRATION } from './factors/verify-passkey.js';
-import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
 import { completeSignIn, accountDisabled } from './sign-in/complete-sign-in.js';
@@ -77,12 +77,12 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     summary: 'Get options to create a passkey',
     description: 'Needs re-authentication within the last ten minutes and a confirmed address.',
     access: ENROLLING,
-    body: PROOF,
+    body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: plain(OPTIONS, 'Options of `navigator.credentials.create`'),
     refuses: {
-      ...PROOF_REFUSALS,
-      403: [...PROOF_REFUSALS[403], 'EMAIL_UNVERIFIED'],
+      ...STEP_UP_ERRORS,
+      403: [...STEP_UP_ERRORS[403], 'EMAIL_UNVERIFIED'],
       409: ['TOO_MANY_PASSKEYS'],
     },
     async handle({ app, ctx, project, user, session, body }) {
@@ -146,10 +146,10 @@ export const PASSKEY_ROUTES: readonly Route[] = [
     access: SIGNED_IN,
     rate: 'plain',
     params,
-    body: PROOF,
+    body: STEP_UP_BODY,
     bodyIsOptional: true,
     answers: done('Passkey removed; all other sessions have ended'),
-    refuses: { ...PROOF_REFUSALS, 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
+    refuses: { ...STEP_UP_ERRORS, 409: ['LAST_SIGN_IN_METHOD', 'CHANGED_MEANWHILE'] },
     async handle({ app, ctx, project, user, session, params: { passkey }, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       await removePasskey(app, project, user, passkey, session);

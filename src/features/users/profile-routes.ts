@@ -6,7 +6,7 @@ import { HIDDEN_FIELD } from '../collections/fields/field.js';
 import { IDENTITY, NEW_PASSWORD, PASSWORD, PROFILE_CHANGES, PUBLIC_USER, USER } from './accounts/describe-user.js';
 import { requirePublicProfile } from './accounts/find-public-profile.js';
 import { listIdentities, presentIdentity } from './accounts/linked-identity.js';
-import { unlinkIdentity } from './accounts/take-off-way-in.js';
+import { unlinkIdentity } from './accounts/remove-sign-in-method.js';
 import { setterOf } from './accounts/new-user.js';
 import { presentUser } from './accounts/present-user.js';
 import { normaliseEmail } from './credentials.js';
@@ -14,7 +14,7 @@ import { FACTOR_FIELDS } from './factors/check-factor.js';
 import { findLevel } from './factors/factors.js';
 import { changePassword } from './profile/change-password.js';
 import { updateProfile } from './profile/update-profile.js';
-import { PROOF, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { STEP_UP_BODY, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { ENROLLING, SIGNED_IN } from './sessions/signed-in-access.js';
 
 const EMAIL_PENDING = 'Profile updated; the new e-mail address counts once the code mailed to it is confirmed';
@@ -132,9 +132,9 @@ export const PROFILE_ROUTES: readonly Route[] = [
     rate: 'plain',
     params: { provider: naming('Name of the provider', 'IDENTITY_NOT_FOUND') },
     answers: done('Identity unlinked; all other sessions have ended'),
-    body: PROOF,
+    body: STEP_UP_BODY,
     bodyIsOptional: true,
-    refuses: { ...PROOF_REFUSALS, 409: ['LAST_WAY_IN', 'CHANGED_MEANWHILE'] },
+    refuses: { ...STEP_UP_ERRORS, 409: ['LAST_SIGN_IN_METHOD', 'CHANGED_MEANWHILE'] },
     async handle({ app, ctx, project, user, session, params, body }) {
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, body);
       await unlinkIdentity(app, project, user, params.provider, session);

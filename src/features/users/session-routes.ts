@@ -59,7 +59,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     headers: REFRESH_MODE,
     openBody: ANONYMOUS_USER,
     bodyIsOptional: true,
-    example: { name: 'Guest' },
+    example: { name: 'Visitor' },
     answers: signedIn(201),
     refuses: {
       400: ['VALIDATION_FAILED', 'REFERENCE_MISSING', 'TOO_MANY_REFERENCES'],

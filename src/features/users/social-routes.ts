@@ -12,7 +12,7 @@ import { IDENTITY } from './accounts/describe-user.js';
 import { presentIdentity } from './accounts/linked-identity.js';
 import { presentUser } from './accounts/present-user.js';
 import { signedIn } from './describe-signed-in.js';
-import { PROOF_FIELDS, PROOF_REFUSALS, requireStepUp } from './proofs/require-step-up.js';
+import { STEP_UP_FIELDS, STEP_UP_ERRORS, requireStepUp } from './step-up/require-step-up.js';
 import { clientOf, deliverTokens, REFRESH_MODE } from './sessions/deliver-tokens.js';
 import { SIGNED_IN } from './sessions/signed-in-access.js';
 import { finishLink } from './social/link-identity.js';
@@ -160,7 +160,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     access: SIGNED_IN,
     params: PROVIDER,
     body: openObject({
-      ...PROOF_FIELDS,
+      ...STEP_UP_FIELDS,
       'redirect?': text({ maxLength: 500, description: 'One of the provider’s redirect URLs. Default: the first.' }),
       'state?': text({ maxLength: 512, description: 'Returned with `rtCode` or `error`.' }),
       'code_challenge?': text({
@@ -171,7 +171,7 @@ export const SOCIAL_ROUTES: readonly Route[] = [
     bodyIsOptional: true,
     example: { redirect: 'https://shop.example/account', currentPassword: 'correct horse battery' },
     answers: ok(object({ url: TEXT }), 'Send the browser there'),
-    refuses: { ...PROOF_REFUSALS, 400: [...PROOF_REFUSALS[400], 'REDIRECT_NOT_ALLOWED'] },
+    refuses: { ...STEP_UP_ERRORS, 400: [...STEP_UP_ERRORS[400], 'REDIRECT_NOT_ALLOWED'] },
     async handle({ app, ctx, project, user, session, params: { provider }, body }) {
       const { redirect, state, code_challenge: challenge, ...proof } = body;
       await requireStepUp(app, project, { user, session, ip: ctx.ip }, proof);

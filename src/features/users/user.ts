@@ -15,7 +15,7 @@ export interface Account {
   keptSession?: string | null;
   /** Changes when somebody proves the address; only identities linked under it sign in. Absent until then. */
   ownership?: string;
-  /** The one identity that goes on though it was linked under an earlier ownership: the prover's own. */
+  /** The one identity that stays valid although an earlier owner linked it: that of the verifying session. */
   keptIdentity?: string | null;
   /** Marks of links that their user took off: refused from then on, whether or not the record is gone. */
   unlinked?: string[];

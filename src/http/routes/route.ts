@@ -389,7 +389,7 @@ export const ERROR = object(
         'code?': TEXT,
         'methods?': { ...arrayOf(TEXT), description: 'For `STEP_UP_REQUIRED`: available methods.' },
         'side?': { ...oneOf('before', 'after'), description: 'For `RULE_REFUSED`: what the rule rejected.' },
-        'handover?': { ...TEXT, description: 'For `EMAIL_TAKEN` of an anonymous user: token for your server.' },
+        'mergeToken?': { ...TEXT, description: 'For `EMAIL_TAKEN` of an anonymous user: token for your server.' },
       }),
       { description: 'All violations. For streams, `n` is the index of the subscription, from 0.' },
     ),

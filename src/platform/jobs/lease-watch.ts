@@ -1,6 +1,6 @@
 import type { AnyJobDefinition } from './job.js';
 import type { JobDependencies } from './job-queue.js';
-import { bringBackJobs, findOverdueJobs, reclaimJob } from './settle-job.js';
+import { bringBackJobs, findOverdueJobs, reclaimJob } from './complete-job.js';
 
 /** Smaller corrections of the clock are daily business. */
 const CLOCK_STEP_MS = 1_000;

@@ -1,4 +1,4 @@
-import { completeJob, extendLease, failJob, handBackJob } from './settle-job.js';
+import { completeJob, extendLease, failJob, handBackJob } from './complete-job.js';
 import type { AnyJobDefinition, JobRecord } from './job.js';
 import type { JobDependencies } from './job-queue.js';
 import { withSpan, type SpanOptions } from '../observe/telemetry.js';

@@ -357,11 +357,11 @@ const OWN_ROWS: readonly RouteRow[] = [
   row('GET', '/api/userAuth/invites', 'the secret key', '200', '200'),
   row(
     'POST',
-    '/api/userAuth/handovers',
+    '/api/userAuth/merges',
     'the secret key',
-    '400 HANDOVER_INVALID',
-    '400 HANDOVER_INVALID',
-    json({ handover: 'unknown' }),
+    '400 MERGE_TOKEN_INVALID',
+    '400 MERGE_TOKEN_INVALID',
+    json({ mergeToken: 'unknown' }),
   ),
   row(
     'POST',

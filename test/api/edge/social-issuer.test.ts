@@ -258,7 +258,7 @@ describe('linking an identity', () => {
     const first = await signIn();
     const { accessToken } = inOf(first);
     const unlink = (token: string) => client.send('delete', '/identities/acme', {}, bearer(token));
-    expect(codeOf(await unlink(accessToken))).toBe('409 LAST_WAY_IN');
+    expect(codeOf(await unlink(accessToken))).toBe('409 LAST_SIGN_IN_METHOD');
     const ada = await open();
     issuer.person = { sub: 'another', email: buildEmail(), emailVerified: true };
     await finish(ada.token, codeIn(await goOut(ada.token)));

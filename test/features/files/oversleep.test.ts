@@ -5,7 +5,7 @@ import { confirmFile } from '../../../src/features/files/uploads/confirm-file.js
 import { deleteFile, dropProjectFiles } from '../../../src/features/files/delete-file.js';
 import { type FileRecord, fileStore } from '../../../src/features/files/file.js';
 import { measureStorage } from '../../../src/features/files/measure-storage.js';
-import { settleFiles } from '../../../src/features/files/uploads/settle-files.js';
+import { reapFiles } from '../../../src/features/files/uploads/reap-files.js';
 import { discardUpload, uploadFile } from '../../../src/features/files/uploads/receive-upload.js';
 import { forgetMarks, readUsage } from '../../../src/features/files/usage-store.js';
 import type { Project } from '../../../src/features/projects/project.js';
@@ -90,7 +90,7 @@ describe('a confirmation that falls asleep right before its charge', () => {
     await confirming.reached;
     await fileStore(app).updateOne({ _id: file._id }, isDeleted);
     const settling = sleepBefore(app, GIVE_BACK);
-    const settled = settleFiles(settling.app, project._id, [file]);
+    const settled = reapFiles(settling.app, project._id, [file]);
     await settling.reached;
     confirming.wake();
     await expect(late).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
@@ -124,9 +124,9 @@ describe('a refund that falls asleep right before giving back', () => {
     async (forgotten) => {
       await fileStore(app).updateOne({ _id: file._id }, isDeleted);
       const sleeper = sleepBefore(app, GIVE_BACK);
-      const late = settleFiles(sleeper.app, project._id, [file]);
+      const late = reapFiles(sleeper.app, project._id, [file]);
       await sleeper.reached;
-      await settleFiles(app, project._id, [file]);
+      await reapFiles(app, project._id, [file]);
       expect(await usedBytes()).toBe(1000);
       if (forgotten) await forgetAll();
       sleeper.wake();

@@ -8,7 +8,7 @@ import { collectionStore, requireStoredCollection } from '../collection-store.js
 import { fieldsWithoutSets, withoutSets } from '../rules/collection-rules.js';
 import { listNaming } from '../rules/require-sound-rules.js';
 import { writeDeclaration } from './collection-declaration.js';
-import { namingCollection, settleChange, type SchemaChange } from './plan-schema.js';
+import { namingCollection, resolveChange, type SchemaChange } from './plan-schema.js';
 
 /**
  * Carries out a plan, one collection after the other, drops last. Each step is whole by itself; after a failure a new
@@ -32,7 +32,7 @@ async function applyChange(app: App, project: Project, change: SchemaChange, opt
     await closeNaming(app, project, change.collection);
     await dropCollection(app, project._id, change.collection);
   } else {
-    await changeCollection(app, project._id, change.collection, (current) => settleChange(current, change), options);
+    await changeCollection(app, project._id, change.collection, (current) => resolveChange(current, change), options);
   }
 }
 
@@ -46,7 +46,7 @@ export async function requireSchemaFit(
   for (const change of changes) {
     if (change.action !== 'change') continue;
     const current = await requireStoredCollection(app, project._id, change.collection);
-    const changed = { ...current, ...settleChange(current, change) };
+    const changed = { ...current, ...resolveChange(current, change) };
     await namingCollection(change.collection, () => requireNoViolations(app, current, changed, options));
   }
 }

@@ -31,7 +31,7 @@ export function mergeDeclaration(
 ): WholeDeclaration {
   const { name } = from;
   const mode = declared.mode ?? from.mode;
-  const fields = declared.fields ? settleFieldRules(mergeFields(from, declared.fields, prune), from) : from.fields;
+  const fields = declared.fields ? resolveFieldRules(mergeFields(from, declared.fields, prune), from) : from.fields;
   const { rls, rules, isPublic } = mergeAccess(from, declared, fields);
   if (fields.length === 0 && mode === 'enforced') checkFields(fields, { name, mode });
   const indexes = mergeIndexes(from.indexes, declared.indexes ?? from.indexes, prune);
@@ -63,7 +63,7 @@ function mergeAccess(
 }
 
 /** A field's rule that names a field which is dropped shows and takes nothing from then on. */
-function settleFieldRules(fields: Field[], from: WholeDeclaration): Field[] {
+function resolveFieldRules(fields: Field[], from: WholeDeclaration): Field[] {
   const lost = from.fields.filter(({ name }) => fields.every((field) => field.name !== name)).map(({ name }) => name);
   if (lost.length === 0) return fields;
   const namesLost = (text: string | undefined): boolean =>

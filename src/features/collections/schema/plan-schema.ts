@@ -154,7 +154,7 @@ export function dropsFields(changes: readonly SchemaChange[]): boolean {
  * The settings that a planned change leads to from what the collection is now. 409 when that would loosen more than
  * was planned, because somebody has changed the collection since.
  */
-export function settleChange(current: Collection, { declared, prune, loosens }: SettingsChange): CollectionSettings {
+export function resolveChange(current: Collection, { declared, prune, loosens }: SettingsChange): CollectionSettings {
   const from = wholeDeclaration(current);
   const { name, changes: _apart, rules, ...rest } = mergeDeclaration(from, declared, { prune });
   const to = { ...rest, ...(rules && { rules }) };

@@ -6,7 +6,7 @@ import { compileCheck } from '../../../platform/schema/check-schema.js';
 import { anyOf, arrayOf, ID, NULL, object, OBJECT, oneOf, TEXT, text } from '../../../platform/schema/schema.js';
 import { actorOf, type Caller, tenantOfCaller } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
-import { callerOf, settleKey } from '../../access/require-key.js';
+import { callerOf, authenticateKey } from '../../access/require-key.js';
 import { DOCUMENT, NO_ROOM } from '../reply/document-schema.js';
 import { runBatch } from './run-batch.js';
 
@@ -30,7 +30,7 @@ export const readOperations = compileCheck(BATCH);
 
 const WRITES_ANYWHERE: Access<{ app: App; caller: Caller }> = {
   ...WRITES_DOCUMENTS_DESCRIPTION,
-  admit: settleKey,
+  admit: authenticateKey,
   give: async (app, ctx) => {
     const caller = callerOf(ctx);
     await app.replies.room(tenantOfCaller(caller));

@@ -3,7 +3,7 @@ import type { App } from '../../../app.js';
 import type { Access } from '../../../http/routes/route.js';
 import { actorOf, tenantOfCaller } from '../../access/caller.js';
 import { WRITES_DOCUMENTS_DESCRIPTION } from '../../access/describe-access.js';
-import { callerOf, settleKey } from '../../access/require-key.js';
+import { callerOf, authenticateKey } from '../../access/require-key.js';
 import { requireWriteTarget, type WriteTarget } from './write-target.js';
 
 interface ToTarget {
@@ -15,7 +15,7 @@ interface ToTarget {
 /** The rule of writers for the collection that the path names (rest-api.md 5); 404 when there is none. */
 export const WRITES_DOCUMENTS: Access<ToTarget> = {
   ...WRITES_DOCUMENTS_DESCRIPTION,
-  admit: settleKey,
+  admit: authenticateKey,
   give: async (app, ctx) => ({
     app: actingAs(app, actorOf(callerOf(ctx))),
     target: await requireWriteTarget(app, callerOf(ctx), ctx.params.collectionName!),

@@ -7,7 +7,7 @@ import { attachedPrefix, type AttachedTo } from '../../documents/store/attached-
 import { documentStore } from '../../documents/store/document-store.js';
 import { projectStore } from '../../projects/project-store.js';
 import { deletion, isSince, type FileRecord, fileStore, SERVED_FILES } from '../file.js';
-import { settleFiles } from '../uploads/settle-files.js';
+import { reapFiles } from '../uploads/reap-files.js';
 
 const BATCH = 500;
 
@@ -88,6 +88,6 @@ async function removeFiles(app: App, projectId: ObjectId, files: readonly FileRe
     { $set: deletion(new Date(app.clock.now())) },
   );
   for (const { path } of files) app.cache.forget(SERVED_FILES, path);
-  await settleFiles(app, projectId, files);
+  await reapFiles(app, projectId, files);
   return modifiedCount;
 }

@@ -16,7 +16,7 @@ import { type SeenBy, newFile } from './new-file.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { confirmFile, requireRoom } from './confirm-file.js';
 import { isContentType, isShownInline, UNKNOWN_TYPE } from '../content-type.js';
-import { settleFiles } from './settle-files.js';
+import { reapFiles } from './reap-files.js';
 
 /** What an upload is refused with, besides outages. */
 export const UPLOAD_REFUSALS = {
@@ -92,7 +92,7 @@ export async function discardUpload(app: App, file: FileRecord): Promise<void> {
       { $set: deletion(new Date(app.clock.now())) },
     );
     const now = await fileStore(app).findOne({ _id: file._id });
-    if (now?.state !== 'confirmed') await settleFiles(app, file.projectId, [file]);
+    if (now?.state !== 'confirmed') await reapFiles(app, file.projectId, [file]);
   } catch (error) {
     app.log.warn({ err: error, path: file.path }, 'a failed upload is left to the sweep');
   }

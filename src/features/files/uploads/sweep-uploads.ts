@@ -1,7 +1,7 @@
 import type { App } from '../../../app.js';
 import { groupBy } from '../../../platform/group-by.js';
 import { deletion, type FileRecord, fileStore } from '../file.js';
-import { settleFiles, tidyFiles } from './settle-files.js';
+import { reapFiles, tidyFiles } from './reap-files.js';
 
 const BATCH = 200;
 
@@ -39,7 +39,7 @@ export async function sweepUploads(app: App, stopping?: AbortSignal): Promise<Sw
     const unsettled = await fileStore(app)
       .find({ _id: { $in: ids }, state: 'deleted', settled: false })
       .toArray();
-    for (const files of groupByProject(unsettled)) await settleFiles(app, files[0].projectId, files);
+    for (const files of groupByProject(unsettled)) await reapFiles(app, files[0].projectId, files);
     const untidy = due.filter((file) => file.state === 'confirmed');
     for (const files of groupByProject(untidy)) await tidyFiles(app, files[0].projectId, files);
     sweep.abandoned += abandoned.modifiedCount;

@@ -29,7 +29,8 @@ export const sweepMail: JobDefinition<App> = {
     await namePartyless(app);
     for await (const usage of mailUsageStore(app).find({ 'open.0': { $exists: true } })) {
       for (const id of usage.open) {
-        if (id.getTimestamp() < before || id.getTimestamp() > doubted) await settleLeftBehind(app, usage.projectId, id);
+        if (id.getTimestamp() < before || id.getTimestamp() > doubted)
+          await reconcileReservation(app, usage.projectId, id);
       }
     }
   },
@@ -43,7 +44,7 @@ async function namePartyless(app: App): Promise<void> {
   );
 }
 
-async function settleLeftBehind(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
+async function reconcileReservation(app: App, projectId: ObjectId, id: ObjectId): Promise<void> {
   const log = await mailLogStore(app).findOne({ _id: id });
   if (log?.status === 'queued') return;
   if (log === null) await refundSlot(app, projectId, id);

@@ -30,23 +30,23 @@ export const removeAnonymousUsersJob: JobDefinition<App> = {
 
 async function removeAnonymousUsers(app: App, project: Project, stopping: AbortSignal): Promise<void> {
   const before = new Date(app.clock.now() - parseDuration(signInOf(project).anonymousKeep));
-  const guests = { isDeleted: false, createdAt: { $lte: before }, [`${HIDDEN_FIELD}.anonymous`]: true };
-  for await (const guest of userStore(app, project._id).find(guests).sort({ createdAt: -1, _id: -1 })) {
+  const anonymous = { isDeleted: false, createdAt: { $lte: before }, [`${HIDDEN_FIELD}.anonymous`]: true };
+  for await (const user of userStore(app, project._id).find(anonymous).sort({ createdAt: -1, _id: -1 })) {
     if (stopping.aborted) return;
     const isReached =
-      (await findLiveSessions(app, project._id, guest).limit(1).toArray()).length > 0 ||
-      (await identityStore(app).findOne({ projectId: project._id, userId: guest._id })) !== null ||
-      (await hasPasskey(app, project, guest));
-    if (!isReached) await removeAnonymousUser(app, project, guest);
+      (await findLiveSessions(app, project._id, user).limit(1).toArray()).length > 0 ||
+      (await identityStore(app).findOne({ projectId: project._id, userId: user._id })) !== null ||
+      (await hasPasskey(app, project, user));
+    if (!isReached) await removeAnonymousUser(app, project, user);
   }
 }
 
 /** Deletes one user, unless a document keeps it (`onDelete: restrict`) or it no longer exists. */
-async function removeAnonymousUser(app: App, project: Project, guest: User): Promise<void> {
+async function removeAnonymousUser(app: App, project: Project, user: User): Promise<void> {
   try {
-    await deleteUser(app, project, guest, { caller: userCaller(project, guest._id.toHexString()) });
+    await deleteUser(app, project, user, { caller: userCaller(project, user._id.toHexString()) });
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    app.log.warn({ userId: guest._id.toHexString(), code: error.code }, 'an anonymous user was not removed');
+    app.log.warn({ userId: user._id.toHexString(), code: error.code }, 'an anonymous user was not removed');
   }
 }

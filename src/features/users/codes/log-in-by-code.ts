@@ -9,7 +9,7 @@ import { completeSignIn, accountDisabled, type SignedIn } from '../sign-in/compl
 import type { User } from '../user.js';
 import { accountChanged, findUserByEmail } from '../user-store.js';
 import { codeInvalid, takeCode } from './one-time-code.js';
-import { claimAccount, createProvenUser } from './proven-address.js';
+import { claimAccount, createVerifiedUser } from './verified-address.js';
 import { sendAskedCode, type CodeRequest } from './send-code.js';
 import type { Asker } from './tie-of-caller.js';
 
@@ -48,11 +48,11 @@ export async function logInByCode(
   // Before the code is spent: without its tokens the sign-in would be lost.
   requireSigningKey(app, project);
   await takeCode(app, project, 'login', email, otp, asker);
-  const user = await findProvenUser(app, project, email, client);
+  const user = await findVerifiedUser(app, project, email, client);
   return { user, tokens: await completeSignIn(app, project, user, client, { method: 'otp' }) };
 }
 
-async function findProvenUser(app: App, project: Project, email: string, client: Client): Promise<User> {
+async function findVerifiedUser(app: App, project: Project, email: string, client: Client): Promise<User> {
   for (let race = 0; race < MAX_RACES; race++) {
     const existing = await findUserByEmail(app, project._id, email);
     if (existing?.[HIDDEN_FIELD].disabledAt) throw accountDisabled();
@@ -66,7 +66,7 @@ async function findProvenUser(app: App, project: Project, email: string, client:
 /** Null when another request created the account first. */
 async function create(app: App, project: Project, email: string, client: Client): Promise<User | null> {
   try {
-    return await createProvenUser(app, project, { email, client });
+    return await createVerifiedUser(app, project, { email, client });
   } catch (error) {
     if (error instanceof AppError && error.code === 'EMAIL_TAKEN') return null;
     throw error;

@@ -5,7 +5,7 @@ import { changeUser } from '../accounts/change-user.js';
 import { endSessions, sessionsEnd, lockUser } from '../sessions/end-sessions.js';
 import type { Client } from '../sessions/open-session.js';
 import { checkCode, codeInvalid } from './one-time-code.js';
-import { takeOver } from './ownership.js';
+import { transferOwnership } from './ownership.js';
 import type { Asker } from './tie-of-caller.js';
 import type { User } from '../user.js';
 import { findUserByEmail } from '../user-store.js';
@@ -46,7 +46,7 @@ async function store(app: App, project: Project, email: string, passwordHash: st
     const asRead = { email, emailVerified };
     const set = { [`${HIDDEN_FIELD}.passwordHash`]: passwordHash };
     if (!emailVerified) {
-      const owned = await takeOver(app, project, user, asRead, set, null);
+      const owned = await transferOwnership(app, project, user, asRead, set, null);
       if (owned) return owned;
       continue;
     }

@@ -2,9 +2,9 @@ import type { App } from '../../../app.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { emailTaken, isEmailConflict } from '../accounts/insert-user.js';
-import { refuseWithHandover } from './handover.js';
+import { emailTakenWithMergeToken } from './account-merge.js';
 import { checkCode, codeInvalid, findCode, type CheckedCode } from './one-time-code.js';
-import { findProver, takeOver, type Prover } from './ownership.js';
+import { findVerifyingSession, transferOwnership, type VerifyingSession } from './ownership.js';
 import type { Asker } from './tie-of-caller.js';
 import { LASTING, type User } from '../user.js';
 import { findUser, findUserByEmail } from '../user-store.js';
@@ -13,7 +13,7 @@ import { findUser, findUserByEmail } from '../user-store.js';
  * Marks the address as its owner's, or lets a pending one take the place of the account's (decisions.md 12). The person
  * who confirms owns the account from then on: sessions, tokens and identities end, but for the `session` in which it
  * was done; outside the account's sessions the password and factors end too. Answers whether a password ended. 400
- * OTP_INVALID; a code works once. 409 EMAIL_TAKEN with a handover for anonymous users.
+ * OTP_INVALID; a code works once. 409 EMAIL_TAKEN with a merge token for anonymous users.
  */
 export async function verifyEmail(
   app: App,
@@ -29,9 +29,9 @@ export async function verifyEmail(
   const user = await findUserByEmail(app, project._id, input.email);
   let passwordEnded = false;
   if (user && !user.emailVerified) {
-    const prover = await findProver(app, user, session);
-    await takeOver(app, project, user, { email: user.email, emailVerified: false }, {}, prover);
-    passwordEnded = endsPassword(user, prover);
+    const verifying = await findVerifyingSession(app, user, session);
+    await transferOwnership(app, project, user, { email: user.email, emailVerified: false }, {}, verifying);
+    passwordEnded = endsPassword(user, verifying);
   }
   if (!(await code.spend()) || !user) throw codeInvalid();
   return { passwordEnded };
@@ -46,23 +46,23 @@ async function confirmChange(
 ): Promise<{ passwordEnded: boolean }> {
   const user = code.userId && (await findUser(app, project._id, code.userId));
   if (!user || user[HIDDEN_FIELD].disabledAt || user[HIDDEN_FIELD].pendingEmail?.address !== email) throw codeInvalid();
-  const prover = await findProver(app, user, session);
+  const verifying = await findVerifyingSession(app, user, session);
   const pending = { [`${HIDDEN_FIELD}.pendingEmail.address`]: email };
   try {
-    if (!(await takeOver(app, project, user, pending, { email, ...LASTING }, prover))) {
+    if (!(await transferOwnership(app, project, user, pending, { email, ...LASTING }, verifying))) {
       throw codeInvalid();
     }
   } catch (error) {
     if (!isEmailConflict(error)) throw error;
     // Only in the anonymous user's session: another caller with the code may be another person.
-    if (!prover || user.email !== undefined) throw emailTaken();
+    if (!verifying || user.email !== undefined) throw emailTaken();
     if (!(await code.spend())) throw codeInvalid();
-    throw await refuseWithHandover(app, project, user, email);
+    throw await emailTakenWithMergeToken(app, project, user, email);
   }
   await code.spend();
-  return { passwordEnded: endsPassword(user, prover) };
+  return { passwordEnded: endsPassword(user, verifying) };
 }
 
-function endsPassword(user: User, prover: Prover): boolean {
-  return prover === null && user[HIDDEN_FIELD].passwordHash !== null;
+function endsPassword(user: User, verifying: VerifyingSession): boolean {
+  return verifying === null && user[HIDDEN_FIELD].passwordHash !== null;
 }

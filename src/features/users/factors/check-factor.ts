@@ -5,7 +5,7 @@ import { text } from '../../../platform/schema/schema.js';
 import { HIDDEN_FIELD } from '../../collections/fields/field.js';
 import type { Project } from '../../projects/project.js';
 import { lockUser } from '../sessions/end-sessions.js';
-import type { ProofMethod } from '../sessions/session.js';
+import type { AuthMethod } from '../sessions/session.js';
 import { nameOf, type User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
 import { hashRecoveryCode, openTotp } from './factors.js';
@@ -35,7 +35,7 @@ export async function takeFactor(
   project: Project,
   { user, ip }: { user: User; ip: string },
   { totp, recoveryCode, passkey }: GivenFactor,
-): Promise<ProofMethod | null> {
+): Promise<AuthMethod | null> {
   if (passkey !== undefined) {
     await app.db.transaction((await checkPasskey(app, project, passkey, user)).uses);
     return 'passkey';

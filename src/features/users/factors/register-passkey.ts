@@ -45,7 +45,7 @@ export async function beginPasskey(app: App, project: Project, user: User) {
     rpName: project.name,
     rpID: rpId,
     userID: Buffer.from(user._id.toHexString()),
-    userName: user.email ?? 'guest',
+    userName: user.email ?? 'anonymous',
     challenge: Buffer.from(challenge, 'base64url'),
     attestationType: 'none',
     excludeCredentials: passkeys.map(({ credentialId: id }) => ({ id })),

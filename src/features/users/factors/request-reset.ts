@@ -8,7 +8,7 @@ import type { User } from '../user.js';
 import { deliverToUser } from '../user-hooks.js';
 import { accountChanged, noteInAccount } from '../user-store.js';
 import { hasPasskey } from '../accounts/passkey.js';
-import { resetFactorsJob, settleReset } from './reset-factors.job.js';
+import { resetFactorsJob, applyReset } from './reset-factors.job.js';
 
 /**
  * Has the project take all factors off an account, for a user who has lost them: after its delay, of which the address
@@ -19,7 +19,7 @@ export async function requestReset(app: App, project: Project, user: User): Prom
   if (!totp && !(await hasPasskey(app, project, user))) {
     throw conflict('TOTP_NOT_ENROLLED', 'The account has no MFA');
   }
-  if (mfaResetAt) return settleReset(app, project, user);
+  if (mfaResetAt) return applyReset(app, project, user);
   const { mfaResetDelay } = signInOf(project);
   const at = new Date(app.clock.now() + parseDuration(mfaResetDelay));
   // Before the note: no reset takes effect whose user was not told.
@@ -37,5 +37,5 @@ export async function requestReset(app: App, project: Project, user: User): Prom
   };
   const noted = await noteInAccount(app, project._id, asRead, { [`${HIDDEN_FIELD}.mfaResetAt`]: at });
   if (!noted) throw accountChanged();
-  return settleReset(app, project, noted);
+  return applyReset(app, project, noted);
 }

@@ -11,7 +11,7 @@ import { findUser, noteInAccount } from '../user-store.js';
 import { factorsEnd, isResetDue } from './factors.js';
 
 /** The account after a reset of its factors that is due: it has none, and its sessions have ended. */
-export async function settleReset(app: App, project: Project, user: User): Promise<User> {
+export async function applyReset(app: App, project: Project, user: User): Promise<User> {
   if (!isResetDue(user, app.clock.now())) return user;
   const { mfaResetAt, stamp } = user[HIDDEN_FIELD];
   const reset = await noteInAccount(
@@ -32,6 +32,6 @@ export const resetFactorsJob: JobDefinition<App, { projectId: string; userId: st
   async run(app, { projectId, userId }) {
     const project = await projectStore(app).findOne({ _id: new ObjectId(projectId) });
     const user = project && (await findUser(app, project._id, new ObjectId(userId)));
-    if (project && user) await settleReset(app, project, user);
+    if (project && user) await applyReset(app, project, user);
   },
 };

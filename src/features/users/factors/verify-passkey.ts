@@ -10,7 +10,7 @@ import { signInOf, type PasskeySite } from '../../projects/sign-in-settings.js';
 import { isPasskeyOf, passkeyId, PASSKEYS, passkeyStore, type Passkey } from '../accounts/passkey.js';
 import type { User } from '../user.js';
 import { findUser, noteInAccount } from '../user-store.js';
-import { settleReset } from './reset-factors.job.js';
+import { applyReset } from './reset-factors.job.js';
 
 /** What a browser answers to a challenge, as JSON; the library reads it. */
 const CREDENTIAL = {
@@ -76,7 +76,7 @@ export async function checkPasskey(
   const site = requirePasskeySite(project);
   const passkey = await passkeyStore(app).findOne({ _id: passkeyId(project, response.id) });
   const found = passkey && (await findUser(app, project._id, passkey.userId));
-  const user = found && (await settleReset(app, project, found));
+  const user = found && (await applyReset(app, project, found));
   const { challenge, counter } = await verify(app, project, site, response, passkey);
   const isOwn = user && isPasskeyOf(passkey, user) && (!of || of._id.equals(user._id));
   if (!challenge || counter === null || !isOwn) {

@@ -15,11 +15,11 @@ import type { WriteTarget } from '../../documents/write/write-target.js';
 import type { Project } from '../../projects/project.js';
 import { changeUser } from '../accounts/change-user.js';
 import { checkNewPassword, isEmail, normaliseEmail } from '../credentials.js';
-import { finishTakeOver } from '../codes/finish-take-over.job.js';
+import { finishTransfer } from '../codes/finish-transfer.job.js';
 import { emailTaken, isEmailConflict, requireSizeAfter } from '../accounts/insert-user.js';
 import { refuseProtected, type FieldSetter } from '../accounts/new-user.js';
 import { takeRoles } from '../accounts/user-roles.js';
-import { findProver, finishLater, ownershipBegins } from '../codes/ownership.js';
+import { findVerifyingSession, finishLater, ownershipBegins } from '../codes/ownership.js';
 import { BY_STRANGER, sendChangeCode, sendCode } from '../codes/send-code.js';
 import { isAnonymous, type User } from '../user.js';
 import { accountChanged, requireUser, findUserByEmail } from '../user-store.js';
@@ -112,9 +112,9 @@ async function changeAtOnce(
     return updated;
   }
   await finishLater(app, project, user._id);
-  const set = { ...notes, ...ownershipBegins(app, user, await findProver(app, user, editor.session)) };
+  const set = { ...notes, ...ownershipBegins(app, user, await findVerifyingSession(app, user, editor.session)) };
   const updated = await write(app, project, place, user, change, { filter: asRead, set });
-  await finishTakeOver(app, project, updated);
+  await finishTransfer(app, project, updated);
   return updated;
 }
 

@@ -8,7 +8,7 @@ import type { Project } from '../../projects/project.js';
 import type { Uses } from '../../quota/keep-record.js';
 import { keepRecord } from '../../quota/keep-record.js';
 import { formatRefreshToken, generateRefreshToken, hashRefreshToken } from './refresh-token.js';
-import { BY_PASSWORD, proofOf, type Proof, sessionStore, type Session } from './session.js';
+import { BY_PASSWORD, authenticationOf, type Authentication, sessionStore, type Session } from './session.js';
 import type { User } from '../user.js';
 import { askSignIn } from '../user-hooks.js';
 import { userStore } from '../user-store.js';
@@ -36,9 +36,9 @@ export interface Tokens {
 }
 
 /**
- * Starts a session for a user just read, together with the writes that use its proof up. The account is looked at again
- * after the session is stored: an operator who disables it, deletes it or changes its password in between ends this
- * session too, with 401. A user who is not stored yet is stored by `storeUser` after the session, so that there is
+ * Starts a session for a user just read, together with the writes that use up its credentials. The account is read
+ * at again after the session is stored: an operator who disables it, deletes it or changes its password in between ends
+ * this session too, with 401. A user who is not stored yet is stored by `storeUser` after the session, so that there is
  * never an account whose sign-up was refused for its session.
  */
 export async function openSession(
@@ -46,7 +46,7 @@ export async function openSession(
   project: Project,
   user: User,
   client: Client,
-  { method, second, identity }: Proof,
+  { method, second, identity }: Authentication,
   { uses, storeUser }: BesideSession = {},
 ): Promise<Tokens> {
   const { ip, userAgent } = client;
@@ -57,13 +57,13 @@ export async function openSession(
   const now = app.clock.now();
   const { stamp } = user[HIDDEN_FIELD];
   const amr = second === undefined ? [method] : [method, second];
-  const proof = {
+  const authentication = {
     createdAt: new Date(now),
     ...((method !== BY_PASSWORD.method || second !== undefined) && { amr }),
     ...(levelOf(amr) === 2 && { mfaAt: new Date(now) }),
   };
   const tokens = {
-    accessToken: issueAccessToken(app, project, user, { _id: id, ...proof }, now),
+    accessToken: issueAccessToken(app, project, user, { _id: id, ...authentication }, now),
     refreshToken: formatRefreshToken(token),
   };
   const session: Session = {
@@ -74,7 +74,7 @@ export async function openSession(
     ...(identity !== undefined && { identity }),
     tokenHash: hashRefreshToken(token),
     rotated: [],
-    ...proof,
+    ...authentication,
     usedAt: new Date(now),
     expiresAt: new Date(now + app.config.refreshTokenTtlMs),
     revokedAt: null,
@@ -117,8 +117,8 @@ export function issueAccessToken(
   now: number,
 ): string {
   const issuedMs = Math.max(now, (user[HIDDEN_FIELD].tokensSince?.getTime() ?? 0) + 1);
-  const { amr, authAt } = proofOf(session);
+  const { amr, authAt } = authenticationOf(session);
   const id = { session: session._id, issuedMs };
-  const proof = { amr: [...amr], authMs: authAt.getTime() };
-  return signAccessToken(app, project, user._id.toHexString(), app.config.accessTokenTtlMs, id, proof);
+  const authentication = { amr: [...amr], authMs: authAt.getTime() };
+  return signAccessToken(app, project, user._id.toHexString(), app.config.accessTokenTtlMs, id, authentication);
 }

@@ -5,39 +5,39 @@ import { cutOffTokens } from '../../access/token-cutoff.js';
 import type { User } from '../user.js';
 
 /**
- * A way in which somebody proved to be the user (accounts.md 2): the password, a mailed code, a sign-in provider, an
- * authenticator app, a recovery code, a passkey; `anon` for anonymous users.
+ * How a user authenticated (accounts.md 2): password, email code, sign-in provider, authenticator app, recovery code or
+ * passkey; `anon` for anonymous users.
  */
-export const PROOF_METHODS = ['pwd', 'otp', 'social', 'totp', 'recovery', 'passkey', 'anon'] as const;
-export type ProofMethod = (typeof PROOF_METHODS)[number];
+export const AUTH_METHODS = ['pwd', 'otp', 'social', 'totp', 'recovery', 'passkey', 'anon'] as const;
+export type AuthMethod = (typeof AUTH_METHODS)[number];
 
-/** The proof that opens a session. */
-export interface Proof {
-  method: ProofMethod;
+/** The authentication that opens a session. */
+export interface Authentication {
+  method: AuthMethod;
   /** The second factor, where one was asked for. */
-  second?: ProofMethod;
+  second?: AuthMethod;
   /** The linked identity, of `social`. */
   identity?: string;
 }
 
-export const BY_PASSWORD: Proof = { method: 'pwd' };
+export const BY_PASSWORD: Authentication = { method: 'pwd' };
 
-/** The part of a session's record that holds its proofs. */
-interface NotedProof {
-  amr?: readonly ProofMethod[];
+/** The stored fields of a session's authentication. */
+interface StoredAuthentication {
+  amr?: readonly AuthMethod[];
   authAt?: Date;
   createdAt: Date;
 }
 
-/** What a session rests on; of one from before proofs were noted, and of one by password alone, nothing is stored. */
-export interface SessionProof {
-  amr: readonly ProofMethod[];
-  /** The moment of the last proof. */
+/** The authentication of a session. Sessions opened with a password store nothing. */
+export interface SessionAuthentication {
+  amr: readonly AuthMethod[];
+  /** The time of the last authentication. */
   authAt: Date;
 }
 
-/** The proofs of a session. */
-export function proofOf({ amr = ['pwd'], authAt, createdAt }: NotedProof): SessionProof {
+/** How a session was authenticated. */
+export function authenticationOf({ amr = ['pwd'], authAt, createdAt }: StoredAuthentication): SessionAuthentication {
   return { amr, authAt: authAt ?? createdAt };
 }
 
@@ -56,10 +56,10 @@ export interface Session {
   stamp?: string;
   /** The linked identity that opened it, if one did. */
   identity?: string;
-  /** How its user proved to be the user, and when last; absent = by password, when it began (`proofOf`). */
-  amr?: ProofMethod[];
+  /** Authentication methods and time of the last one; absent = password, at `createdAt` (`authenticationOf`). */
+  amr?: AuthMethod[];
   authAt?: Date;
-  /** The last proof by a second factor; absent = none. */
+  /** The last authentication with a second factor; absent = none. */
   mfaAt?: Date;
   /** SHA-256 of the token that is good now. */
   tokenHash: string;

@@ -1,7 +1,7 @@
 import type { Access } from '../../../http/routes/route.js';
 import { ENROLLING_DESCRIPTION, SIGNED_IN_DESCRIPTION } from '../../access/describe-access.js';
 import { giveCaller, type ByKey } from '../../access/key-access.js';
-import { callerOf, settleKey } from '../../access/require-key.js';
+import { callerOf, authenticateKey } from '../../access/require-key.js';
 import type { User } from '../user.js';
 import type { App } from '../../../app.js';
 import { unauthenticated } from '../../../errors.js';
@@ -20,14 +20,14 @@ interface ByUser extends ByKey {
 /** Any live key with the access token of a user whose account may be used. */
 export const SIGNED_IN: Access<ByUser> = {
   ...SIGNED_IN_DESCRIPTION,
-  admit: settleKey,
+  admit: authenticateKey,
   give: async (app, ctx) => ({ ...giveCaller(app, ctx), ...(await requireSignedIn(app, callerOf(ctx))) }),
 };
 
 /** The same for what a user may do who has to enrol a second factor first. */
 export const ENROLLING: Access<ByUser> = {
   ...ENROLLING_DESCRIPTION,
-  admit: settleKey,
+  admit: authenticateKey,
   give: async (app, ctx) => ({
     ...giveCaller(app, ctx),
     ...(await requireSignedIn(app, callerOf(ctx), { isEnrolling: true })),

@@ -10,39 +10,43 @@ import { oneTimeTokens } from '../../quota/one-time-token.js';
 import { takeFactor, type GivenFactor } from '../factors/check-factor.js';
 import { hasPasskey } from '../accounts/passkey.js';
 import { asksForCode } from '../factors/factors.js';
-import { settleReset } from '../factors/reset-factors.job.js';
+import { applyReset } from '../factors/reset-factors.job.js';
 import { openSession, type Client, type Tokens } from '../sessions/open-session.js';
-import type { Proof } from '../sessions/session.js';
+import type { Authentication } from '../sessions/session.js';
 import type { User } from '../user.js';
 import { findUser } from '../user-store.js';
 
 /** What a sign-in that lacks the second factor rests on. */
-interface HeldProof {
+interface PendingAuthentication {
   userId: ObjectId;
-  proof: Proof;
+  authentication: Authentication;
   /** The account's, when it was given: what ends sessions ends this too. */
   stamp: string | null;
 }
 
-const MFA_TOKENS = oneTimeTokens<HeldProof>('mfa', 5 * 60_000);
+const MFA_TOKENS = oneTimeTokens<PendingAuthentication>('mfa', 5 * 60_000);
 
 /**
- * Opens the session of a user who has given a proof; where the account has a second factor, none: 401 MFA_REQUIRED with
- * the token that goes to completeWithFactor.
+ * Opens the session of a user who has authenticated; where the account has a second factor, none: 401
+ * MFA_REQUIRED with the token that goes to completeWithFactor.
  */
 export async function completeSignIn(
   app: App,
   project: Project,
   user: User,
   client: Client,
-  proof: Proof,
+  authentication: Authentication,
   uses?: Uses,
 ): Promise<Tokens> {
-  const current = await settleReset(app, project, user);
-  if (levelOf([proof.method]) === 2 || !asksForCode(app, current)) {
-    return openSession(app, project, current, client, proof, { uses });
+  const current = await applyReset(app, project, user);
+  if (levelOf([authentication.method]) === 2 || !asksForCode(app, current)) {
+    return openSession(app, project, current, client, authentication, { uses });
   }
-  const held: HeldProof = { userId: current._id, proof, stamp: current[HIDDEN_FIELD].stamp ?? null };
+  const held: PendingAuthentication = {
+    userId: current._id,
+    authentication,
+    stamp: current[HIDDEN_FIELD].stamp ?? null,
+  };
   const mfaToken = await MFA_TOKENS.give(app, project, held);
   const methods = ['totp', 'recoveryCode', ...((await hasPasskey(app, project, current)) ? ['passkey'] : [])];
   throw unauthenticated('MFA_REQUIRED', 'The account has MFA. Send a code with mfaToken to login/mfa', {
@@ -65,7 +69,7 @@ export async function completeWithFactor(
   const met = await MFA_TOKENS.meet(app, project, mfaToken);
   const user = met && (await findUser(app, project._id, met.held.userId));
   if (!user) throw tokenInvalid();
-  const { proof, stamp } = met.held;
+  const { authentication, stamp } = met.held;
   if ((user[HIDDEN_FIELD].stamp ?? null) !== stamp) throw tokenInvalid();
   if (user[HIDDEN_FIELD].disabledAt) throw accountDisabled();
   const second = await takeFactor(app, project, { user, ip: client.ip }, factor);
@@ -73,7 +77,7 @@ export async function completeWithFactor(
   const uses: Uses = (tx) => {
     if (!met.use(tx)) throw tokenInvalid();
   };
-  return { user, tokens: await openSession(app, project, user, client, { ...proof, second }, { uses }) };
+  return { user, tokens: await openSession(app, project, user, client, { ...authentication, second }, { uses }) };
 }
 
 function tokenInvalid(): AppError {

@@ -52,13 +52,13 @@ export async function finishLink(
  */
 async function makeLast(app: App, project: Project, user: User, verifiedEmail: string | null): Promise<void> {
   const email = normaliseEmail(verifiedEmail ?? '');
-  const guest = { _id: user._id, [`${HIDDEN_FIELD}.anonymous`]: true };
+  const stillAnonymous = { _id: user._id, [`${HIDDEN_FIELD}.anonymous`]: true };
   const proven = { email, emailVerified: true, [`${HIDDEN_FIELD}.pendingEmail`]: null };
   try {
-    await changeUser(app, project, guest, { ...LASTING, ...(isEmail(email) && proven) });
+    await changeUser(app, project, stillAnonymous, { ...LASTING, ...(isEmail(email) && proven) });
   } catch (error) {
     if (!isEmailConflict(error)) throw error;
-    await changeUser(app, project, guest, LASTING);
+    await changeUser(app, project, stillAnonymous, LASTING);
   }
 }
 

@@ -101,7 +101,7 @@ export type ProviderSettings = Required<
 >;
 
 /** The settings that an input leads to. Pure; 400 for what could not work or would send codes astray. */
-export function settleProvider(input: SocialProviderInput): ProviderSettings {
+export function resolveProvider(input: SocialProviderInput): ProviderSettings {
   const { name, clientId, apple = null, appClientIds = [], redirectUrls, tokenInAddress = false } = input;
   const kind = name === 'github' ? 'github' : 'oidc';
   const given = input.issuer ?? findKnownIssuer(name) ?? '';
@@ -133,7 +133,7 @@ export async function setSocialProvider(
   project: Project,
   input: SocialProviderInput,
 ): Promise<SocialProvider> {
-  const settings = settleProvider(input);
+  const settings = resolveProvider(input);
   // The service talks to this address by itself, so it is judged like a webhook's (decisions.md 8) where an operator of
   // some projects names it.
   if (input.issuer && !input.mayBePrivate) await requirePublicTarget(app.outbound, new URL(settings.issuer), 'issuer');

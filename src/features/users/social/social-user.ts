@@ -11,7 +11,7 @@ import { isEmail, normaliseEmail } from '../credentials.js';
 import { identityStore, isLinkOf, removeLink, type LinkedIdentity } from '../accounts/linked-identity.js';
 import { isOfHook } from '../../hooks/before-calls.js';
 import type { Client } from '../sessions/open-session.js';
-import { claimAccount, createProvenUser } from '../codes/proven-address.js';
+import { claimAccount, createVerifiedUser } from '../codes/verified-address.js';
 import type { SocialIdentity } from './social-identity.js';
 import type { SocialProvider } from './social-provider.js';
 import type { User } from '../user.js';
@@ -87,7 +87,7 @@ async function create(
   const named =
     identity.name !== null && collection.fields.some(({ name, type }) => name === 'name' && type === 'String');
   try {
-    return await createProvenUser(app, project, person, named ? { name: identity.name } : {});
+    return await createVerifiedUser(app, project, person, named ? { name: identity.name } : {});
   } catch (error) {
     if (!(error instanceof AppError) || isOfHook(error)) throw error;
     if (error.code === 'EMAIL_TAKEN') return null;

@@ -37,7 +37,7 @@ const SECRETS: Readonly<Record<string, () => unknown>> = {
   response: assertion,
   mfaToken: word,
   token: word,
-  handover: word,
+  mergeToken: word,
   link: word,
   idToken: () => `${word()}.${word()}.${word()}`,
   nonce: word,
@@ -134,7 +134,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 
 /** Values that the service makes: each is shown by the answer that makes it, and by no other. */
-const MADE = /^(value|secret|accessToken|refreshToken|mfaToken|recoveryCodes|ticket|link|handover|token|uri)$/;
+const MADE = /^(value|secret|accessToken|refreshToken|mfaToken|recoveryCodes|ticket|link|mergeToken|token|uri)$/;
 
 function noteMade(what: string, body: unknown, name = ''): void {
   if (typeof body === 'object' && body !== null) {

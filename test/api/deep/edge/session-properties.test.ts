@@ -40,7 +40,7 @@ interface Family {
   usedAt: number;
   access: { token: string; at: number };
   /** When the user last proved to be the user in it. */
-  provenAt: number;
+  confirmedAt: number;
   /** Its access tokens end with it, whatever life they have left. */
   accessEnded: boolean;
   ended: 'reused' | 'signed out' | 'account' | null;
@@ -77,7 +77,7 @@ function begin(account: Account, reply: Response): void {
     replacedAt: [],
     usedAt: clock.now(),
     access: { token: bodyOf(reply).accessToken, at: clock.now() },
-    provenAt: clock.now(),
+    confirmedAt: clock.now(),
     accessEnded: false,
     ended: null,
   });
@@ -166,7 +166,7 @@ const STEPS = {
     expect(told(reply)).toBe(expectAccess(family));
     if (reply.status !== 200) return;
     family.access = { token: bodyOf(reply).accessToken, at: clock.now() };
-    family.provenAt = clock.now();
+    family.confirmedAt = clock.now();
     steppedUp++;
   },
   async endOne({ families }: Account, family: Family, token: number): Promise<void> {
@@ -180,7 +180,7 @@ const STEPS = {
   },
   async endOthers(account: Account, family: Family): Promise<void> {
     const access = expectAccess(family);
-    const isProven = family.ended === null && clock.now() - family.provenAt < PROOF_LIFE;
+    const isProven = family.ended === null && clock.now() - family.confirmedAt < PROOF_LIFE;
     const reply = await client.send('delete', '/sessions/others', undefined, bearer(family.access.token));
     expect(told(reply)).toBe(access === '200' && !isProven ? '403 STEP_UP_REQUIRED' : access);
     if (reply.status === 200) endAll(account, family);

@@ -7,7 +7,7 @@ import {
   isLinkOf,
   type LinkedIdentity,
 } from '../../../../src/features/users/accounts/linked-identity.js';
-import { unlinkIdentity } from '../../../../src/features/users/accounts/take-off-way-in.js';
+import { unlinkIdentity } from '../../../../src/features/users/accounts/remove-sign-in-method.js';
 import { countMailTo } from '../../../../src/features/users/codes/mail-allowance.js';
 import { openCode } from '../../../../src/features/users/codes/one-time-code.js';
 import { BY_PASSWORD } from '../../../../src/features/users/sessions/session.js';

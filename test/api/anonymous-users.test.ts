@@ -193,9 +193,9 @@ describe('a guest who stays', () => {
 
 describe('a guest whose address another account has', () => {
   interface Taken {
-    details: { field: string; rule: string; handover: string }[];
+    details: { field: string; rule: string; mergeToken: string }[];
   }
-  const take = (handover: string) => server.post('/handovers', { handover });
+  const take = (mergeToken: string) => server.post('/merges', { mergeToken });
 
   /** Proves the address of an account as a guest, and answers guest and token. */
   async function prove(email: string) {
@@ -204,8 +204,8 @@ describe('a guest whose address another account has', () => {
     const refused = await verify(email, await readMailedCode(test, email), guest.token);
     expect(codeOf(refused)).toBe('409 EMAIL_TAKEN');
     const { details } = refused.body as Taken;
-    expect(details).toMatchObject([{ field: 'email', rule: 'handover' }]);
-    return { guest, handover: details[0]!.handover };
+    expect(details).toMatchObject([{ field: 'email', rule: 'merge' }]);
+    return { guest, mergeToken: details[0]!.mergeToken };
   }
 
   /** As the guide says: the owner of a document never changes. */
@@ -235,30 +235,33 @@ describe('a guest whose address another account has', () => {
   it('is handed over to that account by the project’s server, once, within five minutes', async () => {
     const email = buildEmail();
     const made = await server.post('/users', { email, password: PASSWORD, emailVerified: true });
-    const { guest, handover } = await prove(email);
-    expect(codeOf(await client.post('/handovers', { handover }))).toBe('403 SECRET_KEY_REQUIRED');
+    const { guest, mergeToken } = await prove(email);
+    expect(codeOf(await client.post('/merges', { mergeToken }))).toBe('403 SECRET_KEY_REQUIRED');
     const other = openUserClient(test, (await buildProject(test.app)).secret);
-    expect(codeOf(await other.post('/handovers', { handover }))).toBe('400 HANDOVER_INVALID');
-    const replies = await Promise.all(Array.from({ length: 4 }, () => take(handover)));
-    expect(replies.map(codeOf).sort()).toEqual(['200 ', ...Array<string>(3).fill('400 HANDOVER_INVALID')]);
+    expect(codeOf(await other.post('/merges', { mergeToken }))).toBe('400 MERGE_TOKEN_INVALID');
+    const replies = await Promise.all(Array.from({ length: 4 }, () => take(mergeToken)));
+    expect(replies.map(codeOf).sort()).toEqual(['200 ', ...Array<string>(3).fill('400 MERGE_TOKEN_INVALID')]);
     const { data } = replies.find(({ status }) => status === 200)!.body as { data: Record<string, { _id: string }> };
-    expect([data.guest!._id, data.user!._id]).toEqual([guest.id, (made.body as { data: { _id: string } }).data._id]);
+    expect([data.anonymous!._id, data.user!._id]).toEqual([
+      guest.id,
+      (made.body as { data: { _id: string } }).data._id,
+    ]);
     expect(JSON.stringify(data)).not.toContain('_bsvc');
-    await moveNotes(data.guest!._id, data.user!._id);
+    await moveNotes(data.anonymous!._id, data.user!._id);
     clock.advance(61_000);
     const late = await prove(email);
     clock.advance(5 * 60_000);
-    expect(codeOf(await take(late.handover))).toBe('400 HANDOVER_INVALID');
+    expect(codeOf(await take(late.mergeToken))).toBe('400 MERGE_TOKEN_INVALID');
   });
 
   it('takes an account over that nobody had proven, so that no stranger gets what the guest has', async () => {
     const stranger = (await client.signUp()).body as { accessToken: string; user: { email: string } };
     const { email } = stranger.user;
     clock.advance(61_000);
-    const { handover } = await prove(email);
+    const { mergeToken } = await prove(email);
     expect(codeOf(await client.logIn(email))).toBe('401 INVALID_CREDENTIALS');
     expect((await client.me(stranger.accessToken)).status).toBe(401);
-    expect((await take(handover)).body).toMatchObject({
+    expect((await take(mergeToken)).body).toMatchObject({
       data: { user: { email, emailVerified: true, hasPassword: false } },
     });
   });
@@ -276,9 +279,9 @@ describe('a guest whose address another account has', () => {
     for (const change of changes) {
       const email = buildEmail();
       await server.post('/users', { email, emailVerified: true });
-      const { guest, handover } = await prove(email);
+      const { guest, mergeToken } = await prove(email);
       expect((await change(guest.id, email)).status).toBe(200);
-      expect(codeOf(await take(handover))).toBe('400 HANDOVER_INVALID');
+      expect(codeOf(await take(mergeToken))).toBe('400 MERGE_TOKEN_INVALID');
     }
     const email = buildEmail();
     await server.post('/users', { email, emailVerified: true });

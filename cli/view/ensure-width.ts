@@ -4,7 +4,7 @@ import type { Io } from './output.js';
 const UNKNOWN_WIDTH = 80;
 
 /** Gives a terminal's stream a width that one can divide by, for tables, spinners and prompts alike. */
-export function settleWidth(stream: Io['stdout'] | Io['stderr']): void {
+export function ensureWidth(stream: Io['stdout'] | Io['stderr']): void {
   if (!stream.isTTY) return;
   let told = (stream as Io['stdout']).columns;
   // The stream itself writes it again when the window changes.

@@ -7,22 +7,23 @@ import { readNewUser } from '../accounts/new-user.js';
 import type { Client } from '../sessions/open-session.js';
 import type { User } from '../user.js';
 import { askSignUp } from '../user-hooks.js';
-import { takeOver } from './ownership.js';
+import { transferOwnership } from './ownership.js';
 
 /**
- * The account of an address for the person who has just proven it outside the account's sessions. One that never proved
- * it loses password, sessions, factors and identities. Null when the account changed in between: look again.
+ * The account of an address, for the person who has just verified the address outside the account's sessions. If the
+ * address was unverified, password, sessions, factors and identities are removed. Null if the account changed
+ * meanwhile; read it again.
  */
 export async function claimAccount(app: App, project: Project, user: User): Promise<User | null> {
   if (user.emailVerified) return user;
-  return takeOver(app, project, user, { email: user.email, emailVerified: false }, {}, null);
+  return transferOwnership(app, project, user, { email: user.email, emailVerified: false }, {}, null);
 }
 
 /**
- * A new account without a password for the person who has proven the address. 409 EMAIL_TAKEN or DUPLICATE_VALUE, 400
+ * A new account without a password for the person who verified the address. 409 EMAIL_TAKEN or DUPLICATE_VALUE, 400
  * VALIDATION_FAILED where the schema of `users` requires more, 403 QUOTA_EXCEEDED.
  */
-export async function createProvenUser(
+export async function createVerifiedUser(
   app: App,
   project: Project,
   { email, client }: { email: string; client: Client },

@@ -13,20 +13,20 @@ import { hasPasskey } from '../accounts/passkey.js';
 import { asksForCode, findLevel } from '../factors/factors.js';
 import { takeCode } from '../codes/one-time-code.js';
 import { isSessionOf } from '../sessions/end-sessions.js';
-import { proofOf, type ProofMethod, type SessionProof, sessionStore } from '../sessions/session.js';
+import { authenticationOf, type AuthMethod, type SessionAuthentication, sessionStore } from '../sessions/session.js';
 import { isAnonymous, type User } from '../user.js';
 
-/** Time for which a proof suffices for what changes the ways into an account. */
+/** Sensitive changes of an account accept an authentication of this age. */
 const FRESH_MS = 10 * 60_000;
 
-/** A proof in a body. */
-export interface GivenProof extends GivenFactor {
+/** Credentials for re-authentication in a body. */
+export interface StepUpCredentials extends GivenFactor {
   currentPassword?: string;
   otp?: string;
 }
 
-/** The fields of a body by which a signed-in user proves once more to be the user. */
-export const PROOF_FIELDS = {
+/** Fields of a body for re-authentication. */
+export const STEP_UP_FIELDS = {
   'currentPassword?': PASSWORD,
   'otp?': text({
     minLength: 1,
@@ -38,10 +38,10 @@ export const PROOF_FIELDS = {
   ...FACTOR_FIELDS,
 };
 
-export const PROOF = openObject(PROOF_FIELDS, 'Proof');
+export const STEP_UP_BODY = openObject(STEP_UP_FIELDS, 'StepUp');
 
-/** Refusals of routes that want a proof. */
-export const PROOF_REFUSALS = {
+/** Errors of routes that require re-authentication. */
+export const STEP_UP_ERRORS = {
   400: ['OTP_INVALID'],
   401: ['INVALID_CREDENTIALS', 'MFA_CODE_INVALID', 'PASSKEY_INVALID'],
   403: ['STEP_UP_REQUIRED', 'PASSKEYS_OFF'],
@@ -50,22 +50,22 @@ export const PROOF_REFUSALS = {
 };
 
 /** A signed-in user, the session behind the token, and the network of the request. */
-export interface ProvingUser {
+export interface SessionUser {
   user: User;
   session: string | null;
   ip: string;
 }
 
 /**
- * Checks the proof in a body, that of a second factor before others: 401 INVALID_CREDENTIALS or MFA_CODE_INVALID, or
- * 400 OTP_INVALID for a wrong one, which counts like any other guess; null when there is none.
+ * Verifies the credentials in a body, MFA first. 401 INVALID_CREDENTIALS or MFA_CODE_INVALID, or 400 OTP_INVALID for
+ * wrong ones, which count as guesses; null if there are none.
  */
-export async function checkProof(
+export async function verifyCredentials(
   app: App,
   project: Project,
-  { user, ip }: ProvingUser,
-  { currentPassword, otp, ...factor }: GivenProof,
-): Promise<ProofMethod | null> {
+  { user, ip }: SessionUser,
+  { currentPassword, otp, ...factor }: StepUpCredentials,
+): Promise<AuthMethod | null> {
   const second = await takeFactor(app, project, { user, ip }, factor);
   if (second) return second;
   if (currentPassword !== undefined) {
@@ -80,34 +80,34 @@ export async function checkProof(
 }
 
 /**
- * 403 STEP_UP_REQUIRED unless the body or the session has a proof that is not older than ten minutes, of the account's
- * highest level.
+ * 403 STEP_UP_REQUIRED unless the body or the session has an authentication of the account's highest level from the
+ * last ten minutes.
  */
 export async function requireStepUp(
   app: App,
   project: Project,
-  proving: ProvingUser,
-  given: GivenProof,
+  sessionUser: SessionUser,
+  given: StepUpCredentials,
 ): Promise<void> {
-  const { user } = proving;
-  const method = await checkProof(app, project, proving, given);
+  const { user } = sessionUser;
+  const method = await verifyCredentials(app, project, sessionUser, given);
   const level = await findLevel(app, project, user);
   if (method && levelOf([method]) >= level) return;
-  const session = await findFresh(app, proving, level);
-  // Anonymous users have no other proof than the session.
+  const session = await findFresh(app, sessionUser, level);
+  // Anonymous users have no credentials but the session.
   if (session && (isAnonymous(user) || levelOf(session.amr) >= level)) return;
   throw await stepUpRequired(app, project, user);
 }
 
-/** The refusal for want of a proof, with the ways to give one. */
+/** The error for a missing re-authentication, with the accepted methods. */
 export async function stepUpRequired(app: App, project: Project, user: User): Promise<Error> {
-  const methods = await waysToProve(app, project, user);
+  const methods = await stepUpMethods(app, project, user);
   const mailed = methods.includes('otp') ? ' (step-up/code mails an otp)' : '';
-  const message = `Prove once more who you are: send ${methods.join(' or ')}${mailed}, here or to step-up`;
+  const message = `Re-authenticate: send ${methods.join(' or ')}${mailed}, here or to step-up`;
   return forbidden('STEP_UP_REQUIRED', message, { details: [{ field: 'proof', rule: 'step-up', message, methods }] });
 }
 
-async function waysToProve(app: App, project: Project, user: User): Promise<string[]> {
+async function stepUpMethods(app: App, project: Project, user: User): Promise<string[]> {
   const passkey = (await hasPasskey(app, project, user)) ? ['passkey'] : [];
   if (asksForCode(app, user)) return ['totp', 'recoveryCode', ...passkey];
   if (passkey.length > 0) return passkey;
@@ -118,16 +118,20 @@ async function waysToProve(app: App, project: Project, user: User): Promise<stri
 }
 
 /**
- * The proofs of the session, as far as they are fresh at the account's level; null when they are not. Of a session that
- * has ended a token may still be about.
+ * The authentication of the session if it is recent enough at the account's level, otherwise null. The session may have
+ * ended while its access token is still valid.
  */
-async function findFresh(app: App, { user, session }: ProvingUser, level: Level): Promise<SessionProof | null> {
+async function findFresh(
+  app: App,
+  { user, session }: SessionUser,
+  level: Level,
+): Promise<SessionAuthentication | null> {
   if (session === null) return null;
   const found = await sessionStore(app).findOne({ _id: session, userId: user._id, revokedAt: null });
   if (!found || !isSessionOf(found, user)) return null;
-  const proof = proofOf(found);
-  if (isAnonymous(user)) return proof;
-  const at = level === 2 ? found.mfaAt : proof.authAt;
+  const authentication = authenticationOf(found);
+  if (isAnonymous(user)) return authentication;
+  const at = level === 2 ? found.mfaAt : authentication.authAt;
   const ageMs = at ? app.clock.now() - at.getTime() : Infinity;
-  return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS ? proof : null;
+  return ageMs < FRESH_MS && ageMs > -CLOCKS_DIFFER_MS ? authentication : null;
 }

@@ -17,7 +17,7 @@ const KEPT_MS = DAY_MS;
  * Removes the bytes of deleted files of one project and gives their charges back, each exactly once. The sweep tries
  * again where a store refuses, ever more rarely.
  */
-export async function settleFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
+export async function reapFiles(app: App, projectId: ObjectId, files: readonly FileRecord[]): Promise<void> {
   const project = await findOwner(app, projectId, files);
   const removed: FileRecord[] = [];
   const queue = [...files];

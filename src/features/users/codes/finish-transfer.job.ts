@@ -14,7 +14,7 @@ import { findUser } from '../user-store.js';
 /**
  * Ends access tokens, sessions and identities of earlier owners after a write with ownershipBegins. Harmless to repeat.
  */
-export async function finishTakeOver(app: App, project: Project, user: User): Promise<void> {
+export async function finishTransfer(app: App, project: Project, user: User): Promise<void> {
   await endSessions(app, project, user, 'account changed');
   await removeDeadLinks(app, project, user);
   await removeDeadPasskeys(app, project, user);
@@ -23,14 +23,14 @@ export async function finishTakeOver(app: App, project: Project, user: User): Pr
 /**
  * Finishes the ends that a process did not come to because it died between its writes; otherwise finds nothing to do.
  */
-export const finishTakeOverJob: JobDefinition<App, { projectId: string; userId: string }> = {
-  name: 'users.finishTakeOver',
+export const finishTransferJob: JobDefinition<App, { projectId: string; userId: string }> = {
+  name: 'users.finishTransfer',
   retry: { delaysMs: [1000, 10_000, 60_000] },
   async run(app, { projectId, userId }) {
     const project = await projectStore(app).findOne({ _id: new ObjectId(projectId) });
     const user = project && (await findUser(app, project._id, new ObjectId(userId)));
     const before = user?.[HIDDEN_FIELD].tokensSince;
     if (!project || !user || !before || (await hasCutoff(app, project._id, userId, before))) return;
-    await finishTakeOver(app, project, user);
+    await finishTransfer(app, project, user);
   },
 };

@@ -13,8 +13,8 @@ const MAX_RACES = 5;
 
 /**
  * Takes every identity of a provider off the account, and ends all sessions but `keepSession`, by one write of the
- * account. 404 IDENTITY_NOT_FOUND; 409 LAST_WAY_IN when neither a password nor another identity or passkey would be
- * left, however many are taken off at once.
+ * account. 404 IDENTITY_NOT_FOUND; 409 LAST_SIGN_IN_METHOD when neither a password nor another identity or passkey
+ * would be left, however many are taken off at once.
  */
 export function unlinkIdentity(
   app: App,
@@ -23,7 +23,7 @@ export function unlinkIdentity(
   provider: string,
   keepSession: string | null,
 ): Promise<void> {
-  const isGoing = (way: WayIn): boolean => 'provider' in way && way.provider === provider;
+  const isGoing = (way: SignInMethod): boolean => 'provider' in way && way.provider === provider;
   const unknown = missing('IDENTITY_NOT_FOUND', 'The account has no identity of this provider');
   return takeOff(app, project, user, { isGoing, unknown, keepSession });
 }
@@ -36,15 +36,15 @@ export function removePasskey(
   id: string,
   keepSession: string | null,
 ): Promise<void> {
-  const isGoing = (way: WayIn): boolean => 'credentialId' in way && way._id === id;
+  const isGoing = (way: SignInMethod): boolean => 'credentialId' in way && way._id === id;
   const unknown = missing('PASSKEY_NOT_FOUND', 'The account has no such passkey');
   return takeOff(app, project, user, { isGoing, unknown, keepSession });
 }
 
-type WayIn = LinkedIdentity | Passkey;
+type SignInMethod = LinkedIdentity | Passkey;
 
 interface Going {
-  isGoing: (way: WayIn) => boolean;
+  isGoing: (way: SignInMethod) => boolean;
   unknown: AppError;
   keepSession: string | null;
 }
@@ -67,7 +67,7 @@ async function takeOff(
     const { passwordHash, ownership, factorStamp, unlinked } = user[HIDDEN_FIELD];
     if (passwordHash === null && going.length === open.length) {
       throw conflict(
-        'LAST_WAY_IN',
+        'LAST_SIGN_IN_METHOD',
         'This is the account’s only sign-in method. Set a password (request-password-reset) or add another method first',
       );
     }

@@ -4,16 +4,21 @@ import { levelOf } from '../../access/caller.js';
 import type { Project } from '../../projects/project.js';
 import { findLevel } from '../factors/factors.js';
 import { issueAccessToken } from '../sessions/open-session.js';
-import { proofOf, sessionStore } from '../sessions/session.js';
-import { checkProof, stepUpRequired, type GivenProof, type ProvingUser } from './require-step-up.js';
+import { authenticationOf, sessionStore } from '../sessions/session.js';
+import { verifyCredentials, stepUpRequired, type StepUpCredentials, type SessionUser } from './require-step-up.js';
 
 /**
- * Notes a new proof in the session, which goes on as it is, and answers an access token that says so. 403
- * STEP_UP_REQUIRED without a proof of the account's highest level; 401 when the session has ended since.
+ * Stores a re-authentication in the session and returns an access token with it. 403 STEP_UP_REQUIRED for credentials
+ * below the account's highest level; 401 if the session has ended.
  */
-export async function stepUp(app: App, project: Project, proving: ProvingUser, given: GivenProof): Promise<string> {
-  const { user, session } = proving;
-  const method = await checkProof(app, project, proving, given);
+export async function stepUp(
+  app: App,
+  project: Project,
+  sessionUser: SessionUser,
+  given: StepUpCredentials,
+): Promise<string> {
+  const { user, session } = sessionUser;
+  const method = await verifyCredentials(app, project, sessionUser, given);
   if (!method || levelOf([method]) < (await findLevel(app, project, user))) {
     throw await stepUpRequired(app, project, user);
   }
@@ -21,7 +26,7 @@ export async function stepUp(app: App, project: Project, proving: ProvingUser, g
   const live = { _id: session ?? '', userId: user._id, revokedAt: null };
   const found = await sessionStore(app).findOne(live);
   const proved = found && {
-    amr: [...new Set([...proofOf(found).amr, method])],
+    amr: [...new Set([...authenticationOf(found).amr, method])],
     authAt: new Date(now),
     ...(levelOf([method]) === 2 && { mfaAt: new Date(now) }),
   };
