@@ -12,7 +12,7 @@ import { transferOwnership } from './ownership.js';
 /**
  * The account of an address, for the person who has just verified the address outside the account's sessions. If the
  * address was unverified, password, sessions, factors and identities are removed. Null if the account changed
- * meanwhile; read it again.
+ * in between; read it again.
  */
 export async function claimAccount(app: App, project: Project, user: User): Promise<User | null> {
   if (user.emailVerified) return user;
