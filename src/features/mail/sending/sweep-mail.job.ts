@@ -29,8 +29,9 @@ export const sweepMail: JobDefinition<App> = {
     await namePartyless(app);
     for await (const usage of mailUsageStore(app).find({ 'open.0': { $exists: true } })) {
       for (const id of usage.open) {
-        if (id.getTimestamp() < before || id.getTimestamp() > doubted)
+        if (id.getTimestamp() < before || id.getTimestamp() > doubted) {
           await reconcileReservation(app, usage.projectId, id);
+        }
       }
     }
   },
