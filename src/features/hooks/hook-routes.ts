@@ -89,7 +89,7 @@ export const HOOK_ROUTES: RouteList = {
         'Hook added. The secret is shown only now.',
       ),
       refuses: {
-        400: ['INVALID_EVENTS', 'INVALID_TIMEOUT', 'HOOK_LIMIT', ...BAD_TARGET],
+        400: ['INVALID_EVENTS', 'HOOK_LIMIT', ...BAD_TARGET],
         409: ['HOOK_EXISTS'],
       },
       async handle({ app, project, body }) {

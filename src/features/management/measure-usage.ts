@@ -10,6 +10,7 @@ import { readSlots } from '../mail/sending/mail-slots.js';
 import { findLimit, LIMIT_NAMES, type LimitName } from '../plans/plan-limits.js';
 import { PLAN_NAMES, type Project } from '../projects/project.js';
 import { measureDatabase } from '../quota/database-quota.js';
+import { isOwnHandler } from '../webhooks/add-webhook.js';
 import { listWebhooks } from '../webhooks/list-webhooks.js';
 
 /** null = unlimited; bytes for storage and database. */
@@ -56,6 +57,7 @@ export async function measureUsage(app: App, project: Project): Promise<Usage> {
     database: { ...(await measureDatabase(app, project._id, limit)), limit },
     storage: await measureStorage(app, project),
     mail: await readSlots(app, project),
-    webhooks: (await listWebhooks(app, project)).length,
+    // A handler in a file is a webhook that no plan limits.
+    webhooks: (await listWebhooks(app, project)).filter(({ url }) => !isOwnHandler(url)).length,
   };
 }
